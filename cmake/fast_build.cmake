@@ -1,0 +1,21 @@
+# Compiler cache and a fast linker where they are installed. The presets read this
+# through CMAKE_PROJECT_TOP_LEVEL_INCLUDES; a plain `cmake -S .` works without it.
+find_program(FETTLE_CCACHE ccache)
+if(FETTLE_CCACHE)
+  # Without these words ccache caches nothing that uses a precompiled header.
+  set(fettle_launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${FETTLE_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${fettle_launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${fettle_launcher})
+  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+endif()
+
+# Agents keep the linker of their cross toolchain: small and rarely linked.
+if(NOT FETTLE_AGENT_ONLY)
+  find_program(FETTLE_MOLD mold)
+  find_program(FETTLE_LLD NAMES ld.lld)
+  if(FETTLE_MOLD)
+    add_link_options(-fuse-ld=mold)
+  elseif(FETTLE_LLD)
+    add_link_options(-fuse-ld=lld)
+  endif()
+endif()
