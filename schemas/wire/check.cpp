@@ -1,0 +1,124 @@
+// Our own bounds on programs and measure options, beyond what FlatBuffers verifies.
+#include <cmath>
+#include <string>
+
+#include "schemas/wire/codec.h"
+#include "schemas/wire/limits.h"
+
+namespace fettle {
+namespace {
+
+Error bad(std::string what) { return {ErrorCode::Malformed, std::move(what)}; }
+Error large(std::string what) { return {ErrorCode::TooLarge, std::move(what)}; }
+
+Result<void> check_cpu_image(const wire::ImageT& image, const std::string& where) {
+  if (!image.cpu) return bad(where + " has no CPU layout");
+  const auto& cpu = *image.cpu;
+  if (cpu.memory_bytes > limits::kImageBytes) return large(where + " is too large in memory");
+  if (image.bytes.size() > cpu.memory_bytes) return bad(where + " has more bytes than memory");
+  if (cpu.text_bytes > cpu.memory_bytes) return bad(where + " has text beyond its memory");
+  if (cpu.memory_bytes > cpu.text_bytes &&
+      (cpu.data_offset < cpu.text_bytes || cpu.data_offset % 65536 != 0 ||
+       cpu.data_offset > cpu.memory_bytes)) {
+    return bad(where + " has data that is not placed behind its text on a 64 KiB boundary");
+  }
+  const std::uint64_t word = cpu.arch == "armv7" ? 4 : 8;
+  for (std::uint64_t offset : cpu.relocations) {
+    if (offset % word != 0 || offset > cpu.memory_bytes || cpu.memory_bytes - offset < word) {
+      return bad(where + " has a relocation outside of it");
+    }
+  }
+  for (const auto& entry : image.entries) {
+    if (entry->offset >= cpu.text_bytes) {
+      return bad(where + ": entry '" + entry->name + "' lies outside its text");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_program(const wire::ProgramT& program) {
+  if (program.buffers.size() > limits::kBuffers) return large("too many buffers");
+  if (program.launches.size() > limits::kLaunches) return large("too many launches");
+  if (program.launches.empty()) return bad("program without launches");
+  std::uint64_t total = 0;
+  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+    const auto& buffer = program.buffers[i];
+    const std::string where = "buffer " + std::to_string(i);
+    if (!buffer) return bad(where + " is absent");
+    if (buffer->bytes == 0) return bad(where + " is empty");
+    if (buffer->bytes > limits::kBufferBytes) return large(where + " is too large");
+    total += buffer->bytes;
+    if (total > limits::kBufferBytes * 4) return large("the program's buffers are too large");
+    const std::uint32_t align = buffer->alignment;
+    if (align == 0 || (align & (align - 1)) != 0 || align > limits::kAlignment) {
+      return bad(where + " has an alignment that is no power of two up to 2 MiB");
+    }
+    if (buffer->fill) {
+      const auto& fill = *buffer->fill;
+      if (fill.kind == wire::FillKind::Blob && !fill.blob) return bad(where + " names no blob");
+      if (!std::isfinite(fill.low) || !std::isfinite(fill.high) || fill.low > fill.high) {
+        return bad(where + " is filled from an empty range");
+      }
+    }
+  }
+  for (std::size_t i = 0; i < program.images.size(); ++i) {
+    const auto& image = program.images[i];
+    const std::string where = "image " + std::to_string(i);
+    if (!image) return bad(where + " is absent");
+    if (image->bytes.size() > limits::kImageBytes) return large(where + " is too large");
+    if (image->bytes.empty() && !image->blob) return bad(where + " has neither bytes nor a hash");
+    if (image->kind == wire::ImageKind::CpuImage) {
+      if (auto checked = check_cpu_image(*image, where); !checked) return checked;
+    }
+  }
+  for (std::size_t i = 0; i < program.launches.size(); ++i) {
+    const auto& launch = program.launches[i];
+    const std::string where = "launch " + std::to_string(i);
+    if (!launch) return bad(where + " is absent");
+    if (launch->image >= program.images.size()) return bad(where + " names no image");
+    if (launch->entry >= program.images[launch->image]->entries.size()) {
+      return bad(where + " names no entry point");
+    }
+    if (launch->args.size() > limits::kArgs) return large(where + " has too many arguments");
+    if (launch->parallel_extent == 0 || launch->parallel_extent > limits::kParallelExtent) {
+      return bad(where + " has a parallel extent out of range");
+    }
+    for (const auto& arg : launch->args) {
+      if (arg.kind() > wire::ArgKind::MAX) return bad(where + " has an unknown argument kind");
+      if (arg.kind() != wire::ArgKind::Buffer) continue;
+      if (arg.buffer() >= program.buffers.size() ||
+          arg.offset() >= program.buffers[arg.buffer()]->bytes) {
+        return bad(where + " has an argument outside of its buffer");
+      }
+    }
+    for (const auto& relocation : launch->relocations) {
+      if (relocation.buffer() >= program.buffers.size() ||
+          relocation.offset() >= program.buffers[relocation.buffer()]->bytes) {
+        return bad(where + " has a relocation outside of its buffer");
+      }
+    }
+  }
+  return {};
+}
+
+Result<void> check_options(const wire::MeasureOptionsT& options) {
+  auto finite = [](double value, double most) { return value >= 0 && value <= most; };
+  if (options.number > limits::kNumber) return large("number of runs per sample");
+  if (options.repeat == 0 || options.repeat > limits::kSamples) return bad("repeat out of range");
+  if (options.timeout_ms == 0 || options.timeout_ms > limits::kTimeoutMs) {
+    return bad("timeout out of range");
+  }
+  if (options.warmup_runs > limits::kNumber || options.retakes > limits::kSamples) {
+    return bad("warm-up runs or retakes out of range");
+  }
+  if (options.threads == 0 || options.threads > 1024) return bad("threads out of range");
+  if (!finite(options.min_repeat_ms, 60'000) || !finite(options.relative_interval, 1) ||
+      !finite(options.racing_bound_ns, 1e15) || options.cooldown_ms > 60'000) {
+    return bad("a measure option is negative, NaN or too large");
+  }
+  return {};
+}
+
+}  // namespace fettle

@@ -1,0 +1,161 @@
+// Encoding and verified decoding (codec.h).
+#include "schemas/wire/codec.h"
+
+#include <string>
+
+#include "schemas/wire/limits.h"
+#include "schemas/wire/unpacked_size.h"
+
+namespace fettle {
+namespace {
+
+template <typename Table, typename Native>
+Bytes pack(const Native& native, const char* identifier) {
+  flatbuffers::FlatBufferBuilder builder(4096);
+  builder.Finish(Table::Pack(builder, &native), identifier);
+  return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
+}
+
+// Verifies `bytes` as a Table with that identifier ("" = none); never reads outside.
+template <typename Table>
+Result<const Table*> verified(ByteView bytes, const char* identifier, const char* what) {
+  if (bytes.size() > limits::kMessageBytes) {
+    return Error{ErrorCode::TooLarge, std::string(what) + " of " + std::to_string(bytes.size()) +
+                                          " bytes is over the limit of " +
+                                          std::to_string(limits::kMessageBytes)};
+  }
+  if (identifier && bytes.size() >= 8 &&
+      !flatbuffers::BufferHasIdentifier(bytes.data(), identifier)) {
+    return Error{ErrorCode::VersionMismatch,
+                 std::string(what) + " does not carry the identifier " + identifier};
+  }
+  flatbuffers::Verifier verifier(bytes.data(), bytes.size(), limits::kTableDepth, limits::kTables);
+  if (!verifier.VerifyBuffer<Table>(identifier)) {
+    return Error{ErrorCode::Malformed, std::string(what) + " of " + std::to_string(bytes.size()) +
+                                           " bytes does not verify"};
+  }
+  const auto* root = flatbuffers::GetRoot<Table>(bytes.data());
+  if (!unpacks_within(reinterpret_cast<const flatbuffers::Table*>(root),
+                      Table::MiniReflectTypeTable(), bytes.size())) {
+    return Error{ErrorCode::TooLarge, std::string(what) +
+                                          " refers to its parts many times over: it "
+                                          "would unpack into more than its own size"};
+  }
+  return root;
+}
+
+// Bytes of a peer may lie anywhere in a receive buffer; flatbuffers reads its
+// scalars in place and wants them aligned. Copies only what is not.
+class Aligned {
+ public:
+  explicit Aligned(ByteView bytes) : bytes_(bytes) {
+    if (reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(std::max_align_t) == 0) return;
+    copy_.assign(bytes.begin(), bytes.end());
+    bytes_ = copy_;
+  }
+  ByteView view() const { return bytes_; }
+
+ private:
+  Bytes copy_;
+  ByteView bytes_;
+};
+
+template <typename Native, typename Table>
+Native unpack(const Table* table) {
+  Native native;
+  table->UnPackTo(&native);
+  return native;
+}
+
+}  // namespace
+
+Bytes encode(const wire::MessageT& message) { return pack<wire::Message>(message, "FMSG"); }
+Bytes encode(const wire::BuildMessageT& message) {
+  return pack<wire::BuildMessage>(message, "FBLD");
+}
+Bytes encode(const wire::ProgramT& program) { return pack<wire::Program>(program, "FPRG"); }
+Bytes encode(const wire::MeasureRequestT& request) {
+  return pack<wire::MeasureRequest>(request, nullptr);
+}
+Bytes encode(const wire::OutcomeT& outcome) { return pack<wire::Outcome>(outcome, nullptr); }
+
+Result<wire::MessageT> decode_message(ByteView bytes) {
+  const Aligned aligned(bytes);
+  auto table = verified<wire::Message>(aligned.view(), "FMSG", "message");
+  if (!table) return std::move(table).error();
+  if ((*table)->body_type() == wire::Body::NONE || (*table)->body_type() > wire::Body::MAX) {
+    return Error{ErrorCode::Malformed, "message of a kind that this version does not know"};
+  }
+  return unpack<wire::MessageT>(*table);
+}
+
+Result<wire::BuildMessageT> decode_build_message(ByteView bytes) {
+  const Aligned aligned(bytes);
+  auto table = verified<wire::BuildMessage>(aligned.view(), "FBLD", "build message");
+  if (!table) return std::move(table).error();
+  auto message = unpack<wire::BuildMessageT>(*table);
+  if (const auto* result = message.body.AsBuildResult()) {
+    const auto* output = result->body.AsBuildOutput();
+    if (output) {
+      if (auto checked = check_program(*output->program); !checked) {
+        return std::move(checked).error().in("reading a build result");
+      }
+    } else if (!result->body.AsFailure()) {
+      return Error{ErrorCode::Malformed, "build result without output or failure"};
+    }
+  } else if (!message.body.AsBuildRequest()) {
+    return Error{ErrorCode::Malformed, "build message without a body"};
+  }
+  return message;
+}
+
+Result<wire::ProgramT> decode_program(ByteView bytes) {
+  const Aligned aligned(bytes);
+  auto table = verified<wire::Program>(aligned.view(), "FPRG", "program");
+  if (!table) return std::move(table).error();
+  auto program = unpack<wire::ProgramT>(*table);
+  if (auto checked = check_program(program); !checked) return std::move(checked).error();
+  return program;
+}
+
+Result<wire::MeasureRequestT> decode_request(ByteView bytes) {
+  const Aligned aligned(bytes);
+  auto table = verified<wire::MeasureRequest>(aligned.view(), nullptr, "measure request");
+  if (!table) return std::move(table).error();
+  auto request = unpack<wire::MeasureRequestT>(*table);
+  if (auto checked = check_program(*request.program); !checked) return std::move(checked).error();
+  if (auto checked = check_options(*request.options); !checked) return std::move(checked).error();
+  for (const auto& expected : request.expected) {
+    if (!expected || expected->buffer >= request.program->buffers.size() || !expected->blob) {
+      return Error{ErrorCode::Malformed, "expected output names no buffer or no blob"};
+    }
+    if (!(expected->absolute >= 0) || !(expected->relative >= 0)) {
+      return Error{ErrorCode::Malformed, "tolerance of an expected output is negative or NaN"};
+    }
+  }
+  return request;
+}
+
+Result<wire::OutcomeT> decode_outcome(ByteView bytes) {
+  const Aligned aligned(bytes);
+  auto table = verified<wire::Outcome>(aligned.view(), nullptr, "outcome");
+  if (!table) return std::move(table).error();
+  auto outcome = unpack<wire::OutcomeT>(*table);
+  if (const auto* measured = outcome.body.AsMeasurement()) {
+    if (measured->samples.size() > limits::kSamples || measured->samples.empty()) {
+      return Error{ErrorCode::Malformed,
+                   "measurement with " + std::to_string(measured->samples.size()) + " samples"};
+    }
+    for (const auto& sample : measured->samples) {
+      if (sample.runs() == 0) return Error{ErrorCode::Malformed, "sample of no runs"};
+    }
+    if (!(measured->median > 0)) {
+      return Error{ErrorCode::Malformed, "measurement whose median is not positive"};
+    }
+  } else if (!outcome.body.AsFailure()) {
+    return Error{ErrorCode::Malformed, "outcome without measurement or failure"};
+  }
+  return outcome;
+}
+
+}  // namespace fettle

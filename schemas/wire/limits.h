@@ -1,0 +1,27 @@
+// Limits that every decoder enforces before anyone reads a buffer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace fettle::limits {
+
+// One protocol version for all messages: raised when old peers would misread.
+inline constexpr std::uint32_t kProtocolVersion = 1;
+
+inline constexpr std::size_t kMessageBytes = std::size_t{256} << 20;  // one ZeroMQ message
+inline constexpr std::size_t kBlobBytes = kMessageBytes - (1 << 16);
+inline constexpr std::uint32_t kTableDepth = 64;     // nesting, FlatBuffers verifier
+inline constexpr std::uint32_t kTables = 1'000'000;  // tables in one message
+inline constexpr std::size_t kImageBytes = std::size_t{64} << 20;
+inline constexpr std::uint64_t kBufferBytes = std::uint64_t{4} << 30;
+inline constexpr std::size_t kBuffers = 65'536;
+inline constexpr std::size_t kLaunches = 65'536;
+inline constexpr std::size_t kArgs = 256;
+inline constexpr std::uint32_t kParallelExtent = 1u << 30;
+inline constexpr std::uint32_t kAlignment = 1u << 21;
+inline constexpr std::uint32_t kSamples = 100'000;
+inline constexpr std::uint32_t kNumber = 100'000'000;
+inline constexpr std::uint32_t kTimeoutMs = 3'600'000;
+
+}  // namespace fettle::limits
