@@ -1,0 +1,69 @@
+// Cached fills (fill_cache.h).
+#include "agent/device/cpu/fill_cache.h"
+
+#include <cstring>
+
+#include "schemas/fill/fill.h"
+#include "schemas/wire/content_hash.h"
+
+namespace fettle::agent {
+namespace {
+
+bool same_fill(const wire::FillT& a, const wire::FillT& b) {
+  if (a.kind != b.kind) return false;
+  if (a.kind == wire::FillKind::Zero) return true;
+  if (a.kind == wire::FillKind::Blob) return std::memcmp(a.blob.get(), b.blob.get(), 32) == 0;
+  return a.dtype == b.dtype && a.low == b.low && a.high == b.high && a.stream == b.stream;
+}
+
+}  // namespace
+
+Result<void> fill_buffer(const wire::FillT& fill, const BlobLookup& blobs,
+                         std::span<std::uint8_t> out) {
+  if (fill.kind != wire::FillKind::Blob) return fill_bytes(fill, out);
+  const ByteView blob = blobs(*fill.blob);
+  if (blob.empty()) {
+    return Error{ErrorCode::MissingBlob, "no blob " + to_hex(*fill.blob).substr(0, 16)};
+  }
+  if (blob.size() != out.size()) {
+    return Error{ErrorCode::InvalidArgument, "a blob of " + std::to_string(blob.size()) +
+                                                 " bytes for a buffer of " +
+                                                 std::to_string(out.size())};
+  }
+  std::memcpy(out.data(), blob.data(), out.size());
+  return {};
+}
+
+void FillCache::shrink(std::uint64_t needed) {
+  for (auto at = entries_.end(); at != entries_.begin() && held_bytes_ + needed > limit_bytes_;) {
+    --at;
+    if (at->buffer.use_count() > 1) continue;
+    held_bytes_ -= at->bytes;
+    at = entries_.erase(at);
+  }
+}
+
+Result<std::shared_ptr<const GuardedBuffer>> FillCache::get(const wire::BufferT& buffer,
+                                                            const BlobLookup& blobs) {
+  const wire::FillT fill = buffer.fill ? *buffer.fill : wire::FillT();
+  for (auto at = entries_.begin(); at != entries_.end(); ++at) {
+    if (at->bytes == buffer.bytes && at->alignment == buffer.alignment &&
+        same_fill(at->fill, fill)) {
+      entries_.splice(entries_.begin(), entries_, at);
+      return at->buffer;
+    }
+  }
+  shrink(buffer.bytes);
+  auto made = GuardedBuffer::make(buffer.bytes, buffer.alignment);
+  if (!made) return std::move(made).error();
+  if (auto filled = fill_buffer(fill, blobs, made->data()); !filled) {
+    return std::move(filled).error();
+  }
+  made->make_read_only();
+  held_bytes_ += buffer.bytes;
+  entries_.push_front({buffer.bytes, buffer.alignment, fill,
+                       std::make_shared<const GuardedBuffer>(std::move(*made))});
+  return entries_.front().buffer;
+}
+
+}  // namespace fettle::agent

@@ -1,0 +1,40 @@
+// Read-only buffers kept across trials: inputs and constants of one workload are
+// the same for every candidate, so they are filled once.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+
+#include "agent/device/cpu/guarded_buffer.h"
+#include "agent/device/device.h"
+
+namespace fettle::agent {
+
+class FillCache {
+ public:
+  explicit FillCache(std::uint64_t limit_bytes) : limit_bytes_(limit_bytes) {}
+  // The buffer filled as told, read-only. What is in use is never dropped; unused
+  // ones go, the longest unused first, when the bound is passed.
+  Result<std::shared_ptr<const GuardedBuffer>> get(const wire::BufferT& buffer,
+                                                   const BlobLookup& blobs);
+  void clear() { entries_.clear(); }
+
+ private:
+  struct Entry {
+    std::uint64_t bytes;
+    std::uint32_t alignment;
+    wire::FillT fill;
+    std::shared_ptr<const GuardedBuffer> buffer;
+  };
+  void shrink(std::uint64_t needed);
+
+  std::uint64_t limit_bytes_, held_bytes_ = 0;
+  std::list<Entry> entries_;  // last used first
+};
+
+// Fills writable memory as told; MissingBlob when the blob is absent or of another size.
+Result<void> fill_buffer(const wire::FillT& fill, const BlobLookup& blobs,
+                         std::span<std::uint8_t> out);
+
+}  // namespace fettle::agent

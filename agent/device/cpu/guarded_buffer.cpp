@@ -1,0 +1,122 @@
+// Guarded mappings (guarded_buffer.h).
+#include "agent/device/cpu/guarded_buffer.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace fettle::agent {
+namespace {
+
+// Wide enough that an overrun by a whole row of most tensors is still told by name.
+constexpr std::size_t kGuardBytes = 65536;
+
+std::size_t page_bytes() {
+  static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return page;
+}
+
+// Never the unwritten pattern (0xff or 0xa5 in a row), never constant.
+std::uint8_t sentinel_byte(const std::uint8_t* at) {
+  const auto address = reinterpret_cast<std::uintptr_t>(at);
+  return static_cast<std::uint8_t>(0x5b ^ (address * 37));
+}
+
+}  // namespace
+
+Result<GuardedBuffer> GuardedBuffer::make(std::uint64_t bytes, std::uint32_t alignment) {
+  const std::size_t page = page_bytes();
+  const std::size_t slack = alignment > page ? alignment : page;
+  if (bytes > SIZE_MAX / 4) return Error{ErrorCode::OutOfMemory, "buffer over the address space"};
+  GuardedBuffer out;
+  out.bytes_ = static_cast<std::size_t>(bytes);
+  out.alignment_ = alignment;
+  const std::size_t rounded = (out.bytes_ + page - 1) / page * page;
+  out.mapping_bytes_ = rounded + slack + 2 * kGuardBytes;
+  void* at = mmap(nullptr, out.mapping_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) {
+    out.mapping_bytes_ = 0;
+    return Error{ErrorCode::OutOfMemory, "no memory for a buffer of " + std::to_string(bytes) +
+                                             " bytes: " + std::strerror(errno)};
+  }
+  out.mapping_ = static_cast<std::uint8_t*>(at);
+  const auto last =
+      reinterpret_cast<std::uintptr_t>(out.mapping_) + out.mapping_bytes_ - kGuardBytes;
+  const std::uintptr_t data = (last - out.bytes_) / alignment * alignment;
+  const std::uintptr_t begin = data / page * page;
+  const std::uintptr_t end = (data + out.bytes_ + page - 1) / page * page;
+  out.data_ = reinterpret_cast<std::uint8_t*>(data);
+  out.accessible_ = reinterpret_cast<std::uint8_t*>(begin);
+  out.accessible_bytes_ = end - begin;
+  if (mprotect(out.accessible_, out.accessible_bytes_, PROT_READ | PROT_WRITE) != 0) {
+    return Error{ErrorCode::OutOfMemory, "no memory for a buffer of " + std::to_string(bytes) +
+                                             " bytes: " + std::strerror(errno)};
+  }
+  out.write_sentinels();
+  return out;
+}
+
+GuardedBuffer::GuardedBuffer(GuardedBuffer&& other) noexcept { *this = std::move(other); }
+
+GuardedBuffer& GuardedBuffer::operator=(GuardedBuffer&& other) noexcept {
+  std::swap(mapping_, other.mapping_);
+  std::swap(mapping_bytes_, other.mapping_bytes_);
+  std::swap(accessible_, other.accessible_);
+  std::swap(accessible_bytes_, other.accessible_bytes_);
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(alignment_, other.alignment_);
+  std::swap(read_only_, other.read_only_);
+  return *this;
+}
+
+GuardedBuffer::~GuardedBuffer() {
+  if (mapping_bytes_ > 0) munmap(mapping_, mapping_bytes_);
+}
+
+std::uintptr_t GuardedBuffer::guard_begin() const {
+  return reinterpret_cast<std::uintptr_t>(mapping_);
+}
+std::uintptr_t GuardedBuffer::guard_end() const { return guard_begin() + mapping_bytes_; }
+
+std::span<std::uint8_t> GuardedBuffer::before() const {
+  return {accessible_, static_cast<std::size_t>(data_ - accessible_)};
+}
+
+std::span<std::uint8_t> GuardedBuffer::behind() const {
+  return {data_ + bytes_,
+          static_cast<std::size_t>(accessible_ + accessible_bytes_ - (data_ + bytes_))};
+}
+
+void GuardedBuffer::make_read_only() {
+  mprotect(accessible_, accessible_bytes_, PROT_READ);
+  read_only_ = true;
+}
+
+void GuardedBuffer::write_sentinels() {
+  for (std::uint8_t& byte : before()) byte = sentinel_byte(&byte);
+  for (std::uint8_t& byte : behind()) byte = sentinel_byte(&byte);
+}
+
+std::string GuardedBuffer::sentinel_damage() const {
+  if (read_only_) return "";
+  auto damage = [](std::span<std::uint8_t> area, bool front) -> std::string {
+    std::size_t count = 0, nearest = 0;
+    for (std::size_t i = 0; i < area.size(); ++i) {
+      // Distances count from the data outward.
+      const std::size_t at = front ? area.size() - 1 - i : i;
+      if (area[at] == sentinel_byte(&area[at])) continue;
+      if (count++ == 0) nearest = i;
+    }
+    if (count == 0) return "";
+    return "wrote " + std::to_string(count) + (count == 1 ? " byte " : " bytes ") +
+           (front ? "before" : "behind") + " it, the nearest " + std::to_string(nearest + 1) +
+           (nearest == 0 ? " byte" : " bytes") + " off its edge";
+  };
+  const std::string behind_it = damage(behind(), false);
+  return behind_it.empty() ? damage(before(), true) : behind_it;
+}
+
+}  // namespace fettle::agent

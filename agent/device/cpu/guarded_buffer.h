@@ -1,0 +1,54 @@
+// One buffer of a program in a mapping of its own: inaccessible guards at both
+// ends, sentinel bytes between them and the data.
+//
+//   guard | sentinel … | data | sentinel … | guard
+//
+// The data lies at the end of its pages as far as its alignment allows, so that
+// an overrun hits the guard soon; what it does not hit, the sentinels show.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "schemas/wire/result.h"
+
+namespace fettle::agent {
+
+class GuardedBuffer {
+ public:
+  // OutOfMemory when the mapping is refused. The contents are zero.
+  static Result<GuardedBuffer> make(std::uint64_t bytes, std::uint32_t alignment);
+  GuardedBuffer(GuardedBuffer&& other) noexcept;
+  GuardedBuffer& operator=(GuardedBuffer&& other) noexcept;
+  ~GuardedBuffer();
+
+  std::span<std::uint8_t> data() const { return {data_, bytes_}; }
+  std::uint32_t alignment() const { return alignment_; }
+  std::size_t mapped_bytes() const { return mapping_bytes_; }
+  std::uintptr_t guard_begin() const;
+  std::uintptr_t guard_end() const;
+
+  void make_read_only();  // a write faults from now on
+  bool read_only() const { return read_only_; }
+  void write_sentinels();
+  // "" or what is wrong: "wrote 16 bytes behind it, the first at +0".
+  std::string sentinel_damage() const;
+
+ private:
+  GuardedBuffer() = default;
+  std::span<std::uint8_t> before() const;
+  std::span<std::uint8_t> behind() const;
+
+  std::uint8_t* mapping_ = nullptr;
+  std::size_t mapping_bytes_ = 0;
+  std::uint8_t* accessible_ = nullptr;
+  std::size_t accessible_bytes_ = 0;
+  std::uint8_t* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::uint32_t alignment_ = 0;
+  bool read_only_ = false;
+};
+
+}  // namespace fettle::agent

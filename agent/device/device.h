@@ -1,0 +1,56 @@
+// Device: the agent's half of a kind of device. The whole contract.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "schemas/device_generated.h"
+#include "schemas/program_generated.h"
+#include "schemas/wire/codec.h"
+#include "schemas/wire/result.h"
+
+namespace fettle::agent {
+
+struct Sample {
+  std::uint64_t ticks = 0;
+  wire::ClockDomain clock = wire::ClockDomain::Nanoseconds;
+  double ticks_per_second = 1e9;  // 0 when the clock is not time
+};
+
+// Bytes of a blob by hash; empty when the worker does not hold it. The view
+// stays valid until the trial ends.
+using BlobLookup = std::function<ByteView(const wire::Hash&)>;
+
+struct PrepareOptions {
+  std::uint32_t threads = 1;  // CPU: threads that share each launch
+};
+
+// Not thread-safe. A call may end the process: a candidate's fault is a death of
+// the worker, which the supervisor turns into a Failure.
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const wire::DeviceInfoT& info() const = 0;
+  // Allocates, fills, loads and binds everything the program names, and runs its
+  // Prepare launches; returns the nanoseconds spent in those. The program was
+  // checked (check_program). Ends the one before.
+  virtual Result<std::uint64_t> prepare(const wire::ProgramT& program,
+                                        const PrepareOptions& options, const BlobLookup& blobs) = 0;
+  // Runs all Run launches in order, `times` times; one sample of the device's own clock.
+  virtual Result<Sample> run(std::uint32_t times) = 0;
+  // What the buffer holds now; valid until the next run or reset. A device with
+  // memory of its own copies it out here.
+  virtual Result<ByteView> read(std::uint32_t buffer) = 0;
+  // The byte that stands for "never written" in outputs of that type.
+  virtual std::uint8_t unwritten_byte(wire::ScalarType type) const = 0;
+  // StrayWrite when bytes around any buffer have changed.
+  virtual Result<void> check_surroundings() = 0;
+  // Evicts the caches that a run could profit from; devices without do nothing.
+  virtual void flush_caches() {}
+  // Ends a program: frees every buffer and kernel.
+  virtual void reset() = 0;
+};
+
+}  // namespace fettle::agent

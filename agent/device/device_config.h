@@ -1,0 +1,23 @@
+// What a device is told at the start: from the command line or configuration file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "schemas/device_generated.h"
+
+namespace fettle::agent {
+
+struct DeviceConfig {
+  wire::DeviceKind kind = wire::DeviceKind::Cpu;
+  std::string key;                   // the name users tune for
+  std::uint32_t index = 0;           // which device of its board
+  std::vector<std::uint32_t> cores;  // empty: all that the process may use
+  std::uint32_t threads = 0;         // most threads of a candidate; 0: one per core
+  std::string cpu;                   // LLVM's name when the user knows better
+  bool emulated = false;
+  std::uint64_t memory_limit_bytes = 0;  // of one program; 0: chosen from the machine's memory
+};
+
+}  // namespace fettle::agent

@@ -1,0 +1,25 @@
+// The kinds of device this agent can drive: one visible table in registry.cpp.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "agent/device/device.h"
+#include "agent/device/device_config.h"
+#include "agent/platform/system_root.h"
+
+namespace fettle::agent {
+
+struct DeviceRow {
+  wire::DeviceKind kind;
+  const char* name;  // of --device-kind
+  // Facts without touching the device: the supervisor's Hello needs them.
+  wire::DeviceInfoT (*describe)(const DeviceConfig&, const SystemRoot&);
+  // Opens the device; called in the worker, before its sandbox closes.
+  Result<std::unique_ptr<Device>> (*open)(const wire::DeviceInfoT&);
+};
+
+std::span<const DeviceRow> device_rows();
+const DeviceRow* find_device_row(wire::DeviceKind kind);
+
+}  // namespace fettle::agent

@@ -1,0 +1,237 @@
+// The sequential, racing sampler (sampler.h).
+#include "agent/measure/sampler.h"
+
+#include <time.h>
+#include <algorithm>
+#include <cmath>
+
+#include "agent/measure/statistics.h"
+
+namespace fettle::agent {
+namespace {
+
+// "Clearly" above the racing bound: by the whole interval and by this factor.
+constexpr double kRaceMargin = 1.05;
+// A single run this much above the bound is not worth samples of full length.
+constexpr double kHopeless = 2.0;
+constexpr double kHopelessSampleNs = 1e6;
+// Disturbed samples are shortened down to this: well within a scheduler's time slice.
+constexpr double kShortestSampleNs = 5e5;
+
+struct Taken {
+  wire::Sample sample;
+  double per_run = 0;
+  std::uint64_t events = 0;  // disturbances while it ran; 0: clean
+};
+
+std::uint64_t disturbances(const QuickReading& before, const QuickReading& after) {
+  std::uint64_t events = after.involuntary_switches - before.involuntary_switches;
+  events += after.steal_ticks - before.steal_ticks;
+  events += after.throttle_events - before.throttle_events;
+  if (after.cpu_khz > 0 && after.cpu_khz < before.cpu_khz / 10 * 9) ++events;
+  return events;
+}
+
+class Sampler {
+ public:
+  explicit Sampler(const SamplerInput& input)
+      : in_(input), options_(input.options), bound_(input.options.racing_bound_ns) {}
+
+  Result<wire::MeasurementT> go() {
+    auto number = choose_number();
+    if (!number) return std::move(number).error();
+    number_ = *number;
+    if (options_.cooldown_ms > 0) {
+      const timespec pause{static_cast<time_t>(options_.cooldown_ms / 1000),
+                           static_cast<long>(options_.cooldown_ms % 1000) * 1'000'000};
+      nanosleep(&pause, nullptr);
+    }
+    while (!finished()) {
+      auto taken = take(number_);
+      if (!taken) return std::move(taken).error();
+      keep(*taken);
+      shorten(*taken);
+    }
+    return result();
+  }
+
+ private:
+  Result<Taken> take(std::uint32_t runs) {
+    if (options_.flush_cache) in_.device.flush_caches();
+    const QuickReading before = in_.conditions.quick();
+    Result<Sample> sample = timed(runs, in_.run_ns);
+    if (!sample) return std::move(sample).error();
+    Taken taken;
+    taken.sample = wire::Sample(sample->ticks, runs);
+    taken.per_run = static_cast<double>(sample->ticks) / runs;
+    taken.events = disturbances(before, in_.conditions.quick());
+    clock_ = sample->clock;
+    ticks_per_second_ = sample->ticks_per_second;
+    return taken;
+  }
+
+  Result<Sample> timed(std::uint32_t runs, std::uint64_t* total) {
+    in_.status.enter(total == in_.warmup_ns ? WorkerPhase::Warmup : WorkerPhase::Run);
+    const std::uint64_t start = StatusPage::monotonic_ns();
+    RunMark mark(in_.status);
+    auto sample = in_.device.run(runs);
+    *total += StatusPage::monotonic_ns() - start;
+    return sample;
+  }
+
+  void keep(const Taken& taken) {
+    if (taken.events == 0) {
+      clean_.push_back(taken);
+      values_.push_back(taken.per_run);
+    } else {
+      disturbed_.push_back(taken);
+    }
+  }
+
+  // On a busy core a long sample is never left alone, a short one may be.
+  void shorten(const Taken& last) {
+    in_a_row_ = last.events == 0 ? 0 : in_a_row_ + 1;
+    const double half = static_cast<double>(last.sample.ticks()) / 2;
+    if (options_.number > 0 || in_a_row_ < 3 || number_ < 2 || half < kShortestSampleNs) return;
+    number_ /= 2;
+    in_a_row_ = 0;
+  }
+
+  // Warm-up, then runs per sample; the calibrating sample counts when it is long enough.
+  Result<std::uint32_t> choose_number() {
+    double per_run = in_.first_run_ns;
+    // A cold cache cannot explain a loss by this much over this long: no warm-up then.
+    const bool lost = bound_ > 0 && per_run > kHopeless * bound_ && per_run > 5e6;
+    for (std::uint32_t i = 0; (i < options_.warmup_runs && !lost) || per_run <= 0; ++i) {
+      if (i > 0 && out_of_time(per_run)) break;
+      auto sample = timed(1, in_.warmup_ns);
+      if (!sample) return std::move(sample).error();
+      // The faster of the two: the first run was cold.
+      const auto ticks = static_cast<double>(sample->ticks);
+      if (per_run <= 0 || ticks < per_run) per_run = ticks;
+    }
+    if (options_.flush_cache) return 1u;
+    if (options_.number > 0) return options_.number;
+    double wanted = options_.min_repeat_ms * 1e6;
+    hopeless_ = bound_ > 0 && per_run > kHopeless * bound_;
+    if (hopeless_) wanted = std::min(wanted, kHopelessSampleNs);
+    std::uint32_t number = runs_for(wanted, per_run);
+    // Each round is an honest sample of `number` runs; one that is long enough is kept.
+    while (true) {
+      auto taken = take(number);
+      if (!taken) return std::move(taken).error();
+      const double lasted = static_cast<double>(taken->sample.ticks());
+      if (lasted >= wanted || number >= kMostRuns) {
+        keep(*taken);
+        return number;
+      }
+      // A little more than the estimate says, so that the next round suffices.
+      const std::uint32_t next = runs_for(wanted * 1.05, lasted / number);
+      number = std::max(next, number + 1);
+    }
+  }
+
+  static constexpr std::uint32_t kMostRuns = 10'000'000;
+  static std::uint32_t runs_for(double wanted_ns, double per_run) {
+    const double runs = std::ceil(wanted_ns / std::max(per_run, 0.5));
+    return static_cast<std::uint32_t>(std::clamp(runs, 1.0, static_cast<double>(kMostRuns)));
+  }
+
+  // The next sample would pass the time limit: better few samples than none.
+  bool out_of_time(double sample_ns) const {
+    return static_cast<double>(in_.status.run_ns.load()) + 1.2 * sample_ns >
+           options_.timeout_ms * 1e6;
+  }
+
+  bool finished() {
+    const std::size_t total = clean_.size() + disturbed_.size();
+    if (total == 0) return false;
+    const Taken& last = clean_.empty() ? disturbed_.back() : clean_.back();
+    if (out_of_time(static_cast<double>(last.sample.ticks()))) return true;
+    const std::uint32_t least = std::min(std::max(options_.min_samples, 1u), options_.repeat);
+    // Disturbance only slows a run down, never speeds it up, so that it cannot make
+    // a candidate that loses by far into one that does not: all samples speak here.
+    if (bound_ > 0 && total >= (hopeless_ ? 1 : std::max(least, 2u)) && clearly_slower()) {
+      censored_ = true;
+      return true;
+    }
+    if (disturbed_.size() > options_.retakes) return true;
+    if (clean_.size() < least) return false;
+    if (clean_.size() >= options_.repeat) return true;
+    if (clean_.size() < 2) return false;
+    const MedianInterval now = median_interval(values_);
+    return (now.high - now.low) / 2 <= options_.relative_interval * now.median;
+  }
+
+  bool clearly_slower() const {
+    if (clean_.size() >= 2) {
+      const MedianInterval now = median_interval(values_);
+      if (now.low > kRaceMargin * bound_) return true;
+    }
+    // The fastest of all samples, disturbed or not, loses by far.
+    double fastest = clean_.empty() ? disturbed_.front().per_run : clean_.front().per_run;
+    for (const auto* group : {&clean_, &disturbed_}) {
+      for (const Taken& taken : *group) fastest = std::min(fastest, taken.per_run);
+    }
+    return hopeless_ && !clean_.empty() && fastest > kHopeless * bound_;
+  }
+
+  Result<wire::MeasurementT> result() {
+    const std::uint32_t least = std::min(std::max(options_.min_samples, 1u), options_.repeat);
+    std::uint32_t thrown = static_cast<std::uint32_t>(disturbed_.size());
+    bool borrowed = false;
+    if (clean_.size() < least) {
+      // A disturbance only costs time: the fastest ones suffered least.
+      std::sort(disturbed_.begin(), disturbed_.end(),
+                [](const Taken& a, const Taken& b) { return a.per_run < b.per_run; });
+      for (const Taken& taken : disturbed_) {
+        if (clean_.size() >= least) break;
+        clean_.push_back(taken);
+        values_.push_back(taken.per_run);
+        borrowed = true;
+        --thrown;
+      }
+    }
+    const MedianInterval interval = median_interval(values_);
+    if (borrowed && !censored_ && values_.size() > 1 &&
+        (interval.high - interval.low) / 2 > 0.25 * interval.median) {
+      return Error{ErrorCode::Disturbed, "of " + std::to_string(disturbed_.size()) +
+                                             " disturbed samples no " + std::to_string(least) +
+                                             " agree within 25 %: something else uses the core"};
+    }
+    wire::MeasurementT out;
+    out.clock = clock_;
+    out.ticks_per_second = ticks_per_second_;
+    out.number = number_;
+    for (const Taken& taken : clean_) out.samples.push_back(taken.sample);
+    out.disturbed = thrown;
+    out.median = interval.median;
+    out.interval_low = interval.low;
+    // One sample says nothing of its spread; the wire wants finite numbers.
+    out.interval_high = std::isfinite(interval.high) ? interval.high : interval.median * 2;
+    out.censored = censored_;
+    if (censored_) {
+      // "At least this slow" must hold: not above what was seen.
+      double fastest = values_.front();
+      for (double value : values_) fastest = std::min(fastest, value);
+      out.interval_low = std::max(interval.low, std::min(fastest, kRaceMargin * bound_));
+    }
+    return out;
+  }
+
+  const SamplerInput& in_;
+  const wire::MeasureOptionsT& options_;
+  const double bound_;
+  std::uint32_t number_ = 1, in_a_row_ = 0;  // disturbed samples one after another
+  bool hopeless_ = false, censored_ = false;
+  std::vector<Taken> clean_, disturbed_;
+  std::vector<double> values_;  // per run, of clean_
+  wire::ClockDomain clock_ = wire::ClockDomain::Nanoseconds;
+  double ticks_per_second_ = 1e9;
+};
+
+}  // namespace
+
+Result<wire::MeasurementT> take_samples(const SamplerInput& input) { return Sampler(input).go(); }
+
+}  // namespace fettle::agent

@@ -1,0 +1,37 @@
+// Taking samples in sequence until the median is known well enough, or clearly
+// lies above the racing bound.
+//
+// A sample is disturbed when, while it ran, a measuring thread was switched out
+// against its will, the hypervisor stole time from the cores, the core was
+// throttled, or its clock fell by more than 10 %. It is thrown away and taken
+// again, up to `retakes` times; after three in a row a calibrated sample is
+// halved (not below 0.5 ms), as a short one fits between two disturbances. When
+// retakes run out before min_samples clean ones exist, the fastest disturbed
+// samples fill the gap (a disturbance only costs time), provided that they agree:
+// half the interval within 25 % of the median; else the error is Disturbed.
+#pragma once
+
+#include <vector>
+
+#include "agent/device/device.h"
+#include "agent/measure/status_page.h"
+#include "agent/platform/conditions.h"
+#include "schemas/measure_generated.h"
+#include "schemas/wire/result.h"
+
+namespace fettle::agent {
+
+struct SamplerInput {
+  Device& device;
+  const ConditionsReader& conditions;
+  StatusPage& status;
+  const wire::MeasureOptionsT& options;
+  double first_run_ns = 0;   // of the check run, cold; 0: none was made
+  std::uint64_t* warmup_ns;  // adds up
+  std::uint64_t* run_ns;
+};
+
+// Everything of a Measurement but the conditions.
+Result<wire::MeasurementT> take_samples(const SamplerInput& input);
+
+}  // namespace fettle::agent

@@ -1,0 +1,32 @@
+// Limits and a system-call policy that a worker puts on itself, for good.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "schemas/device_generated.h"
+
+namespace fettle::agent {
+
+struct SandboxPolicy {
+  std::uint64_t extra_memory_bytes = 0;  // address space beyond what is mapped now; 0: no limit
+  bool strict = true;                    // also the system-call allow-list
+};
+
+struct SandboxState {
+  wire::Sandbox level = wire::Sandbox::Off;  // what really holds: tried, not assumed
+  std::uint64_t address_space_limit = 0;     // bytes; 0: not in force
+  std::string note;                          // why the level is lower than wanted
+};
+
+// Call once, when all threads and files that the worker needs exist: afterwards
+// no file can be opened, no thread or process started, no socket made. A
+// forbidden call raises SIGSYS. qemu-user ignores memory limits and knows no
+// seccomp: the level is Off there.
+SandboxState enter_sandbox(const SandboxPolicy& policy);
+
+// "openat" for the number of a system call of this architecture; "" when unknown.
+const char* system_call_name(std::uint32_t number);
+std::uint64_t address_space_bytes(int statm_fd);
+
+}  // namespace fettle::agent

@@ -1,0 +1,63 @@
+// Blob store (blob_store.h).
+#include "agent/server/blob_store.h"
+
+#include <cstring>
+#include <set>
+
+namespace fettle::agent {
+namespace {
+bool same(const wire::Hash& a, const wire::Hash& b) { return std::memcmp(&a, &b, sizeof a) == 0; }
+}  // namespace
+
+Result<void> BlobStore::put(const wire::Hash& hash, ByteView bytes) {
+  if (holds(hash)) return {};
+  if (bytes.empty() || !same(content_hash(bytes), hash)) {
+    return Error{ErrorCode::Malformed, "a blob of " + std::to_string(bytes.size()) +
+                                           " bytes does not have the hash it came under"};
+  }
+  if (bytes.size() > limit_bytes_) {
+    return Error{ErrorCode::TooLarge, "a blob of " + std::to_string(bytes.size()) +
+                                          " bytes is over the bound of " +
+                                          std::to_string(limit_bytes_) + " (--blob-cache)"};
+  }
+  auto memory = make_sealed_memory("fettle-blob", std::span(&bytes, 1));
+  if (!memory) return std::move(memory).error();
+  held_bytes_ += bytes.size();
+  entries_.push_front({hash, std::move(*memory), bytes.size()});
+  while (held_bytes_ > limit_bytes_) {
+    held_bytes_ -= entries_.back().bytes;
+    entries_.pop_back();
+  }
+  return {};
+}
+
+bool BlobStore::holds(const wire::Hash& hash) const {
+  for (const Entry& entry : entries_) {
+    if (same(entry.hash, hash)) return true;
+  }
+  return false;
+}
+
+std::optional<PassedBlob> BlobStore::find(const wire::Hash& hash) {
+  for (auto at = entries_.begin(); at != entries_.end(); ++at) {
+    if (!same(at->hash, hash)) continue;
+    entries_.splice(entries_.begin(), entries_, at);
+    return PassedBlob{hash, at->fd.get(), at->bytes};
+  }
+  return std::nullopt;
+}
+
+std::vector<wire::Hash> named_blobs(const wire::MeasureRequestT& request) {
+  std::set<wire::Hash, HashLess> hashes;
+  for (const auto& image : request.program->images) {
+    if (image->bytes.empty() && image->blob) hashes.insert(*image->blob);
+  }
+  for (const auto& buffer : request.program->buffers) {
+    if (buffer->fill && buffer->fill->kind == wire::FillKind::Blob)
+      hashes.insert(*buffer->fill->blob);
+  }
+  for (const auto& expected : request.expected) hashes.insert(*expected->blob);
+  return {hashes.begin(), hashes.end()};
+}
+
+}  // namespace fettle::agent

@@ -1,0 +1,36 @@
+// Blobs by content hash, each a sealed memory file that can be passed to workers.
+#pragma once
+
+#include <list>
+#include <optional>
+
+#include "agent/worker/request_link.h"
+#include "schemas/wire/content_hash.h"
+
+namespace fettle::agent {
+
+class BlobStore {
+ public:
+  explicit BlobStore(std::uint64_t limit_bytes) : limit_bytes_(limit_bytes) {}
+  // Malformed when the bytes do not have that hash; TooLarge over the whole bound.
+  // The blobs longest unused go when the bound is passed.
+  Result<void> put(const wire::Hash& hash, ByteView bytes);
+  bool holds(const wire::Hash& hash) const;
+  // The descriptor stays the store's; good until the next put.
+  std::optional<PassedBlob> find(const wire::Hash& hash);
+  std::uint64_t held_bytes() const { return held_bytes_; }
+
+ private:
+  struct Entry {
+    wire::Hash hash;
+    OwnedFd fd;
+    std::uint64_t bytes;
+  };
+  std::uint64_t limit_bytes_, held_bytes_ = 0;
+  std::list<Entry> entries_;  // last used first
+};
+
+// Every blob that a request names, each once.
+std::vector<wire::Hash> named_blobs(const wire::MeasureRequestT& request);
+
+}  // namespace fettle::agent

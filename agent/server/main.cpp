@@ -1,0 +1,99 @@
+// fettle-agent: one static program on the board.
+#include <sched.h>
+#include <sodium.h>
+#include <csignal>
+#include <cstdio>
+
+#include "agent/device/registry.h"
+#include "agent/platform/board.h"
+#include "agent/platform/cpu_facts.h"
+#include "agent/server/self_test.h"
+#include "agent/server/supervisor.h"
+#include "agent/worker/worker.h"
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+namespace fettle::agent {
+namespace {
+
+int usage_error(const Error& error) {
+  std::fprintf(stderr, "fettle-agent: %s\n", error.text().c_str());
+  return kExitUsage;
+}
+
+// The supervisor keeps off the cores that are measured, where there are others.
+void leave_device_cores(const std::vector<wire::DeviceInfoT>& devices) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (std::uint32_t core : usable_cores()) CPU_SET(core, &set);
+  for (const auto& device : devices) {
+    if (!device.cpu) continue;
+    for (std::uint32_t core : device.cpu->cores) CPU_CLR(core, &set);
+  }
+  if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
+}
+
+int run_agent(const std::vector<std::string>& arguments) {
+  auto options = parse_options(arguments);
+  if (!options) return usage_error(options.error());
+  if (options->mode == AgentOptions::Mode::Help) {
+    std::fputs(option_help().c_str(), stdout);
+    return 0;
+  }
+  if (options->mode == AgentOptions::Mode::Version) {
+    std::printf("fettle-agent %s (%s)\n", agent_version(), agent_arch());
+    return 0;
+  }
+  set_log_level(options->log_level);
+  if (sodium_init() < 0) {
+    return usage_error({ErrorCode::Unsupported, "no source of random numbers on this system"});
+  }
+  const bool serving = options->mode == AgentOptions::Mode::Serve;
+  KeyPair own;
+  std::string broker_key;
+  if (serving) {
+    auto pair = load_key_pair(*options);
+    if (!pair) return usage_error(pair.error());
+    auto theirs = load_broker_key(*options);
+    if (!theirs) return usage_error(theirs.error());
+    own = std::move(*pair);
+    broker_key = std::move(*theirs);
+  }
+
+  const SystemRoot root;
+  std::uint64_t instance = 0;
+  while (instance == 0) randombytes_buf(&instance, sizeof instance);
+  const wire::BoardT board = read_board(root, options->board_model, instance);
+  std::vector<wire::DeviceInfoT> devices;
+  for (const DeviceConfig& config : options->devices) {
+    devices.push_back(find_device_row(config.kind)->describe(config, root));
+  }
+
+  // Forked now, while there is one thread; the workers inherit what was read so far.
+  auto nursery = Nursery::start([&devices](std::uint32_t device, int socket, StatusPage* status) {
+    return device < devices.size() ? run_worker(devices[device], socket, status) : 1;
+  });
+  if (!nursery) return usage_error(nursery.error());
+  leave_device_cores(devices);
+  if (!serving) return self_test(board, devices, std::move(*nursery));
+
+  auto link = BrokerLink::open(options->broker, broker_key, own);
+  if (!link) return usage_error(link.error());
+  sodium_memzero(own.secret_key.data(), own.secret_key.size());
+  Supervisor supervisor(*options, board, std::move(devices), std::move(*nursery), std::move(*link),
+                        own.public_key);
+  return supervisor.run();
+}
+
+}  // namespace
+}  // namespace fettle::agent
+
+int main(int argc, char** argv) {
+#ifdef __GLIBC__
+  mallopt(M_ARENA_MAX, 1);  // small: the second thread is libzmq's and allocates little
+#endif
+  std::signal(SIGPIPE, SIG_IGN);
+  return fettle::agent::run_agent({argv + 1, argv + argc});
+}

@@ -1,0 +1,297 @@
+// Option table and configuration file (options.h).
+#include "agent/server/options.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "agent/device/registry.h"
+#include "agent/platform/cpu_facts.h"
+
+namespace fettle::agent {
+namespace {
+
+Error bad(const std::string& option, const std::string& wants) {
+  return {ErrorCode::InvalidArgument, "--" + option + " " + wants};
+}
+
+bool parse_number(const std::string& text, std::uint64_t most, std::uint64_t& out) {
+  if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos) return false;
+  errno = 0;
+  out = std::strtoull(text.c_str(), nullptr, 10);
+  return errno == 0 && out <= most;
+}
+
+struct Parsing {
+  AgentOptions options;
+  DeviceConfig defaults;
+  DeviceConfig& device() { return options.devices.empty() ? defaults : options.devices.back(); }
+};
+
+struct Row {
+  const char* name;
+  const char* value;  // what it takes, for the help; null: a switch
+  const char* help;
+  Result<void> (*set)(Parsing&, const std::string&);
+};
+
+Result<void> set_key(Parsing& to, const std::string& value) {
+  if (value.empty() || value.size() > 64) return bad("key", "takes a name of 1 to 64 characters");
+  DeviceConfig device = to.defaults;
+  device.key = value;
+  device.index = static_cast<std::uint32_t>(to.options.devices.size());
+  to.options.devices.push_back(std::move(device));
+  return {};
+}
+
+Result<void> set_cores(Parsing& to, const std::string& value) {
+  const auto cores = parse_core_list(value);
+  if (!cores) return bad("device-cores", "takes a list such as 1,2 or 4-5, not '" + value + "'");
+  for (std::uint32_t core : *cores) {
+    bool usable = false;
+    for (std::uint32_t mine : usable_cores()) usable = usable || mine == core;
+    if (!usable) {
+      return bad("device-cores",
+                 "names core " + std::to_string(core) + ", which this process may not use");
+    }
+  }
+  to.device().cores = *cores;
+  return {};
+}
+
+Result<void> set_kind(Parsing& to, const std::string& value) {
+  std::string names;
+  for (const DeviceRow& row : device_rows()) {
+    if (value == row.name) return to.device().kind = row.kind, Result<void>();
+    names += std::string(names.empty() ? "" : ", ") + row.name;
+  }
+  return bad("device-kind", "takes one of " + names + ", not '" + value + "'");
+}
+
+Result<void> set_log_level_option(Parsing& to, const std::string& value) {
+  static const char* const names[] = {"error", "warning", "info", "debug"};
+  for (int i = 0; i < 4; ++i) {
+    if (value == names[i]) return to.options.log_level = static_cast<LogLevel>(i), Result<void>();
+  }
+  return bad("log-level", "takes error, warning, info or debug, not '" + value + "'");
+}
+
+Result<void> set_megabytes(std::uint64_t& out, const char* name, const std::string& value) {
+  std::uint64_t megabytes;
+  if (!parse_number(value, 1 << 20, megabytes) || megabytes == 0) {
+    return bad(name, "takes a number of MiB above 0, not '" + value + "'");
+  }
+  out = megabytes << 20;
+  return {};
+}
+
+// Every option, once. Order: as the help prints it.
+constexpr Row kRows[] = {
+    {"broker", "URL", "where the broker listens: tcp://HOST:PORT",
+     [](Parsing& to, const std::string& v) { return to.options.broker = v, Result<void>(); }},
+    {"broker-key", "Z85|FILE", "the broker's public key, or a file that holds it",
+     [](Parsing& to, const std::string& v) { return to.options.broker_key = v, Result<void>(); }},
+    {"key-file", "FILE", "this agent's key pair (fettle keys new), mode 0600",
+     [](Parsing& to, const std::string& v) { return to.options.key_file = v, Result<void>(); }},
+    {"key-fd", "N", "read the key pair from an inherited descriptor instead",
+     [](Parsing& to, const std::string& v) -> Result<void> {
+       std::uint64_t fd;
+       if (!parse_number(v, 1 << 20, fd)) return bad("key-fd", "takes a descriptor number");
+       to.options.key_fd = static_cast<int>(fd);
+       return {};
+     }},
+    {"key", "NAME", "the device key users tune for; again for a second device", set_key},
+    {"device-kind", "KIND", "cpu (default) or null", set_kind},
+    {"device-cores", "LIST", "cores of the device, such as 1,2 or 4-5 (default: all)", set_cores},
+    {"threads", "N", "most threads of a candidate (default: one per core)",
+     [](Parsing& to, const std::string& v) -> Result<void> {
+       std::uint64_t threads;
+       if (!parse_number(v, 1024, threads) || threads == 0) {
+         return bad("threads", "takes a number from 1 to 1024, not '" + v + "'");
+       }
+       to.device().threads = static_cast<std::uint32_t>(threads);
+       return {};
+     }},
+    {"cpu", "NAME", "LLVM's name of the core, when the system does not say it",
+     [](Parsing& to, const std::string& v) { return to.device().cpu = v, Result<void>(); }},
+    {"emulated", nullptr, "runs under an emulator: its time is not board time",
+     [](Parsing& to, const std::string&) { return to.device().emulated = true, Result<void>(); }},
+    {"memory-limit", "MB", "most memory of one program (default: half of the machine's)",
+     [](Parsing& to, const std::string& v) {
+       return set_megabytes(to.device().memory_limit_bytes, "memory-limit", v);
+     }},
+    {"board-model", "TEXT", "the board's model, when the system does not say it",
+     [](Parsing& to, const std::string& v) { return to.options.board_model = v, Result<void>(); }},
+    {"blob-cache", "MB",
+     "bound of uploaded data kept (default: an eighth of the memory, "
+     "64 to 512)",
+     [](Parsing& to, const std::string& v) {
+       return set_megabytes(to.options.blob_cache_bytes, "blob-cache", v);
+     }},
+    {"log-level", "LEVEL", "error, warning, info (default) or debug", set_log_level_option},
+    {"self-test", nullptr, "measure a built-in program, print what was found, and end",
+     [](Parsing& to, const std::string&) {
+       return to.options.mode = AgentOptions::Mode::SelfTest, Result<void>();
+     }},
+    {"version", nullptr, "print the version and end",
+     [](Parsing& to, const std::string&) {
+       return to.options.mode = AgentOptions::Mode::Version, Result<void>();
+     }},
+    {"help", nullptr, "print this and end",
+     [](Parsing& to, const std::string&) {
+       return to.options.mode = AgentOptions::Mode::Help, Result<void>();
+     }},
+};
+
+Result<std::vector<std::string>> read_config(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file) {
+    return Error{ErrorCode::NotFound,
+                 "cannot read the configuration file " + path + ": " + std::strerror(errno)};
+  }
+  return options_of_config(text.str(), path);
+}
+
+std::string trimmed(const std::string& text) {
+  const std::size_t from = text.find_first_not_of(" \t\r");
+  if (from == std::string::npos) return "";
+  return text.substr(from, text.find_last_not_of(" \t\r") - from + 1);
+}
+
+Result<void> apply_options(Parsing& to, const std::vector<std::string>& arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    std::string name = arguments[i], value;
+    bool has_value = false;
+    if (name.rfind("--", 0) != 0) {
+      return Error{ErrorCode::InvalidArgument, "unexpected '" + name + "'; see --help"};
+    }
+    name.erase(0, 2);
+    if (const std::size_t equals = name.find('='); equals != std::string::npos) {
+      value = name.substr(equals + 1);
+      name.resize(equals);
+      has_value = true;
+    }
+    const Row* row = nullptr;
+    for (const Row& candidate : kRows) {
+      if (name == candidate.name) row = &candidate;
+    }
+    if (!row && name != "config") {
+      return Error{ErrorCode::InvalidArgument, "unknown option --" + name + "; see --help"};
+    }
+    if (row && !row->value) {
+      if (has_value && value != "true" && value != "false") return bad(name, "takes no value");
+      if (value == "false") continue;
+    } else if (!has_value) {
+      if (i + 1 >= arguments.size()) return bad(name, "needs a value; see --help");
+      value = arguments[++i];
+    }
+    if (!row) continue;  // config was read first
+    if (auto set = row->set(to, value); !set) return set;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> options_of_config(const std::string& text,
+                                                   const std::string& file_name) {
+  std::vector<std::string> out;
+  std::istringstream lines(text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    bool quoted = false;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      if (line[i] == '"') quoted = !quoted;
+      if (line[i] == '#' && !quoted) line.resize(i);
+    }
+    line = trimmed(line);
+    if (line.empty()) continue;
+    const std::size_t equals = line.find('=');
+    const std::string name = trimmed(line.substr(0, equals));
+    if (quoted || equals == std::string::npos || name.empty()) {
+      return Error{ErrorCode::InvalidArgument,
+                   file_name + " line " + std::to_string(number) + ": expected name = value"};
+    }
+    std::string value = trimmed(line.substr(equals + 1)), plain;
+    if (value.size() >= 2 && value.front() == '[' && value.back() == ']') {
+      value = value.substr(1, value.size() - 2);
+      std::erase(value, ' ');
+    }
+    for (char c : value) {
+      if (c != '"') plain += c;
+    }
+    out.push_back("--" + name + "=" + plain);
+  }
+  return out;
+}
+
+Result<AgentOptions> parse_options(const std::vector<std::string>& arguments) {
+  Parsing parsing;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    std::string path;
+    if (arguments[i] == "--config" && i + 1 < arguments.size()) path = arguments[i + 1];
+    if (arguments[i].rfind("--config=", 0) == 0) path = arguments[i].substr(9);
+    if (path.empty()) continue;
+    auto configured = read_config(path);
+    if (!configured) return std::move(configured).error();
+    // Devices of the file stand unless the command line names its own.
+    if (auto applied = apply_options(parsing, *configured); !applied) {
+      return std::move(applied).error().in("reading " + path);
+    }
+  }
+  for (const std::string& argument : arguments) {
+    if (argument == "--key" || argument.rfind("--key=", 0) == 0) {
+      if (!parsing.options.devices.empty()) parsing.defaults = parsing.options.devices.front();
+      parsing.options.devices.clear();
+    }
+  }
+  // Device options before the first --key on the command line hold for all of them.
+  if (auto applied = apply_options(parsing, arguments); !applied) return std::move(applied).error();
+  AgentOptions& out = parsing.options;
+  if (out.mode == AgentOptions::Mode::SelfTest && out.devices.empty()) {
+    DeviceConfig device = parsing.defaults;
+    device.key = "self-test";
+    out.devices.push_back(std::move(device));
+  }
+  if (out.blob_cache_bytes == 0) {
+    const std::uint64_t eighth = physical_memory_bytes() / 8;
+    out.blob_cache_bytes =
+        eighth<(64u << 20) ? 64u << 20 : eighth>(512u << 20) ? 512u << 20 : eighth;
+  }
+  if (out.mode != AgentOptions::Mode::Serve) return std::move(out);
+  if (out.broker.empty()) return bad("broker", "is needed: tcp://HOST:PORT of the broker");
+  if (out.broker.rfind("tcp://", 0) != 0 && out.broker.rfind("ipc://", 0) != 0) {
+    return bad("broker", "takes tcp://HOST:PORT, not '" + out.broker + "'");
+  }
+  if (out.devices.empty()) return bad("key", "is needed: the name users tune this device for");
+  if (out.broker_key.empty()) {
+    return bad("broker-key", "is needed: the broker's public key (`fettle keys list` prints it)");
+  }
+  if (out.key_file.empty() && out.key_fd < 0) {
+    return bad("key-file", "is needed: this agent's key pair (`fettle keys new NAME` makes one)");
+  }
+  return std::move(out);
+}
+
+std::string option_help() {
+  std::string text =
+      "fettle-agent measures candidates on this board for a fettle broker.\n\n"
+      "usage: fettle-agent --broker URL --broker-key Z85 --key-file FILE --key NAME [option …]\n\n";
+  auto line = [&](std::string left, const char* help) {
+    left = "  --" + left;
+    left.resize(left.size() < 26 ? 26 : left.size() + 1, ' ');
+    text += left + help + "\n";
+  };
+  for (const Row& row : kRows) {
+    line(std::string(row.name) + (row.value ? std::string(" ") + row.value : ""), row.help);
+  }
+  line("config FILE", "the same options, one \"name = value\" a line; the command line wins");
+  return text;
+}
+
+}  // namespace fettle::agent

@@ -1,0 +1,35 @@
+// The agent's options: command line over configuration file over defaults.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/device/device_config.h"
+#include "agent/server/log.h"
+#include "schemas/wire/result.h"
+
+namespace fettle::agent {
+
+struct AgentOptions {
+  std::string broker;      // "tcp://host:9190"
+  std::string broker_key;  // Z85 public key, or the file that holds it
+  std::string key_file;    // the agent's key pair
+  int key_fd = -1;         // or an inherited descriptor with the same text
+  std::string board_model;
+  std::vector<DeviceConfig> devices;  // one per --key; at least one
+  std::uint64_t blob_cache_bytes = 0;
+  LogLevel log_level = LogLevel::Info;
+  enum class Mode { Serve, Help, Version, SelfTest } mode = Mode::Serve;
+};
+
+// InvalidArgument: one line that says which option is wrong and what it takes.
+// Options that describe a device belong to the --key before them, or to all when
+// they come before the first --key.
+Result<AgentOptions> parse_options(const std::vector<std::string>& arguments);
+// Lines "name = value", names as on the command line without dashes; # comments,
+// quoted strings and [1, 2] lists are understood.
+Result<std::vector<std::string>> options_of_config(const std::string& text,
+                                                   const std::string& file_name);
+std::string option_help();
+
+}  // namespace fettle::agent

@@ -1,0 +1,285 @@
+// The supervisor's loop, dispatch table and handlers (supervisor.h).
+#include "agent/server/supervisor.h"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include <zmq.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "agent/platform/board.h"
+#include "agent/server/log.h"
+#include "schemas/wire/limits.h"
+
+namespace fettle::agent {
+namespace {
+
+constexpr std::uint64_t kMs = 1'000'000;
+constexpr std::uint64_t kHelloEvery = 1000 * kMs;  // while no Welcome has come
+constexpr std::uint64_t kComplainAfter = 5000 * kMs;
+constexpr std::uint64_t kComplainEvery = 60'000 * kMs;
+
+}  // namespace
+
+template <typename BodyT, void (Supervisor::*handler)(BodyT&)>
+void Supervisor::call(Supervisor& self, wire::MessageT& message) {
+  (self.*handler)(*static_cast<BodyT*>(message.body.value));
+}
+
+// Everything that an agent understands.
+const Supervisor::DispatchRow Supervisor::kDispatch[] = {
+    {wire::Body::Welcome, call<wire::WelcomeT, &Supervisor::on_welcome>},
+    {wire::Body::Reject, call<wire::RejectT, &Supervisor::on_reject>},
+    {wire::Body::HelloNeeded, call<wire::HelloNeededT, &Supervisor::on_hello_needed>},
+    {wire::Body::Heartbeat, call<wire::HeartbeatT, &Supervisor::on_heartbeat>},
+    {wire::Body::PutBlob, call<wire::PutBlobT, &Supervisor::on_put_blob>},
+    {wire::Body::Assign, call<wire::AssignT, &Supervisor::on_assign>},
+    {wire::Body::Release, call<wire::ReleaseT, &Supervisor::on_release>},
+};
+
+Supervisor::Supervisor(const AgentOptions& options, wire::BoardT board,
+                       std::vector<wire::DeviceInfoT> devices, Nursery nursery, BrokerLink link,
+                       std::string public_key)
+    : url_(options.broker),
+      public_key_(std::move(public_key)),
+      board_(std::move(board)),
+      nursery_(std::move(nursery)),
+      link_(std::move(link)),
+      blobs_(options.blob_cache_bytes),
+      heartbeat_ns_(1000 * kMs),
+      silence_ns_(10'000 * kMs),
+      started_(StatusPage::monotonic_ns()),
+      next_complaint_(started_ + kComplainAfter) {
+  for (wire::DeviceInfoT& info : devices) {
+    devices_.push_back(std::make_unique<DeviceQueue>(
+        std::move(info), nursery_, blobs_,
+        [this](std::uint64_t lease, Bytes outcome) { send_done(lease, std::move(outcome)); }));
+  }
+}
+
+int Supervisor::run() {
+  sigset_t stops;
+  sigemptyset(&stops);
+  sigaddset(&stops, SIGTERM);
+  sigaddset(&stops, SIGINT);
+  sigprocmask(SIG_BLOCK, &stops, nullptr);
+  const OwnedFd stop(signalfd(-1, &stops, SFD_CLOEXEC | SFD_NONBLOCK));
+  std::vector<zmq_pollitem_t> items;
+  while (exit_status_ < 0) {
+    items.assign({{link_.socket(), 0, ZMQ_POLLIN, 0},
+                  {nullptr, nursery_.fd(), ZMQ_POLLIN, 0},
+                  {nullptr, stop.get(), ZMQ_POLLIN, 0}});
+    std::vector<DeviceQueue*> watched;
+    for (auto& device : devices_) {
+      if (device->fd() < 0) continue;
+      items.push_back({nullptr, device->fd(), ZMQ_POLLIN, 0});
+      watched.push_back(device.get());
+    }
+    const int wait = on_time();
+    if (exit_status_ >= 0) break;
+    if (zmq_poll(items.data(), static_cast<int>(items.size()), wait) < 0) {
+      if (zmq_errno() == EINTR) continue;
+      log(LogLevel::Error, "polling: %s", zmq_strerror(zmq_errno()));
+      return kExitBroken;
+    }
+    // Workers first: what they finished frees a place for what the broker sends.
+    for (std::size_t i = 0; i < watched.size(); ++i) {
+      if (items[3 + i].revents) watched[i]->on_readable();
+    }
+    while (items[1].revents) {
+      auto event = nursery_.next_event();
+      if (!event) {
+        log(LogLevel::Error, "%s: stopping", event.error().text().c_str());
+        return kExitBroken;
+      }
+      if (!*event) break;
+      for (auto& device : devices_) {
+        if (device->on_event(**event)) break;
+      }
+    }
+    if (items[2].revents) {
+      log(LogLevel::Info, "stopping");
+      exit_status_ = 0;
+    }
+    for (int i = 0; items[0].revents && i < 64 && exit_status_ < 0; ++i) {
+      auto message = link_.receive();
+      if (!message) break;
+      if (!*message) {
+        log(LogLevel::Warning, "from the broker: %s", message->error().text().c_str());
+        continue;
+      }
+      handle(**message);
+    }
+  }
+  link_.close(200);
+  return exit_status_;
+}
+
+void Supervisor::handle(wire::MessageT& message) {
+  last_heard_ = StatusPage::monotonic_ns();
+  for (const DispatchRow& row : kDispatch) {
+    if (row.kind == message.body.type) return row.handle(*this, message);
+  }
+  log(LogLevel::Warning, "the broker sent %s, which is not for agents",
+      wire::EnumNameBody(message.body.type));
+}
+
+void Supervisor::on_welcome(wire::WelcomeT& welcome) {
+  if (welcome.protocol_version != limits::kProtocolVersion) {
+    log(LogLevel::Error, "the broker speaks protocol version %u, this agent %u: upgrade the older",
+        welcome.protocol_version, limits::kProtocolVersion);
+    exit_status_ = kExitRejected;
+    return;
+  }
+  if (broker_instance_ != 0 && broker_instance_ != welcome.broker_instance) {
+    log(LogLevel::Info, "the broker was restarted: its old assignments are dropped");
+    forget_leases();
+  }
+  broker_instance_ = welcome.broker_instance;
+  heartbeat_ns_ = std::clamp<std::uint64_t>(welcome.heartbeat_ms, 10, 60'000) * kMs;
+  silence_ns_ = std::max<std::uint64_t>(welcome.silence_ms, 100) * kMs;
+  if (!welcomed_) {
+    log(LogLevel::Info, "registered with %s after %llu ms", url_.c_str(),
+        static_cast<unsigned long long>((last_heard_ - started_) / kMs));
+  }
+  welcomed_ = true;
+}
+
+void Supervisor::on_reject(wire::RejectT& reject) {
+  log(LogLevel::Error, "the broker at %s refuses this agent: %s", url_.c_str(),
+      from_wire(*reject.error).text().c_str());
+  exit_status_ = kExitRejected;
+}
+
+void Supervisor::on_hello_needed(wire::HelloNeededT&) {
+  welcomed_ = false;
+  say_hello();
+}
+
+void Supervisor::on_heartbeat(wire::HeartbeatT& heartbeat) {
+  // Another broker at the same address: it must learn who we are.
+  if (broker_instance_ == 0 || heartbeat.instance == broker_instance_) return;
+  welcomed_ = false;
+  say_hello();
+}
+
+void Supervisor::on_put_blob(wire::PutBlobT& blob) {
+  if (auto stored = blobs_.put(*blob.hash, blob.bytes); !stored) {
+    log(LogLevel::Warning, "a blob from the broker: %s", stored.error().text().c_str());
+    return;
+  }
+  for (auto& device : devices_) device->blob_arrived(*blob.hash);
+}
+
+void Supervisor::on_assign(wire::AssignT& assign) {
+  if (assign.device_index >= devices_.size()) {
+    wire::OutcomeT outcome;
+    outcome.body.Set(make_failure(
+        wire::Stage::Dispatch,
+        {ErrorCode::NotFound, "this board has no device " + std::to_string(assign.device_index)}));
+    outcome.times = std::make_unique<wire::StageTimesT>();
+    send_done(assign.lease, encode(outcome));
+    return;
+  }
+  auto missing = devices_[assign.device_index]->accept(assign.lease, std::move(assign.request));
+  if (missing.empty()) return;
+  wire::BlobsWantedT wanted;
+  wanted.hashes = std::move(missing);
+  link_.send(message_of(std::move(wanted)));
+}
+
+void Supervisor::on_release(wire::ReleaseT& release) {
+  for (auto& device : devices_) device->release(release.lease);
+}
+
+void Supervisor::say_hello() {
+  wire::HelloT hello;
+  hello.protocol_version = limits::kProtocolVersion;
+  hello.software_version = agent_version();
+  hello.role = wire::Role::Agent;
+  hello.instance = board_.agent_instance;
+  hello.board = std::make_unique<wire::BoardT>(board_);
+  for (const auto& device : devices_) {
+    hello.devices.push_back(std::make_unique<wire::DeviceInfoT>(device->info()));
+  }
+  hello.leases = leases();
+  link_.send(message_of(std::move(hello)));
+  last_hello_ = StatusPage::monotonic_ns();
+}
+
+void Supervisor::send_done(std::uint64_t lease, Bytes outcome) {
+  auto decoded = decode_outcome(outcome);
+  if (decoded) {
+    decoded->board_id = board_.id;
+    outcome = encode(*decoded);
+  } else {
+    // A candidate that wrote into the worker's own memory can do this.
+    wire::OutcomeT failed;
+    failed.body.Set(make_failure(wire::Stage::Run,
+                                 std::move(decoded).error().in("reading the worker's outcome")));
+    failed.times = std::make_unique<wire::StageTimesT>();
+    failed.board_id = board_.id;
+    outcome = encode(failed);
+  }
+  wire::DoneT done;
+  done.lease = lease;
+  done.outcome = std::move(outcome);
+  if (!link_.send(message_of(std::move(done)))) {
+    log(LogLevel::Warning, "the broker does not take outcomes: one was dropped");
+  }
+}
+
+void Supervisor::forget_leases() {
+  for (auto& device : devices_) device->release_all();
+}
+
+std::vector<std::uint64_t> Supervisor::leases() const {
+  std::vector<std::uint64_t> all;
+  for (const auto& device : devices_) {
+    const auto some = device->leases();
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+bool Supervisor::workers_ready() const {
+  return std::all_of(devices_.begin(), devices_.end(), [](const auto& d) { return d->ready(); });
+}
+
+int Supervisor::on_time() {
+  const std::uint64_t now = StatusPage::monotonic_ns();
+  int wait = 1000;
+  for (auto& device : devices_) wait = std::min(wait, device->on_time());
+  if (welcomed_ && now - last_heard_ > silence_ns_) {
+    log(LogLevel::Warning, "no word from the broker for %llu ms: dialling on",
+        static_cast<unsigned long long>((now - last_heard_) / kMs));
+    welcomed_ = false;
+    next_complaint_ = now + kComplainEvery;
+  }
+  if (!welcomed_) {
+    // The first Hello waits for the workers, whose sandbox level it tells; a worker
+    // that cannot start does not keep the board a secret.
+    const bool told = workers_ready() || now - started_ > 2000 * kMs;
+    if (told && (last_hello_ == 0 || now - last_hello_ >= kHelloEvery)) say_hello();
+    if (now >= next_complaint_) {
+      log(LogLevel::Warning,
+          "no answer from the broker at %s: is it running, is its key right, and is this agent's "
+          "key %s allowed there (fettle keys allow)? Still trying",
+          url_.c_str(), public_key_.c_str());
+      next_complaint_ = now + kComplainEvery;
+    }
+    return std::min(wait, 100);
+  }
+  if (now - last_heartbeat_ >= heartbeat_ns_) {
+    wire::HeartbeatT heartbeat;
+    heartbeat.instance = board_.agent_instance;
+    heartbeat.leases = leases();
+    link_.send(message_of(std::move(heartbeat)));
+    last_heartbeat_ = now;
+  }
+  const std::uint64_t next = (last_heartbeat_ + heartbeat_ns_ - now) / kMs + 1;
+  return static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(wait), next));
+}
+
+}  // namespace fettle::agent

@@ -1,0 +1,49 @@
+// The nursery: a small single-threaded process, forked before the supervisor
+// starts threads, that forks workers on request and reports their deaths. (A
+// process with threads must not fork without exec, and qemu-user cannot exec
+// /proc/self/exe.) It dies with the supervisor and takes the workers along.
+#pragma once
+
+#include <sys/types.h>
+#include <functional>
+#include <optional>
+
+#include "agent/measure/status_page.h"
+#include "agent/worker/request_link.h"
+#include "schemas/wire/result.h"
+
+namespace fettle::agent {
+
+// What a worker process does; returns its exit status.
+using WorkerMain = std::function<int(std::uint32_t device, int socket, StatusPage* status)>;
+
+struct NurseryEvent {
+  enum class Kind : std::uint32_t { Started, Exited, Failed } kind;
+  std::uint64_t serial;  // of the start request
+  std::int32_t pid;
+  std::int32_t wait_status;  // of waitpid; Failed: errno of fork
+};
+
+// The supervisor's side.
+class Nursery {
+ public:
+  // Forks the nursery; call while the process has one thread.
+  static Result<Nursery> start(WorkerMain worker_main);
+  Nursery(Nursery&&) noexcept = default;
+  Nursery& operator=(Nursery&&) noexcept = default;
+
+  int fd() const { return socket_.get(); }  // readable: next_event has something
+  // Asks for a worker that has `socket` and maps the page in `status_memory`.
+  Result<void> start_worker(std::uint64_t serial, std::uint32_t device, int socket,
+                            int status_memory);
+  // SIGKILL; nothing when it has ended already.
+  void kill_worker(std::uint64_t serial);
+  // Nothing when there is none now; Unreachable when the nursery is gone.
+  Result<std::optional<NurseryEvent>> next_event();
+
+ private:
+  Nursery() = default;
+  OwnedFd socket_;
+};
+
+}  // namespace fettle::agent

@@ -1,0 +1,68 @@
+// Supervisor to worker: one request with the blobs it names, as sealed memory
+// files passed over the socket. The supervisor never blocks on a busy worker:
+// what is sent is 24 bytes and descriptors.
+#pragma once
+
+#include <vector>
+
+#include "schemas/wire/codec.h"
+#include "schemas/wire/result.h"
+
+namespace fettle::agent {
+
+// A file descriptor that closes itself.
+class OwnedFd {
+ public:
+  OwnedFd() = default;
+  explicit OwnedFd(int fd) : fd_(fd) {}
+  OwnedFd(OwnedFd&& other) noexcept : fd_(other.release()) {}
+  OwnedFd& operator=(OwnedFd&& other) noexcept;
+  ~OwnedFd();
+  int get() const { return fd_; }
+  int release();
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+// A memory file that nobody can change any more: a reader's mapping stays valid.
+Result<OwnedFd> make_sealed_memory(const char* name, std::span<const ByteView> pieces);
+
+struct PassedBlob {
+  wire::Hash hash;
+  int fd;
+  std::uint64_t bytes;
+};
+inline constexpr std::size_t kMostPassedBlobs = 250;  // SCM_MAX_FD is 253
+
+Result<void> send_request(int socket, std::uint64_t lease, ByteView request,
+                          std::span<const PassedBlob> blobs);
+
+struct ReceivedBlob {
+  wire::Hash hash;
+  OwnedFd fd;
+  std::uint64_t bytes;
+};
+struct ReceivedRequest {
+  std::uint64_t lease = 0;
+  Bytes request;
+  std::vector<ReceivedBlob> blobs;
+};
+// Blocks. Unreachable when the supervisor has closed its end.
+Result<ReceivedRequest> receive_request(int socket);
+
+// Worker to supervisor, one frame (write_frame) each: a kind, then its body.
+enum class ReplyKind : std::uint8_t { Ready, Outcome };
+Bytes encode_ready(wire::Sandbox level, const std::string& note);
+Bytes encode_outcome_reply(std::uint64_t lease, const Bytes& outcome);
+struct Reply {
+  ReplyKind kind = ReplyKind::Ready;
+  wire::Sandbox level = wire::Sandbox::Off;
+  std::string note;
+  std::uint64_t lease = 0;
+  Bytes outcome;
+};
+Result<Reply> decode_reply(ByteView frame);
+
+}  // namespace fettle::agent

@@ -1,0 +1,162 @@
+// The worker's life (worker.h).
+#include "agent/worker/worker.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <cstdio>
+#include <list>
+
+#include "agent/device/cpu/cpu_device.h"
+#include "agent/device/registry.h"
+#include "agent/measure/trial.h"
+#include "agent/platform/conditions.h"
+#include "agent/sandbox/sandbox.h"
+#include "agent/worker/fault_handler.h"
+#include "agent/worker/request_link.h"
+#include "schemas/wire/content_hash.h"
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+namespace fettle::agent {
+namespace {
+
+// Blobs of past requests, mapped read-only, so that the expected outputs of a
+// workload are mapped once and not for each trial.
+class MappedBlobs {
+ public:
+  explicit MappedBlobs(std::uint64_t limit) : limit_(limit) {}
+  ~MappedBlobs() {
+    for (const Entry& entry : entries_) unmap(entry);
+  }
+  MappedBlobs(const MappedBlobs&) = delete;
+  MappedBlobs& operator=(const MappedBlobs&) = delete;
+
+  // After this the request's blobs are at hand; others may be gone.
+  Result<void> take(std::vector<ReceivedBlob>& blobs) {
+    for (ReceivedBlob& blob : blobs) {
+      if (auto at = find(blob.hash); at != entries_.end()) {
+        entries_.splice(entries_.begin(), entries_, at);
+        continue;
+      }
+      const auto bytes = static_cast<std::size_t>(blob.bytes);
+      void* memory = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, blob.fd.get(), 0);
+      if (memory == MAP_FAILED) return Error{ErrorCode::OutOfMemory, "no memory to map a blob"};
+      entries_.push_front({blob.hash, static_cast<const std::uint8_t*>(memory), bytes});
+      held_ += bytes;
+    }
+    while (held_ > limit_ && entries_.size() > blobs.size()) {
+      unmap(entries_.back());
+      held_ -= entries_.back().bytes;
+      entries_.pop_back();
+    }
+    return {};
+  }
+
+  ByteView lookup(const wire::Hash& hash) {
+    const auto at = find(hash);
+    return at == entries_.end() ? ByteView() : ByteView(at->data, at->bytes);
+  }
+
+ private:
+  struct Entry {
+    wire::Hash hash;
+    const std::uint8_t* data;
+    std::size_t bytes;
+  };
+  std::list<Entry>::iterator find(const wire::Hash& hash) {
+    for (auto at = entries_.begin(); at != entries_.end(); ++at) {
+      if (!HashLess()(at->hash, hash) && !HashLess()(hash, at->hash)) return at;
+    }
+    return entries_.end();
+  }
+  static void unmap(const Entry& entry) {
+    munmap(const_cast<std::uint8_t*>(entry.data), entry.bytes);
+  }
+  std::uint64_t limit_, held_ = 0;
+  std::list<Entry> entries_;  // last used first
+};
+
+wire::OutcomeT failure_outcome(wire::Stage stage, Error error) {
+  wire::OutcomeT outcome;
+  outcome.body.Set(make_failure(stage, std::move(error)));
+  outcome.times = std::make_unique<wire::StageTimesT>();
+  return outcome;
+}
+
+}  // namespace
+
+int run_worker(const wire::DeviceInfoT& info, int socket, StatusPage* status) {
+#ifdef __GLIBC__
+  mallopt(M_ARENA_MAX, 1);  // arenas per thread reserve address space, which is limited
+#endif
+  // Before the measuring threads start, which inherit it. Without the right to it
+  // the worker competes as any process does; a sample that lost its core is retaken.
+  setpriority(PRIO_PROCESS, 0, -15);
+  const SystemRoot root;
+  const DeviceRow* row = find_device_row(info.kind);
+  auto device =
+      row ? row->open(info)
+          : Result<std::unique_ptr<Device>>(Error{ErrorCode::Unsupported, "no such kind"});
+  if (!device) {
+    std::fprintf(stderr, "fettle-agent: cannot open device '%s': %s\n", info.key.c_str(),
+                 device.error().text().c_str());
+    return kCannotOpenExit;
+  }
+  const ConditionsReader conditions(root,
+                                    info.cpu ? info.cpu->cores : std::vector<std::uint32_t>());
+  const int statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  install_fault_handlers(status, statm);
+
+  // Room for the program, the buffers kept for the next one, and the worker's own heap.
+  const std::uint64_t kept = fill_cache_bytes(info);
+  SandboxPolicy policy;
+  policy.extra_memory_bytes = info.memory_limit_bytes + 3 * kept + (std::uint64_t{160} << 20);
+  const SandboxState sandbox = enter_sandbox(policy);
+  status->address_space_limit = sandbox.address_space_limit;
+  if (!write_frame(socket, encode_ready(sandbox.level, sandbox.note))) return 0;
+
+  MappedBlobs blobs(kept);
+  std::uint64_t idle_since = StatusPage::monotonic_ns();
+  while (true) {
+    auto received = receive_request(socket);
+    if (!received) return 0;  // the supervisor is gone: so are we
+    const std::uint64_t start = StatusPage::monotonic_ns();
+    status->run_ns.store(0);
+    status->run_since.store(0);
+    status->enter(WorkerPhase::Load);
+    status->lease.store(received->lease);
+
+    TrialContext context{
+        **device, conditions, *status, [&](const wire::Hash& hash) { return blobs.lookup(hash); },
+        [&] {
+          return sandbox.address_space_limit ? address_space_bytes(statm) : std::uint64_t{0};
+        }};
+    wire::OutcomeT outcome;
+    if (auto mapped = blobs.take(received->blobs); !mapped) {
+      outcome = failure_outcome(wire::Stage::Load, std::move(mapped).error());
+    } else if (auto request = decode_request(received->request); !request) {
+      outcome = failure_outcome(wire::Stage::Load, std::move(request).error());
+    } else {
+      status->run_limit_ns.store(std::uint64_t{request->options->timeout_ms} * 1'000'000);
+      outcome = run_trial(context, *request, StatusPage::monotonic_ns() - start);
+    }
+    (*device)->reset();
+    outcome.times->idle_before_ns = start - idle_since;
+    outcome.times->total_ns = StatusPage::monotonic_ns() - start;
+    outcome.device_index = info.index;
+    const Bytes reply = encode_outcome_reply(received->lease, encode(outcome));
+    idle_since = StatusPage::monotonic_ns();
+    const bool sent = write_frame(socket, reply).ok();
+    // Only now: until the outcome is out, a death belongs to this trial.
+    status->lease.store(0);
+    status->enter(WorkerPhase::Idle);
+    if (!sent) return 0;
+    if (context.tainted) return kTaintedExit;
+  }
+}
+
+}  // namespace fettle::agent
