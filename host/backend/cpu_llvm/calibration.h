@@ -1,0 +1,12 @@
+// Ceilings of a CPU: see host/backend/calibration.h.
+#pragma once
+
+#include <vector>
+
+#include "host/backend/calibration.h"
+
+namespace fettle::backend::cpu_llvm {
+
+Result<std::vector<CalibrationProgram>> cpu_calibration(const space::Target& target);
+
+}  // namespace fettle::backend::cpu_llvm

@@ -1,0 +1,45 @@
+// Machine code back to text, to look at it and to prove what it does not hold.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "host/space/target.h"
+#include "schemas/program_generated.h"
+#include "schemas/wire/result.h"
+
+namespace fettle::backend::cpu_llvm {
+
+struct Instruction {
+  std::uint64_t offset = 0;
+  std::uint32_t bytes = 0;
+  std::string mnemonic;  // "vfmadd231ps"; "" for bytes that are no instruction
+  std::string operands;
+};
+
+// `code` lies at `offset` of its image. The decoder knows more instructions than the
+// target's CPU has, so that one which the CPU lacks is seen and not skipped.
+Result<std::vector<Instruction>> disassemble(std::span<const std::uint8_t> code,
+                                             std::uint64_t offset, const space::Target& target);
+
+// The whole text part of an image, constants decoded as if they were code.
+Result<std::vector<Instruction>> disassemble(const wire::ImageT& image,
+                                             const space::Target& target);
+
+// Fused multiply-add of any width, scalar or vector. Arm's vmla rounds twice and is none.
+bool is_fused(const std::string& arch, const std::string& mnemonic);
+
+// Counts over a function, or over its hottest innermost loop.
+struct CodeCounts {
+  int instructions = 0, fused = 0, multiplies = 0, loads = 0, stores = 0, stack_accesses = 0;
+};
+CodeCounts count(std::span<const Instruction> code, const std::string& arch);
+// The innermost loop with the most arithmetic; empty when there is no loop.
+std::span<const Instruction> hottest_loop(std::span<const Instruction> code,
+                                          const std::string& arch);
+
+std::string to_text(std::span<const Instruction> code);
+
+}  // namespace fettle::backend::cpu_llvm

@@ -1,0 +1,115 @@
+// FunctionEmitter: one ir::Function as an LLVM function.
+//
+// Index arithmetic is done in the pointer's width and without wrap-around: an
+// index is a sum of terms (leaf times constant) plus a constant, and the terms
+// are added outermost loop first, so that LICM hoists whole partial addresses and
+// the constant ends in the instruction's displacement.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include "host/ir/module.h"
+#include "schemas/wire/result.h"
+
+namespace fettle::backend::cpu_llvm {
+
+struct EmitOptions {
+  bool fused = false;        // MulAdd may fuse
+  bool ask_for_fma = false;  // LLVM would not fuse vectors by itself (ARMv7 with VFPv4)
+  bool has_round = true;     // the CPU rounds to integral in one instruction
+  int vector_bits = 128;
+};
+
+class FunctionEmitter {
+ public:
+  FunctionEmitter(llvm::Module& module, const ir::Function& function, EmitOptions options);
+
+  // Makes void NAME(args, begin, end, thread), which loads the parameters and calls
+  // the body, whose parameters are noalias. Internal: IR that should not be here.
+  Result<void> emit();
+
+ private:
+  // What a variable holds: as a value of its own type, and, for scalar integers,
+  // as an index. depth: how many loops are around its definition.
+  struct Binding {
+    llvm::Value* value = nullptr;
+    llvm::Value* index = nullptr;
+    int depth = 0;
+    bool non_negative = false;
+  };
+  struct Term {
+    ir::Expr leaf;
+    std::int64_t factor;
+    int depth;
+  };
+  struct Linear {
+    std::vector<Term> terms;
+    std::int64_t constant = 0;
+  };
+  struct RampForm {
+    ir::Expr base;
+    std::int64_t stride;
+  };
+
+  // function_emitter.cpp: statements
+  void emit_body(llvm::Function* body);
+  void emit(const ir::Stmt& stmt);
+  void emit(const ir::For& loop);
+  void emit(const ir::IfThenElse& branch);
+  void emit(const ir::Allocate& allocate);
+  void emit(const ir::Let& let);
+  void emit_loop(const ir::Var& var, llvm::Value* low, llvm::Value* high, bool surely_entered,
+                 bool non_negative, const ir::Stmt& body);
+  llvm::BasicBlock* block(const char* name);
+
+  // emit_expr.cpp: values
+  llvm::Value* value(const ir::Expr& expr);
+  llvm::Value* value_of(const ir::ExprNode& node, const ir::Binary& binary);
+  llvm::Value* value_of(const ir::ExprNode& node, const ir::Unary& unary);
+  llvm::Value* value_of(const ir::ExprNode& node, const ir::MulAdd& mul_add);
+  llvm::Value* integer_division(const ir::Binary& binary, llvm::Value* a, llvm::Value* b,
+                                bool is_signed);
+  llvm::Value* converted(const ir::DataType& to, const ir::Expr& from);
+  llvm::Value* rounded_down(llvm::Value* value);
+  llvm::Type* type(ir::DataType type);
+  llvm::Type* memory_type(ir::DataType type);  // Bool takes a byte
+  llvm::Value* broadcast(llvm::Value* scalar, int lanes);
+  bool non_negative(const ir::Expr& expr) const;
+  int depth_of(const ir::Expr& expr) const;
+
+  // emit_memory.cpp: indices, loads and stores
+  llvm::Value* index(const ir::Expr& expr);
+  void add_terms(const ir::Expr& expr, std::int64_t factor, Linear& out) const;
+  std::optional<RampForm> as_ramp(const ir::Expr& expr) const;
+  llvm::Value* address(const ir::Buffer& buffer, const ir::Expr& scalar_index,
+                       std::int64_t more_elements, llvm::Align& alignment);
+  llvm::Value* addresses(const ir::Buffer& buffer, const ir::Expr& vector_index);
+  llvm::Value* load(const ir::ExprNode& node, const ir::Load& load);
+  void emit(const ir::Store& store);
+  void emit(const ir::Prefetch& prefetch);
+  llvm::Value* mask(const ir::Expr& predicate);  // null: all on
+  llvm::Value* from_memory(ir::DataType type, llvm::Value* value);
+  llvm::Value* to_memory(ir::DataType type, llvm::Value* value);
+
+  void fail(std::string message);
+
+  llvm::Module& module_;
+  llvm::LLVMContext& context_;
+  const ir::Function& function_;
+  EmitOptions options_;
+  llvm::IRBuilder<> builder_;
+  llvm::IntegerType* index_type_;
+  llvm::Function* current_ = nullptr;
+  int depth_ = 0;
+  std::unordered_map<const ir::VarDecl*, Binding> variables_;
+  std::unordered_map<const ir::BufferDecl*, llvm::Value*> buffers_;
+  std::optional<Error> error_;
+};
+
+}  // namespace fettle::backend::cpu_llvm

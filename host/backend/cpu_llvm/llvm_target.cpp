@@ -1,0 +1,76 @@
+// LLVM's target machine for a space::Target, and what each architecture adds to it.
+#include "host/backend/cpu_llvm/llvm_target.h"
+
+#include <mutex>
+
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/TargetParser/Triple.h>
+
+namespace fettle::backend::cpu_llvm {
+namespace {
+
+void initialize_targets() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo(), LLVMInitializeX86Target(), LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter(), LLVMInitializeX86Disassembler();
+    LLVMInitializeAArch64TargetInfo(), LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC(), LLVMInitializeAArch64AsmPrinter();
+    LLVMInitializeAArch64Disassembler();
+    LLVMInitializeARMTargetInfo(), LLVMInitializeARMTarget(), LLVMInitializeARMTargetMC();
+    LLVMInitializeARMAsmPrinter(), LLVMInitializeARMDisassembler();
+  });
+}
+
+}  // namespace
+
+Result<std::string> triple_of(const space::Target& target) {
+  initialize_targets();
+  std::string fallback;
+  if (target.arch == "x86_64") fallback = "x86_64-unknown-linux-gnu";
+  if (target.arch == "aarch64") fallback = "aarch64-unknown-linux-gnu";
+  if (target.arch == "armv7") fallback = "armv7-unknown-linux-gnueabihf";
+  if (fallback.empty()) {
+    return Error{ErrorCode::InvalidArgument,
+                 "cpu_llvm builds for x86_64, aarch64 and armv7, not for \"" + target.arch + "\""};
+  }
+  return target.triple.empty() ? fallback : llvm::Triple::normalize(target.triple);
+}
+
+std::string features_of(const space::Target& target) {
+  std::string text;
+  auto add = [&](const std::string& feature) { text += (text.empty() ? "" : ",") + feature; };
+  if (target.arch == "armv7") add("+neon"), add("+vfp3");
+  for (const std::string& feature : target.features) {
+    add(feature.starts_with('+') || feature.starts_with('-') ? feature : "+" + feature);
+  }
+  if (target.arch == "armv7") add(target.fma ? "+vfp4" : "-vfp4d16sp");
+  if (target.arch == "x86_64" && !target.fma) add("-fma"), add("-fma4"), add("-avx512f");
+  return text;
+}
+
+Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const space::Target& target) {
+  Result<std::string> triple = triple_of(target);
+  if (!triple) return std::move(triple).error();
+  std::string problem;
+  const llvm::Target* found = llvm::TargetRegistry::lookupTarget(*triple, problem);
+  if (found == nullptr) {
+    return Error{ErrorCode::InvalidArgument, "LLVM knows no target " + *triple + ": " + problem};
+  }
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
+  options.FunctionSections = true;
+  options.ExceptionModel = llvm::ExceptionHandling::None;
+  if (target.arch == "armv7") options.FloatABIType = llvm::FloatABI::Hard;
+  std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
+      *triple, target.cpu.empty() ? "generic" : target.cpu, features_of(target), options,
+      llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+  if (machine == nullptr) {
+    return Error{ErrorCode::InvalidArgument,
+                 "LLVM refuses cpu \"" + target.cpu + "\" for " + *triple};
+  }
+  return machine;
+}
+
+}  // namespace fettle::backend::cpu_llvm

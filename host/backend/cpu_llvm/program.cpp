@@ -1,0 +1,86 @@
+// ir::Module → wire::Program: compile, link, flatten, and say what is launched.
+#include "host/backend/cpu_llvm/program.h"
+
+#include "host/backend/cpu_llvm/codegen.h"
+#include "host/backend/cpu_llvm/disassemble.h"
+#include "host/backend/cpu_llvm/flatten.h"
+#include "host/backend/cpu_llvm/link.h"
+#include "host/backend/cpu_llvm/runtime.h"
+#include "host/space/wire_types.h"
+
+namespace fettle::backend::cpu_llvm {
+namespace {
+
+std::unique_ptr<wire::BufferT> wire_buffer(const ir::ProgramBuffer& from) {
+  auto buffer = std::make_unique<wire::BufferT>();
+  buffer->name = from.buffer->name;
+  buffer->bytes = static_cast<std::uint64_t>(from.buffer->elements()) *
+                  static_cast<std::uint64_t>(from.buffer->type.bytes());
+  buffer->alignment = from.buffer->alignment;
+  buffer->role = space::wire_role(from.role);
+  buffer->fill = std::make_unique<wire::FillT>();
+  buffer->fill->kind = space::wire_kind(from.fill.kind);
+  buffer->fill->dtype = space::wire_type(from.buffer->type.scalar);
+  buffer->fill->low = from.fill.low;
+  buffer->fill->high = from.fill.high;
+  buffer->fill->stream = from.fill.stream;
+  return buffer;
+}
+
+Result<void> check_no_fma(const wire::ImageT& image, const space::Target& target) {
+  Result<std::vector<Instruction>> code = disassemble(image, target);
+  if (!code) return std::move(code).error();
+  for (const Instruction& each : *code) {
+    if (is_fused(target.arch, each.mnemonic)) {
+      return Error{ErrorCode::Internal, "the image holds " + each.mnemonic + " at offset " +
+                                            std::to_string(each.offset) + ", and " + target.cpu +
+                                            " has no fused multiply-add"};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<wire::ImageT> make_image(const ir::Module& module, const space::Target& target) {
+  Result<Object> object = compile_object(module, target);
+  if (!object) return std::move(object).error();
+  Result<std::shared_ptr<const std::vector<std::uint8_t>>> runtime = runtime_object(target);
+  if (!runtime) return std::move(runtime).error();
+  const std::span<const std::uint8_t> objects[] = {object->bytes, **runtime};
+  Result<std::vector<std::uint8_t>> linked = link_shared_object(objects, target);
+  if (!linked) return std::move(linked).error();
+  std::vector<std::string> names;
+  for (const ir::Function& function : module.functions) names.push_back(function.name);
+  Result<wire::ImageT> image = flatten(*linked, target, names);
+  if (!image) return image;
+  if (!target.fma) {
+    if (Result<void> clean = check_no_fma(*image, target); !clean) return std::move(clean).error();
+  }
+  return image;
+}
+
+Result<wire::ProgramT> make_program(const ir::Module& module, const space::Target& target) {
+  Result<wire::ImageT> image = make_image(module, target);
+  if (!image) return std::move(image).error();
+  wire::ProgramT program;
+  program.target = target.triple.empty() ? target.arch : target.triple;
+  program.images.push_back(std::make_unique<wire::ImageT>(std::move(*image)));
+  for (const ir::ProgramBuffer& buffer : module.buffers)
+    program.buffers.push_back(wire_buffer(buffer));
+  for (const ir::Launch& from : module.launches) {
+    const ir::Function& function = module.functions[static_cast<std::size_t>(from.function)];
+    auto launch = std::make_unique<wire::LaunchT>();
+    launch->entry = static_cast<std::uint32_t>(from.function);
+    for (int buffer : from.buffers) {
+      launch->args.emplace_back(wire::ArgKind::Buffer, static_cast<std::uint32_t>(buffer), 0, 0,
+                                0.0);
+    }
+    launch->phase = from.prepare ? wire::Phase::Prepare : wire::Phase::Run;
+    launch->parallel_extent = static_cast<std::uint32_t>(function.extent);
+    program.launches.push_back(std::move(launch));
+  }
+  return program;
+}
+
+}  // namespace fettle::backend::cpu_llvm

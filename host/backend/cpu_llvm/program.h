@@ -1,0 +1,18 @@
+// ir::Module → wire::Program: compile, link, flatten, and say what is launched.
+#pragma once
+
+#include "host/ir/module.h"
+#include "host/space/target.h"
+#include "schemas/program_generated.h"
+#include "schemas/wire/result.h"
+
+namespace fettle::backend::cpu_llvm {
+
+// BuildError: this module cannot be built. Internal: also when an image for a CPU
+// without FMA holds one, which the disassembly is searched for.
+Result<wire::ProgramT> make_program(const ir::Module& module, const space::Target& target);
+
+// The image alone.
+Result<wire::ImageT> make_image(const ir::Module& module, const space::Target& target);
+
+}  // namespace fettle::backend::cpu_llvm

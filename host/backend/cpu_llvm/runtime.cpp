@@ -1,0 +1,251 @@
+// The few functions that LLVM's code generators call behind our back.
+#include "host/backend/cpu_llvm/runtime.h"
+
+#include <map>
+#include <mutex>
+
+#include <llvm/AsmParser/Parser.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/Support/SourceMgr.h>
+
+#include "host/backend/cpu_llvm/llvm_target.h"
+#include "host/backend/cpu_llvm/object_writer.h"
+
+namespace fettle::backend::cpu_llvm {
+namespace {
+
+// SIZE stands for the pointer's integer type. Sixteen bytes at a time, then bytes;
+// copies go upward or, where the target lies above an overlapping source, downward.
+constexpr const char* kMemory = R"(
+define hidden ptr @memset(ptr %to, i32 %value, SIZE %bytes) #0 {
+entry:
+  %byte = trunc i32 %value to i8
+  %one = insertelement <16 x i8> poison, i8 %byte, i32 0
+  %sixteen = shufflevector <16 x i8> %one, <16 x i8> poison, <16 x i32> zeroinitializer
+  %whole = and SIZE %bytes, -16
+  %any = icmp ne SIZE %whole, 0
+  br i1 %any, label %wide, label %rest
+wide:
+  %i = phi SIZE [ 0, %entry ], [ %i.next, %wide ]
+  %at = getelementptr i8, ptr %to, SIZE %i
+  store <16 x i8> %sixteen, ptr %at, align 1
+  %i.next = add SIZE %i, 16
+  %more = icmp ult SIZE %i.next, %whole
+  br i1 %more, label %wide, label %rest
+rest:
+  %tail = icmp ult SIZE %whole, %bytes
+  br i1 %tail, label %narrow, label %end
+narrow:
+  %j = phi SIZE [ %whole, %rest ], [ %j.next, %narrow ]
+  %at.byte = getelementptr i8, ptr %to, SIZE %j
+  store i8 %byte, ptr %at.byte
+  %j.next = add SIZE %j, 1
+  %again = icmp ult SIZE %j.next, %bytes
+  br i1 %again, label %narrow, label %end
+end:
+  ret ptr %to
+}
+
+define hidden ptr @memcpy(ptr %to, ptr %from, SIZE %bytes) #0 {
+entry:
+  %whole = and SIZE %bytes, -16
+  %any = icmp ne SIZE %whole, 0
+  br i1 %any, label %wide, label %rest
+wide:
+  %i = phi SIZE [ 0, %entry ], [ %i.next, %wide ]
+  %source = getelementptr i8, ptr %from, SIZE %i
+  %at = getelementptr i8, ptr %to, SIZE %i
+  %block = load <16 x i8>, ptr %source, align 1
+  store <16 x i8> %block, ptr %at, align 1
+  %i.next = add SIZE %i, 16
+  %more = icmp ult SIZE %i.next, %whole
+  br i1 %more, label %wide, label %rest
+rest:
+  %tail = icmp ult SIZE %whole, %bytes
+  br i1 %tail, label %narrow, label %end
+narrow:
+  %j = phi SIZE [ %whole, %rest ], [ %j.next, %narrow ]
+  %source.byte = getelementptr i8, ptr %from, SIZE %j
+  %at.byte = getelementptr i8, ptr %to, SIZE %j
+  %byte = load i8, ptr %source.byte
+  store i8 %byte, ptr %at.byte
+  %j.next = add SIZE %j, 1
+  %again = icmp ult SIZE %j.next, %bytes
+  br i1 %again, label %narrow, label %end
+end:
+  ret ptr %to
+}
+
+define hidden ptr @memmove(ptr %to, ptr %from, SIZE %bytes) #0 {
+entry:
+  %to.int = ptrtoint ptr %to to SIZE
+  %from.int = ptrtoint ptr %from to SIZE
+  %distance = sub SIZE %to.int, %from.int
+  %apart = icmp uge SIZE %distance, %bytes
+  br i1 %apart, label %upward, label %downward
+upward:
+  %j = phi SIZE [ 0, %entry ], [ %j.next, %up ]
+  %up.done = icmp uge SIZE %j, %bytes
+  br i1 %up.done, label %end, label %up
+up:
+  %up.source = getelementptr i8, ptr %from, SIZE %j
+  %up.at = getelementptr i8, ptr %to, SIZE %j
+  %up.byte = load i8, ptr %up.source
+  store i8 %up.byte, ptr %up.at
+  %j.next = add SIZE %j, 1
+  br label %upward
+downward:
+  %k = phi SIZE [ %bytes, %entry ], [ %k.next, %down ]
+  %down.done = icmp eq SIZE %k, 0
+  br i1 %down.done, label %end, label %down
+down:
+  %k.next = sub SIZE %k, 1
+  %down.source = getelementptr i8, ptr %from, SIZE %k.next
+  %down.at = getelementptr i8, ptr %to, SIZE %k.next
+  %down.byte = load i8, ptr %down.source
+  store i8 %down.byte, ptr %down.at
+  br label %downward
+end:
+  ret ptr %to
+}
+attributes #0 = { nounwind noinline "no-builtins" }
+)";
+
+// Run-time ABI for the Arm architecture, sections 4.3.1 and 4.3.4. The A9 has no
+// divide instruction: shift and subtract, 32 steps; a divisor of 0 gives garbage.
+constexpr const char* kEabi = R"(
+define hidden void @__aeabi_memcpy(ptr %to, ptr %from, i32 %bytes) #0 {
+  %r = call ptr @memcpy(ptr %to, ptr %from, i32 %bytes)
+  ret void
+}
+define hidden void @__aeabi_memmove(ptr %to, ptr %from, i32 %bytes) #0 {
+  %r = call ptr @memmove(ptr %to, ptr %from, i32 %bytes)
+  ret void
+}
+define hidden void @__aeabi_memset(ptr %to, i32 %bytes, i32 %value) #0 {
+  %r = call ptr @memset(ptr %to, i32 %value, i32 %bytes)
+  ret void
+}
+define hidden void @__aeabi_memclr(ptr %to, i32 %bytes) #0 {
+  %r = call ptr @memset(ptr %to, i32 0, i32 %bytes)
+  ret void
+}
+@__aeabi_memcpy4 = hidden alias void (ptr, ptr, i32), ptr @__aeabi_memcpy
+@__aeabi_memcpy8 = hidden alias void (ptr, ptr, i32), ptr @__aeabi_memcpy
+@__aeabi_memmove4 = hidden alias void (ptr, ptr, i32), ptr @__aeabi_memmove
+@__aeabi_memmove8 = hidden alias void (ptr, ptr, i32), ptr @__aeabi_memmove
+@__aeabi_memset4 = hidden alias void (ptr, i32, i32), ptr @__aeabi_memset
+@__aeabi_memset8 = hidden alias void (ptr, i32, i32), ptr @__aeabi_memset
+@__aeabi_memclr4 = hidden alias void (ptr, i32), ptr @__aeabi_memclr
+@__aeabi_memclr8 = hidden alias void (ptr, i32), ptr @__aeabi_memclr
+
+define hidden i64 @__aeabi_uidivmod(i32 %a, i32 %b) #0 {
+entry:
+  br label %step
+step:
+  %bit = phi i32 [ 31, %entry ], [ %bit.next, %step ]
+  %quotient = phi i32 [ 0, %entry ], [ %quotient.next, %step ]
+  %remainder = phi i32 [ 0, %entry ], [ %remainder.next, %step ]
+  %carry = lshr i32 %remainder, 31
+  %shifted = shl i32 %remainder, 1
+  %digit.0 = lshr i32 %a, %bit
+  %digit = and i32 %digit.0, 1
+  %partial = or i32 %shifted, %digit
+  %fits.0 = icmp uge i32 %partial, %b
+  %carried = icmp ne i32 %carry, 0
+  %fits = or i1 %fits.0, %carried
+  %less = sub i32 %partial, %b
+  %remainder.next = select i1 %fits, i32 %less, i32 %partial
+  %one = zext i1 %fits to i32
+  %quotient.shifted = shl i32 %quotient, 1
+  %quotient.next = or i32 %quotient.shifted, %one
+  %bit.next = sub i32 %bit, 1
+  %more = icmp sge i32 %bit.next, 0
+  br i1 %more, label %step, label %end
+end:
+  %low = zext i32 %quotient.next to i64
+  %high.0 = zext i32 %remainder.next to i64
+  %high = shl i64 %high.0, 32
+  %both = or i64 %high, %low
+  ret i64 %both
+}
+define hidden i64 @__aeabi_idivmod(i32 %a, i32 %b) #0 {
+  %a.sign = ashr i32 %a, 31
+  %b.sign = ashr i32 %b, 31
+  %a.flip = xor i32 %a, %a.sign
+  %a.size = sub i32 %a.flip, %a.sign
+  %b.flip = xor i32 %b, %b.sign
+  %b.size = sub i32 %b.flip, %b.sign
+  %both = call i64 @__aeabi_uidivmod(i32 %a.size, i32 %b.size)
+  %quotient = trunc i64 %both to i32
+  %upper = lshr i64 %both, 32
+  %remainder = trunc i64 %upper to i32
+  %sign = xor i32 %a.sign, %b.sign
+  %q.flip = xor i32 %quotient, %sign
+  %q = sub i32 %q.flip, %sign
+  %r.flip = xor i32 %remainder, %a.sign
+  %r = sub i32 %r.flip, %a.sign
+  %low = zext i32 %q to i64
+  %high.0 = zext i32 %r to i64
+  %high = shl i64 %high.0, 32
+  %result = or i64 %high, %low
+  ret i64 %result
+}
+define hidden i32 @__aeabi_uidiv(i32 %a, i32 %b) #0 {
+  %both = call i64 @__aeabi_uidivmod(i32 %a, i32 %b)
+  %q = trunc i64 %both to i32
+  ret i32 %q
+}
+define hidden i32 @__aeabi_idiv(i32 %a, i32 %b) #0 {
+  %both = call i64 @__aeabi_idivmod(i32 %a, i32 %b)
+  %q = trunc i64 %both to i32
+  ret i32 %q
+}
+)";
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != std::string::npos;
+       at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+Result<std::vector<std::uint8_t>> compile(const space::Target& target) {
+  Result<std::unique_ptr<llvm::TargetMachine>> machine = make_target_machine(target);
+  if (!machine) return std::move(machine).error();
+  const bool narrow = target.arch == "armv7";
+  const std::string text =
+      replaced(kMemory, "SIZE", narrow ? "i32" : "i64") + (narrow ? kEabi : "");
+  llvm::LLVMContext context;
+  llvm::SMDiagnostic problem;
+  std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, problem, context);
+  if (module == nullptr) {
+    return Error{ErrorCode::Internal, "runtime: line " + std::to_string(problem.getLineNo()) +
+                                          ": " + problem.getMessage().str()};
+  }
+  module->setTargetTriple((*machine)->getTargetTriple().str());
+  module->setDataLayout((*machine)->createDataLayout());
+  module->setPICLevel(llvm::PICLevel::SmallPIC);
+  return write_object(*module, **machine);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const std::vector<std::uint8_t>>> runtime_object(
+    const space::Target& target) {
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<const std::vector<std::uint8_t>>> made;
+  const std::string key =
+      target.arch + "|" + target.triple + "|" + target.cpu + "|" + features_of(target);
+  std::lock_guard lock(mutex);
+  auto& slot = made[key];
+  if (slot == nullptr) {
+    Result<std::vector<std::uint8_t>> object = compile(target);
+    if (!object) return std::move(object).error().in("compiling the runtime");
+    slot = std::make_shared<const std::vector<std::uint8_t>>(std::move(*object));
+  }
+  return slot;
+}
+
+}  // namespace fettle::backend::cpu_llvm

@@ -1,0 +1,181 @@
+// Rebuilding and walking trees (mutator.h).
+#include "host/ir/mutator.h"
+
+namespace fettle::ir {
+
+namespace {
+
+template <typename... Ts>
+struct Cases : Ts... {
+  using Ts::operator()...;
+};
+template <typename... Ts>
+Cases(Ts...) -> Cases<Ts...>;
+
+}  // namespace
+
+std::vector<Expr> Mutator::mutate_all(const std::vector<Expr>& exprs) {
+  std::vector<Expr> out;
+  out.reserve(exprs.size());
+  for (const Expr& e : exprs) out.push_back(mutate(e));
+  return out;
+}
+
+Expr Mutator::mutate(const Expr& expr) {
+  if (!expr) return expr;
+  return std::visit(
+      Cases{
+          [&](const IntImm&) { return expr; },
+          [&](const FloatImm&) { return expr; },
+          [&](const VarRef&) { return expr; },
+          [&](const Unary& n) {
+            Expr a = mutate(n.a);
+            return a == n.a ? expr : unary(n.op, a);
+          },
+          [&](const Binary& n) {
+            Expr a = mutate(n.a), b = mutate(n.b);
+            return a == n.a && b == n.b ? expr : binary(n.op, a, b);
+          },
+          [&](const MulAdd& n) {
+            Expr a = mutate(n.a), b = mutate(n.b), c = mutate(n.c);
+            return a == n.a && b == n.b && c == n.c ? expr : mul_add(a, b, c);
+          },
+          [&](const Select& n) {
+            Expr c = mutate(n.condition), t = mutate(n.then_value), e = mutate(n.else_value);
+            return c == n.condition && t == n.then_value && e == n.else_value ? expr
+                                                                              : select(c, t, e);
+          },
+          [&](const Cast& n) {
+            Expr v = mutate(n.value);
+            return v == n.value ? expr : cast(expr->type, v);
+          },
+          [&](const Reinterpret& n) {
+            Expr v = mutate(n.value);
+            if (v == n.value) return expr;
+            return Expr(std::make_shared<const ExprNode>(ExprNode{expr->type, Reinterpret{v}}));
+          },
+          [&](const Load& n) {
+            std::vector<Expr> indices = mutate_all(n.indices);
+            Expr predicate = mutate(n.predicate);
+            if (indices == n.indices && predicate == n.predicate) return expr;
+            return load(n.buffer, std::move(indices), predicate, expr->type.lanes);
+          },
+          [&](const Ramp& n) {
+            Expr base = mutate(n.base);
+            return base == n.base ? expr : ramp(base, n.stride, expr->type.lanes);
+          },
+          [&](const Broadcast& n) {
+            Expr v = mutate(n.value);
+            return v == n.value ? expr : broadcast(v, expr->type.lanes);
+          },
+      },
+      expr->node);
+}
+
+Stmt Mutator::mutate(const Stmt& stmt) {
+  if (!stmt) return stmt;
+  return std::visit(
+      Cases{
+          [&](const For& n) {
+            Expr min = mutate(n.min), extent = mutate(n.extent);
+            Stmt body = mutate(n.body);
+            if (min == n.min && extent == n.extent && body == n.body) return stmt;
+            return make_for(n.var, min, extent, n.kind, body);
+          },
+          [&](const Store& n) {
+            std::vector<Expr> indices = mutate_all(n.indices);
+            Expr value = mutate(n.value), predicate = mutate(n.predicate);
+            if (indices == n.indices && value == n.value && predicate == n.predicate) return stmt;
+            return make_store(n.buffer, std::move(indices), value, predicate);
+          },
+          [&](const Block& n) {
+            std::vector<Stmt> stmts;
+            for (const Stmt& s : n.stmts) stmts.push_back(mutate(s));
+            return stmts == n.stmts ? stmt : make_block(std::move(stmts));
+          },
+          [&](const IfThenElse& n) {
+            Expr condition = mutate(n.condition);
+            Stmt then_stmt = mutate(n.then_stmt), else_stmt = mutate(n.else_stmt);
+            if (condition == n.condition && then_stmt == n.then_stmt && else_stmt == n.else_stmt) {
+              return stmt;
+            }
+            return make_if(condition, then_stmt, else_stmt);
+          },
+          [&](const Allocate& n) {
+            Stmt body = mutate(n.body);
+            return body == n.body ? stmt : make_allocate(n.buffer, body);
+          },
+          [&](const Let& n) {
+            Expr value = mutate(n.value);
+            Stmt body = mutate(n.body);
+            return value == n.value && body == n.body ? stmt : make_let(n.var, value, body);
+          },
+          [&](const Prefetch& n) {
+            std::vector<Expr> indices = mutate_all(n.indices);
+            if (indices == n.indices) return stmt;
+            return Stmt(std::make_shared<const StmtNode>(StmtNode{Prefetch{n.buffer, indices}}));
+          },
+      },
+      stmt->node);
+}
+
+namespace {
+
+// Uses the mutator's traversal; changes nothing.
+class Walker : public Mutator {
+ public:
+  Walker(const std::function<void(const Stmt&)>* on_stmt,
+         const std::function<void(const Expr&)>* on_expr)
+      : on_stmt_(on_stmt), on_expr_(on_expr) {}
+  Expr mutate(const Expr& expr) override {
+    if (expr && on_expr_) (*on_expr_)(expr);
+    return Mutator::mutate(expr);
+  }
+  Stmt mutate(const Stmt& stmt) override {
+    if (stmt && on_stmt_) (*on_stmt_)(stmt);
+    return Mutator::mutate(stmt);
+  }
+
+ private:
+  const std::function<void(const Stmt&)>* on_stmt_;
+  const std::function<void(const Expr&)>* on_expr_;
+};
+
+class Substitute : public Mutator {
+ public:
+  explicit Substitute(const Substitution& values) : values_(values) {}
+  using Mutator::mutate;
+  Expr mutate(const Expr& expr) override {
+    if (expr) {
+      if (const auto* ref = std::get_if<VarRef>(&expr->node)) {
+        auto it = values_.find(ref->var);
+        return it == values_.end() ? expr : it->second;
+      }
+    }
+    return Mutator::mutate(expr);
+  }
+
+ private:
+  const Substitution& values_;
+};
+
+}  // namespace
+
+void walk(const Expr& expr, const std::function<void(const Expr&)>& on_expr) {
+  Walker(nullptr, &on_expr).mutate(expr);
+}
+
+void walk(const Stmt& stmt, const std::function<void(const Stmt&)>& on_stmt,
+          const std::function<void(const Expr&)>& on_expr) {
+  Walker(on_stmt ? &on_stmt : nullptr, on_expr ? &on_expr : nullptr).mutate(stmt);
+}
+
+Expr substitute(const Expr& expr, const Substitution& values) {
+  return Substitute(values).mutate(expr);
+}
+
+Stmt substitute(const Stmt& stmt, const Substitution& values) {
+  return Substitute(values).mutate(stmt);
+}
+
+}  // namespace fettle::ir

@@ -1,0 +1,32 @@
+// Mutator: rebuilds a tree bottom up; a pass overrides what it changes. Visitor
+// needs are met by walk(), which shows every node once per occurrence.
+#pragma once
+
+#include <functional>
+#include <map>
+
+#include "host/ir/stmt.h"
+
+namespace fettle::ir {
+
+class Mutator {
+ public:
+  virtual ~Mutator() = default;
+  // Null stays null. A node whose children did not change is returned as it is.
+  virtual Expr mutate(const Expr& expr);
+  virtual Stmt mutate(const Stmt& stmt);
+
+ protected:
+  std::vector<Expr> mutate_all(const std::vector<Expr>& exprs);
+};
+
+// Calls on_expr for each expression and on_stmt for each statement below, parents first.
+void walk(const Expr& expr, const std::function<void(const Expr&)>& on_expr);
+void walk(const Stmt& stmt, const std::function<void(const Stmt&)>& on_stmt,
+          const std::function<void(const Expr&)>& on_expr);
+
+using Substitution = std::map<Var, Expr>;
+Expr substitute(const Expr& expr, const Substitution& values);
+Stmt substitute(const Stmt& stmt, const Substitution& values);
+
+}  // namespace fettle::ir

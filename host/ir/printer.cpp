@@ -1,0 +1,192 @@
+// Printing IR (printer.h).
+#include "host/ir/printer.h"
+
+#include <cstdio>
+#include <map>
+#include <set>
+
+namespace fettle::ir {
+
+namespace {
+
+constexpr const char* kBinary[] = {"+",  "-",  "*",  "/",  "%",  "min", "max", "and",
+                                   "or", "<<", ">>", "==", "!=", "<",   "<="};
+constexpr const char* kUnary[] = {"-", "not ", "sqrt", "floor", "abs"};
+constexpr const char* kKinds[] = {"for",      "unrolled",  "vectorized",
+                                  "parallel", "gpu_block", "gpu_thread"};
+constexpr const char* kScopes[] = {"global", "stack", "register", "shared"};
+constexpr const char* kRoles[] = {"input", "output", "constant", "scratch"};
+
+std::string number(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  std::string s = text;
+  if (s.find_first_of(".en") == std::string::npos) s += ".0";
+  return s;
+}
+
+class Printer {
+ public:
+  std::string text;
+
+  std::string expr(const Expr& e) {
+    if (const auto* n = std::get_if<IntImm>(&e->node)) {
+      if (e->type.is_bool()) return n->value ? "true" : "false";
+      return std::to_string(n->value);
+    }
+    if (const auto* n = std::get_if<FloatImm>(&e->node)) return number(n->value);
+    if (const auto* n = std::get_if<VarRef>(&e->node)) return name(n->var.get(), n->var->name);
+    if (const auto* n = std::get_if<Unary>(&e->node)) {
+      return std::string(kUnary[int(n->op)]) + "(" + expr(n->a) + ")";
+    }
+    if (const auto* n = std::get_if<Binary>(&e->node)) {
+      const std::string op = kBinary[int(n->op)], a = expr(n->a), b = expr(n->b);
+      if (n->op == BinaryOp::Min || n->op == BinaryOp::Max) return op + "(" + a + ", " + b + ")";
+      return "(" + a + " " + op + " " + b + ")";
+    }
+    if (const auto* n = std::get_if<MulAdd>(&e->node)) {
+      return "mul_add(" + expr(n->a) + ", " + expr(n->b) + ", " + expr(n->c) + ")";
+    }
+    if (const auto* n = std::get_if<Select>(&e->node)) {
+      return "select(" + expr(n->condition) + ", " + expr(n->then_value) + ", " +
+             expr(n->else_value) + ")";
+    }
+    if (const auto* n = std::get_if<Cast>(&e->node)) {
+      return to_string(e->type) + "(" + expr(n->value) + ")";
+    }
+    if (const auto* n = std::get_if<Reinterpret>(&e->node)) {
+      return "bits_as_" + to_string(e->type) + "(" + expr(n->value) + ")";
+    }
+    if (const auto* n = std::get_if<Load>(&e->node)) {
+      return access(n->buffer, n->indices) + (n->predicate ? " if " + expr(n->predicate) : "");
+    }
+    if (const auto* n = std::get_if<Ramp>(&e->node)) {
+      return "ramp(" + expr(n->base) + ", " + std::to_string(n->stride) + ", " +
+             std::to_string(e->type.lanes) + ")";
+    }
+    const auto& wide = std::get<Broadcast>(e->node);
+    return "x" + std::to_string(e->type.lanes) + "(" + expr(wide.value) + ")";
+  }
+
+  void stmt(const Stmt& s, int indent) {
+    if (const auto* n = std::get_if<For>(&s->node)) {
+      const std::string min = expr(n->min), extent = expr(n->extent);
+      line(indent, std::string(kKinds[int(n->kind)]) + " " + name(n->var.get(), n->var->name) +
+                       " in " + min + " +" + extent + " {");
+      stmt(n->body, indent + 1);
+      line(indent, "}");
+    } else if (const auto* n = std::get_if<Store>(&s->node)) {
+      const std::string to = access(n->buffer, n->indices);
+      line(indent,
+           to + " = " + expr(n->value) + (n->predicate ? " where " + expr(n->predicate) : ""));
+    } else if (const auto* n = std::get_if<Block>(&s->node)) {
+      for (const Stmt& child : n->stmts) stmt(child, indent);
+    } else if (const auto* n = std::get_if<IfThenElse>(&s->node)) {
+      line(indent, "if " + expr(n->condition) + " {");
+      stmt(n->then_stmt, indent + 1);
+      if (n->else_stmt) {
+        line(indent, "} else {");
+        stmt(n->else_stmt, indent + 1);
+      }
+      line(indent, "}");
+    } else if (const auto* n = std::get_if<Allocate>(&s->node)) {
+      line(indent, "allocate " + declaration(n->buffer));
+      stmt(n->body, indent);
+    } else if (const auto* n = std::get_if<Let>(&s->node)) {
+      const std::string value = expr(n->value);
+      line(indent, "let " + name(n->var.get(), n->var->name) + " = " + value);
+      stmt(n->body, indent);
+    } else {
+      const auto& prefetch = std::get<Prefetch>(s->node);
+      line(indent, "prefetch " + access(prefetch.buffer, prefetch.indices));
+    }
+  }
+
+  std::string declaration(const Buffer& b) {
+    return name(b.get(), b->name) + " " + to_string(b->type) + shape(b) + " " +
+           kScopes[int(b->scope)];
+  }
+
+  void function(const Function& f) {
+    std::string params;
+    for (std::size_t i = 0; i < f.params.size(); ++i) {
+      params += (i ? ", " : "") + name(f.params[i].get(), f.params[i]->name) + " " +
+                to_string(f.params[i]->type) + shape(f.params[i]) +
+                (i < f.written.size() && f.written[i] ? " out" : "");
+    }
+    line(0, "function " + f.name + "(" + params + ") parallel " +
+                (f.parallel ? name(f.parallel.get(), f.parallel->name) : "?") + " +" +
+                std::to_string(f.extent) +
+                (f.thread ? " thread " + name(f.thread.get(), f.thread->name) : "") + " {");
+    if (f.body) stmt(f.body, 1);
+    line(0, "}");
+  }
+
+  void line(int indent, const std::string& s) { text += std::string(2 * indent, ' ') + s + "\n"; }
+
+  std::string name(const void* identity, const std::string& wanted) {
+    auto known = names_.find(identity);
+    if (known != names_.end()) return known->second;
+    std::string unique = wanted;
+    for (int i = 1; !taken_.insert(unique).second; ++i) unique = wanted + "." + std::to_string(i);
+    names_[identity] = unique;
+    return unique;
+  }
+
+ private:
+  std::string shape(const Buffer& b) {
+    std::string s = "[";
+    for (std::size_t i = 0; i < b->shape.size(); ++i) {
+      s += (i ? ", " : "") + std::to_string(b->shape[i]);
+    }
+    return s + "]";
+  }
+
+  std::string access(const Buffer& b, const std::vector<Expr>& indices) {
+    std::string s = name(b.get(), b->name) + "[";
+    for (std::size_t i = 0; i < indices.size(); ++i) s += (i ? ", " : "") + expr(indices[i]);
+    return s + "]";
+  }
+
+  std::map<const void*, std::string> names_;
+  std::set<std::string> taken_;
+};
+
+}  // namespace
+
+std::string print(const Expr& expr) { return Printer().expr(expr); }
+
+std::string print(const Stmt& stmt) {
+  Printer p;
+  p.stmt(stmt, 0);
+  return p.text;
+}
+
+std::string print(const Function& function) {
+  Printer p;
+  p.function(function);
+  return p.text;
+}
+
+std::string print(const Module& module) {
+  Printer p;
+  for (const ProgramBuffer& b : module.buffers) {
+    p.line(0, "buffer " + p.declaration(b.buffer) + " " + kRoles[int(b.role)]);
+  }
+  for (const Launch& launch : module.launches) {
+    std::string args;
+    for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
+      const Buffer& b = module.buffers[launch.buffers[i]].buffer;
+      args += (i ? ", " : "") + p.name(b.get(), b->name);
+    }
+    p.line(0, std::string(launch.prepare ? "prepare " : "launch ") +
+                  module.functions[launch.function].name + "(" + args + ")");
+  }
+  for (const Function& f : module.functions) {
+    p.text += "\n";
+    p.function(f);
+  }
+  return p.text;
+}
+
+}  // namespace fettle::ir

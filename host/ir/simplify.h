@@ -1,0 +1,13 @@
+// Simplifier: indices into linear form, comparisons, min, max, div and mod decided
+// by the ranges of loop variables, loops of one iteration and dead branches removed.
+#pragma once
+
+#include "host/ir/linear.h"
+#include "host/ir/stmt.h"
+
+namespace fettle::ir {
+
+Expr simplify(const Expr& expr, const Ranges& ranges = {});
+Stmt simplify(const Stmt& stmt, const Ranges& ranges = {});
+
+}  // namespace fettle::ir

@@ -1,0 +1,219 @@
+// Bounds inference (bounds.h): consumers first, so that what is read of a
+// producer is known when its turn comes.
+#include "host/lower/bounds.h"
+
+#include <algorithm>
+#include <set>
+
+#include "host/ir/mutator.h"
+#include "host/ir/simplify.h"
+
+namespace fettle::lower {
+
+using space::Axis;
+using space::Stage;
+using space::StagePlan;
+
+namespace {
+
+Error unfit(const Stage& stage, const std::string& what) {
+  return Error{ErrorCode::InvalidArgument, "stage " + stage.name + ": " + what};
+}
+
+class Inference {
+ public:
+  explicit Inference(const space::Schedule& schedule) : schedule_(schedule) {}
+
+  Result<Bounds> run() {
+    const auto& stages = schedule_.dag().stages;
+    for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
+      if (stage->placeholder()) continue;
+      StageBounds bounds;
+      auto region = schedule_.plan(*stage).at ? read_region(*stage, bounds) : whole(*stage, bounds);
+      if (!region) return std::move(region).error();
+      auto looped = bound_loops(*stage, bounds);
+      if (!looped) return std::move(looped).error();
+      out_.stages[stage->name] = std::move(bounds);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  Result<void> whole(const Stage& stage, StageBounds& bounds) {
+    for (const Axis& axis : stage.axes) {
+      bounds.base.emplace_back();
+      bounds.extents.push_back(axis.extent);
+    }
+    return {};
+  }
+
+  // Variables that have a value where the stage is computed: the loops of its
+  // consumer down to the one it is computed in, and what is around the consumer.
+  std::set<ir::Var> around(const Stage& stage) const {
+    std::set<ir::Var> vars;
+    const Stage* at = &stage;
+    while (schedule_.plan(*at).at) {
+      const StagePlan& plan = schedule_.plan(*at);
+      const StageBounds& consumer = out_.stages.at(plan.consumer);
+      for (const BoundLoop& loop : consumer.loops) {
+        vars.insert(loop.var);
+        if (loop.var == plan.loop) break;
+      }
+      bool changed = true;
+      while (changed) {
+        changed = false;
+        for (const Definition& d : consumer.definitions) {
+          bool known = true;
+          ir::walk(d.value, [&](const ir::Expr& e) {
+            if (const auto* ref = std::get_if<ir::VarRef>(&e->node))
+              known &= vars.count(ref->var) > 0;
+          });
+          if (known) changed |= vars.insert(d.var).second;
+        }
+      }
+      at = schedule_.dag().find(plan.consumer);
+    }
+    return vars;
+  }
+
+  Result<void> read_region(const Stage& stage, StageBounds& bounds) {
+    const std::set<ir::Var> outer = around(stage);
+    const std::size_t rank = stage.axes.size();
+    std::vector<ir::Interval> inside(rank);
+    bool first = true;
+    std::string problem;
+    for (const Stage& reader : schedule_.dag().stages) {
+      auto known = out_.stages.find(reader.name);
+      if (known == out_.stages.end()) continue;
+      ir::walk(reader.body, [&](const ir::Expr& e) {
+        const auto* load = std::get_if<ir::Load>(&e->node);
+        if (!load || load->buffer != stage.buffer) return;
+        for (std::size_t d = 0; d < rank; ++d) {
+          const auto linear = ir::linear_of(
+              ir::simplify(ir::substitute(load->indices[d], known->second.axis_values)));
+          if (!linear) {
+            problem = "is read at an index that is not affine";
+            return;
+          }
+          ir::Linear fixed;
+          ir::Interval moving{linear->constant, linear->constant};
+          for (const auto& [var, c] : linear->terms) {
+            if (outer.count(var)) {
+              fixed.add(var, c);
+              continue;
+            }
+            const ir::Interval range = out_.ranges.at(var);
+            moving.low += std::min(c * range.low, c * range.high);
+            moving.high += std::max(c * range.low, c * range.high);
+          }
+          if (first) {
+            bounds.base.push_back(fixed);
+            inside[d] = moving;
+          } else {
+            ir::Linear difference = fixed;
+            difference.add(bounds.base[d], -1);
+            if (!difference.terms.empty()) problem = "is read in two places that move apart";
+            inside[d] = {std::min(inside[d].low, moving.low),
+                         std::max(inside[d].high, moving.high)};
+          }
+        }
+        first = false;
+      });
+    }
+    if (first) problem = "is not read by its consumer";
+    if (!problem.empty()) return unfit(stage, problem);
+    for (std::size_t d = 0; d < rank; ++d) {
+      bounds.base[d].constant += inside[d].low;
+      bounds.extents.push_back(inside[d].high - inside[d].low + 1);
+    }
+    return {};
+  }
+
+  Result<void> bound_loops(const Stage& stage, StageBounds& bounds) {
+    const StagePlan& plan = schedule_.plan(stage);
+    std::map<ir::Var, std::int64_t> extents;
+    for (std::size_t d = 0; d < stage.axes.size(); ++d)
+      extents[stage.axes[d].var] = bounds.extents[d];
+    for (const Axis& axis : stage.reduce_axes) extents[axis.var] = axis.extent;
+
+    // Downward: extents of what loops were made into.
+    for (const space::Relation& relation : plan.relations) {
+      if (const auto* split = std::get_if<space::SplitRelation>(&relation)) {
+        const std::int64_t extent = extents.at(split->parent);
+        if (split->factor > extent) {
+          return unfit(stage, "loop " + split->parent->name + " of " + std::to_string(extent) +
+                                  " split by " + std::to_string(split->factor));
+        }
+        if (split->reduce && extent % split->factor != 0) {
+          return unfit(stage, "reduction loop " + split->parent->name + " of " +
+                                  std::to_string(extent) + " split by " +
+                                  std::to_string(split->factor));
+        }
+        extents[split->outer] = (extent + split->factor - 1) / split->factor;
+        extents[split->inner] = split->factor;
+      } else {
+        const auto& fuse = std::get<space::FuseRelation>(relation);
+        std::int64_t product = 1;
+        for (const ir::Var& part : fuse.parts) product *= extents.at(part);
+        extents[fuse.fused] = product;
+      }
+    }
+    for (const space::Loop& loop : plan.loops) {
+      bounds.loops.push_back({loop.var, extents.at(loop.var), loop.kind, loop.reduce});
+      out_.ranges[loop.var] = {0, extents.at(loop.var) - 1};
+    }
+
+    // Upward: values of what was split or fused, from the last step to the first.
+    ir::Substitution values;
+    const auto value_of = [&](const ir::Var& var) {
+      auto it = values.find(var);
+      return it == values.end() ? ir::var_ref(var) : it->second;
+    };
+    for (auto relation = plan.relations.rbegin(); relation != plan.relations.rend(); ++relation) {
+      if (const auto* split = std::get_if<space::SplitRelation>(&*relation)) {
+        const std::int64_t extent = extents.at(split->parent);
+        ir::Expr begin = value_of(split->outer) * ir::int_imm(split->factor);
+        if (extent % split->factor != 0) {
+          const ir::Var start = ir::make_var(split->parent->name + ".begin");
+          bounds.definitions.push_back(
+              {start, ir::binary(ir::BinaryOp::Min, begin, ir::int_imm(extent - split->factor))});
+          out_.ranges[start] = {0, extent - split->factor};
+          begin = ir::var_ref(start);
+        }
+        values[split->parent] = begin + value_of(split->inner);
+        continue;
+      }
+      const auto& fuse = std::get<space::FuseRelation>(*relation);
+      ir::Expr rest = value_of(fuse.fused);
+      std::vector<Definition> parts;
+      for (std::size_t i = fuse.parts.size(); i-- > 0;) {
+        const ir::Var& part = fuse.parts[i];
+        const std::int64_t extent = extents.at(part);
+        // The outermost part needs no modulus.
+        const ir::Expr value =
+            i == 0 ? rest : ir::binary(ir::BinaryOp::Mod, rest, ir::int_imm(extent));
+        parts.push_back({part, value});
+        out_.ranges[part] = {0, extent - 1};
+        rest = ir::binary(ir::BinaryOp::Div, rest, ir::int_imm(extent));
+      }
+      bounds.definitions.insert(bounds.definitions.end(), parts.begin(), parts.end());
+    }
+    for (std::size_t d = 0; d < stage.axes.size(); ++d) {
+      bounds.axis_values[stage.axes[d].var] =
+          ir::simplify(bounds.base[d].expr() + value_of(stage.axes[d].var));
+    }
+    for (const Axis& axis : stage.reduce_axes) {
+      bounds.axis_values[axis.var] = ir::simplify(value_of(axis.var));
+    }
+    return {};
+  }
+
+  const space::Schedule& schedule_;
+  Bounds out_;
+};
+
+}  // namespace
+
+Result<Bounds> infer_bounds(const space::Schedule& schedule) { return Inference(schedule).run(); }
+
+}  // namespace fettle::lower

@@ -1,0 +1,255 @@
+// Building loop nests (build_loops.h).
+#include "host/lower/build_loops.h"
+
+#include <algorithm>
+#include <set>
+
+#include "host/ir/mutator.h"
+#include "host/ir/simplify.h"
+
+namespace fettle::lower {
+
+using space::Stage;
+using space::StagePlan;
+
+namespace {
+
+// Where a stage's elements are kept: the buffer, and the dimensions before its own.
+struct Place {
+  ir::Buffer buffer;
+  std::vector<ir::Expr> prefix;
+};
+
+class Builder {
+ public:
+  Builder(const space::Schedule& schedule, const Bounds& bounds, const space::Target& target)
+      : schedule_(schedule), dag_(schedule.dag()), bounds_(bounds), target_(target) {}
+
+  Result<ir::Module> run() {
+    declare_buffers();
+    std::set<ir::Buffer> constant;  // known when the program is loaded
+    for (const Stage& stage : dag_.stages) {
+      if (stage.placeholder() && stage.role == ir::Role::Constant) constant.insert(stage.buffer);
+    }
+    for (const Stage& stage : dag_.stages) {
+      if (stage.placeholder() || schedule_.plan(stage).at) continue;
+      ir::Function function = build_function(stage);
+      ir::Launch launch;
+      launch.function = int(module_.functions.size());
+      launch.prepare = stage.role != ir::Role::Output;
+      for (std::size_t i = 0; i < function.params.size(); ++i) {
+        const ir::Buffer& param = function.params[i];
+        launch.buffers.push_back(index_of(param));
+        if (!function.written[i]) launch.prepare &= constant.count(param) > 0;
+      }
+      if (launch.prepare) constant.insert(stage.buffer);
+      module_.functions.push_back(std::move(function));
+      module_.launches.push_back(std::move(launch));
+    }
+    return std::move(module_);
+  }
+
+ private:
+  void declare_buffers() {
+    for (const Stage& stage : dag_.stages) {
+      if (stage.placeholder()) {
+        module_.buffers.push_back({stage.buffer, stage.role, stage.fill});
+        places_[stage.buffer] = {stage.buffer, {}};
+        continue;
+      }
+      const StagePlan& plan = schedule_.plan(stage);
+      if (!plan.at) {
+        module_.buffers.push_back({stage.buffer, stage.role, {}});
+        places_[stage.buffer] = {stage.buffer, {}};
+        continue;
+      }
+      ir::BufferDecl decl = *stage.buffer;
+      decl.shape = bounds_.stages.at(stage.name).extents;
+      decl.scope = plan.scope;
+      if (plan.scope == ir::Scope::Global) decl.shape.insert(decl.shape.begin(), target_.threads);
+      Place place{std::make_shared<const ir::BufferDecl>(std::move(decl)), {}};
+      if (plan.scope == ir::Scope::Global) {
+        module_.buffers.push_back({place.buffer, ir::Role::Scratch, {}});
+        place.prefix.push_back(ir::var_ref(thread_));
+      }
+      places_[stage.buffer] = std::move(place);
+    }
+  }
+
+  int index_of(const ir::Buffer& buffer) const {
+    for (std::size_t i = 0; i < module_.buffers.size(); ++i) {
+      if (module_.buffers[i].buffer == buffer) return int(i);
+    }
+    return -1;
+  }
+
+  ir::Function build_function(const Stage& stage) {
+    ir::Function function;
+    function.name = stage.name;
+    std::replace(function.name.begin(), function.name.end(), '.', '_');
+    function.parallel = ir::make_var("task");
+    function.body = build(stage);
+    std::set<ir::Buffer> read, written;
+    bool thread_used = false;
+    ir::walk(
+        function.body,
+        [&](const ir::Stmt& s) {
+          if (const auto* store = std::get_if<ir::Store>(&s->node)) written.insert(store->buffer);
+        },
+        [&](const ir::Expr& e) {
+          if (const auto* load = std::get_if<ir::Load>(&e->node)) read.insert(load->buffer);
+          const auto* ref = std::get_if<ir::VarRef>(&e->node);
+          thread_used |= ref && ref->var == thread_;
+        });
+    for (const ir::ProgramBuffer& b : module_.buffers) {
+      if (!read.count(b.buffer) && !written.count(b.buffer)) continue;
+      function.params.push_back(b.buffer);
+      function.written.push_back(written.count(b.buffer) > 0);
+    }
+    if (thread_used) function.thread = thread_;
+    return function;
+  }
+
+  ir::Stmt build(const Stage& stage) {
+    const StageBounds& bounds = bounds_.stages.at(stage.name);
+    return emit(stage, bounds, 0, {}, false);
+  }
+
+  // Loads of stages at the places they are kept, relative to the part computed.
+  ir::Expr rewrite_loads(const Stage& stage, const ir::Expr& body) {
+    class Rewrite : public ir::Mutator {
+     public:
+      Rewrite(Builder& builder) : builder_(builder) {}
+      using ir::Mutator::mutate;
+      ir::Expr mutate(const ir::Expr& expr) override {
+        if (expr) {
+          if (const auto* load = std::get_if<ir::Load>(&expr->node))
+            return builder_.place_load(*this, *load);
+        }
+        return ir::Mutator::mutate(expr);
+      }
+      std::vector<ir::Expr> all(const std::vector<ir::Expr>& e) { return mutate_all(e); }
+      Builder& builder_;
+    };
+    return Rewrite(*this).mutate(ir::substitute(body, bounds_.stages.at(stage.name).axis_values));
+  }
+
+  template <typename Rewrite>
+  ir::Expr place_load(Rewrite& rewrite, const ir::Load& load) {
+    std::vector<ir::Expr> indices = rewrite.all(load.indices);
+    const Place& place = places_.at(load.buffer);
+    const Stage* producer = dag_.find(load.buffer);
+    std::vector<ir::Expr> at = place.prefix;
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      at.push_back(producer->placeholder() ? ir::simplify(indices[d], bounds_.ranges)
+                                           : relative(*producer, d, indices[d]));
+    }
+    return ir::load(place.buffer, std::move(at), rewrite.mutate(load.predicate));
+  }
+
+  // index - first element computed.
+  ir::Expr relative(const Stage& producer, std::size_t d, const ir::Expr& index) const {
+    const StageBounds& bounds = bounds_.stages.at(producer.name);
+    return ir::simplify(schedule_.plan(producer).at ? index - bounds.base[d].expr() : index,
+                        bounds_.ranges);
+  }
+
+  ir::Stmt leaf(const Stage& stage, bool initialise) {
+    const StageBounds& bounds = bounds_.stages.at(stage.name);
+    const Place& place = places_.at(stage.buffer);
+    std::vector<ir::Expr> at = place.prefix;
+    if (stage.store_at.empty()) {
+      for (std::size_t d = 0; d < stage.axes.size(); ++d) {
+        at.push_back(relative(stage, d, bounds.axis_values.at(stage.axes[d].var)));
+      }
+    } else {
+      for (const ir::Expr& index : stage.store_at) {
+        at.push_back(ir::simplify(ir::substitute(index, bounds.axis_values), bounds_.ranges));
+      }
+    }
+    if (initialise) return ir::make_store(place.buffer, at, ir::zero_of(stage.body->type));
+    ir::Expr value = rewrite_loads(stage, stage.body);
+    if (!stage.reduce_axes.empty()) value = ir::load(place.buffer, at) + value;
+    return ir::make_store(place.buffer, at, value);
+  }
+
+  // Loops from number `depth` on. `known`: variables that have a value already.
+  // initialise: the nest that sets a reduction's sums to zero, data loops only.
+  ir::Stmt emit(const Stage& stage, const StageBounds& bounds, std::size_t depth,
+                std::set<ir::Var> known, bool initialise) {
+    if (depth == bounds.loops.size()) return leaf(stage, initialise);
+    const BoundLoop& loop = bounds.loops[depth];
+    if (initialise && loop.reduce) return emit(stage, bounds, depth + 1, known, true);
+    const bool reduction_begins =
+        !initialise && loop.reduce &&
+        std::none_of(bounds.loops.begin(), bounds.loops.begin() + std::ptrdiff_t(depth),
+                     [](const BoundLoop& l) { return l.reduce; });
+    const ir::Stmt zero = reduction_begins ? emit(stage, bounds, depth + 1, known, true) : nullptr;
+
+    // Definitions whose variables are all known now, inside this loop.
+    std::vector<Definition> definitions;
+    std::set<ir::Var> inner = known;
+    inner.insert(loop.var);
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const Definition& d : bounds.definitions) {
+        if (inner.count(d.var) || !defined(d.value, inner, bounds)) continue;
+        inner.insert(d.var);
+        definitions.push_back(d);
+        changed = true;
+      }
+    }
+    ir::Stmt body = emit(stage, bounds, depth + 1, inner, initialise);
+    if (!initialise) body = attach(stage, loop.var, std::move(body));
+    for (auto d = definitions.rbegin(); d != definitions.rend(); ++d) {
+      body = ir::make_let(d->var, d->value, std::move(body));
+    }
+    body = ir::make_for(loop.var, ir::int_imm(0), ir::int_imm(loop.extent), loop.kind,
+                        std::move(body));
+    return zero ? ir::make_block({zero, body}) : body;
+  }
+
+  // A variable of this stage must be known; those of loops around it always are.
+  static bool defined(const ir::Expr& value, const std::set<ir::Var>& known,
+                      const StageBounds& bounds) {
+    bool all = true;
+    ir::walk(value, [&](const ir::Expr& e) {
+      const auto* ref = std::get_if<ir::VarRef>(&e->node);
+      if (!ref || known.count(ref->var)) return;
+      for (const BoundLoop& l : bounds.loops) all &= l.var != ref->var;
+      for (const Definition& d : bounds.definitions) all &= d.var != ref->var;
+    });
+    return all;
+  }
+
+  // Puts the stages computed in this loop before its body, producers first.
+  ir::Stmt attach(const Stage& stage, const ir::Var& loop, ir::Stmt body) {
+    const auto& stages = dag_.stages;
+    for (auto producer = stages.rbegin(); producer != stages.rend(); ++producer) {
+      if (producer->placeholder()) continue;
+      const StagePlan& plan = schedule_.plan(*producer);
+      if (!plan.at || plan.consumer != stage.name || plan.loop != loop) continue;
+      body = ir::make_block({build(*producer), body});
+      const ir::Buffer& buffer = places_.at(producer->buffer).buffer;
+      if (buffer->scope != ir::Scope::Global) body = ir::make_allocate(buffer, body);
+    }
+    return body;
+  }
+
+  const space::Schedule& schedule_;
+  const space::ComputeDag& dag_;
+  const Bounds& bounds_;
+  const space::Target& target_;
+  ir::Var thread_ = ir::make_var("thread");
+  std::map<ir::Buffer, Place> places_;
+  ir::Module module_;
+};
+
+}  // namespace
+
+Result<ir::Module> build_loops(const space::Schedule& schedule, const Bounds& bounds,
+                               const space::Target& target) {
+  return Builder(schedule, bounds, target).run();
+}
+
+}  // namespace fettle::lower

@@ -1,0 +1,141 @@
+// The vectorise pass (vectorize.h).
+#include "host/lower/vectorize.h"
+
+#include <optional>
+
+#include "host/ir/mutator.h"
+
+namespace fettle::lower {
+
+namespace {
+
+using ir::Expr;
+
+struct Problem {
+  std::string what;
+};  // thrown inside this file only
+
+// expr = base + stride * lane variable, with base free of it; empty: not affine.
+struct Strided {
+  Expr base;
+  std::int64_t stride;
+};
+
+class Widen {
+ public:
+  Widen(ir::Var var, Expr min, int lanes)
+      : var_(std::move(var)), min_(std::move(min)), lanes_(lanes) {}
+
+  ir::Stmt widen(const ir::Stmt& stmt) {
+    if (const auto* store = std::get_if<ir::Store>(&stmt->node)) {
+      Expr predicate = store->predicate ? full(widen(store->predicate)) : nullptr;
+      return ir::make_store(store->buffer, {index(store->indices)}, full(widen(store->value)),
+                            predicate);
+    }
+    if (const auto* block = std::get_if<ir::Block>(&stmt->node)) {
+      std::vector<ir::Stmt> stmts;
+      for (const ir::Stmt& s : block->stmts) stmts.push_back(widen(s));
+      return ir::make_block(std::move(stmts));
+    }
+    if (const auto* let = std::get_if<ir::Let>(&stmt->node)) {
+      if (depends(let->value)) throw Problem{"a let depends on vectorised loop " + var_->name};
+      return ir::make_let(let->var, let->value, widen(let->body));
+    }
+    throw Problem{"vectorised loop " + var_->name + " holds more than stores"};
+  }
+
+ private:
+  bool depends(const Expr& e) const {
+    bool found = false;
+    ir::walk(e, [&](const Expr& child) {
+      const auto* ref = std::get_if<ir::VarRef>(&child->node);
+      found |= ref && ref->var == var_;
+    });
+    return found;
+  }
+
+  Expr full(const Expr& e) const { return e->type.lanes == 1 ? ir::broadcast(e, lanes_) : e; }
+
+  std::optional<Strided> strided(const Expr& e) const {
+    if (!depends(e)) return Strided{e, 0};
+    if (std::get_if<ir::VarRef>(&e->node)) return Strided{min_, 1};
+    const auto* op = std::get_if<ir::Binary>(&e->node);
+    if (!op) return std::nullopt;
+    const auto a = strided(op->a), b = strided(op->b);
+    if (!a || !b) return std::nullopt;
+    if (op->op == ir::BinaryOp::Add) return Strided{a->base + b->base, a->stride + b->stride};
+    if (op->op == ir::BinaryOp::Sub) return Strided{a->base - b->base, a->stride - b->stride};
+    if (op->op == ir::BinaryOp::Mul) {
+      if (const auto* c = ir::as_int(op->b)) return Strided{a->base * op->b, a->stride * *c};
+      if (const auto* c = ir::as_int(op->a)) return Strided{op->a * b->base, b->stride * *c};
+    }
+    return std::nullopt;
+  }
+
+  // A vector index, also where it does not depend on the loop.
+  Expr index(const std::vector<Expr>& indices) {
+    if (indices.size() != 1) throw Problem{"vectorise runs after storage is flattened"};
+    if (auto s = strided(indices[0])) return ir::ramp(s->base, s->stride, lanes_);
+    return full(widen(indices[0]));
+  }
+
+  // Scalar where the expression does not depend on the loop, else `lanes_` wide.
+  Expr widen(const Expr& e) {
+    if (!depends(e)) return e;
+    if (e->type.lanes != 1) throw Problem{"nested vectors in loop " + var_->name};
+    if (e->type.is_int()) {
+      if (auto s = strided(e)) return ir::ramp(s->base, s->stride, lanes_);
+    }
+    if (const auto* n = std::get_if<ir::Load>(&e->node)) {
+      Expr predicate = n->predicate ? full(widen(n->predicate)) : nullptr;
+      return ir::load(n->buffer, {index(n->indices)}, predicate, lanes_);
+    }
+    if (const auto* n = std::get_if<ir::Unary>(&e->node))
+      return ir::unary(n->op, full(widen(n->a)));
+    if (const auto* n = std::get_if<ir::Binary>(&e->node)) {
+      return ir::binary(n->op, full(widen(n->a)), full(widen(n->b)));
+    }
+    if (const auto* n = std::get_if<ir::MulAdd>(&e->node)) {
+      return ir::mul_add(full(widen(n->a)), full(widen(n->b)), full(widen(n->c)));
+    }
+    if (const auto* n = std::get_if<ir::Select>(&e->node)) {
+      return ir::select(full(widen(n->condition)), full(widen(n->then_value)),
+                        full(widen(n->else_value)));
+    }
+    if (const auto* n = std::get_if<ir::Cast>(&e->node)) {
+      return ir::cast(e->type.with_lanes(lanes_), full(widen(n->value)));
+    }
+    throw Problem{"an expression that cannot be vectorised in loop " + var_->name};
+  }
+
+  ir::Var var_;
+  Expr min_;
+  int lanes_;
+};
+
+class Vectorize : public ir::Mutator {
+ public:
+  using ir::Mutator::mutate;
+  ir::Stmt mutate(const ir::Stmt& stmt) override {
+    const auto* loop = stmt ? std::get_if<ir::For>(&stmt->node) : nullptr;
+    if (!loop || loop->kind != ir::ForKind::Vectorized) return ir::Mutator::mutate(stmt);
+    const std::int64_t* extent = ir::as_int(loop->extent);
+    if (!extent || *extent < 1 || *extent > 1024) {
+      throw Problem{"vectorised loop " + loop->var->name + " has no constant extent of 1 to 1024"};
+    }
+    if (*extent == 1) return mutate(ir::substitute(loop->body, {{loop->var, loop->min}}));
+    return Widen(loop->var, loop->min, int(*extent)).widen(loop->body);
+  }
+};
+
+}  // namespace
+
+Result<ir::Stmt> vectorize(const ir::Stmt& stmt) {
+  try {
+    return Vectorize().mutate(stmt);
+  } catch (const Problem& problem) {
+    return Error{ErrorCode::InvalidArgument, problem.what};
+  }
+}
+
+}  // namespace fettle::lower

@@ -1,0 +1,57 @@
+// Compute DAG: what a workload computes, as stages with named axes. Says nothing
+// of how: loops, tiles and placement are the Schedule's.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "host/ir/module.h"
+#include "host/space/workload.h"
+
+namespace fettle::space {
+
+struct Axis {
+  std::string name;
+  ir::Var var;  // int32, in [0, extent)
+  std::int64_t extent = 0;
+};
+
+// One tensor. buffer[axes] = body, or the sum of body over reduce_axes. The body
+// reads other stages by Loads of their buffers, with indices affine in the axes;
+// a Load with a predicate is 0 where the predicate is false.
+struct Stage {
+  std::string name;
+  ir::Buffer buffer;
+  std::vector<Axis> axes;
+  std::vector<Axis> reduce_axes;  // outermost first
+  ir::Expr body;                  // null: a placeholder, filled before the first run
+  // Where the value at `axes` is stored, one index per dimension; empty: at the
+  // axes themselves. Only a schedule that tiles an axis sets it.
+  std::vector<ir::Expr> store_at;
+  ir::Role role = ir::Role::Scratch;
+  ir::Fill fill;  // of a placeholder
+
+  bool placeholder() const { return !body; }
+};
+
+struct ComputeDag {
+  std::vector<Stage> stages;  // producers before consumers; the last one is the output
+
+  const Stage* find(const std::string& name) const;  // null: none
+  const Stage* find(const ir::Buffer& buffer) const;
+};
+
+// The DAG of a workload: the only place that says which inputs it has, in which
+// layout, and how they are filled. Stages of conv2d: input, weight, [pad], conv,
+// then [bias, biased], [residual, added], [activated]; of dense: input, weight,
+// dense and the same tail.
+ComputeDag make_dag(const Workload& workload);
+
+// Streams of the fills, by role.
+inline constexpr std::uint64_t kInputStream = 1, kWeightStream = 2, kBiasStream = 3,
+                               kResidualStream = 4;
+
+// Length of the longest reduction, and stages after it: what the tolerance rests on.
+std::int64_t reduction_length(const ComputeDag& dag);
+
+}  // namespace fettle::space

@@ -1,0 +1,66 @@
+// dense: input [batch][in], weights [in][out], float32.
+#include <cmath>
+
+#include "host/space/operators/fields.h"
+#include "host/space/operators/operator.h"
+#include "host/space/operators/stages.h"
+
+namespace fettle::space {
+
+namespace {
+
+Result<nlohmann::json> canonical(const nlohmann::json& json) {
+  Fields fields(json);
+  fields.word("dtype", {"float32"}, "float32");
+  fields.integer("batch", 1, 65536, 1);
+  fields.integer("in_features", 1, 1 << 20);
+  fields.integer("out_features", 1, 1 << 20);
+  fields.tail();
+  auto checked = fields.finish("dense");
+  if (!checked) return checked;
+  const double n = (*checked)["batch"], in = (*checked)["in_features"],
+               out = (*checked)["out_features"];
+  constexpr double kMost = double(1 << 30);
+  if (n * in > kMost || n * out > kMost || in * out > kMost) {
+    return Error{ErrorCode::InvalidArgument, "dense: a tensor has more than 2^30 elements"};
+  }
+  return checked;
+}
+
+ComputeDag dag(const Workload& w) {
+  const std::int64_t n = w.integer("batch"), in = w.integer("in_features"),
+                     out = w.integer("out_features");
+  ComputeDag dag;
+  dag.stages.push_back(
+      make_placeholder("input", {{"n", n}, {"k", in}}, ir::Role::Input, kInputStream, 1));
+  dag.stages.push_back(make_placeholder("weight", {{"k", in}, {"oc", out}}, ir::Role::Constant,
+                                        kWeightStream, 1 / std::sqrt(double(in))));
+  std::vector<Axis> axes = {make_axis("n", n), make_axis("oc", out)};
+  std::vector<Axis> reduce = {make_axis("k", in)};
+  const ir::Expr body = at(dag.stages[0], {ir::var_ref(axes[0].var), ir::var_ref(reduce[0].var)}) *
+                        at(dag.stages[1], {ir::var_ref(reduce[0].var), ir::var_ref(axes[1].var)});
+  dag.stages.push_back(make_stage("dense", axes, reduce, body));
+  append_tail(dag, w);
+  return dag;
+}
+
+double output_elements(const Workload& w) {
+  return double(w.integer("batch")) * double(w.integer("out_features"));
+}
+
+double operations(const Workload& w) {
+  return 2.0 * output_elements(w) * double(w.integer("in_features"));
+}
+
+std::string title(const Workload& w) {
+  std::string s = "dense ";
+  if (w.integer("batch") != 1) s += "n" + std::to_string(w.integer("batch")) + " ";
+  return s + std::to_string(w.integer("in_features")) + "→" +
+         std::to_string(w.integer("out_features"));
+}
+
+}  // namespace
+
+const Operator kDense{"dense", canonical, dag, operations, output_elements, title};
+
+}  // namespace fettle::space

@@ -1,0 +1,121 @@
+// Reading and checking a workload's fields (fields.h).
+#include "host/space/operators/fields.h"
+
+namespace fettle::space {
+
+namespace {
+
+std::string range_text(std::int64_t low, std::int64_t high) {
+  return "from " + std::to_string(low) + " to " + std::to_string(high);
+}
+
+}  // namespace
+
+void Fields::fail(ErrorCode code, std::string message) {
+  auto& slot = code == ErrorCode::Unsupported ? unsupported_ : invalid_;
+  if (!slot) slot = Error{code, std::move(message)};
+}
+
+void Fields::integer(const char* name, std::int64_t low, std::int64_t high,
+                     std::optional<std::int64_t> fallback) {
+  seen_.insert(name);
+  auto it = json_.find(name);
+  if (it == json_.end()) {
+    if (!fallback)
+      return fail(ErrorCode::InvalidArgument, std::string("field \"") + name + "\" is missing");
+    out_[name] = *fallback;
+    return;
+  }
+  if (!it->is_number_integer() || it->get<double>() < double(low) ||
+      it->get<double>() > double(high)) {
+    return fail(ErrorCode::InvalidArgument, std::string("field \"") + name + "\" is " + it->dump() +
+                                                "; it must be an integer " + range_text(low, high));
+  }
+  out_[name] = it->get<std::int64_t>();
+}
+
+void Fields::pair(const char* name, std::int64_t low, std::int64_t high,
+                  std::optional<std::int64_t> fallback) {
+  seen_.insert(name);
+  auto it = json_.find(name);
+  if (it == json_.end()) {
+    if (!fallback)
+      return fail(ErrorCode::InvalidArgument, std::string("field \"") + name + "\" is missing");
+    out_[name] = {*fallback, *fallback};
+    return;
+  }
+  const auto good = [&](const nlohmann::json& v) {
+    return v.is_number_integer() && v.get<double>() >= double(low) &&
+           v.get<double>() <= double(high);
+  };
+  if (good(*it)) {
+    out_[name] = {*it, *it};
+  } else if (it->is_array() && it->size() == 2 && good((*it)[0]) && good((*it)[1])) {
+    out_[name] = *it;
+  } else {
+    fail(ErrorCode::InvalidArgument, std::string("field \"") + name + "\" is " + it->dump() +
+                                         "; it must be two integers " + range_text(low, high));
+  }
+}
+
+void Fields::word(const char* name, const std::vector<std::string>& supported,
+                  std::optional<std::string> fallback) {
+  seen_.insert(name);
+  auto it = json_.find(name);
+  if (it == json_.end()) {
+    if (!fallback)
+      return fail(ErrorCode::InvalidArgument, std::string("field \"") + name + "\" is missing");
+    out_[name] = *fallback;
+    return;
+  }
+  std::string known;
+  for (const std::string& s : supported) {
+    if (*it == s) {
+      out_[name] = s;
+      return;
+    }
+    known += (known.empty() ? "" : ", ") + s;
+  }
+  fail(it->is_string() ? ErrorCode::Unsupported : ErrorCode::InvalidArgument,
+       std::string("field \"") + name + "\" is " + it->dump() + "; supported: " + known);
+}
+
+void Fields::tail() {
+  seen_.insert("tail");
+  out_["tail"] = nlohmann::json::array();
+  auto it = json_.find("tail");
+  if (it == json_.end()) return;
+  if (!it->is_array()) return fail(ErrorCode::InvalidArgument, "field \"tail\" must be a list");
+  static const std::vector<std::string> order = {"bias", "add", "relu"};
+  std::size_t next = 0;
+  for (const nlohmann::json& step : *it) {
+    std::size_t at = 0;
+    while (at < order.size() && step != order[at]) ++at;
+    if (at == order.size()) {
+      return fail(step.is_string() ? ErrorCode::Unsupported : ErrorCode::InvalidArgument,
+                  "tail " + step.dump() + "; supported: bias, add, relu");
+    }
+    if (at < next) {
+      return fail(
+          ErrorCode::Unsupported,
+          "tail " + it->dump() + "; supported is the order bias, add, relu, each at most once");
+    }
+    next = at + 1;
+    out_["tail"].push_back(step);
+  }
+}
+
+Result<nlohmann::json> Fields::finish(const char* op) {
+  // What is not there yet is said first: its other fields may be unknown here.
+  if (unsupported_) return std::move(*unsupported_);
+  for (auto it = json_.begin(); it != json_.end(); ++it) {
+    if (!seen_.count(it.key())) {
+      fail(ErrorCode::InvalidArgument, std::string(op) + " has no field \"" + it.key() + "\"");
+    }
+  }
+  if (invalid_) return std::move(*invalid_);
+  out_["op"] = op;
+  return std::move(out_);
+}
+
+}  // namespace fettle::space

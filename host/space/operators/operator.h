@@ -1,0 +1,35 @@
+// Operator: what one kind of workload adds: its fields, its DAG, its words. The
+// table is in registry.cpp; a new operator is a new file and a row there.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "host/space/compute_dag.h"
+#include "host/space/workload.h"
+#include "schemas/wire/result.h"
+
+namespace fettle::space {
+
+struct Operator {
+  const char* name;
+  // Checks the fields and returns them complete, defaults filled in.
+  Result<nlohmann::json> (*canonical)(const nlohmann::json& fields);
+  ComputeDag (*dag)(const Workload& workload);
+  // Nominal operations of the operator without its tail, and elements of its output.
+  double (*operations)(const Workload& workload);
+  double (*output_elements)(const Workload& workload);
+  std::string (*title)(const Workload& workload);  // without the tail
+};
+
+const Operator* find_operator(const std::string& name);  // null: none
+std::vector<std::string> operator_names();
+
+extern const Operator kConv2d, kDense;
+
+// Output height and width of a convolution.
+std::array<std::int64_t, 2> conv2d_output(const nlohmann::json& fields);
+
+}  // namespace fettle::space

@@ -1,0 +1,86 @@
+// Making of stages and fused tails (stages.h).
+#include "host/space/operators/stages.h"
+
+namespace fettle::space {
+
+Axis make_axis(std::string name, std::int64_t extent) { return {name, ir::make_var(name), extent}; }
+
+Stage make_placeholder(std::string name, std::vector<std::pair<std::string, std::int64_t>> dims,
+                       ir::Role role, std::uint64_t stream, double scale) {
+  Stage stage;
+  ir::BufferDecl decl{name, ir::kFloat32, {}};
+  for (const auto& [axis, extent] : dims) {
+    stage.axes.push_back(make_axis(axis, extent));
+    decl.shape.push_back(extent);
+  }
+  stage.name = std::move(name);
+  stage.buffer = std::make_shared<const ir::BufferDecl>(std::move(decl));
+  stage.role = role;
+  stage.fill = {ir::Fill::Kind::UniformReal, 0.25 * scale, scale, stream};
+  return stage;
+}
+
+Stage make_stage(std::string name, std::vector<Axis> axes, std::vector<Axis> reduce_axes,
+                 ir::Expr body) {
+  Stage stage;
+  ir::BufferDecl decl{name, body->type, {}};
+  for (const Axis& axis : axes) decl.shape.push_back(axis.extent);
+  stage.name = std::move(name);
+  stage.buffer = std::make_shared<const ir::BufferDecl>(std::move(decl));
+  stage.axes = std::move(axes);
+  stage.reduce_axes = std::move(reduce_axes);
+  stage.body = std::move(body);
+  return stage;
+}
+
+ir::Expr at(const Stage& stage, const std::vector<ir::Expr>& indices) {
+  return ir::load(stage.buffer, indices);
+}
+
+namespace {
+
+struct Elementwise {
+  std::vector<Axis> axes;
+  std::vector<ir::Expr> indices;
+};
+
+// Fresh axes of the same names and extents.
+Elementwise like(const Stage& stage) {
+  Elementwise e;
+  for (const Axis& axis : stage.axes) {
+    e.axes.push_back(make_axis(axis.name, axis.extent));
+    e.indices.push_back(ir::var_ref(e.axes.back().var));
+  }
+  return e;
+}
+
+}  // namespace
+
+void append_tail(ComputeDag& dag, const Workload& workload) {
+  for (const std::string& step : workload.tail()) {
+    const Stage last = dag.stages.back();
+    const Elementwise e = like(last);
+    const ir::Expr value = at(last, e.indices);
+    if (step == "bias") {
+      const Axis& channel = last.axes.back();
+      Stage bias = make_placeholder("bias", {{channel.name, channel.extent}}, ir::Role::Constant,
+                                    kBiasStream, 1);
+      const ir::Expr sum = value + at(bias, {e.indices.back()});
+      dag.stages.push_back(std::move(bias));
+      dag.stages.push_back(make_stage("biased", e.axes, {}, sum));
+    } else if (step == "add") {
+      std::vector<std::pair<std::string, std::int64_t>> dims;
+      for (const Axis& axis : last.axes) dims.emplace_back(axis.name, axis.extent);
+      Stage residual = make_placeholder("residual", dims, ir::Role::Input, kResidualStream, 1);
+      const ir::Expr sum = value + at(residual, e.indices);
+      dag.stages.push_back(std::move(residual));
+      dag.stages.push_back(make_stage("added", e.axes, {}, sum));
+    } else {
+      dag.stages.push_back(make_stage(
+          "activated", e.axes, {}, ir::binary(ir::BinaryOp::Max, value, ir::zero_of(value->type))));
+    }
+  }
+  dag.stages.back().role = ir::Role::Output;
+}
+
+}  // namespace fettle::space

@@ -1,0 +1,201 @@
+// Applying steps to loop plans (schedule.h). Steps that rewrite the DAG are in
+// schedule_rewrite.cpp.
+#include "host/space/schedule.h"
+
+#include <algorithm>
+
+#include "host/ir/mutator.h"
+
+namespace fettle::space {
+
+namespace {
+
+Error misfit(const Step& step, const std::string& what) {
+  return Error{ErrorCode::InvalidArgument, "schedule step " + to_string(step) + ": " + what};
+}
+
+std::string join(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& n : names) text += (text.empty() ? "" : ", ") + n;
+  return "[" + text + "]";
+}
+
+struct Words {
+  std::string operator()(const InlineStep& s) { return "inline " + s.stage; }
+  std::string operator()(const CacheWriteStep& s) { return "cache_write " + s.stage; }
+  std::string operator()(const PackConstantStep& s) {
+    return "pack " + s.constant + " " + s.axis + " by " + std::to_string(s.tile);
+  }
+  std::string operator()(const ComputeAtStep& s) {
+    static const char* const scopes[] = {"global", "stack", "register", "shared"};
+    return "compute " + s.stage + " at " + s.consumer + "." + s.loop + " in " +
+           scopes[int(s.scope)];
+  }
+  std::string operator()(const SplitStep& s) {
+    return "split " + s.stage + "." + s.loop + " by " + std::to_string(s.factor) + " into " +
+           s.outer + ", " + s.inner;
+  }
+  std::string operator()(const FuseStep& s) {
+    return "fuse " + s.stage + "." + join(s.loops) + " into " + s.fused;
+  }
+  std::string operator()(const ReorderStep& s) {
+    return "reorder " + s.stage + "." + join(s.loops);
+  }
+  std::string operator()(const AnnotateStep& s) {
+    static const char* const kinds[] = {"serial",   "unroll", "vectorize",
+                                        "parallel", "block",  "thread"};
+    return std::string(kinds[int(s.kind)]) + " " + s.stage + "." + s.loop;
+  }
+};
+
+}  // namespace
+
+std::string to_string(const Step& step) { return std::visit(Words{}, step); }
+
+Schedule::Schedule(ComputeDag dag) : dag_(std::move(dag)) {
+  for (const Stage& stage : dag_.stages) {
+    if (!stage.placeholder()) plan_afresh(stage);
+  }
+}
+
+void Schedule::plan_afresh(const Stage& stage) {
+  StagePlan plan;
+  for (const Axis& axis : stage.axes) plan.loops.push_back({axis.name, axis.var});
+  for (const Axis& axis : stage.reduce_axes) {
+    plan.loops.push_back({axis.name, axis.var, ir::ForKind::Serial, true});
+  }
+  plans_[stage.name] = std::move(plan);
+}
+
+Result<void> Schedule::apply(const Step& step) {
+  auto done = std::visit([&](const auto& s) { return run(s); }, step);
+  if (!done) return misfit(step, done.error().message);
+  steps_.push_back(step);
+  return {};
+}
+
+int Schedule::index_of(const std::string& stage) const {
+  for (std::size_t i = 0; i < dag_.stages.size(); ++i) {
+    if (dag_.stages[i].name == stage) return int(i);
+  }
+  return -1;
+}
+
+Loop* Schedule::find_loop(const std::string& stage, const std::string& loop) {
+  auto plan = plans_.find(stage);
+  if (plan == plans_.end()) return nullptr;
+  for (Loop& l : plan->second.loops) {
+    if (l.name == loop) return &l;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> Schedule::readers(const ir::Buffer& buffer) const {
+  std::vector<std::string> names;
+  for (const Stage& stage : dag_.stages) {
+    bool reads = false;
+    if (stage.body) {
+      ir::walk(stage.body, [&](const ir::Expr& e) {
+        const auto* load = std::get_if<ir::Load>(&e->node);
+        reads |= load && load->buffer == buffer;
+      });
+    }
+    if (reads) names.push_back(stage.name);
+  }
+  return names;
+}
+
+namespace {
+Error absent(const char* what) { return Error{ErrorCode::InvalidArgument, what}; }
+}  // namespace
+
+Result<void> Schedule::run(const ComputeAtStep& s) {
+  const int stage = index_of(s.stage);
+  const Loop* loop = find_loop(s.consumer, s.loop);
+  if (stage < 0 || dag_.stages[stage].placeholder()) return absent("no such stage");
+  if (!loop) return absent("no such loop");
+  if (dag_.stages[stage].role == ir::Role::Output)
+    return absent("an output is a launch of its own");
+  if (index_of(s.consumer) <= stage) return absent("the consumer comes before the stage");
+  StagePlan& plan = plans_[s.stage];
+  plan.at = true;
+  plan.consumer = s.consumer;
+  plan.loop = loop->var;
+  plan.scope = s.scope;
+  return {};
+}
+
+Result<void> Schedule::run(const SplitStep& s) {
+  const Loop* loop = find_loop(s.stage, s.loop);
+  if (!loop) return absent("no such loop");
+  if (s.factor < 1) return absent("factor below 1");
+  if (find_loop(s.stage, s.outer) || find_loop(s.stage, s.inner) || s.outer == s.inner) {
+    return absent("a loop of that name exists");
+  }
+  StagePlan& plan = plans_[s.stage];
+  const Loop outer{s.outer, ir::make_var(s.outer), ir::ForKind::Serial, loop->reduce};
+  const Loop inner{s.inner, ir::make_var(s.inner), ir::ForKind::Serial, loop->reduce};
+  plan.relations.push_back(SplitRelation{loop->var, outer.var, inner.var, s.factor, loop->reduce});
+  const auto at = plan.loops.begin() + (loop - plan.loops.data());
+  *at = outer;
+  plan.loops.insert(at + 1, inner);
+  return {};
+}
+
+Result<void> Schedule::run(const FuseStep& s) {
+  if (s.loops.empty()) return absent("nothing to fuse");
+  StagePlan& plan = plans_[s.stage];
+  FuseRelation relation;
+  std::ptrdiff_t first = -1;
+  for (std::size_t i = 0; i < s.loops.size(); ++i) {
+    const Loop* loop = find_loop(s.stage, s.loops[i]);
+    if (!loop) return absent("no such loop");
+    const std::ptrdiff_t at = loop - plan.loops.data();
+    if (i == 0) first = at;
+    if (at != first + std::ptrdiff_t(i))
+      return absent("the loops are not neighbours in this order");
+    if (loop->reduce) return absent("a reduction loop");
+    relation.parts.push_back(loop->var);
+  }
+  relation.fused = ir::make_var(s.fused);
+  const auto begin = plan.loops.begin() + first;
+  *begin = Loop{s.fused, relation.fused};
+  plan.loops.erase(begin + 1, begin + std::ptrdiff_t(s.loops.size()));
+  plan.relations.push_back(std::move(relation));
+  return {};
+}
+
+Result<void> Schedule::run(const ReorderStep& s) {
+  std::vector<Loop> order;
+  for (const std::string& name : s.loops) {
+    const Loop* loop = find_loop(s.stage, name);
+    if (!loop) return absent("no such loop");
+    order.push_back(*loop);
+  }
+  StagePlan& plan = plans_[s.stage];
+  for (const Loop& loop : plan.loops) {
+    const auto same = [&](const Loop& l) { return l.var == loop.var; };
+    const auto count = std::count_if(order.begin(), order.end(), same);
+    if (count > 1) return absent("a loop is named twice");
+    if (count == 0) order.push_back(loop);
+  }
+  plan.loops = std::move(order);
+  return {};
+}
+
+Result<void> Schedule::run(const AnnotateStep& s) {
+  Loop* loop = find_loop(s.stage, s.loop);
+  if (!loop) return absent("no such loop");
+  if (s.kind == ir::ForKind::Parallel) {
+    if (loop != plans_[s.stage].loops.data())
+      return absent("only the outermost loop can be parallel");
+    if (loop->reduce) return absent("a reduction loop cannot be parallel");
+  }
+  if (s.kind == ir::ForKind::Vectorized && loop->reduce) {
+    return absent("a reduction loop cannot be vectorised");
+  }
+  loop->kind = s.kind;
+  return {};
+}
+
+}  // namespace fettle::space

@@ -1,0 +1,141 @@
+// Schedule: how a compute DAG is computed, as a list of replayable steps. Each
+// step is plain data and is applied at once to the stages and their loop plans;
+// lowering (host/lower) reads the result.
+#pragma once
+
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "host/ir/stmt.h"
+#include "host/space/compute_dag.h"
+#include "schemas/wire/result.h"
+
+namespace fettle::space {
+
+// The stage's body replaces every load of it. Not for reductions and outputs.
+struct InlineStep {
+  std::string stage;
+};
+
+// The stage's computation moves to a new stage "<stage>.local"; the stage itself
+// becomes a copy of it. For a reduction without a tail, so that it can be tiled
+// in registers.
+struct CacheWriteStep {
+  std::string stage;
+};
+
+// Layout rewrite of a constant. Its last axis `axis` is cut into tiles, and the
+// constant is copied once, when the program is loaded, to
+// [tile][its other axes in order][in tile]. The stage that reads it and that
+// stage's reader, which must run over the same axis, get the axes "<axis>.tile"
+// and "<axis>.in" in its place. The last tile overlaps the one before it where
+// the tile does not divide the axis.
+struct PackConstantStep {
+  std::string constant, axis;
+  std::int64_t tile;
+};
+
+// The stage is computed inside loop `loop` of `consumer`, for what is read there.
+// scope: Register, Stack, or Global: a scratch area per thread.
+struct ComputeAtStep {
+  std::string stage, consumer, loop;
+  ir::Scope scope;
+};
+
+// loop -> outer, inner with inner's extent = factor <= loop's extent. Where the
+// factor does not divide it, the last iteration of outer begins early and
+// overlaps the one before: values are computed twice, none is guarded. Hence
+// reduction loops need a dividing factor.
+struct SplitStep {
+  std::string stage, loop;
+  std::int64_t factor;
+  std::string outer, inner;
+};
+
+// Neighbouring loops become one; the first is outermost.
+struct FuseStep {
+  std::string stage;
+  std::vector<std::string> loops;
+  std::string fused;
+};
+
+// The order of all loops of a stage, outermost first. Loops that are not named
+// keep their places behind the named ones.
+struct ReorderStep {
+  std::string stage;
+  std::vector<std::string> loops;
+};
+
+// Vectorized, Unrolled or Parallel (outermost loop of a stage that is a launch).
+struct AnnotateStep {
+  std::string stage, loop;
+  ir::ForKind kind;
+};
+
+using Step = std::variant<InlineStep, CacheWriteStep, PackConstantStep, ComputeAtStep, SplitStep,
+                          FuseStep, ReorderStep, AnnotateStep>;
+std::string to_string(const Step& step);
+
+struct Loop {
+  std::string name;
+  ir::Var var;
+  ir::ForKind kind = ir::ForKind::Serial;
+  bool reduce = false;
+};
+
+// How a loop's variable follows from others.
+struct SplitRelation {
+  ir::Var parent, outer, inner;
+  std::int64_t factor;
+  bool reduce;
+};
+struct FuseRelation {
+  std::vector<ir::Var> parts;
+  ir::Var fused;
+};
+using Relation = std::variant<SplitRelation, FuseRelation>;
+
+struct StagePlan {
+  bool at = false;  // inside a consumer's loop; else a launch of its own
+  std::string consumer;
+  ir::Var loop;
+  ir::Scope scope = ir::Scope::Global;
+  std::vector<Loop> loops;          // outermost first
+  std::vector<Relation> relations;  // in the order made
+};
+
+class Schedule {
+ public:
+  explicit Schedule(ComputeDag dag);
+
+  // InvalidArgument: a stage or loop that is not there, or a step that does not fit.
+  Result<void> apply(const Step& step);
+
+  const ComputeDag& dag() const { return dag_; }
+  const StagePlan& plan(const Stage& stage) const { return plans_.at(stage.name); }
+  const std::vector<Step>& steps() const { return steps_; }
+
+ private:
+  Result<void> run(const InlineStep& step);
+  Result<void> run(const CacheWriteStep& step);
+  Result<void> run(const PackConstantStep& step);
+  Result<void> run(const ComputeAtStep& step);
+  Result<void> run(const SplitStep& step);
+  Result<void> run(const FuseStep& step);
+  Result<void> run(const ReorderStep& step);
+  Result<void> run(const AnnotateStep& step);
+
+  int index_of(const std::string& stage) const;  // -1: none
+  Loop* find_loop(const std::string& stage, const std::string& loop);
+  void plan_afresh(const Stage& stage);  // one serial loop per axis
+  // Names of stages that read the buffer.
+  std::vector<std::string> readers(const ir::Buffer& buffer) const;
+
+  ComputeDag dag_;
+  std::map<std::string, StagePlan> plans_;  // of stages that are not placeholders
+  std::vector<Step> steps_;
+};
+
+}  // namespace fettle::space

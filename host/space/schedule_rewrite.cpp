@@ -1,0 +1,200 @@
+// Steps that rewrite the DAG itself: inline, cache_write, pack (schedule.h).
+#include <algorithm>
+
+#include "host/ir/mutator.h"
+#include "host/space/schedule.h"
+
+namespace fettle::space {
+
+namespace {
+
+Error absent(const char* what) { return Error{ErrorCode::InvalidArgument, what}; }
+
+// Replaces loads of one buffer by what `rewrite` makes of their indices.
+class ReplaceLoads : public ir::Mutator {
+ public:
+  using Rewrite = std::function<ir::Expr(const ir::Load&, const std::vector<ir::Expr>&)>;
+  ReplaceLoads(ir::Buffer buffer, Rewrite rewrite)
+      : buffer_(std::move(buffer)), rewrite_(std::move(rewrite)) {}
+  using ir::Mutator::mutate;
+  ir::Expr mutate(const ir::Expr& expr) override {
+    if (expr) {
+      const auto* load = std::get_if<ir::Load>(&expr->node);
+      if (load && load->buffer == buffer_) return rewrite_(*load, mutate_all(load->indices));
+    }
+    return ir::Mutator::mutate(expr);
+  }
+
+ private:
+  ir::Buffer buffer_;
+  Rewrite rewrite_;
+};
+
+ir::Buffer make_buffer(std::string name, ir::DataType type, const std::vector<Axis>& axes) {
+  ir::BufferDecl decl{std::move(name), type, {}};
+  for (const Axis& axis : axes) decl.shape.push_back(axis.extent);
+  return std::make_shared<const ir::BufferDecl>(std::move(decl));
+}
+
+// First element of a tile; the last tile ends with the axis.
+ir::Expr tile_begin(const ir::Var& tile, std::int64_t factor, std::int64_t extent) {
+  const ir::Expr begin = ir::var_ref(tile) * ir::int_imm(factor);
+  if (extent % factor == 0) return begin;
+  return ir::binary(ir::BinaryOp::Min, begin, ir::int_imm(extent - factor));
+}
+
+struct TiledAxis {
+  Axis tile, in;
+  ir::Expr value;
+};
+
+TiledAxis tile_axis(const Axis& axis, std::int64_t factor) {
+  const std::int64_t tiles = (axis.extent + factor - 1) / factor;
+  const std::string tile = axis.name + ".tile", in = axis.name + ".in";
+  TiledAxis t{{tile, ir::make_var(tile), tiles}, {in, ir::make_var(in), factor}, nullptr};
+  t.value = tile_begin(t.tile.var, factor, axis.extent) + ir::var_ref(t.in.var);
+  return t;
+}
+
+}  // namespace
+
+Result<void> Schedule::run(const InlineStep& s) {
+  const int index = index_of(s.stage);
+  if (index < 0 || dag_.stages[index].placeholder()) return absent("no such stage");
+  const Stage stage = dag_.stages[index];
+  if (!stage.reduce_axes.empty()) return absent("a reduction cannot be inlined");
+  if (stage.role == ir::Role::Output) return absent("an output cannot be inlined");
+  ReplaceLoads replace(stage.buffer, [&](const ir::Load&, const std::vector<ir::Expr>& indices) {
+    ir::Substitution values;
+    for (std::size_t d = 0; d < indices.size(); ++d) values[stage.axes[d].var] = indices[d];
+    return ir::substitute(stage.body, values);
+  });
+  for (Stage& other : dag_.stages) {
+    if (other.body) other.body = replace.mutate(other.body);
+  }
+  dag_.stages.erase(dag_.stages.begin() + index);
+  plans_.erase(s.stage);
+  return {};
+}
+
+Result<void> Schedule::run(const CacheWriteStep& s) {
+  const int index = index_of(s.stage);
+  if (index < 0 || dag_.stages[index].placeholder()) return absent("no such stage");
+  Stage copy = dag_.stages[index];
+  Stage local = copy;
+  local.name += ".local";
+  local.buffer = make_buffer(local.name, copy.buffer->type, copy.axes);
+  local.role = ir::Role::Scratch;
+  std::vector<ir::Expr> indices;
+  for (Axis& axis : copy.axes) {
+    axis.var = ir::make_var(axis.name);
+    indices.push_back(ir::var_ref(axis.var));
+  }
+  copy.reduce_axes.clear();
+  copy.body = ir::load(local.buffer, indices);
+  dag_.stages[index] = local;
+  dag_.stages.insert(dag_.stages.begin() + index + 1, copy);
+  plan_afresh(local);
+  plan_afresh(copy);
+  return {};
+}
+
+Result<void> Schedule::run(const PackConstantStep& s) {
+  const int index = index_of(s.constant);
+  if (index < 0 || dag_.stages[index].role != ir::Role::Constant) return absent("no such constant");
+  const Stage constant = dag_.stages[index];
+  const Axis& last = constant.axes.back();
+  if (last.name != s.axis) return absent("not the constant's last axis");
+  if (s.tile < 1 || s.tile > last.extent) return absent("tile outside the axis");
+  const auto first = readers(constant.buffer);
+  if (first.size() != 1) return absent("the constant has not one reader");
+  const auto second = readers(dag_.stages[index_of(first[0])].buffer);
+  if (second.size() != 1) return absent("the constant's reader has not one reader");
+
+  // The copy, made by a launch of its own.
+  Stage packed;
+  packed.name = s.constant + ".packed";
+  std::vector<ir::Expr> source;
+  const TiledAxis own = tile_axis(last, s.tile);
+  packed.axes.push_back(own.tile);
+  for (std::size_t d = 0; d + 1 < constant.axes.size(); ++d) {
+    const Axis axis{constant.axes[d].name, ir::make_var(constant.axes[d].name),
+                    constant.axes[d].extent};
+    source.push_back(ir::var_ref(axis.var));
+    packed.axes.push_back(axis);
+  }
+  packed.axes.push_back(own.in);
+  source.push_back(own.value);
+  packed.body = ir::load(constant.buffer, source);
+  packed.buffer = make_buffer(packed.name, constant.buffer->type, packed.axes);
+
+  // The reduction and its reader run over tiles; the reduction's buffer has them as axes.
+  const auto tile_stage = [&](Stage& stage) -> Result<TiledAxis> {
+    const auto axis = std::find_if(stage.axes.begin(), stage.axes.end(),
+                                   [&](const Axis& a) { return a.name == s.axis; });
+    if (axis == stage.axes.end() || axis->extent != last.extent) {
+      return absent("a stage does not run over that axis");
+    }
+    if (stage.store_at.empty()) {
+      for (const Axis& a : stage.axes) stage.store_at.push_back(ir::var_ref(a.var));
+    }
+    TiledAxis tiled = tile_axis(*axis, s.tile);
+    const ir::Substitution value{{axis->var, tiled.value}};
+    for (ir::Expr& index_expr : stage.store_at) index_expr = ir::substitute(index_expr, value);
+    const auto at = stage.axes.erase(axis);
+    stage.axes.insert(stage.axes.insert(at, tiled.in), tiled.tile);
+    return tiled;
+  };
+  Stage reduction = dag_.stages[index_of(first[0])], reader = dag_.stages[index_of(second[0])];
+  const ir::Buffer old_buffer = reduction.buffer;
+  const ir::Var old_axis =
+      std::find_if(reduction.axes.begin(), reduction.axes.end(), [&](const Axis& a) {
+        return a.name == s.axis;
+      })->var;
+  const std::size_t place =
+      std::size_t(std::find_if(reduction.axes.begin(), reduction.axes.end(),
+                               [&](const Axis& a) { return a.var == old_axis; }) -
+                  reduction.axes.begin());
+  auto tiled = tile_stage(reduction);
+  if (!tiled) return std::move(tiled).error();
+  bool direct = true;
+  ReplaceLoads to_packed(constant.buffer,
+                         [&](const ir::Load&, const std::vector<ir::Expr>& indices) {
+                           const auto* ref = std::get_if<ir::VarRef>(&indices.back()->node);
+                           direct &= ref && ref->var == old_axis;
+                           std::vector<ir::Expr> at{ir::var_ref(tiled->tile.var)};
+                           at.insert(at.end(), indices.begin(), indices.end() - 1);
+                           at.push_back(ir::var_ref(tiled->in.var));
+                           return ir::load(packed.buffer, at);
+                         });
+  reduction.body = ir::substitute(to_packed.mutate(reduction.body), {{old_axis, tiled->value}});
+  reduction.store_at.clear();
+  reduction.buffer = make_buffer(reduction.name, old_buffer->type, reduction.axes);
+  if (reader.axes.size() <= place || reader.axes[place].name != s.axis) {
+    return absent("the reader does not run over that axis");
+  }
+  const ir::Var reader_axis = reader.axes[place].var;
+  auto reader_tiled = tile_stage(reader);
+  if (!reader_tiled) return std::move(reader_tiled).error();
+  ReplaceLoads to_tiles(old_buffer, [&](const ir::Load&, const std::vector<ir::Expr>& indices) {
+    const auto* ref = std::get_if<ir::VarRef>(&indices[place]->node);
+    direct &= ref && ref->var == reader_axis;
+    std::vector<ir::Expr> at(indices.begin(), indices.begin() + std::ptrdiff_t(place));
+    at.push_back(ir::var_ref(reader_tiled->tile.var));
+    at.push_back(ir::var_ref(reader_tiled->in.var));
+    at.insert(at.end(), indices.begin() + std::ptrdiff_t(place) + 1, indices.end());
+    return ir::load(reduction.buffer, at);
+  });
+  reader.body = ir::substitute(to_tiles.mutate(reader.body), {{reader_axis, reader_tiled->value}});
+  if (!direct) return absent("the axis is not read one to one");
+
+  dag_.stages[index_of(first[0])] = reduction;
+  dag_.stages[index_of(second[0])] = reader;
+  dag_.stages.insert(dag_.stages.begin() + index + 1, packed);
+  plan_afresh(reduction);
+  plan_afresh(reader);
+  plan_afresh(packed);
+  return {};
+}
+
+}  // namespace fettle::space

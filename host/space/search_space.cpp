@@ -1,0 +1,155 @@
+// SearchSpace: drawing, changing, numbering and naming configurations (search_space.h).
+#include "host/space/search_space.h"
+
+#include <cassert>
+#include <cstring>
+
+#include <nlohmann/json.hpp>
+
+namespace fettle::space {
+
+namespace {
+
+std::uint32_t draw(std::mt19937_64& rng, std::size_t count) {
+  return static_cast<std::uint32_t>(std::uniform_int_distribution<std::size_t>(0, count - 1)(rng));
+}
+
+std::string names_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& n : names) text += (text.empty() ? "" : ", ") + n;
+  return text;
+}
+
+}  // namespace
+
+double Sketch::size() const {
+  double size = 1;
+  for (const Knob& knob : knobs) size *= double(knob.options.size());
+  return size;
+}
+
+double SearchSpace::size() const {
+  double size = 0;
+  for (const Sketch& sketch : sketches_) size += sketch.size();
+  return size;
+}
+
+Configuration SearchSpace::random(std::mt19937_64& rng) const {
+  // A sketch by its share of the space, then each knob on its own.
+  Configuration c;
+  double at = std::uniform_real_distribution<double>(0, size())(rng);
+  while (c.sketch + 1 < sketches_.size() && at >= sketches_[c.sketch].size()) {
+    at -= sketches_[c.sketch++].size();
+  }
+  for (const Knob& knob : sketches_[c.sketch].knobs)
+    c.choice.push_back(draw(rng, knob.options.size()));
+  return c;
+}
+
+Configuration SearchSpace::mutate(const Configuration& from, std::mt19937_64& rng) const {
+  Configuration c = from;
+  const auto& knobs = sketches_[c.sketch].knobs;
+  std::vector<std::size_t> open;
+  for (std::size_t k = 0; k < knobs.size(); ++k) {
+    if (knobs[k].options.size() > 1) open.push_back(k);
+  }
+  if (open.empty()) return c;
+  const std::size_t k = open[draw(rng, open.size())];
+  const std::size_t count = knobs[k].options.size();
+  // Options are listed in order of their values, so a step of one or two is a
+  // neighbour; a third of the changes go anywhere.
+  std::uint32_t next = c.choice[k];
+  while (next == c.choice[k]) {
+    if (count < 4 || draw(rng, 3) == 0) {
+      next = draw(rng, count);
+    } else {
+      const std::int64_t step = std::int64_t(draw(rng, 5)) - 2;
+      const std::int64_t moved = std::int64_t(c.choice[k]) + step;
+      if (moved >= 0 && moved < std::int64_t(count)) next = static_cast<std::uint32_t>(moved);
+    }
+  }
+  c.choice[k] = next;
+  return c;
+}
+
+Configuration SearchSpace::crossover(const Configuration& a, const Configuration& b,
+                                     std::mt19937_64& rng) const {
+  if (a.sketch != b.sketch) return draw(rng, 2) ? a : b;
+  Configuration c = a;
+  for (std::size_t k = 0; k < c.choice.size(); ++k) {
+    if (draw(rng, 2)) c.choice[k] = b.choice[k];
+  }
+  return c;
+}
+
+Configuration SearchSpace::at(std::uint64_t index) const {
+  Configuration c;
+  double left = double(index);
+  while (c.sketch + 1 < sketches_.size() && left >= sketches_[c.sketch].size()) {
+    left -= sketches_[c.sketch++].size();
+  }
+  auto rest = static_cast<std::uint64_t>(left);
+  for (const Knob& knob : sketches_[c.sketch].knobs) {
+    c.choice.push_back(static_cast<std::uint32_t>(rest % knob.options.size()));
+    rest /= knob.options.size();
+  }
+  return c;
+}
+
+std::string SearchSpace::to_json(const Configuration& configuration) const {
+  const Sketch& sketch = sketches_[configuration.sketch];
+  nlohmann::json knobs = nlohmann::json::object();
+  for (std::size_t k = 0; k < sketch.knobs.size(); ++k) {
+    knobs[sketch.knobs[k].name] = sketch.knobs[k].options[configuration.choice[k]];
+  }
+  return nlohmann::json{{"sketch", sketch.name}, {"knobs", knobs}}.dump();
+}
+
+Result<Configuration> SearchSpace::parse(const std::string& text) const {
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto bad = [](std::string what) {
+    return Error{ErrorCode::InvalidArgument, "configuration: " + std::move(what)};
+  };
+  if (!json.is_object() || !json.contains("sketch") || !json["sketch"].is_string() ||
+      !json.contains("knobs") || !json["knobs"].is_object()) {
+    return bad("not of the form {\"sketch\": …, \"knobs\": {…}}: " + text.substr(0, 80));
+  }
+  Configuration c;
+  std::vector<std::string> names;
+  while (c.sketch < sketches_.size() && json["sketch"] != sketches_[c.sketch].name) {
+    names.push_back(sketches_[c.sketch++].name);
+  }
+  if (c.sketch == sketches_.size()) {
+    return bad("no sketch " + json["sketch"].dump() + " here; there are: " + names_of(names));
+  }
+  const Sketch& sketch = sketches_[c.sketch];
+  names.clear();
+  for (const Knob& knob : sketch.knobs) {
+    names.push_back(knob.name);
+    if (!json["knobs"].contains(knob.name)) return bad("knob \"" + knob.name + "\" is missing");
+    const auto& value = json["knobs"][knob.name];
+    std::size_t option = 0;
+    while (option < knob.options.size() && value != nlohmann::json(knob.options[option])) ++option;
+    if (option == knob.options.size()) {
+      return bad("knob \"" + knob.name + "\" has no option " + value.dump());
+    }
+    c.choice.push_back(static_cast<std::uint32_t>(option));
+  }
+  for (auto it = json["knobs"].begin(); it != json["knobs"].end(); ++it) {
+    bool known = false;
+    for (const Knob& knob : sketch.knobs) known |= knob.name == it.key();
+    if (!known) return bad("no knob \"" + it.key() + "\" here; there are: " + names_of(names));
+  }
+  return c;
+}
+
+const std::vector<std::int64_t>& SearchSpace::value(const Configuration& c,
+                                                    const char* name) const {
+  const auto& knobs = sketches_[c.sketch].knobs;
+  std::size_t k = 0;
+  while (k < knobs.size() && knobs[k].name != name) ++k;
+  assert(k < knobs.size());
+  return knobs[k].options[c.choice[k]];
+}
+
+}  // namespace fettle::space

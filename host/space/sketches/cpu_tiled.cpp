@@ -1,0 +1,263 @@
+// Knobs and schedule of the CPU sketch (cpu_tiled.h).
+#include "host/space/sketches/cpu_tiled.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace fettle::space {
+
+namespace {
+
+// The parts of a DAG that the sketch speaks of.
+struct Shape {
+  const Stage* reduction = nullptr;
+  const Stage* pad = nullptr;  // null: none
+  const Stage* weight = nullptr;
+  const Stage* output = nullptr;
+  std::vector<std::string> rows;                       // data axes but the last: n, y, x or n
+  std::string channel;                                 // the last data axis
+  std::int64_t y = 1, x = 1, channels = 1, inner = 1;  // extents; inner: last reduce axis
+};
+
+Shape shape_of(const ComputeDag& dag) {
+  Shape s;
+  for (const Stage& stage : dag.stages) {
+    if (!stage.reduce_axes.empty()) s.reduction = &stage;
+    if (stage.name == "pad") s.pad = &stage;
+    if (stage.name == "weight") s.weight = &stage;
+  }
+  s.output = &dag.stages.back();
+  const auto& axes = s.reduction->axes;
+  for (std::size_t i = 0; i + 1 < axes.size(); ++i) s.rows.push_back(axes[i].name);
+  s.channel = axes.back().name;
+  s.channels = axes.back().extent;
+  s.x = axes[axes.size() - 2].extent;
+  if (axes.size() > 3) s.y = axes[axes.size() - 3].extent;
+  s.inner = s.reduction->reduce_axes.back().extent;
+  return s;
+}
+
+using Options = std::vector<std::vector<std::int64_t>>;
+
+// 1, 2, 4, … up to 16 and below `extent`, and 0: all of it.
+Options powers_and_all(std::int64_t extent) {
+  Options out;
+  for (std::int64_t n = 1; n < extent && n <= 16; n *= 2) out.push_back({n});
+  out.push_back({0});
+  return out;
+}
+
+Options plain(std::initializer_list<std::int64_t> values) {
+  Options out;
+  for (std::int64_t v : values) out.push_back({v});
+  return out;
+}
+
+std::int64_t largest_power(std::int64_t at_most) {
+  std::int64_t power = 1;
+  while (2 * power <= at_most) power *= 2;
+  return power;
+}
+
+// Applies steps until one fails.
+class Steps {
+ public:
+  explicit Steps(ComputeDag dag) : schedule_(std::move(dag)) {}
+  void operator()(const Step& step) {
+    if (error_) return;
+    auto done = schedule_.apply(step);
+    if (!done) error_ = std::move(done).error();
+  }
+  // A split into tiles of at most `factor`: at most the extent, where that is known.
+  void split(const std::string& stage, const std::string& loop, std::int64_t factor,
+             const std::string& outer, const std::string& inner) {
+    (*this)(SplitStep{stage, loop, factor, outer, inner});
+  }
+  void unroll(const std::string& stage, const std::string& loop) {
+    (*this)(AnnotateStep{stage, loop, ir::ForKind::Unrolled});
+  }
+  void vectorize(const std::string& stage, const std::string& loop) {
+    (*this)(AnnotateStep{stage, loop, ir::ForKind::Vectorized});
+  }
+  Result<Schedule> finish() {
+    if (error_) return std::move(*error_);
+    return std::move(schedule_);
+  }
+
+ private:
+  Schedule schedule_;
+  std::optional<Error> error_;
+};
+
+}  // namespace
+
+Sketch cpu_tiled_sketch(const ComputeDag& dag, const Target& target) {
+  const Shape s = shape_of(dag);
+  Sketch sketch{"cpu_tiled", {}};
+  auto& knobs = sketch.knobs;
+  const Options tiles = register_tiles(s.y, s.x, s.channels, target);
+  std::int64_t narrowest = s.channels;
+  for (const auto& tile : tiles) narrowest = std::min(narrowest, tile[2] * tile[3]);
+  knobs.push_back({"register_tile", tiles});
+  // Register tiles per task along each axis; 0: all.
+  if (s.rows.size() > 1) knobs.push_back({"task_y", powers_and_all(s.y)});
+  knobs.push_back({"task_x", plain({1, 4, 0})});
+  knobs.push_back({"task_oc", powers_and_all((s.channels + narrowest - 1) / narrowest)});
+  // Which task comes next: 0: along the channels, 1: along the rows.
+  knobs.push_back({"task_order", plain({0, 1})});
+  // Register tiles of a task, outermost first: 0: channels, y, x; 1: y, x,
+  // channels; 2: y, channels, x.
+  knobs.push_back({"tile_order", s.rows.size() > 1 ? plain({0, 1, 2}) : plain({0, 1})});
+  Options inner;
+  for (std::int64_t f = 1; f <= std::min<std::int64_t>(s.inner, 32); ++f) {
+    if (s.inner % f == 0) inner.push_back({f});
+  }
+  knobs.push_back({"reduce_inner", inner});
+  // Reduction loops, outermost first: 0: kh, kw, ic, ic inner; 1: ic, kh, kw, ic
+  // inner; 2: kh, ic, kw, ic inner.
+  if (s.reduction->reduce_axes.size() > 1) knobs.push_back({"reduce_order", plain({0, 1, 2})});
+  // Most multiply-adds in the unrolled body.
+  knobs.push_back({"unroll", plain({64, 256, 1024})});
+  // 0: the input is padded by a launch of its own, 1: by each task for itself.
+  if (s.pad) knobs.push_back({"pad", plain({0, 1})});
+  return sketch;
+}
+
+Result<Schedule> cpu_tiled_schedule(ComputeDag dag, const Target& target, const SearchSpace& space,
+                                    const Configuration& c) {
+  const Shape s = shape_of(dag);
+  const bool image = s.rows.size() > 1;
+  const std::string reduction_name = s.reduction->name, output = s.output->name,
+                    channel = s.channel, weight = s.weight->name;
+  const std::vector<std::string> rows = s.rows;
+  std::vector<Axis> reduce = s.reduction->reduce_axes;
+  const bool padded = s.pad != nullptr;
+  const bool tail = s.reduction != s.output;
+  const std::int64_t extent_y = s.y, extent_x = s.x, channels = s.channels;
+  const std::int64_t pad_channels = padded ? s.pad->axes.back().extent : 1;
+  std::vector<std::string> elementwise;
+  for (const Stage& stage : dag.stages) {
+    if (!stage.placeholder() && stage.reduce_axes.empty() && stage.name != "pad" &&
+        stage.role != ir::Role::Output) {
+      elementwise.push_back(stage.name);
+    }
+  }
+
+  const auto& tile = space.value(c, "register_tile");
+  const std::int64_t ry = tile[0], rx = tile[1], vectors = tile[2], lanes = tile[3];
+  const auto number = [&](const char* knob) { return space.value(c, knob)[0]; };
+  // Elements of a task along an axis, from a count of register tiles.
+  const auto task_extent = [](std::int64_t tiles, std::int64_t size, std::int64_t extent) {
+    return tiles == 0 ? extent : std::min(extent, tiles * size);
+  };
+
+  Steps steps(std::move(dag));
+  for (const std::string& stage : elementwise) steps(InlineStep{stage});
+  if (!tail) steps(CacheWriteStep{reduction_name});
+  const std::string sums = tail ? reduction_name : reduction_name + ".local";
+  steps(PackConstantStep{weight, channel, vectors * lanes});
+
+  // The output: tasks, register tiles of a task, elements of a register tile.
+  const std::int64_t channel_tiles = (channels + vectors * lanes - 1) / (vectors * lanes);
+  if (image) {
+    steps.split(output, "y", task_extent(number("task_y"), ry, extent_y), "y.task", "y.rest");
+    steps.split(output, "y.rest", ry, "y.mid", "y.reg");
+  }
+  const std::string x = rows.back();
+  steps.split(output, x, task_extent(number("task_x"), rx, extent_x), "x.task", "x.rest");
+  steps.split(output, "x.rest", rx, "x.mid", "x.reg");
+  steps.split(output, channel + ".tile", task_extent(number("task_oc"), 1, channel_tiles),
+              "oc.task", "oc.mid");
+  steps.split(output, channel + ".in", lanes, "oc.vector", "oc.lane");
+  std::vector<std::string> tasks = image ? std::vector<std::string>{"n", "y.task", "x.task"}
+                                         : std::vector<std::string>{"x.task"};
+  tasks.insert(number("task_order") == 0 ? tasks.end() : tasks.begin(), "oc.task");
+  static const std::vector<std::string> mid_orders[] = {
+      {"oc.mid", "y.mid", "x.mid"}, {"y.mid", "x.mid", "oc.mid"}, {"y.mid", "oc.mid", "x.mid"}};
+  std::vector<std::string> order = tasks, mids;
+  for (const std::string& loop : mid_orders[number("tile_order")]) {
+    if (image || loop != "y.mid") mids.push_back(loop);
+  }
+  order.insert(order.end(), mids.begin(), mids.end());
+  if (image) order.push_back("y.reg");
+  for (const char* loop : {"x.reg", "oc.vector", "oc.lane"}) order.push_back(loop);
+  steps(ReorderStep{output, order});
+  steps(FuseStep{output, tasks, "task"});
+  steps(AnnotateStep{output, "task", ir::ForKind::Parallel});
+  if (image) steps.unroll(output, "y.reg");
+  for (const char* loop : {"x.reg", "oc.vector"}) steps.unroll(output, loop);
+  steps.vectorize(output, "oc.lane");
+
+  // The sums of a register tile.
+  steps(ComputeAtStep{sums, output, mids.back(), ir::Scope::Register});
+  steps.split(sums, channel + ".in", lanes, "oc.vector", "oc.lane");
+  const std::string inner = reduce.back().name;
+  steps.split(sums, inner, number("reduce_inner"), inner + ".outer", inner + ".inner");
+  std::vector<std::string> reduction{inner + ".outer", inner + ".inner"};
+  std::vector<std::int64_t> trips{reduce.back().extent / number("reduce_inner"),
+                                  number("reduce_inner")};
+  if (reduce.size() > 1) {
+    const std::int64_t kh = reduce[0].extent, kw = reduce[1].extent, outer = trips[0],
+                       in = trips[1];
+    switch (number("reduce_order")) {
+      case 0:
+        reduction = {"kh", "kw", "ic.outer", "ic.inner"};
+        trips = {kh, kw, outer, in};
+        break;
+      case 1:
+        reduction = {"ic.outer", "kh", "kw", "ic.inner"};
+        trips = {outer, kh, kw, in};
+        break;
+      default:
+        reduction = {"kh", "ic.outer", "kw", "ic.inner"};
+        trips = {kh, outer, kw, in};
+    }
+  }
+  std::vector<std::string> sum_order = reduction;
+  for (const std::string& row : rows) sum_order.push_back(row);
+  for (const std::string& loop :
+       {channel + ".tile", std::string("oc.vector"), std::string("oc.lane")}) {
+    sum_order.push_back(loop);
+  }
+  steps(ReorderStep{sums, sum_order});
+  for (const std::string& row : rows) steps.unroll(sums, row);
+  steps.unroll(sums, channel + ".tile");
+  steps.unroll(sums, "oc.vector");
+  steps.vectorize(sums, "oc.lane");
+  std::int64_t body = ry * rx * vectors;
+  for (std::size_t i = reduction.size(); i-- > 0;) {
+    body *= trips[i];
+    if (body > number("unroll")) break;
+    // Neighbouring outputs share pixels. Unrolled over the window with several
+    // channels inside, each pixel would stay live from one kernel column to the
+    // next, in more registers than there are.
+    const bool window = reduction[i] == "kh" || reduction[i] == "kw";
+    if (window && trips[i] > 1 && number("reduce_inner") > 1) break;
+    steps.unroll(sums, reduction[i]);
+  }
+
+  // Packing the weights, once.
+  const std::string packed = weight + ".packed";
+  steps.split(packed, channel + ".in", lanes, "oc.vector", "oc.lane");
+  std::vector<std::string> pack_tasks{channel + ".tile"};
+  if (reduce.size() > 1) pack_tasks.push_back("kh");
+  steps(FuseStep{packed, pack_tasks, "task"});
+  steps(AnnotateStep{packed, "task", ir::ForKind::Parallel});
+  steps.vectorize(packed, "oc.lane");
+
+  if (padded) {
+    const std::int64_t pad_lanes =
+        largest_power(std::min<std::int64_t>(pad_channels, target.vector_bits / 32));
+    steps.split("pad", "c", pad_lanes, "c.vector", "c.lane");
+    steps.vectorize("pad", "c.lane");
+    if (number("pad") == 1) {
+      steps(ComputeAtStep{"pad", output, "task", ir::Scope::Global});
+    } else {
+      steps(FuseStep{"pad", {"n", "y"}, "task"});
+      steps(AnnotateStep{"pad", "task", ir::ForKind::Parallel});
+    }
+  }
+  return steps.finish();
+}
+
+}  // namespace fettle::space

@@ -1,0 +1,42 @@
+// Target: what the compiler and the search space must know of a device.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "schemas/device_generated.h"
+#include "schemas/wire/result.h"
+
+namespace fettle::space {
+
+struct CacheLevel {
+  int level;
+  std::int64_t bytes;
+  int line_bytes;
+  int shared_by;
+};
+
+struct Target {
+  std::string backend;  // row of host/backend/registry.cpp: "cpu_llvm"
+  std::string arch;     // "x86_64", "aarch64", "armv7"
+  std::string triple;
+  std::string cpu;                    // LLVM's name; "generic" when unknown
+  std::vector<std::string> features;  // LLVM's "+avx2" form, sorted
+  int vector_bits = 128;
+  int vector_registers = 16;
+  bool fma = false;                // fused multiply-add exists; false: none may be emitted
+  int threads = 1;                 // that the kernel may use
+  std::vector<CacheLevel> caches;  // data and unified, by level
+  std::int64_t memory_bytes = 0;   // the device's limit for one program
+
+  std::string canonical() const;  // JSON, keys sorted
+  static Result<Target> parse(const std::string& canonical);
+};
+
+// From what the connected board says, with the target profile
+// toolchains/profiles/*.toml as fallback for what it does not say. ARMv7 gets
+// FMA only when the board names a core that is known to have it.
+Result<Target> target_for(const wire::DeviceInfoT& device, int threads);
+
+}  // namespace fettle::space

@@ -1,0 +1,13 @@
+// The tolerance of a DAG's outputs (tolerance.h).
+#include "host/space/tolerance.h"
+
+#include <cmath>
+
+namespace fettle::space {
+
+Tolerance tolerance_of(const ComputeDag& dag) {
+  constexpr double kUnit = 0x1p-24;
+  return {4 * kUnit * std::sqrt(double(reduction_length(dag))), 4 * kUnit};
+}
+
+}  // namespace fettle::space

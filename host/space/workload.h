@@ -1,0 +1,53 @@
+// Workload: one operator with its shapes, types and fused tail. The unit of tuning.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "host/ir/type.h"
+#include "schemas/wire/result.h"
+
+namespace fettle::space {
+
+// The JSON form is that of host/model/workloads.json: {"op": "conv2d", "layout":
+// "NHWC", "batch": 1, …, "tail": ["bias", "relu"]}. Canonical: keys sorted,
+// defaults filled in, no white space; two workloads are equal when their
+// canonical JSON is.
+class Workload {
+ public:
+  // InvalidArgument: an absent, unknown or impossible field (named in the message).
+  // Unsupported: an operator, layout, dtype or tail that is not there yet.
+  static Result<Workload> parse(const nlohmann::json& json);
+  static Result<Workload> parse(const std::string& canonical);
+
+  const std::string& op() const { return op_; }
+  const std::string& canonical() const { return canonical_; }
+  std::string hash() const;   // 16 hex digits of the canonical text's hash: the structural hash
+  std::string title() const;  // for tables: "conv2d 56x56x64→64 k3 s1 +bias+relu"
+  // Nominal operations of one run: 2 per multiply-add of the direct form, 1 per tail element.
+  double operations() const;
+  // Fields of the canonical JSON.
+  std::int64_t integer(const char* field) const;
+  std::array<std::int64_t, 2> pair(const char* field) const;
+  bool has_tail(const char* name) const;
+  const std::vector<std::string>& tail() const { return tail_; }
+  bool operator==(const Workload& other) const { return canonical_ == other.canonical_; }
+
+ private:
+  std::string op_, canonical_;
+  std::vector<std::string> tail_;
+  std::shared_ptr<const nlohmann::json> fields_;  // never changed, so copies share it
+};
+
+// A workload and how often its network holds it.
+struct Task {
+  Workload workload;
+  double weight = 1;
+};
+
+}  // namespace fettle::space
