@@ -1,0 +1,66 @@
+// fettle broker: pairs clients with boards until it is stopped.
+#include <poll.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "host/app/commands.h"
+#include "host/app/interrupt.h"
+#include "host/app/message.h"
+#include "host/fleet/broker.h"
+
+namespace fettle::app {
+namespace {
+
+struct BrokerCommand {
+  std::string listen;
+  bool json = false;
+};
+
+int run(const BrokerCommand& command) {
+  auto home = fleet::fettle_home();
+  if (!home) return fail(home.error());
+  const fleet::KeyFolder folder(*home);
+  auto keys = folder.load_or_create("broker");
+  if (!keys) return fail(keys.error());
+  Interrupt interrupt;
+  fleet::BrokerOptions options;
+  options.listen = command.listen;
+  options.keys = *keys;
+  options.allow_file = folder.allow_file();
+  options.log = [](const std::string& line) { note(line); };
+  auto broker = fleet::Broker::start(std::move(options));
+  if (!broker) return fail(broker.error());
+  if (command.json) {
+    fmt::print("{}\n", nlohmann::json{{"event", "listening"},
+                                      {"endpoint", (*broker)->endpoint()},
+                                      {"public_key", (*broker)->public_key()}}
+                           .dump());
+  } else {
+    fmt::print("listening on {}\nbroker's public key {}\n", (*broker)->endpoint(),
+               (*broker)->public_key());
+  }
+  std::fflush(stdout);
+  while (!interrupt.requested()) {
+    pollfd stop{interrupt.fd(), POLLIN, 0};
+    ::poll(&stop, 1, 1000);
+  }
+  (*broker)->stop();
+  return kFine;
+}
+
+}  // namespace
+
+void add_broker_command(CLI::App& app, int& status) {
+  auto* broker = app.add_subcommand("broker", "Pairs clients with boards; both dial in here");
+  auto command = std::make_shared<BrokerCommand>();
+  broker->add_option("--listen", command->listen, "Where to listen: tcp://ADDRESS:PORT")
+      ->required();
+  broker->add_flag("--json", command->json, "Prints a JSON line once it listens");
+  broker->footer(
+      "Keys: $FETTLE_HOME/broker.key is made at the first start. Let clients and agents "
+      "in with `fettle keys allow`.");
+  broker->callback([command, &status] { status = run(*command); });
+}
+
+}  // namespace fettle::app

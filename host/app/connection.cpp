@@ -1,0 +1,149 @@
+// Connection (connection.h).
+#include "host/app/connection.h"
+
+#include <algorithm>
+
+#include "host/app/cores.h"
+#include "host/app/message.h"
+
+namespace fettle::app {
+namespace {
+
+constexpr const char* kLocal = "local";
+
+// A session, and the agent that it rests on.
+class LocalRunner final : public tune::Runner {
+ public:
+  LocalRunner(std::unique_ptr<fleet::Session> session, const fleet::LocalAgent* agent)
+      : session_(std::move(session)), agent_(agent) {}
+
+  std::size_t capacity() const override { return session_->capacity(); }
+  void offer_blob(const wire::Hash& hash, Bytes bytes) override {
+    session_->offer_blob(hash, std::move(bytes));
+  }
+  void submit(std::uint64_t trial, const wire::MeasureRequestT& request) override {
+    session_->submit(trial, request);
+  }
+  void cancel_pending() override { session_->cancel_pending(); }
+  Result<std::vector<tune::Measured>> poll(std::chrono::milliseconds wait) override {
+    auto measured = session_->poll(wait);
+    if (agent_ && measured && measured->empty()) {
+      if (auto alive = agent_->health(); !alive) return alive.error();
+    }
+    return measured;
+  }
+  int ready_fd() const override { return session_->ready_fd(); }
+  const wire::DeviceInfoT& device() const override { return session_->device(); }
+  const wire::BoardT& board() const override { return session_->board(); }
+
+ private:
+  std::unique_ptr<fleet::Session> session_;
+  const fleet::LocalAgent* agent_;  // null: the boards are someone else's
+};
+
+std::string list_of(const std::vector<int>& cores) {
+  std::string text;
+  for (int core : cores) text += (text.empty() ? "" : ",") + std::to_string(core);
+  return text;
+}
+
+}  // namespace
+
+Result<fleet::BrokerAddress> broker_address(const std::string& url, const std::string& public_key) {
+  auto home = fleet::fettle_home();
+  if (!home) return home.error();
+  const fleet::KeyFolder folder(*home);
+  fleet::BrokerAddress address;
+  address.url = url;
+  address.public_key = public_key;
+  if (public_key.empty()) {
+    const auto own = folder.load("broker");
+    if (!own) {
+      return Error{ErrorCode::InvalidArgument,
+                   "--broker needs --broker-key, the public key that `fettle broker` printed (this "
+                   "account has no broker of its own)",
+                   {}};
+    }
+    address.public_key = own->public_key;
+  } else if (auto fits = fleet::check_public_key(public_key); !fits) {
+    return std::move(fits.error()).in("reading --broker-key");
+  }
+  auto keys = folder.load_or_create("client");
+  if (!keys) return keys.error();
+  address.keys = std::move(*keys);
+  return address;
+}
+
+// A broker on the loopback interface with keys that live as long as this session.
+Result<void> Connection::start_local(const ConnectionOptions& options) {
+  if (options.device_key != kLocal) {
+    return Error{ErrorCode::NotFound,
+                 "no broker is named, so the only device key is \"local\", not \"" +
+                     options.device_key + "\"; --broker names the one that has that board",
+                 {}};
+  }
+  const auto program = fleet::find_agent(fleet::machine_arch());
+  if (!program) return program.error();
+  auto broker_keys = fleet::make_key_pair(), client_keys = fleet::make_key_pair(),
+       agent_keys = fleet::make_key_pair();
+  for (const auto* keys : {&broker_keys, &client_keys, &agent_keys}) {
+    if (!*keys) return keys->error();
+  }
+  fleet::BrokerOptions broker_options;
+  broker_options.keys = *broker_keys;
+  broker_options.allowed = {{"client", wire::Role::Client, client_keys->public_key},
+                            {"agent", wire::Role::Agent, agent_keys->public_key}};
+  auto broker = fleet::Broker::start(std::move(broker_options));
+  if (!broker) return std::move(broker.error()).in("starting the session's own broker");
+  broker_ = std::move(*broker);
+  address_ = {broker_->endpoint(), broker_->public_key(), *client_keys};
+
+  // The last cores are the device's: interrupts favour the first ones.
+  const std::vector<int> cores = usable_cores();
+  const std::size_t wanted = options.local_threads > 0
+                                 ? static_cast<std::size_t>(options.local_threads)
+                                 : std::max<std::size_t>(1, cores.size() - 1);
+  if (wanted > cores.size()) {
+    return Error{ErrorCode::InvalidArgument,
+                 "--hardware threads=" + std::to_string(wanted) + ": this machine has " +
+                     std::to_string(cores.size()) + " core(s) for us",
+                 {}};
+  }
+  const auto first = cores.end() - static_cast<std::ptrdiff_t>(wanted);
+  free_cores_.assign(cores.begin(), first);
+  fleet::LocalAgentOptions agent_options;
+  agent_options.program = *program;
+  agent_options.broker_url = address_.url;
+  agent_options.broker_public_key = address_.public_key;
+  agent_options.keys = *agent_keys;
+  agent_options.device_key = kLocal;
+  agent_options.arguments = {"--device-cores", list_of({first, cores.end()}), "--log-level",
+                             "warning"};
+  agent_options.cores = cores;  // this process itself is going to keep off the device's
+  agent_options.log = [](const std::string& line) { note("agent: " + line); };
+  auto agent = fleet::LocalAgent::start(std::move(agent_options));
+  if (!agent) return std::move(agent.error()).in("starting this machine's agent");
+  agent_ = std::move(*agent);
+  return agent_->wait_registered(address_, std::chrono::seconds(20));
+}
+
+Result<Connection> Connection::open(const ConnectionOptions& options) {
+  Connection connection;
+  if (options.broker.empty()) {
+    if (auto started = connection.start_local(options); !started) return started.error();
+  } else {
+    auto address = broker_address(options.broker, options.broker_key);
+    if (!address) return address.error();
+    connection.address_ = std::move(*address);
+  }
+  fleet::SessionPlan plan;
+  plan.device_key = options.device_key;
+  plan.name = options.name;
+  plan.where = connection.address_.url;
+  auto session = fleet::Session::open(connection.address_, std::move(plan));
+  if (!session) return session.error();
+  connection.runner_ = std::make_unique<LocalRunner>(std::move(*session), connection.agent_.get());
+  return connection;
+}
+
+}  // namespace fettle::app

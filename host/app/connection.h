@@ -1,0 +1,48 @@
+// Connection: a Runner on the boards of one key. Where no broker is named, a broker
+// and an agent of this machine are started for it and end with it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/fleet/broker.h"
+#include "host/fleet/local_agent.h"
+#include "host/fleet/session.h"
+
+namespace fettle::app {
+
+struct ConnectionOptions {
+  std::string broker;      // URL; empty: embedded broker and agent
+  std::string broker_key;  // its public key; empty: that of this account's own broker
+  std::string device_key;
+  std::string name;       // for people
+  int local_threads = 0;  // cores of the embedded device; 0: all but one
+};
+
+class Connection {
+ public:
+  // NotFound (no such device key), Unreachable, Unauthorized, InvalidArgument.
+  static Result<Connection> open(const ConnectionOptions& options);
+  // As the session's, but a local agent that is gone for good is an Error at once.
+  tune::Runner& runner() { return *runner_; }
+  // Cores that builders and this process should keep to: those that the local
+  // device does not use. Empty: the boards are elsewhere, or no core is free.
+  const std::vector<int>& free_cores() const { return free_cores_; }
+  const fleet::BrokerAddress& address() const { return address_; }
+
+ private:
+  Result<void> start_local(const ConnectionOptions& options);
+
+  // Ended last to first.
+  fleet::BrokerAddress address_;
+  std::unique_ptr<fleet::Broker> broker_;
+  std::unique_ptr<fleet::LocalAgent> agent_;
+  std::unique_ptr<tune::Runner> runner_;
+  std::vector<int> free_cores_;
+};
+
+// Where a broker is and with which keys it is spoken to.
+Result<fleet::BrokerAddress> broker_address(const std::string& url, const std::string& public_key);
+
+}  // namespace fettle::app

@@ -1,0 +1,102 @@
+// fettle explain: one candidate again, from its record or from its parts: IR, code, facts.
+#include <fmt/format.h>
+
+#include "host/app/commands.h"
+#include "host/app/message.h"
+#include "host/backend/backend.h"
+#include "host/records/database.h"
+#include "host/space/profile.h"
+
+namespace fettle::app {
+namespace {
+
+struct ExplainCommand {
+  std::int64_t record = 0;
+  std::string db = "fettle.db", workload, target, profile, configuration, dump_after;
+  std::uint64_t seed = 0;
+};
+
+// Fills the empty parts of the command from the record.
+Result<void> read_record(ExplainCommand& command) {
+  records::OpenOptions how;
+  how.read_only = true;
+  how.create = false;
+  auto database = records::Database::open(command.db, how);
+  if (!database) return database.error();
+  auto record = database->get(command.record);
+  if (!record) return record.error();
+  if (command.workload.empty()) command.workload = record->workload;
+  if (command.target.empty() && command.profile.empty()) command.target = record->target;
+  if (command.configuration.empty()) command.configuration = record->configuration;
+  return {};
+}
+
+Result<space::Target> target_of(const ExplainCommand& command) {
+  if (!command.target.empty()) return space::Target::parse(command.target);
+  std::string known;
+  for (const space::Profile& profile : space::profiles()) {
+    if (profile.name == command.profile) {
+      space::Target target = profile.target;
+      if (target.backend.empty()) target.backend = "cpu_llvm";
+      return target;
+    }
+    known += (known.empty() ? "" : ", ") + profile.name;
+  }
+  return Error{ErrorCode::NotFound,
+               "no target profile \"" + command.profile + "\"; --profile takes one of " + known,
+               {}};
+}
+
+Result<void> explain(ExplainCommand command) {
+  if (command.record > 0) {
+    if (auto read = read_record(command); !read) return read;
+  }
+  if (command.workload.empty()) {
+    return Error{ErrorCode::InvalidArgument, "name a record's number, or a --workload", {}};
+  }
+  const auto workload = space::Workload::parse(command.workload);
+  if (!workload) return workload.error();
+  const auto target = target_of(command);
+  if (!target) return target.error();
+  const backend::Backend* backend = backend::find_backend(target->backend);
+  if (!backend) return Error{ErrorCode::Unsupported, "no back end \"" + target->backend + "\"", {}};
+  const auto space = backend->space(*workload, *target);
+  if (!space) return space.error();
+  std::mt19937_64 rng(command.seed);
+  auto configuration = command.configuration.empty()
+                           ? Result<space::Configuration>(space->random(rng))
+                           : space->parse(command.configuration);
+  if (!configuration) return configuration.error();
+  const auto text = backend->explain(*workload, *target, *configuration, command.dump_after);
+  if (!text) return text.error();
+  fmt::print("workload       {}\ntarget         {}\nconfiguration  {}\n\n{}\n",
+             workload->canonical(), target->canonical(), space->to_json(*configuration), *text);
+  return {};
+}
+
+}  // namespace
+
+void add_explain_command(CLI::App& app, int& status) {
+  auto* explain_command =
+      app.add_subcommand("explain", "Rebuilds one candidate and prints IR, code and facts");
+  auto command = std::make_shared<ExplainCommand>();
+  explain_command->add_option("RECORD", command->record, "A record's number in --db")
+      ->check(CLI::PositiveNumber);
+  explain_command->add_option("--db", command->db, "The database file")->capture_default_str();
+  explain_command->add_option("--workload", command->workload, "JSON, instead of a record's");
+  explain_command->add_option("--target", command->target, "JSON, instead of a record's");
+  explain_command->add_option("--profile", command->profile,
+                              "A target profile's name, instead of --target");
+  explain_command->add_option("--configuration", command->configuration,
+                              "JSON, instead of a record's (default without one: random)");
+  explain_command->add_option("--seed", command->seed, "Seed of a random configuration")
+      ->capture_default_str();
+  explain_command->add_option("--dump-after", command->dump_after,
+                              "Prints the IR after this lowering pass instead");
+  explain_command->callback([command, &status] {
+    const auto done = explain(*command);
+    status = done ? kFine : fail(done.error());
+  });
+}
+
+}  // namespace fettle::app

@@ -1,0 +1,18 @@
+// Interrupt: Ctrl-C and SIGTERM as a stop signal of the tuning loop. The first one
+// asks for a clean stop; the second ends the process at once.
+#pragma once
+
+#include "host/tune/tune.h"
+
+namespace fettle::app {
+
+// One object at a time; the handlers stay until it is destroyed.
+class Interrupt final : public tune::StopSignal {
+ public:
+  Interrupt();
+  ~Interrupt() override;
+  bool requested() const override;
+  int fd() const override;
+};
+
+}  // namespace fettle::app

@@ -1,0 +1,125 @@
+// JSON lines (json_view.h).
+#include "host/app/json_view.h"
+
+#include <cstdio>
+
+#include "host/app/views.h"
+
+namespace fettle::app {
+namespace {
+
+using nlohmann::json;
+
+json optional_number(const std::optional<double>& value) {
+  return value ? json(*value) : json(nullptr);
+}
+
+const char* end_name(tune::TaskEnd end) {
+  switch (end) {
+    case tune::TaskEnd::StoppedEarly:
+      return "stopped_early";
+    case tune::TaskEnd::Exhausted:
+      return "exhausted";
+    case tune::TaskEnd::None:
+      break;
+  }
+  return "open";
+}
+
+const char* end_name(tune::SessionEnd end) {
+  switch (end) {
+    case tune::SessionEnd::Finished:
+      return "finished";
+    case tune::SessionEnd::Interrupted:
+      return "interrupted";
+    case tune::SessionEnd::Failed:
+      break;
+  }
+  return "failed";
+}
+
+class JsonView final : public tune::TuneListener {
+ public:
+  void trial_done(std::size_t task, const records::TuningRecord& record,
+                  const tune::Progress& progress) override {
+    print_json_line(trial_json(task, record, progress));
+  }
+  void tick(const tune::Progress&) override {}
+  void warn(const std::string& line) override { app::warn(line); }
+};
+
+}  // namespace
+
+json trial_json(std::size_t task, const records::TuningRecord& record,
+                const tune::Progress& progress) {
+  json object = {{"event", "trial"},
+                 {"trial", progress.trials},
+                 {"trials_wanted", progress.trials_wanted},
+                 {"task", task},
+                 {"title", progress.tasks[task].title},
+                 {"configuration", json::parse(record.configuration, nullptr, false)},
+                 {"program_hash", record.program_hash},
+                 {"board", record.board_id},
+                 {"build_ms", static_cast<double>(record.build_ns) * 1e-6},
+                 {"reused", record.reused},
+                 {"best_gflops", optional_number(progress.tasks[task].best_gflops())},
+                 {"elapsed_s", progress.elapsed.count()}};
+  if (const wire::MeasurementT* measurement = record.measurement()) {
+    const auto nanoseconds = record.nanoseconds();
+    object["ns"] = optional_number(nanoseconds);
+    if (nanoseconds) object["gflops"] = record.operations / *nanoseconds;
+    object["censored"] = measurement->censored;
+    object["samples"] = measurement->samples.size();
+  } else if (const wire::FailureT* failure = record.failure()) {
+    object["failure"] = {{"stage", name_of(failure->stage)}};
+    if (failure->error) {
+      object["failure"]["code"] = name_of(failure->error->code);
+      object["failure"]["message"] = from_wire(*failure->error).text();
+    }
+  }
+  return object;
+}
+
+json summary_json(const tune::TuneSummary& summary) {
+  const tune::Progress& progress = summary.progress;
+  json object = {{"event", "summary"},
+                 {"end", end_name(summary.end)},
+                 {"trials", progress.trials},
+                 {"trials_wanted", progress.trials_wanted},
+                 {"resumed", progress.resumed},
+                 {"retried", progress.retried},
+                 {"elapsed_s", progress.elapsed.count()},
+                 {"peak_gflops", progress.peak_gflops},
+                 {"busy_share", optional_number(progress.busy_share)},
+                 {"supply_limited_share", progress.supply_limited_share},
+                 {"failures", progress.failures},
+                 {"all_failed", summary.all_failed},
+                 {"tasks", json::array()}};
+  if (summary.error) object["error"] = summary.error->text();
+  if (!summary.main_cause.empty()) object["main_cause"] = summary.main_cause;
+  for (const tune::TaskProgress& task : progress.tasks) {
+    const auto gflops = task.best_gflops();
+    object["tasks"].push_back(
+        {{"title", task.title},
+         {"weight", task.weight},
+         {"trials", task.trials},
+         {"failed", task.failed},
+         {"reused", task.reused},
+         {"end", end_name(task.end)},
+         {"best_ns", optional_number(task.best_nanoseconds)},
+         {"best_gflops", optional_number(gflops)},
+         {"share_of_peak", gflops && progress.peak_gflops > 0 ? json(*gflops / progress.peak_gflops)
+                                                              : json(nullptr)}});
+  }
+  return object;
+}
+
+void print_json_line(const json& object) {
+  const std::string text = object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+std::unique_ptr<tune::TuneListener> make_json_view() { return std::make_unique<JsonView>(); }
+
+}  // namespace fettle::app

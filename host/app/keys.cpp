@@ -1,0 +1,109 @@
+// fettle keys: key pairs of this account, and whom its broker lets in.
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "host/app/commands.h"
+#include "host/app/message.h"
+#include "host/fleet/allow_list.h"
+#include "host/fleet/keys.h"
+
+namespace fettle::app {
+namespace {
+
+struct KeysOptions {
+  std::string name, public_key, role = "client";
+  bool json = false;
+};
+
+Result<void> new_key(const fleet::KeyFolder& folder, const KeysOptions& options) {
+  auto made = folder.create(options.name);
+  if (!made) return made.error();
+  if (options.json) {
+    fmt::print("{}\n", nlohmann::json{{"name", options.name},
+                                      {"public_key", made->public_key},
+                                      {"file", folder.key_file(options.name).string()}}
+                           .dump());
+  } else {
+    fmt::print("{}\n", made->public_key);
+    note("the key pair is in " + folder.key_file(options.name).string() +
+         "; the line above is its public half, for `fettle keys allow`");
+  }
+  return {};
+}
+
+Result<void> list_keys(const fleet::KeyFolder& folder, const KeysOptions& options) {
+  const auto pairs = folder.list();
+  if (!pairs) return pairs.error();
+  const auto allowed = fleet::load_allow_list(folder.allow_file());
+  if (!allowed) return allowed.error();
+  if (options.json) {
+    nlohmann::json object = {{"keys", nlohmann::json::array()},
+                             {"allowed", nlohmann::json::array()}};
+    for (const auto& pair : *pairs) {
+      object["keys"].push_back({{"name", pair.name}, {"public_key", pair.public_key}});
+    }
+    for (const auto& entry : *allowed) {
+      object["allowed"].push_back({{"name", entry.name},
+                                   {"role", fleet::role_name(entry.role)},
+                                   {"public_key", entry.public_key}});
+    }
+    fmt::print("{}\n", object.dump());
+    return {};
+  }
+  fmt::print("key pairs in {}:\n", folder.folder().string());
+  for (const auto& pair : *pairs) fmt::print("  {:<16} {}\n", pair.name, pair.public_key);
+  fmt::print("let in by the broker of this account:\n");
+  for (const auto& entry : *allowed) {
+    fmt::print("  {:<16} {}  {}\n", entry.name, entry.public_key, fleet::role_name(entry.role));
+  }
+  return {};
+}
+
+Result<void> allow(const fleet::KeyFolder& folder, const KeysOptions& options) {
+  if (auto fits = fleet::check_public_key(options.public_key); !fits) return fits;
+  const auto role = fleet::role_from_name(options.role);
+  if (!role) return role.error();
+  return fleet::allow_key(folder.allow_file(), {options.name, *role, options.public_key});
+}
+
+}  // namespace
+
+void add_keys_command(CLI::App& app, int& status) {
+  using Action = Result<void> (*)(const fleet::KeyFolder&, const KeysOptions&);
+  auto* keys = app.add_subcommand("keys", "Key pairs, and whom the broker lets in");
+  keys->require_subcommand(1);
+  keys->footer(
+      "Keys are in $FETTLE_HOME (default ~/.config/fettle). A running broker reads its "
+      "allow list again when it changes.");
+  auto options = std::make_shared<KeysOptions>();
+  const auto add = [&, options](const char* name, const char* help, Action action) {
+    auto* command = keys->add_subcommand(name, help);
+    command->callback([options, action, &status] {
+      auto home = fleet::fettle_home();
+      if (!home) {
+        status = fail(home.error());
+        return;
+      }
+      const auto done = action(fleet::KeyFolder(*home), *options);
+      status = done ? kFine : fail(done.error());
+    });
+    return command;
+  };
+  auto* make = add("new", "Makes a key pair and prints its public half", new_key);
+  make->add_option("NAME", options->name, "The pair's name")->required();
+  make->add_flag("--json", options->json, "Prints a JSON object");
+  auto* list = add("list", "Lists the key pairs and the allow list", list_keys);
+  list->add_flag("--json", options->json, "Prints a JSON object");
+  auto* let_in = add("allow", "Lets a key in", allow);
+  let_in->add_option("NAME", options->name, "For people: whose key it is")->required();
+  let_in->add_option("PUBLIC_KEY", options->public_key, "40 characters, from `fettle keys new`")
+      ->required();
+  let_in->add_option("--role", options->role, "client or agent")->capture_default_str();
+  auto* revoke = add("revoke", "Lets a key in no more",
+                     [](const fleet::KeyFolder& folder, const KeysOptions& chosen) {
+                       return fleet::revoke_key(folder.allow_file(), chosen.name);
+                     });
+  revoke->add_option("NAME", options->name, "As `fettle keys list` shows it")->required();
+}
+
+}  // namespace fettle::app

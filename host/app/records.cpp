@@ -1,0 +1,241 @@
+// fettle records: what the database knows. best, show, distill, export, import.
+#include <fstream>
+#include <iostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "host/app/commands.h"
+#include "host/app/json_view.h"
+#include "host/app/message.h"
+#include "host/records/export.h"
+#include "host/records/outcome_json.h"
+#include "host/records/queries.h"
+#include "host/records/report.h"
+#include "host/records/table.h"
+#include "host/space/workload.h"
+
+namespace fettle::app {
+namespace {
+
+struct RecordsOptions {
+  std::string db = "fettle.db", device, session, output = "-", input;
+  std::int64_t id = 0;
+  int per_task = 1;
+  bool json = false;
+
+  records::Filter filter() const {
+    records::Filter filter;
+    filter.device_key = device;
+    filter.session = session;
+    return filter;
+  }
+};
+
+std::string title_of(const records::TuningRecord& record) {
+  const auto workload = space::Workload::parse(record.workload);
+  return workload ? workload->title() : record.workload_hash;
+}
+
+nlohmann::json best_json(const records::TuningRecord& record) {
+  const auto nanoseconds = record.nanoseconds();
+  nlohmann::json object = {
+      {"record", record.id},
+      {"title", title_of(record)},
+      {"device_key", record.device_key},
+      {"board_id", record.board_id},
+      {"session", record.session},
+      {"workload", nlohmann::json::parse(record.workload, nullptr, false)},
+      {"configuration", nlohmann::json::parse(record.configuration, nullptr, false)},
+      {"ns", *nanoseconds},
+      {"gflops", record.operations / *nanoseconds}};
+  if (record.peak_gflops > 0) {
+    object["share_of_peak"] = record.operations / *nanoseconds / record.peak_gflops;
+  }
+  return object;
+}
+
+Result<void> best(const records::Database& database, const RecordsOptions& options) {
+  const auto found = records::best(database, options.filter(), options.per_task);
+  if (!found) return found.error();
+  records::Table table({{"record", records::Align::Right},
+                        {"task"},
+                        {"device"},
+                        {"time", records::Align::Right},
+                        {"GFLOPS", records::Align::Right},
+                        {"% peak", records::Align::Right},
+                        {"configuration"}});
+  for (const records::TuningRecord& record : *found) {
+    if (options.json) {
+      print_json_line(best_json(record));
+      continue;
+    }
+    const double gflops = record.operations / *record.nanoseconds();
+    table.row(
+        {std::to_string(record.id), title_of(record), record.device_key,
+         records::duration_text(*record.nanoseconds()), records::gflops_text(record),
+         record.peak_gflops > 0 ? fmt::format("{:.1f}", 100 * gflops / record.peak_gflops) : "-",
+         record.configuration});
+  }
+  if (!options.json) table.print(std::cout);
+  if (found->empty()) note("no measured record in " + options.db);
+  return {};
+}
+
+Result<void> show(const records::Database& database, const RecordsOptions& options) {
+  if (options.id > 0) {
+    const auto record = database.get(options.id);
+    if (!record) return record.error();
+    records::show(*record, std::cout);
+    return {};
+  }
+  const auto sessions = database.sessions();
+  if (!sessions) return sessions.error();
+  const auto tasks = records::summaries(database, options.filter());
+  if (!tasks) return tasks.error();
+  const auto counts = records::count(database, options.filter());
+  if (!counts) return counts.error();
+  records::Table session_table(
+      {{"session"}, {"name"}, {"device"}, {"started"}, {"state"}, {"reason"}});
+  for (const records::Session& session : *sessions) {
+    session_table.row({session.session, session.name, session.device_key,
+                       records::time_text(session.started_ms), records::name_of(session.state),
+                       session.reason});
+  }
+  session_table.print(std::cout);
+  fmt::print("\n");
+  std::cout.flush();
+  records::Table table({{"task"},
+                        {"device"},
+                        {"trials", records::Align::Right},
+                        {"failed", records::Align::Right},
+                        {"best", records::Align::Right},
+                        {"record", records::Align::Right}});
+  for (const records::TaskSummary& task : *tasks) {
+    const auto workload = space::Workload::parse(task.workload);
+    table.row({workload ? workload->title() : task.workload_hash, task.device_key,
+               std::to_string(task.trials), std::to_string(task.failed),
+               task.best_nanoseconds ? records::duration_text(*task.best_nanoseconds) : "-",
+               task.best_id ? std::to_string(task.best_id) : "-"});
+  }
+  table.print(std::cout);
+  for (const records::Cause& cause : counts->causes) {
+    std::cout << "failed " << cause.count << "×: " << cause.stage << " " << cause.code << ": "
+              << cause.example << "\n";
+  }
+  return {};
+}
+
+// "-" is standard output.
+Result<void> with_output(const std::string& path,
+                         const std::function<Result<records::LineCounts>(std::ostream&)>& write) {
+  std::ofstream file;
+  if (path != "-") {
+    file.open(path, std::ios::trunc);
+    if (!file) return Error{ErrorCode::Io, "cannot write " + path, {}};
+  }
+  const auto counts = write(path == "-" ? std::cout : file);
+  if (!counts) return counts.error();
+  if (path != "-") {
+    file.close();
+    if (!file)
+      return Error{ErrorCode::DiskFull, "cannot write all of " + path + ": is the disk full?", {}};
+    note(fmt::format("{} records in {} lines written to {}", counts->trials, counts->lines, path));
+  }
+  return {};
+}
+
+Result<void> export_all(const records::Database& database, const RecordsOptions& options) {
+  return with_output(options.output, [&](std::ostream& out) {
+    return records::export_lines(database, options.filter(), out);
+  });
+}
+
+Result<void> distill(const records::Database& database, const RecordsOptions& options) {
+  if (options.output.ends_with(".db")) {
+    auto to = records::Database::open(options.output);
+    if (!to) return to.error();
+    const auto counts = records::distill(database, options.filter(), options.per_task, *to);
+    if (!counts) return counts.error();
+    note(fmt::format("{} records written to {}", counts->trials, options.output));
+    return {};
+  }
+  return with_output(options.output, [&](std::ostream& out) {
+    return records::distill(database, options.filter(), options.per_task, out);
+  });
+}
+
+int import_file(const RecordsOptions& options) {
+  std::ifstream file;
+  if (options.input != "-") {
+    file.open(options.input);
+    if (!file) return fail("cannot read " + options.input);
+  }
+  auto database = records::Database::open(options.db);
+  if (!database) return fail(database.error());
+  const auto counts =
+      records::import_lines(*database, options.input == "-" ? std::cin : file,
+                            options.input == "-" ? "standard input" : options.input);
+  if (!counts) return fail(counts.error());
+  note(fmt::format("{} records read, {} of them new in {}", counts->trials, counts->added,
+                   options.db));
+  return kFine;
+}
+
+}  // namespace
+
+void add_records_command(CLI::App& app, int& status) {
+  using Action = Result<void> (*)(const records::Database&, const RecordsOptions&);
+  auto* group = app.add_subcommand("records", "What the record database knows");
+  group->require_subcommand(1);
+  auto options = std::make_shared<RecordsOptions>();
+  const auto filters = [options](CLI::App* command) {
+    command->add_option("--db", options->db, "The database file")->capture_default_str();
+    command->add_option("--device", options->device, "Only records of this device key");
+    command->add_option("--session", options->session, "Only records of this session");
+  };
+  const auto add = [&, options](const char* name, const char* help, Action action) {
+    auto* command = group->add_subcommand(name, help);
+    filters(command);
+    command->callback([options, action, &status] {
+      records::OpenOptions how;
+      how.read_only = true;
+      how.create = false;
+      auto database = records::Database::open(options->db, how);
+      if (!database) {
+        status = fail(database.error());
+        return;
+      }
+      const auto done = action(*database, *options);
+      status = done ? kFine : fail(done.error());
+    });
+    return command;
+  };
+  const auto count_option = [options](CLI::App* command) {
+    command->add_option("-k", options->per_task, "Records of each task")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1000000));
+  };
+  auto* best_command = add("best", "The fastest correct record of each task", best);
+  count_option(best_command);
+  best_command->add_flag("--json", options->json, "Prints a JSON object per record");
+  auto* show_command =
+      add("show", "One record in full; without a number, sessions and tasks", show);
+  show_command->add_option("RECORD", options->id, "Its number")->check(CLI::PositiveNumber);
+  auto* distill_command = add("distill", "Writes only the best records of each task", distill);
+  count_option(distill_command);
+  distill_command
+      ->add_option("-o,--output", options->output,
+                   "A new .db file, or JSON lines; -: standard output")
+      ->capture_default_str();
+  auto* export_command = add("export", "Writes everything as JSON lines", export_all);
+  export_command->add_option("-o,--output", options->output, "JSON lines; -: standard output")
+      ->capture_default_str();
+  auto* import_command = group->add_subcommand("import", "Adds the records of an export");
+  import_command->add_option("FILE", options->input, "JSON lines; -: standard input")->required();
+  import_command->add_option("--db", options->db, "The database file; made if there is none")
+      ->capture_default_str();
+  import_command->callback([options, &status] { status = import_file(*options); });
+}
+
+}  // namespace fettle::app

@@ -1,0 +1,109 @@
+// Numbers and columns (text.h).
+#include "host/app/text.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace fettle::app {
+namespace {
+
+const char* state_text(const tune::TaskProgress& task) {
+  switch (task.end) {
+    case tune::TaskEnd::StoppedEarly:
+      return "stopped early";
+    case tune::TaskEnd::Exhausted:
+      return "every candidate tried";
+    case tune::TaskEnd::None:
+      break;
+  }
+  return task.waiting_for_expected ? "computing the expected output" : "";
+}
+
+}  // namespace
+
+std::string duration_text(std::chrono::duration<double> time) {
+  const auto seconds = static_cast<long>(time.count() + 0.5);
+  if (seconds < 3600) return fmt::format("{}:{:02}", seconds / 60, seconds % 60);
+  return fmt::format("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+}
+
+std::string time_text(double nanoseconds) {
+  if (nanoseconds < 1e3) return fmt::format("{:.0f} ns", nanoseconds);
+  if (nanoseconds < 1e6) return fmt::format("{:.3g} µs", nanoseconds * 1e-3);
+  if (nanoseconds < 1e9) return fmt::format("{:.3g} ms", nanoseconds * 1e-6);
+  return fmt::format("{:.3g} s", nanoseconds * 1e-9);
+}
+
+std::string gflops_text(std::optional<double> gflops) {
+  return gflops ? fmt::format("{:.{}f}", *gflops, *gflops < 10 ? 2 : 1) : "-";
+}
+
+std::string percent_text(std::optional<double> share) {
+  return share ? fmt::format("{:.1f} %", *share * 100) : "-";
+}
+
+std::string share_of_peak(std::optional<double> gflops, double peak_gflops) {
+  if (!gflops || peak_gflops <= 0) return "-";
+  return percent_text(*gflops / peak_gflops);
+}
+
+std::string failures_text(const tune::Progress& progress) {
+  std::string text;
+  for (const auto& [cause, count] : progress.failures) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", cause, count);
+  }
+  return text.empty() ? "none" : text;
+}
+
+std::string cut(const std::string& text, std::size_t columns) {
+  std::size_t seen = 0, last = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if ((static_cast<unsigned char>(text[i]) & 0xc0) == 0x80) continue;  // continuation byte
+    if (++seen == columns) last = i;
+    if (seen > columns) return text.substr(0, last) + "…";
+  }
+  return text;
+}
+
+std::string overall_line(const tune::Progress& progress) {
+  std::string text = fmt::format("trials {}/{}", progress.trials, progress.trials_wanted);
+  if (progress.resumed) text += fmt::format(" ({} resumed)", progress.resumed);
+  text += fmt::format("  building {}  waiting {}  on boards {}  device busy {}", progress.building,
+                      progress.waiting, progress.on_boards, percent_text(progress.busy_share));
+  text += "  elapsed " + duration_text(progress.elapsed);
+  if (progress.left && progress.trials < progress.trials_wanted)
+    text += "  left ~" + duration_text(*progress.left);
+  return text;
+}
+
+std::string progress_table(const tune::Progress& progress, std::size_t columns,
+                           std::size_t most_tasks, bool final) {
+  std::size_t title_width = 8;
+  for (const auto& task : progress.tasks) title_width = std::max(title_width, task.title.size());
+  constexpr std::size_t kFigures = 62;
+  title_width = std::min(title_width, columns > kFigures + 12 ? columns - kFigures : 12);
+  const auto line = [&](const std::string& text) { return cut(text, columns) + "\n"; };
+
+  std::string text =
+      line(fmt::format("{:>3} {:<{}} {:>6} {:>6} {:>8} {:>8} {:>7} {:>9}", "#", "task", title_width,
+                       "trials", "failed", final ? "weight" : "now", "GFLOPS", "% peak", "best"));
+  std::size_t shown = 0;
+  for (const auto& task : progress.tasks) {
+    if (++shown > most_tasks) {
+      text += line(fmt::format("    … and {} more tasks", progress.tasks.size() - most_tasks));
+      break;
+    }
+    text += line(fmt::format(
+        "{:>3} {:<{}} {:>6} {:>6} {:>8} {:>8} {:>7} {:>9}  {}", shown, cut(task.title, title_width),
+        title_width, task.trials, task.failed,
+        final ? fmt::format("{:g}", task.weight) : gflops_text(task.current_gflops),
+        gflops_text(task.best_gflops()), share_of_peak(task.best_gflops(), progress.peak_gflops),
+        task.best_nanoseconds ? time_text(*task.best_nanoseconds) : "-", state_text(task)));
+  }
+  text += line(overall_line(progress));
+  text += line("failures: " + failures_text(progress));
+  return text;
+}
+
+}  // namespace fettle::app

@@ -1,0 +1,28 @@
+// Numbers and columns as people read them.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "host/tune/listener.h"
+
+namespace fettle::app {
+
+std::string duration_text(std::chrono::duration<double> time);  // "4:12", "1:03:20"
+std::string time_text(double nanoseconds);                      // "2.61 ms", "840 ns"
+std::string gflops_text(std::optional<double> gflops);          // "45.2", "-"
+std::string percent_text(std::optional<double> share);          // "46.0 %", "-"
+std::string share_of_peak(std::optional<double> gflops, double peak_gflops);
+// "Build BuildError 3, Run RunTimeout 1"; "none".
+std::string failures_text(const tune::Progress& progress);
+
+// Cuts after `columns` characters (UTF-8 code points), with "…" as the last one.
+std::string cut(const std::string& text, std::size_t columns);
+// One line: trials, pipeline, busy share, time.
+std::string overall_line(const tune::Progress& progress);
+// One line per task under a heading, then the overall line. `columns`: the widest line.
+std::string progress_table(const tune::Progress& progress, std::size_t columns,
+                           std::size_t most_tasks, bool final);
+
+}  // namespace fettle::app

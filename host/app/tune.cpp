@@ -1,0 +1,86 @@
+// fettle tune: the options.
+#include "host/app/commands.h"
+#include "host/app/hardware_options.h"
+#include "host/app/tuning_session.h"
+#include "host/tune/searcher.h"
+
+namespace fettle::app {
+
+void add_tune_command(CLI::App& app, int& status) {
+  auto* tune = app.add_subcommand("tune", "Searches the fastest kernels of a network for a board");
+  auto command = std::make_shared<TuneCommand>();
+  std::string searchers;
+  for (const std::string& name : tune::searcher_names()) {
+    searchers += (searchers.empty() ? "" : ", ") + name;
+  }
+
+  tune->add_option("NETWORK|WORKLOADS", command->what,
+                   "A network that fettle knows (resnet-18, mobilenet, …), or a JSON file of "
+                   "workloads")
+      ->required();
+  const auto option = [tune](const char* name, auto& value, const std::string& help) {
+    return tune->add_option(name, value, help)->capture_default_str();
+  };
+  option("--device", command->device, "Key of the boards to tune for; local: this machine's CPU")
+      ->group("Where");
+  option("--broker", command->broker,
+         "tcp://HOST:PORT of a `fettle broker`; without it a broker and an agent of this machine "
+         "are started for the session")
+      ->group("Where");
+  option("--broker-key", command->broker_key,
+         "The broker's public key (default: of this account's own broker)")
+      ->group("Where");
+  option("--hardware", command->hardware, kHardwareHelp)->group("Where");
+  option("--builders", command->builders,
+         "Compiler processes; 0: one for each core that the device leaves free")
+      ->check(CLI::Range(0, 1024))
+      ->group("Where");
+
+  option("--trials", command->trials, "Candidates over all tasks together; failed ones count")
+      ->check(CLI::Range(1u, 1000000000u))
+      ->group("Search");
+  option("--searcher", command->searcher, "One of: " + searchers)->group("Search");
+  option("--early-stopping", command->early_stopping,
+         "Ends a task after so many trials without improvement; 0: never")
+      ->group("Search");
+  option("--seed", command->seed, "Seed of the search")->group("Search");
+
+  option("--db", command->db, "Record database; made if there is none, never emptied")
+      ->group("Records");
+  tune->add_flag("--resume", command->resume,
+                 "Goes on where the database ends: nothing measured is measured again, old records "
+                 "teach the search and count towards --trials")
+      ->group("Records");
+
+  option("--number", command->number, "Runs per sample; 0: as many as --min-repeat-ms needs")
+      ->check(CLI::Range(0u, 100000000u))
+      ->group("Measuring");
+  option("--repeat", command->repeat,
+         "Most samples of a candidate; fewer are taken once the interval is tight")
+      ->check(CLI::Range(1u, 100000u))
+      ->group("Measuring");
+  option("--min-repeat-ms", command->min_repeat_ms, "Shortest sample")
+      ->check(CLI::Range(0.0, 60000.0))
+      ->group("Measuring");
+  option("--timeout", command->timeout_s,
+         "Seconds of run time a candidate may take; waiting, upload and check do not count")
+      ->check(CLI::Range(0.001, 3600.0))
+      ->group("Measuring");
+  option("--cooldown-ms", command->cooldown_ms, "Pause before the samples")
+      ->check(CLI::Range(0u, 600000u))
+      ->group("Measuring");
+  tune->add_flag("--flush-cache", command->flush_cache, "Empties the caches before each sample")
+      ->group("Measuring");
+
+  tune->add_flag("--json", command->json,
+                 "JSON lines on standard output: one per trial and a summary at the end")
+      ->group("Output");
+  tune->add_flag("--quiet", command->quiet, "No progress, only the final table")->group("Output");
+  tune->footer(
+      "Ctrl-C stops cleanly: what was measured is kept, --resume goes on; a second one ends at "
+      "once.\nExit status: 0 fine, 1 error (also when every trial failed), 2 wrong usage, 130 "
+      "interrupted.");
+  tune->callback([command, &status] { status = run_tuning(*command); });
+}
+
+}  // namespace fettle::app

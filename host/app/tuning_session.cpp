@@ -1,0 +1,276 @@
+// run_tuning (tuning_session.h): everything around tune().
+#include "host/app/tuning_session.h"
+
+#include <unistd.h>
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "host/app/board_ceilings.h"
+#include "host/app/connection.h"
+#include "host/app/cores.h"
+#include "host/app/hardware_options.h"
+#include "host/app/interrupt.h"
+#include "host/app/json_view.h"
+#include "host/app/message.h"
+#include "host/app/record_store.h"
+#include "host/app/text.h"
+#include "host/app/version.h"
+#include "host/app/views.h"
+#include "host/backend/backend.h"
+#include "host/fleet/build_pool.h"
+#include "host/model/task_list.h"
+#include "host/records/queries.h"
+#include "host/space/reference.h"
+#include "host/space/wire_types.h"
+
+namespace fettle::app {
+namespace {
+
+Result<model::TaskList> tasks_of(const std::string& what) {
+  const bool file = what.ends_with(".json") || what.find('/') != std::string::npos ||
+                    std::filesystem::is_regular_file(what);
+  auto list = file ? model::load_workload_file(what) : model::load_network(what);
+  if (!list) return list;
+  for (const model::SkippedTask& skipped : list->skipped) {
+    warn("skipped: " + skipped.title + ": " + skipped.reason);
+  }
+  if (list->tasks.empty()) {
+    return Error{ErrorCode::Unsupported, what + " holds no task that can be tuned", {}};
+  }
+  return list;
+}
+
+// The tasks that the back end has a search space for, with their spaces.
+struct Spaces {
+  std::vector<space::Task> tasks;
+  std::vector<std::unique_ptr<space::SearchSpace>> spaces;
+};
+
+Result<Spaces> spaces_of(const model::TaskList& list, const space::Target& target) {
+  const backend::Backend* backend = backend::find_backend(target.backend);
+  if (!backend) {
+    return Error{
+        ErrorCode::Unsupported, "no back end \"" + target.backend + "\" in this build", {}};
+  }
+  Spaces result;
+  for (const space::Task& task : list.tasks) {
+    auto space = backend->space(task.workload, target);
+    if (!space && space.error().code == ErrorCode::Unsupported) {
+      warn("skipped: " + task.workload.title() + ": " + space.error().text());
+      continue;
+    }
+    if (!space)
+      return std::move(space.error()).in("making the search space of " + task.workload.title());
+    result.tasks.push_back(task);
+    result.spaces.push_back(std::make_unique<space::SearchSpace>(std::move(*space)));
+  }
+  if (result.tasks.empty()) {
+    return Error{ErrorCode::Unsupported, "the device can run no task of " + list.name, {}};
+  }
+  return result;
+}
+
+Result<tune::Expected> expected_of(const space::Workload& workload) {
+  auto tensors = space::evaluate(space::make_dag(workload));
+  if (!tensors) return tensors.error();
+  tune::Expected expected;
+  for (space::ExpectedTensor& tensor : *tensors) {
+    tune::Expected::Output output;
+    output.check.dtype = space::wire_type(tensor.type.scalar);
+    output.check.blob = std::make_unique<wire::Hash>(content_hash(tensor.bytes));
+    output.check.absolute = tensor.tolerance.absolute;
+    output.check.relative = tensor.tolerance.relative;
+    output.bytes = std::move(tensor.bytes);
+    expected.outputs.push_back(std::move(output));
+  }
+  return expected;
+}
+
+wire::MeasureOptionsT measure_options(const TuneCommand& command) {
+  wire::MeasureOptionsT options;
+  options.number = command.number;
+  options.repeat = command.repeat;
+  options.min_samples = std::min(options.min_samples, command.repeat);
+  options.min_repeat_ms = command.min_repeat_ms;
+  options.timeout_ms = static_cast<std::uint32_t>(command.timeout_s * 1000 + 0.5);
+  options.cooldown_ms = command.cooldown_ms;
+  options.flush_cache = command.flush_cache;
+  return options;
+}
+
+std::unique_ptr<tune::TuneListener> make_view(const TuneCommand& command) {
+  if (command.json) return make_json_view();
+  if (command.quiet) return make_quiet_view();
+  return isatty(STDOUT_FILENO) ? make_live_view() : make_plain_view();
+}
+
+// Old records of the tasks: fed to the search with --resume, mentioned without.
+Result<std::vector<std::vector<records::TuningRecord>>> history_of(
+    const records::Database& database, const Spaces& spaces, const space::Target& target,
+    const TuneCommand& command) {
+  std::vector<std::vector<records::TuningRecord>> histories;
+  std::size_t total = 0;
+  for (const space::Task& task : spaces.tasks) {
+    records::Filter filter;
+    filter.workload = task.workload.canonical();
+    filter.target = target.canonical();
+    filter.device_key = command.device;
+    auto history = records::history(database, filter);
+    if (!history) return history.error();
+    total += history->size();
+    histories.push_back(command.resume ? std::move(*history)
+                                       : std::vector<records::TuningRecord>());
+  }
+  if (command.resume) {
+    note(fmt::format("resuming: {} trials of these tasks are in {}", total, command.db));
+  } else if (total > 0) {
+    note(
+        fmt::format("{} holds {} trials of these tasks already; they are kept and new ones are "
+                    "added (--resume would go on from them)",
+                    command.db, total));
+  }
+  return histories;
+}
+
+nlohmann::json options_json(const TuneCommand& command) {
+  return {{"what", command.what},
+          {"trials", command.trials},
+          {"searcher", command.searcher},
+          {"resume", command.resume},
+          {"early_stopping", command.early_stopping},
+          {"number", command.number},
+          {"repeat", command.repeat},
+          {"min_repeat_ms", command.min_repeat_ms},
+          {"timeout_s", command.timeout_s},
+          {"cooldown_ms", command.cooldown_ms},
+          {"flush_cache", command.flush_cache},
+          {"hardware", command.hardware},
+          {"builders", command.builders}};
+}
+
+// The table or the summary object, the closing words, the exit status.
+int report(const TuneCommand& command, const tune::TuneSummary& summary) {
+  if (command.json) {
+    nlohmann::json object = summary_json(summary);
+    object["db"] = command.db;
+    print_json_line(object);
+  } else {
+    fmt::print("{}", progress_table(summary.progress, 160, 1000, true));
+    std::fflush(stdout);
+  }
+  if (summary.end == tune::SessionEnd::Failed) {
+    fail(*summary.error);
+    note("everything measured before is in " + command.db + "; --resume goes on");
+    return kFailed;
+  }
+  if (summary.all_failed) return fail("every trial failed: " + summary.main_cause);
+  for (const tune::TaskProgress& task : summary.progress.tasks) {
+    if (task.trials > 0 && !task.best_nanoseconds) {
+      warn(fmt::format("{}: none of its {} trials gave a time", task.title, task.trials));
+    }
+  }
+  if (summary.end == tune::SessionEnd::Interrupted) {
+    note("interrupted; everything measured is in " + command.db + "; --resume goes on");
+    return kInterrupted;
+  }
+  return kFine;
+}
+
+Result<int> run(const TuneCommand& command) {
+  Interrupt interrupt;
+  auto list = tasks_of(command.what);
+  if (!list) return list.error();
+  const auto hardware = parse_hardware(command.hardware);
+  if (!hardware) return hardware.error();
+  const auto known = tune::searcher_names();
+  if (std::find(known.begin(), known.end(), command.searcher) == known.end()) {
+    return tune::make_searcher(command.searcher, space::SearchSpace({}), {}).error();
+  }
+  auto database = records::Database::open(command.db);
+  if (!database) return database.error();
+
+  auto connection = Connection::open(
+      {command.broker, command.broker_key, command.device, command.what, hardware->threads});
+  if (!connection) return connection.error();
+  tune::Runner& runner = connection->runner();
+  auto target = target_of(runner.device(), *hardware);
+  if (!target) return target.error();
+  auto spaces = spaces_of(*list, *target);
+  if (!spaces) return spaces.error();
+  auto histories = history_of(*database, *spaces, *target, command);
+  if (!histories) return histories.error();
+
+  pin_process(connection->free_cores());
+  const std::size_t builders =
+      command.builders ? command.builders : builder_count(connection->free_cores());
+  fleet::BuildPoolOptions pool_options;
+  pool_options.workers = builders;
+  pool_options.cores = connection->free_cores();
+  auto builder = fleet::BuildPool::start(std::move(pool_options));
+  if (!builder) return builder.error();
+  if (auto known_device = database->register_device(runner.board(), runner.device());
+      !known_device) {
+    return known_device.error();
+  }
+  const auto roofline = board_ceilings(*database, runner, interrupt, *target, command.device);
+  if (!roofline) return roofline.error();
+
+  std::vector<space::Workload> workloads;
+  std::vector<tune::TuneTask> tasks;
+  for (std::size_t i = 0; i < spaces->tasks.size(); ++i) {
+    workloads.push_back(spaces->tasks[i].workload);
+    tune::TuneTask task{spaces->tasks[i], spaces->spaces[i].get(), nullptr,
+                        std::move((*histories)[i])};
+    auto searcher =
+        tune::make_searcher(command.searcher, *task.space, {command.seed * 1000003 + i});
+    if (!searcher) return searcher.error();
+    task.searcher = std::move(*searcher);
+    tasks.push_back(std::move(task));
+  }
+  tune::ExpectedOutputs expected(std::move(workloads), expected_of);
+
+  tune::TuneOptions options;
+  options.session = random_session_id();
+  options.device_key = command.device;
+  options.trials = command.trials;
+  options.early_stopping = command.early_stopping;
+  options.measure = measure_options(command);
+  RecordStore store(*database);
+  records::Session session;
+  session.session = options.session;
+  session.name = command.what;
+  session.device_key = command.device;
+  session.options = options_json(command).dump();
+  session.seed = command.seed;
+  session.software = kVersion;
+  session.started_ms = unix_ms_now();
+  if (auto begun = store.begin(std::move(session)); !begun) return begun.error();
+
+  auto scheduler = tune::make_round_robin();
+  auto view = make_view(command);
+  const tune::TuneSummary summary = tune::tune(
+      tasks, *target, options,
+      {**builder, runner, store, expected, *scheduler, interrupt, *view, *roofline,
+       [&](std::vector<tune::Measured>& others) {
+         return raise_ceilings(*database, runner, interrupt, *target, command.device, others);
+       }});
+  view.reset();
+  const auto ended = store.end(summary);
+  const int status = report(command, summary);
+  if (!ended) return ended.error();
+  return status;
+}
+
+}  // namespace
+
+int run_tuning(const TuneCommand& command) {
+  auto status = run(command);
+  if (status) return *status;
+  const bool interrupted = status.error().code == ErrorCode::Canceled;
+  const int failed = fail(status.error());
+  return interrupted ? kInterrupted : failed;
+}
+
+}  // namespace fettle::app

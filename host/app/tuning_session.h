@@ -1,0 +1,29 @@
+// One `fettle tune`, from its options to its exit status.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace fettle::app {
+
+struct TuneCommand {
+  std::string what;  // a network's name or a workloads file
+  std::string device = "local";
+  std::string broker, broker_key;
+  std::uint32_t trials = 1000;
+  std::string searcher = "evolutionary";
+  std::string db = "fettle.db";
+  bool resume = false;
+  std::uint32_t early_stopping = 0;
+  std::uint32_t number = 0, repeat = 10, cooldown_ms = 0;
+  double min_repeat_ms = 20, timeout_s = 4;
+  bool flush_cache = false;
+  std::string hardware;
+  std::uint64_t seed = 0;
+  std::uint32_t builders = 0;  // 0: one per core that is free for them
+  bool json = false, quiet = false;
+};
+
+int run_tuning(const TuneCommand& command);
+
+}  // namespace fettle::app

@@ -1,0 +1,83 @@
+// The views (views.h) for people; json_view.cpp holds the one for programs.
+#include "host/app/views.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "host/app/text.h"
+
+namespace fettle::app {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class QuietView : public tune::TuneListener {
+ public:
+  void trial_done(std::size_t, const records::TuningRecord&, const tune::Progress&) override {}
+  void tick(const tune::Progress&) override {}
+  void warn(const std::string& line) override { app::warn(line); }
+};
+
+class PlainView final : public QuietView {
+ public:
+  void tick(const tune::Progress& progress) override {
+    if (Clock::now() - last_ < std::chrono::seconds(10)) return;
+    last_ = Clock::now();
+    std::string line = overall_line(progress);
+    if (!progress.failures.empty()) line += "  failures: " + failures_text(progress);
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
+  }
+
+ private:
+  Clock::time_point last_ = Clock::now();
+};
+
+// A block of lines at the bottom of the terminal, drawn over itself.
+class LiveView final : public QuietView, public Screen {
+ public:
+  LiveView() {
+    set_screen(this);
+    fmt::print("\x1b[?25l");  // no cursor
+  }
+  ~LiveView() override {
+    hide();
+    fmt::print("\x1b[?25h");
+    std::fflush(stdout);
+    set_screen(nullptr);
+  }
+  LiveView(const LiveView&) = delete;
+  LiveView& operator=(const LiveView&) = delete;
+
+  void tick(const tune::Progress& progress) override {
+    winsize size{};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) size = {24, 80, 0, 0};
+    const std::size_t columns = size.ws_col - 1u;
+    const std::size_t rows = size.ws_row > 8 ? size.ws_row - 6u : 2u;
+    const std::string block = progress_table(progress, columns, rows, false);
+    hide();
+    fmt::print("{}", block);
+    std::fflush(stdout);
+    for (char character : block) lines_ += character == '\n';
+  }
+
+  void hide() override {
+    if (lines_ > 0) fmt::print("\x1b[{}A\x1b[J", lines_);
+    lines_ = 0;
+    std::fflush(stdout);
+  }
+
+ private:
+  std::size_t lines_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<tune::TuneListener> make_live_view() { return std::make_unique<LiveView>(); }
+std::unique_ptr<tune::TuneListener> make_plain_view() { return std::make_unique<PlainView>(); }
+std::unique_ptr<tune::TuneListener> make_quiet_view() { return std::make_unique<QuietView>(); }
+
+}  // namespace fettle::app

@@ -1,0 +1,18 @@
+// How a session is shown: a live block on a terminal, a plain line now and then
+// elsewhere, JSON lines, or nothing until the end.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+
+#include "host/app/message.h"
+#include "host/tune/listener.h"
+
+namespace fettle::app {
+
+std::unique_ptr<tune::TuneListener> make_live_view();   // redraws itself on stdout, a terminal
+std::unique_ptr<tune::TuneListener> make_plain_view();  // one line every 10 s, and warnings
+std::unique_ptr<tune::TuneListener> make_json_view();   // one object per trial on stdout
+std::unique_ptr<tune::TuneListener> make_quiet_view();  // warnings only
+
+}  // namespace fettle::app

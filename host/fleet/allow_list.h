@@ -1,0 +1,59 @@
+// Who may do what: the broker's list of public keys, with a name and a role each.
+//
+// The file holds one line per key, "role name public-key", role being client or
+// agent; lines starting with "# " are notes. The list is shared by the broker's
+// loop and the ZAP thread, which see whole versions of it.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schemas/protocol_generated.h"
+#include "schemas/wire/result.h"
+
+namespace fettle::fleet {
+
+struct Permission {
+  std::string name;
+  wire::Role role = wire::Role::Client;
+  std::string public_key;
+};
+
+Result<std::vector<Permission>> parse_allow_list(const std::string& text);
+std::string format_allow_list(const std::vector<Permission>& permissions);
+
+// A missing file is an empty list.
+Result<std::vector<Permission>> load_allow_list(const std::filesystem::path& file);
+// Adds or replaces the entry of that name.
+Result<void> allow_key(const std::filesystem::path& file, const Permission& permission);
+// NotFound names the entries that there are.
+Result<void> revoke_key(const std::filesystem::path& file, const std::string& name);
+
+class AllowList {
+ public:
+  AllowList() : map_(std::make_shared<Map>()) {}
+
+  void set(const std::vector<Permission>& permissions);
+  std::optional<Permission> find(const std::string& public_key) const;
+  // Reads `file` again when it changed since the last call. True: it changed.
+  // An unreadable or wrong file is an Error and leaves the list as it was.
+  Result<bool> reload(const std::filesystem::path& file);
+
+ private:
+  using Map = std::map<std::string, Permission>;
+  std::shared_ptr<const Map> snapshot() const;
+
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Map> map_;
+  std::string stamp_;  // of the file as last read
+};
+
+const char* role_name(wire::Role role);  // "client", "agent", "build-worker"
+Result<wire::Role> role_from_name(const std::string& name);
+
+}  // namespace fettle::fleet

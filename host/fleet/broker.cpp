@@ -1,0 +1,245 @@
+// The broker's socket loop: receives, feeds the core, sends what the core wants.
+#include "host/fleet/broker.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <atomic>
+#include <deque>
+#include <set>
+#include <thread>
+#include <unordered_map>
+
+#include "host/fleet/curve.h"
+#include "host/fleet/zap.h"
+
+namespace fettle::fleet {
+namespace {
+
+constexpr std::size_t kCopyBelow = 4096;                     // smaller messages are copied
+constexpr std::size_t kBacklogBytes = std::size_t{1} << 30;  // of one peer that does not read
+constexpr std::size_t kMostStrangers = 1000;                 // unknown keys named in the log
+constexpr int kBatch = 256;  // messages between two looks at the time
+
+zmq::message_t to_message(const SharedBytes& bytes) {
+  if (bytes->size() < kCopyBelow) return zmq::message_t(bytes->data(), bytes->size());
+  auto* owner = new SharedBytes(bytes);
+  return zmq::message_t(
+      const_cast<std::uint8_t*>(bytes->data()), bytes->size(),
+      [](void*, void* hint) { delete static_cast<SharedBytes*>(hint); }, owner);
+}
+
+}  // namespace
+
+struct Broker::Loop {
+  Loop(BrokerOptions given)
+      : options(std::move(given)), context(1), core(random_id(), options.times, options.limits) {}
+
+  BrokerOptions options;
+  zmq::context_t context;
+  AllowList allowed;
+  std::unique_ptr<ZapHandler> zap;
+  zmq::socket_t socket;
+  BrokerCore core;
+  int wake_fd = -1;
+  std::atomic<bool> stopping{false};
+  std::thread thread;
+
+  struct Backlog {
+    std::deque<SharedBytes> messages;
+    std::size_t bytes = 0;
+  };
+  std::unordered_map<PeerId, Backlog> backlogs;  // peers whose pipe is full
+
+  void log(const std::string& line) const {
+    if (options.log) options.log(line);
+  }
+
+  // Each stranger is told of once, however often it dials. Of the ZAP thread alone.
+  std::set<std::string> strangers;
+  void refused(const std::string& key, const std::string& address) {
+    if (strangers.size() >= kMostStrangers || !strangers.insert(key).second) return;
+    log("no answer to the unknown key " + key + " at " + address +
+        " (`fettle keys allow NAME ROLE KEY` lets it in)");
+  }
+
+  enum class Sent { Yes, Full, Gone };
+  Sent send_now(const PeerId& to, const SharedBytes& bytes) {
+    try {
+      zmq::message_t address(to.data(), to.size());
+      const auto flags = zmq::send_flags::sndmore | zmq::send_flags::dontwait;
+      if (!socket.send(address, flags)) return Sent::Full;
+      zmq::message_t message = to_message(bytes);
+      return socket.send(message, zmq::send_flags::dontwait) ? Sent::Yes : Sent::Full;
+    } catch (const zmq::error_t& error) {
+      if (error.num() == ETERM) throw;
+      return Sent::Gone;  // EHOSTUNREACH
+    }
+  }
+
+  void gone(const PeerId& peer, TimePoint now) {
+    backlogs.erase(peer);
+    core.unreachable(peer, now);
+  }
+
+  void flush(TimePoint now) {
+    for (auto outgoing = core.take_outgoing(); !outgoing.empty(); outgoing = core.take_outgoing()) {
+      for (Outgoing& next : outgoing) {
+        const auto backlog = backlogs.find(next.to);
+        const Sent sent = backlog == backlogs.end() ? send_now(next.to, next.bytes) : Sent::Full;
+        if (sent == Sent::Gone) gone(next.to, now);
+        if (sent != Sent::Full) continue;
+        Backlog& waiting = backlogs[next.to];
+        waiting.bytes += next.bytes->size();
+        waiting.messages.push_back(std::move(next.bytes));
+        if (waiting.bytes > kBacklogBytes) gone(next.to, now);
+      }
+    }
+  }
+
+  void retry_backlogs(TimePoint now) {
+    std::vector<PeerId> lost;
+    for (auto entry = backlogs.begin(); entry != backlogs.end();) {
+      Sent sent = Sent::Yes;
+      auto& [peer, waiting] = *entry;
+      while (!waiting.messages.empty()) {
+        sent = send_now(peer, waiting.messages.front());
+        if (sent != Sent::Yes) break;
+        waiting.bytes -= waiting.messages.front()->size();
+        waiting.messages.pop_front();
+      }
+      if (sent == Sent::Gone) lost.push_back(peer);
+      if (sent == Sent::Yes)
+        entry = backlogs.erase(entry);
+      else
+        ++entry;
+    }
+    for (const PeerId& peer : lost) gone(peer, now);
+    if (!lost.empty()) flush(now);
+  }
+
+  bool receive_one(TimePoint now) {
+    zmq::message_t address, message, extra;
+    if (!socket.recv(address, zmq::recv_flags::dontwait)) return false;
+    if (!address.more()) return true;
+    if (!socket.recv(message)) return true;
+    if (message.more()) {  // one Message per ZeroMQ message: anything else is no peer of ours
+      do {
+        if (!socket.recv(extra)) break;
+      } while (extra.more());
+      return true;
+    }
+    const char* user = zmq_msg_gets(message.handle(), "User-Id");
+    const auto who = allowed.find(user ? user : "");
+    if (!who) return true;  // revoked since it dialled in: no answer
+    core.receive(address.to_string(), *who,
+                 {static_cast<const std::uint8_t*>(message.data()), message.size()}, now);
+    return true;
+  }
+
+  void reload_allow_list(TimePoint now) {
+    if (options.allow_file.empty()) return;
+    auto changed = allowed.reload(options.allow_file);
+    if (!changed) return log("the allow list stays as it was: " + changed.error().text());
+    if (!*changed) return;
+    core.recheck(
+        [this](const Permission& who) {
+          const auto listed = allowed.find(who.public_key);
+          return listed && listed->role == who.role;
+        },
+        now);
+    log("read the allow list " + options.allow_file.string());
+  }
+
+  void run() {
+    const auto half_beat = std::max(options.times.heartbeat / 2, milliseconds(1));
+    TimePoint next_tick = Clock::now(), next_reload = Clock::now() + std::chrono::seconds(1);
+    zmq::pollitem_t items[] = {{socket.handle(), 0, ZMQ_POLLIN, 0},
+                               {nullptr, wake_fd, ZMQ_POLLIN, 0}};
+    while (!stopping) {
+      TimePoint now = Clock::now();
+      if (now >= next_tick) {
+        core.tick(now);
+        next_tick = now + half_beat;
+      }
+      if (now >= next_reload) {
+        reload_allow_list(now);
+        next_reload = now + std::chrono::seconds(1);
+      }
+      flush(now);
+      retry_backlogs(now);
+      auto wait = std::chrono::ceil<milliseconds>(std::min(next_tick, next_reload) - now);
+      if (!backlogs.empty())
+        wait = std::min(wait, milliseconds(2));  // ROUTER tells no single pipe's room
+      try {
+        zmq::poll(items, 2, std::max(wait, milliseconds(0)));
+        if (items[0].revents == 0) continue;
+        now = Clock::now();
+        for (int i = 0; i < kBatch && receive_one(now); ++i) flush(now);
+      } catch (const zmq::error_t& error) {
+        if (error.num() == ETERM) return;
+        if (error.num() != EINTR) log(std::string("the broker's socket: ") + error.what());
+      }
+    }
+  }
+};
+
+namespace {
+
+// A dual-stack socket says tcp://[::ffff:127.0.0.1]:9190 of an IPv4 address.
+std::string plain_endpoint(const std::string& endpoint) {
+  constexpr const char* kMapped = "tcp://[::ffff:";
+  const std::size_t end = endpoint.find(']');
+  if (endpoint.rfind(kMapped, 0) != 0 || end == std::string::npos) return endpoint;
+  const std::size_t begin = std::string(kMapped).size();
+  return "tcp://" + endpoint.substr(begin, end - begin) + endpoint.substr(end + 1);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Broker>> Broker::start(BrokerOptions options) {
+  auto derived = public_key_of(options.keys.secret_key);
+  if (!derived) return std::move(derived).error().in("starting the broker");
+  std::unique_ptr<Broker> broker(new Broker);
+  broker->loop_ = std::make_unique<Loop>(std::move(options));
+  Loop& loop = *broker->loop_;
+  broker->public_key_ = *derived;
+  if (loop.options.allow_file.empty()) {
+    loop.allowed.set(loop.options.allowed);
+  } else if (auto loaded = loop.allowed.reload(loop.options.allow_file); !loaded) {
+    return std::move(loaded).error().in("starting the broker");
+  }
+  loop.wake_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (loop.wake_fd < 0) return Error{ErrorCode::Io, "cannot make an eventfd"};
+  loop.zap = std::make_unique<ZapHandler>(
+      loop.context, loop.allowed,
+      [&loop](const std::string& key, const std::string& address) { loop.refused(key, address); });
+  auto socket = make_server(loop.context, loop.options.listen, loop.options.keys);
+  if (!socket) return std::move(socket).error();
+  loop.socket = std::move(*socket);
+  broker->endpoint_ = plain_endpoint(loop.socket.get(zmq::sockopt::last_endpoint));
+  loop.thread = std::thread([&loop] { loop.run(); });
+  return broker;
+}
+
+void Broker::stop() {
+  Loop& loop = *loop_;
+  if (!loop.thread.joinable()) return;
+  loop.stopping = true;
+  const std::uint64_t one = 1;
+  if (::write(loop.wake_fd, &one, sizeof one) < 0) { /* full: it is awake already */
+  }
+  loop.thread.join();
+  loop.socket.close();
+}
+
+Broker::~Broker() {
+  if (!loop_) return;
+  stop();
+  loop_->socket.close();
+  loop_->zap.reset();
+  if (loop_->wake_fd >= 0) ::close(loop_->wake_fd);
+}
+
+const BrokerCounters& Broker::counters() const { return loop_->core.counters(); }
+
+}  // namespace fettle::fleet

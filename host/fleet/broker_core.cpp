@@ -1,0 +1,316 @@
+// The broker's peers: hello, heartbeats, silence, and the way of each message.
+#include "host/fleet/broker_core.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "schemas/wire/limits.h"
+
+namespace fettle::fleet {
+
+BrokerCore::BrokerCore(std::uint64_t instance, BrokerTimes times, BrokerLimits limits)
+    : instance_(instance),
+      times_(times),
+      limits_(limits),
+      blobs_(limits.blob_bytes),
+      leases_(random_id()) {}
+
+void BrokerCore::send(const PeerId& to, SharedBytes bytes) {
+  if (!to.empty()) outgoing_.push_back({to, std::move(bytes)});
+}
+
+void BrokerCore::reject(const PeerId& to, ErrorCode code, std::string message) {
+  wire::RejectT body;
+  body.error = std::make_unique<wire::ErrorT>(to_wire({code, std::move(message), {}}));
+  send(to, std::move(body));
+}
+
+void BrokerCore::receive(const PeerId& from, const Permission& who, ByteView bytes, TimePoint now) {
+  auto decoded = decode_message(bytes);
+  if (!decoded) {
+    ++counters_.malformed;
+    return reject(from, decoded.error().code, decoded.error().message);
+  }
+  auto& body = decoded->body;
+  if (auto* hello = body.AsHello()) return on_hello(from, who, *hello, now);
+
+  const auto known = peers_.find(from);
+  if (known == peers_.end() || known->second.who.public_key != who.public_key) {
+    return send(from, wire::HelloNeededT{});
+  }
+  if (known->second.agent != 0) {
+    Agent& agent = agents_.at(known->second.agent);
+    agent.last_seen = now;
+    if (auto* done = body.AsDone()) return on_done(agent, *done, now);
+    if (auto* wanted = body.AsBlobsWanted()) return on_blobs_wanted(agent, wanted->hashes, now);
+    if (auto* beat = body.AsHeartbeat()) {
+      on_agent_heartbeat(agent, beat->leases, now);
+      wire::HeartbeatT echo;
+      echo.instance = instance_;
+      return send(from, std::move(echo));
+    }
+  } else {
+    Client& client = clients_.at(known->second.client);
+    client.last_seen = now;
+    if (auto* submit = body.AsSubmit()) return on_submit(client, *submit, now);
+    if (auto* blob = body.AsPutBlob()) return on_put_blob(client, *blob, bytes, now);
+    if (auto* open = body.AsOpenSession()) return on_open_session(client, *open, now);
+    if (auto* close = body.AsCloseSession()) return on_close_session(client, close->session, now);
+    if (auto* cancel = body.AsCancel()) return on_cancel(client, *cancel, now);
+    if (body.AsListDevices()) return send(from, device_list());
+    if (body.AsHeartbeat()) {
+      wire::HeartbeatT echo;
+      echo.instance = instance_;
+      return send(from, std::move(echo));
+    }
+  }
+  ++counters_.unauthorized;
+  reject(from, ErrorCode::Unauthorized,
+         std::string("the key '") + who.name + "' has the role " + role_name(who.role) +
+             ", which may not send this kind of message");
+}
+
+void BrokerCore::on_hello(const PeerId& from, const Permission& who, wire::HelloT& hello,
+                          TimePoint now) {
+  if (hello.protocol_version != limits::kProtocolVersion) {
+    return reject(from, ErrorCode::VersionMismatch,
+                  "the broker speaks protocol " + std::to_string(limits::kProtocolVersion) +
+                      ", this peer " + std::to_string(hello.protocol_version) + " (software '" +
+                      hello.software_version + "'): install the same version on both sides");
+  }
+  if (hello.role != who.role) {
+    ++counters_.unauthorized;
+    return reject(from, ErrorCode::Unauthorized,
+                  "the key '" + who.name + "' is allowed as " + role_name(who.role) + ", not as " +
+                      role_name(hello.role) + ": allow it in that role with `fettle keys allow`");
+  }
+  if (hello.instance == 0) return reject(from, ErrorCode::Malformed, "hello without an instance");
+  switch (hello.role) {
+    case wire::Role::Agent:
+      on_agent_hello(from, who, hello, now);
+      break;
+    case wire::Role::Client:
+      on_client_hello(from, who, hello, now);
+      break;
+    default:
+      reject(from, ErrorCode::Unsupported, "this broker takes no build workers");
+  }
+}
+
+namespace {
+wire::WelcomeT make_welcome(std::uint64_t instance, const BrokerTimes& times) {
+  wire::WelcomeT welcome;
+  welcome.protocol_version = limits::kProtocolVersion;
+  welcome.broker_instance = instance;
+  welcome.heartbeat_ms = static_cast<std::uint32_t>(times.heartbeat.count());
+  welcome.silence_ms = static_cast<std::uint32_t>(times.silence.count());
+  return welcome;
+}
+}  // namespace
+
+void BrokerCore::on_client_hello(const PeerId& from, const Permission& who,
+                                 const wire::HelloT& hello, TimePoint now) {
+  const auto found = clients_.find(hello.instance);
+  if (found != clients_.end() && found->second.who.public_key != who.public_key) {
+    ++counters_.unauthorized;
+    return reject(from, ErrorCode::Unauthorized, "this client instance belongs to another key");
+  }
+  if (const auto before = peers_.find(from);
+      before != peers_.end() && before->second.client != hello.instance) {
+    drop_client(before->second.client, now);  // it calls itself another now
+  }
+  Client& client = clients_[hello.instance];
+  if (client.peer != from) peers_.erase(client.peer);
+  client.id = hello.instance;
+  client.peer = from;
+  client.who = who;
+  client.last_seen = now;
+  peers_[from] = {who, 0, client.id};
+  send(from, make_welcome(instance_, times_));
+}
+
+void BrokerCore::on_agent_hello(const PeerId& from, const Permission& who, wire::HelloT& hello,
+                                TimePoint now) {
+  if (!hello.board || hello.board->id.empty() || hello.devices.empty() ||
+      hello.devices.size() > limits_.devices) {
+    return reject(from, ErrorCode::Malformed,
+                  "an agent's hello names its board and 1 to " + std::to_string(limits_.devices) +
+                      " devices");
+  }
+  for (std::size_t i = 0; i < hello.devices.size(); ++i) {
+    auto& device = *hello.devices[i];
+    if (device.key.empty() || device.key.size() > 64 || device.index != i) {
+      return reject(from, ErrorCode::Malformed,
+                    "device " + std::to_string(i) +
+                        " needs a key of up to 64 characters and "
+                        "its place in the list as index");
+    }
+    device.queue_depth = std::clamp<std::uint32_t>(device.queue_depth, 1, limits_.queue_depth);
+  }
+  if (const auto before = peers_.find(from);
+      before != peers_.end() && agents_.at(before->second.agent).instance != hello.instance) {
+    drop_agent(before->second.agent, now);  // it calls itself another now
+  }
+  Agent* agent = nullptr;
+  for (auto& [id, other] : agents_) {
+    if (other.who.public_key != who.public_key) continue;
+    if (other.instance == hello.instance) {
+      agent = &other;
+    } else if (other.board.id == hello.board->id) {
+      // Most likely that agent was restarted; it has two heartbeats to prove it lives.
+      other.give_up = std::min(other.give_up, now + 2 * times_.heartbeat);
+    }
+  }
+  const bool is_new = agent == nullptr;
+  if (is_new) {
+    const AgentId id = next_agent_++;
+    agent = &agents_[id];
+    agent->id = id;
+    agent->instance = hello.instance;
+  }
+  if (agent->peer != from) peers_.erase(agent->peer);
+  agent->peer = from;
+  agent->who = who;
+  agent->last_seen = now;
+  agent->give_up = TimePoint::max();
+  peers_[from] = {who, agent->id, 0};
+  send(from, make_welcome(instance_, times_));
+
+  // What a peer that dialled in anew does not list never arrived there: no grace.
+  std::vector<Lease> ended = leases_.missing(agent->id, hello.leases, TimePoint::max());
+  release_unknown(*agent, hello.leases);
+  close_devices(*agent);
+  for (const Lease& lease : ended) give_back(lease, now);
+  agent->board = *hello.board;
+  agent->devices.clear();
+  for (auto& device : hello.devices) agent->devices.push_back(std::move(*device));
+  // Leases of a device that is gone from the list may still end: never shrinks.
+  agent->last_done.resize(std::max(agent->last_done.size(), agent->devices.size()));
+  for (Lease& lease : ended) {
+    requeue_or_fail(std::move(lease), now, "its agent dialled in without it");
+  }
+  open_devices(*agent, now);
+}
+
+void BrokerCore::on_agent_heartbeat(Agent& agent, const std::vector<LeaseId>& listed,
+                                    TimePoint now) {
+  agent.give_up = TimePoint::max();
+  release_unknown(agent, listed);
+  for (Lease& lease : leases_.missing(agent.id, listed, now)) {
+    give_back(lease, now);
+    requeue_or_fail(std::move(lease), now, "its agent no longer holds it");
+  }
+}
+
+void BrokerCore::release_unknown(const Agent& agent, const std::vector<LeaseId>& listed) {
+  for (LeaseId lease : leases_.unknown(agent.id, listed)) {
+    wire::ReleaseT release;
+    release.lease = lease;
+    send(agent.peer, std::move(release));
+  }
+}
+
+void BrokerCore::open_devices(Agent& agent, TimePoint now) {
+  std::set<std::string> keys;
+  for (std::uint32_t i = 0; i < agent.devices.size(); ++i) {
+    const DeviceId id{agent.id, i};
+    const auto& device = agent.devices[i];
+    keys.insert(device.key);
+    auto placed = scheduler_.add_device(id, device.key, agent.board.id, device.queue_depth,
+                                        leases_.count(id));
+    for (Placement& placement : placed) assign(std::move(placement), now);
+  }
+  for (const std::string& key : keys) tell_sessions_of(key);
+}
+
+void BrokerCore::close_devices(Agent& agent) {
+  for (std::uint32_t i = 0; i < agent.devices.size(); ++i) {
+    scheduler_.remove_device({agent.id, i});
+  }
+}
+
+void BrokerCore::drop_agent(AgentId id, TimePoint now) {
+  auto node = agents_.extract(id);
+  Agent& agent = node.mapped();
+  peers_.erase(agent.peer);
+  close_devices(agent);
+  std::set<std::string> keys;
+  for (const auto& device : agent.devices) keys.insert(device.key);
+  for (Lease& lease : leases_.lost(id)) {
+    give_back(lease, now);
+    requeue_or_fail(std::move(lease), now, "board " + agent.board.id + " went silent");
+  }
+  for (const std::string& key : keys) tell_sessions_of(key);
+}
+
+void BrokerCore::drop_client(ClientId id, TimePoint now) {
+  Client& client = clients_.at(id);
+  while (!client.sessions.empty()) on_close_session(client, client.sessions.begin()->first, now);
+  peers_.erase(client.peer);
+  clients_.erase(id);
+}
+
+void BrokerCore::unreachable(const PeerId& peer, TimePoint) {
+  const auto found = peers_.find(peer);
+  if (found == peers_.end()) return;
+  // Its leases and sessions stay: the peer may dial in again before it is given up.
+  if (found->second.agent != 0) {
+    Agent& agent = agents_.at(found->second.agent);
+    agent.peer.clear();
+    close_devices(agent);
+  } else {
+    clients_.at(found->second.client).peer.clear();
+  }
+  peers_.erase(found);
+}
+
+void BrokerCore::recheck(const std::function<bool(const Permission&)>& allowed, TimePoint now) {
+  std::vector<AgentId> agents;
+  std::vector<ClientId> clients;
+  for (const auto& [id, agent] : agents_)
+    if (!allowed(agent.who)) agents.push_back(id);
+  for (const auto& [id, client] : clients_)
+    if (!allowed(client.who)) clients.push_back(id);
+  for (AgentId id : agents) drop_agent(id, now);
+  for (ClientId id : clients) drop_client(id, now);
+}
+
+void BrokerCore::tick(TimePoint now) {
+  std::vector<AgentId> agents;
+  std::vector<ClientId> clients;
+  for (const auto& [id, agent] : agents_) {
+    if (now - agent.last_seen >= times_.silence || now >= agent.give_up) agents.push_back(id);
+  }
+  for (const auto& [id, client] : clients_) {
+    if (now - client.last_seen >= times_.silence) clients.push_back(id);
+  }
+  for (AgentId id : agents) drop_agent(id, now);
+  for (ClientId id : clients) drop_client(id, now);
+  if (now - last_board_check_ >= times_.heartbeat) {
+    last_board_check_ = now;
+    fail_without_boards(now);
+  }
+}
+
+wire::DeviceListT BrokerCore::device_list() const {
+  wire::DeviceListT list;
+  for (const auto& [key, status] : scheduler_.status()) {
+    auto entry = std::make_unique<wire::DeviceStatusT>();
+    entry->key = key;
+    entry->total = status.total;
+    entry->free = status.free;
+    entry->pending = status.pending;
+    for (const auto& [id, agent] : agents_) {
+      if (agent.peer.empty()) continue;
+      for (const auto& device : agent.devices) {
+        if (device.key != key) continue;
+        entry->boards.push_back(std::make_unique<wire::BoardT>(agent.board));
+        entry->devices.push_back(std::make_unique<wire::DeviceInfoT>(device));
+      }
+    }
+    list.keys.push_back(std::move(entry));
+  }
+  return list;
+}
+
+}  // namespace fettle::fleet

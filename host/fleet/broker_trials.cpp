@@ -1,0 +1,393 @@
+// The broker's sessions and trials: submit, blobs, assignment, outcome, loss.
+#include <algorithm>
+#include <utility>
+
+#include "host/fleet/broker_core.h"
+#include "schemas/wire/limits.h"
+
+namespace fettle::fleet {
+namespace {
+
+std::unique_ptr<wire::ErrorT> wire_error(ErrorCode code, std::string message) {
+  return std::make_unique<wire::ErrorT>(to_wire({code, std::move(message), {}}));
+}
+
+wire::BlobsWantedT blobs_wanted(std::vector<wire::Hash> hashes) {
+  wire::BlobsWantedT wanted;
+  wanted.hashes = std::move(hashes);
+  return wanted;
+}
+
+// The nested request or outcome is copied into the message as it came.
+SharedBytes pack_assign(LeaseId lease, std::uint32_t device, ByteView request) {
+  flatbuffers::FlatBufferBuilder builder(request.size() + 256);
+  builder.ForceVectorAlignment(request.size(), 1, 16);
+  const auto bytes = builder.CreateVector(request.data(), request.size());
+  const auto body = wire::CreateAssign(builder, lease, device, bytes);
+  wire::FinishMessageBuffer(builder,
+                            wire::CreateMessage(builder, wire::Body::Assign, body.Union()));
+  return share({builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()});
+}
+
+SharedBytes pack_completed(const Trial& trial, ByteView outcome) {
+  flatbuffers::FlatBufferBuilder builder(outcome.size() + 256);
+  builder.ForceVectorAlignment(outcome.size(), 1, 16);
+  const auto bytes = builder.CreateVector(outcome.data(), outcome.size());
+  const auto body =
+      wire::CreateCompleted(builder, trial.session.session, trial.number, trial.attempts, bytes);
+  wire::FinishMessageBuffer(builder,
+                            wire::CreateMessage(builder, wire::Body::Completed, body.Union()));
+  return share({builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()});
+}
+
+}  // namespace
+
+BrokerCore::Session* BrokerCore::find_session(const SessionKey& key) {
+  const auto client = clients_.find(key.client);
+  if (client == clients_.end()) return nullptr;
+  const auto session = client->second.sessions.find(key.session);
+  return session == client->second.sessions.end() ? nullptr : &session->second;
+}
+
+wire::SessionOpenedT BrokerCore::describe(const Session& session) const {
+  wire::SessionOpenedT opened;
+  opened.session = session.key.session;
+  opened.broker_instance = instance_;
+  opened.boards = scheduler_.devices_of(session.device_key);
+  for (const auto& [id, agent] : agents_) {
+    if (agent.peer.empty()) continue;
+    for (const auto& device : agent.devices) {
+      if (device.key != session.device_key) continue;
+      opened.board = std::make_unique<wire::BoardT>(agent.board);
+      opened.device = std::make_unique<wire::DeviceInfoT>(device);
+      return opened;
+    }
+  }
+  return opened;
+}
+
+void BrokerCore::tell_sessions_of(const std::string& device_key) {
+  for (const auto& [id, client] : clients_) {
+    for (const auto& [number, session] : client.sessions) {
+      if (session.device_key == device_key) send(client.peer, describe(session));
+    }
+  }
+}
+
+void BrokerCore::on_open_session(Client& client, const wire::OpenSessionT& open, TimePoint) {
+  const auto known = client.sessions.find(open.session);
+  if (known != client.sessions.end()) return send(client.peer, describe(known->second));
+  wire::SessionOpenedT refused;
+  refused.session = open.session;
+  refused.broker_instance = instance_;
+  if (client.sessions.size() >= limits_.sessions) {
+    refused.error =
+        wire_error(ErrorCode::TooLarge, "this client has " + std::to_string(limits_.sessions) +
+                                            " sessions open already");
+    return send(client.peer, std::move(refused));
+  }
+  if (scheduler_.devices_of(open.device_key) == 0) {
+    std::string known_keys;
+    for (const auto& [key, status] : scheduler_.status()) {
+      if (status.total > 0) known_keys += (known_keys.empty() ? "" : ", ") + key;
+    }
+    refused.error = wire_error(
+        ErrorCode::NotFound,
+        "no board with the key '" + open.device_key + "'; " +
+            (known_keys.empty() ? "no board has dialled in yet: start fettle-agent on one"
+                                : "this broker has: " + known_keys));
+    return send(client.peer, std::move(refused));
+  }
+  Session& session = client.sessions[open.session];
+  session.key = {client.id, open.session};
+  session.device_key = open.device_key;
+  session.name = open.name;
+  session.priority = open.priority;
+  send(client.peer, describe(session));
+}
+
+void BrokerCore::on_close_session(Client& client, std::uint64_t number, TimePoint now) {
+  const auto found = client.sessions.find(number);
+  if (found == client.sessions.end()) return;
+  const auto trials = found->second.trials;
+  for (const auto& [id, trial] : trials) drop_trial(trial, now);
+  scheduler_.forget_session(found->second.key);
+  client.sessions.erase(found);
+}
+
+void BrokerCore::on_submit(Client& client, wire::SubmitT& submit, TimePoint now) {
+  const auto found = client.sessions.find(submit.session);
+  if (found == client.sessions.end()) {
+    wire::SessionOpenedT gone;  // the client opens it again and submits again
+    gone.session = submit.session;
+    gone.broker_instance = instance_;
+    gone.error = wire_error(ErrorCode::NotFound, "this session is not open");
+    return send(client.peer, std::move(gone));
+  }
+  Session& session = found->second;
+  if (const auto known = session.trials.find(submit.trial); known != session.trials.end()) {
+    return ask_for_blobs(client, *known->second);  // on its way: the client reconnected
+  }
+  const auto completed = session.completed.find(submit.trial);
+  if (completed != session.completed.end()) return send(client.peer, completed->second);
+
+  ++counters_.submitted;
+  auto trial = std::make_shared<Trial>();
+  trial->session = session.key;
+  trial->number = submit.trial;
+  trial->device_key = session.device_key;
+  trial->board_id = std::move(submit.board_id);
+  trial->priority = session.priority;
+  trial->request = std::move(submit.request);
+  trial->submitted = trial->ready = now;
+  std::sort(submit.blobs.begin(), submit.blobs.end(), HashLess());
+  const auto same = [](const wire::Hash& a, const wire::Hash& b) {
+    return !HashLess()(a, b) && !HashLess()(b, a);
+  };
+  submit.blobs.erase(std::unique(submit.blobs.begin(), submit.blobs.end(), same),
+                     submit.blobs.end());
+  trial->blobs = std::move(submit.blobs);
+  const bool full = session.trials.size() >= limits_.in_flight;
+  session.trials[trial->number] = trial;
+  for (const auto& hash : trial->blobs) blobs_.pin(hash);
+  if (trial->request.empty()) {
+    return fail(trial, wire::Stage::Dispatch,
+                {ErrorCode::Malformed, "submit without a request", {}}, now);
+  }
+  if (full) {
+    return fail(trial, wire::Stage::Dispatch,
+                {ErrorCode::TooLarge,
+                 "over " + std::to_string(limits_.in_flight) + " trials in flight in one session",
+                 {}},
+                now);
+  }
+  std::vector<wire::Hash> wanted;
+  for (const auto& hash : trial->blobs) {
+    if (blobs_.holds(hash)) continue;
+    auto& waiters = waiting_for_blob_[hash];
+    // Ask each client that waits: the one asked first may be gone.
+    const bool asked = std::any_of(waiters.begin(), waiters.end(), [&](const TrialPtr& other) {
+      return other->session.client == client.id;
+    });
+    if (!asked) wanted.push_back(hash);
+    waiters.push_back(trial);
+    ++trial->blobs_missing;
+  }
+  if (trial->blobs_missing == 0) return trial_ready(trial, now, false);
+  if (!wanted.empty()) send(client.peer, blobs_wanted(std::move(wanted)));
+}
+
+void BrokerCore::ask_for_blobs(const Client& client, const Trial& trial) {
+  std::vector<wire::Hash> wanted;
+  for (const auto& hash : trial.blobs)
+    if (!blobs_.holds(hash)) wanted.push_back(hash);
+  if (!wanted.empty()) send(client.peer, blobs_wanted(std::move(wanted)));
+}
+
+void BrokerCore::on_put_blob(Client&, const wire::PutBlobT& blob, ByteView message, TimePoint now) {
+  const auto waiting = waiting_for_blob_.find(*blob.hash);
+  if (waiting == waiting_for_blob_.end()) return;  // not asked for, or here already
+  const wire::Hash actual = content_hash(blob.bytes);
+  if (HashLess()(actual, *blob.hash) || HashLess()(*blob.hash, actual)) {
+    ++counters_.malformed;
+    return;  // the right bytes may still come
+  }
+  const bool kept = blobs_.put(*blob.hash, share({message.begin(), message.end()}));
+  const std::vector<TrialPtr> trials = std::move(waiting->second);
+  waiting_for_blob_.erase(waiting);
+  for (const TrialPtr& trial : trials) {
+    if (!kept) {
+      fail(trial, wire::Stage::Upload,
+           {ErrorCode::TooLarge,
+            "the broker's store of " + std::to_string(limits_.blob_bytes >> 20) +
+                " MiB has no room for a blob of " + std::to_string(blob.bytes.size()) + " bytes",
+            {}},
+           now);
+    } else if (--trial->blobs_missing == 0) {
+      trial->blob_wait_ns = nanoseconds_between(trial->submitted, now);
+      trial_ready(trial, now, false);
+    }
+  }
+}
+
+void BrokerCore::trial_ready(const TrialPtr& trial, TimePoint now, bool front) {
+  trial->ready = now;
+  if (auto placed = scheduler_.enqueue(trial, front)) assign(std::move(*placed), now);
+}
+
+void BrokerCore::assign(Placement placement, TimePoint now) {
+  Agent& agent = agents_.at(placement.device.agent);
+  Trial& trial = *placement.trial;
+  std::size_t bytes = trial.request.size();
+  if (agent.blobs.size() > 65'536) agent.blobs.clear();  // worst case: sent once more
+  for (const auto& hash : trial.blobs) {
+    if (!agent.blobs.insert(hash).second) continue;
+    SharedBytes blob = blobs_.get(hash);  // held: pinned since the trial was ready
+    bytes += blob->size();
+    send(agent.peer, std::move(blob));
+  }
+  // A board may be behind a slow link: count on no more than 1 MiB/s.
+  const auto grace = times_.silence + milliseconds(bytes * 1000 >> 20);
+  ++trial.attempts;
+  const Lease& lease = leases_.grant(placement.trial, placement.device, now, now + grace);
+  trial.lease = lease.id;
+  send(agent.peer, pack_assign(lease.id, placement.device.index, trial.request));
+}
+
+void BrokerCore::give_back(const Lease& lease, TimePoint now) {
+  if (auto next = scheduler_.give_back(lease.device, lease.device_key, lease.session)) {
+    assign(std::move(*next), now);
+  }
+}
+
+void BrokerCore::on_blobs_wanted(Agent& agent, const std::vector<wire::Hash>& hashes, TimePoint) {
+  for (const auto& hash : hashes) {
+    agent.blobs.insert(hash);
+    if (SharedBytes blob = blobs_.get(hash)) send(agent.peer, std::move(blob));
+  }
+}
+
+void BrokerCore::on_done(Agent& agent, wire::DoneT& done, TimePoint now) {
+  auto lease = leases_.finish(done.lease, agent.id);
+  if (!lease) {
+    ++counters_.stale_results;
+    return;
+  }
+  TimePoint& last_done = agent.last_done.at(lease->device.index);
+  const TimePoint started = std::max(lease->granted, last_done);
+  last_done = now;
+  give_back(*lease, now);
+  if (!lease->trial) return;  // canceled meanwhile
+  const TrialPtr trial = lease->trial;
+  trial->lease = 0;
+
+  auto outcome = decode_outcome(done.outcome);
+  if (!outcome) {
+    return fail(trial, wire::Stage::Dispatch,
+                std::move(outcome).error().in("reading the answer of board " + agent.board.id),
+                now);
+  }
+  const auto* failure = outcome->body.AsFailure();
+  if (failure && failure->error->code == ErrorCode::MissingBlob &&
+      trial->attempts < limits_.attempts) {
+    for (const auto& hash : trial->blobs) agent.blobs.erase(hash);
+    lease->trial = trial;
+    return requeue_or_fail(std::move(*lease), now, "its board lost a blob");
+  }
+  // Durations of two clocks are compared here, never their readings. What passed
+  // between grant and answer, while no other request of the device was on it, and
+  // the agent does not account for, was spent on the way.
+  if (!outcome->times) outcome->times = std::make_unique<wire::StageTimesT>();
+  auto& times = *outcome->times;
+  const std::uint64_t away = nanoseconds_between(started, now);
+  times.queue_ns = nanoseconds_between(trial->ready, lease->granted) +
+                   nanoseconds_between(lease->granted, started);
+  times.upload_ns = trial->blob_wait_ns + (away > times.total_ns ? away - times.total_ns : 0);
+  outcome->board_id = agent.board.id;
+  outcome->device_index = lease->device.index;
+  complete(trial, encode(*outcome));
+}
+
+void BrokerCore::requeue_or_fail(Lease lease, TimePoint now, const std::string& why) {
+  if (!lease.trial) return;  // canceled meanwhile
+  const TrialPtr& trial = lease.trial;
+  trial->lease = 0;
+  if (trial->attempts >= limits_.attempts) {
+    ++counters_.device_lost;
+    return fail(trial, wire::Stage::Dispatch,
+                {ErrorCode::DeviceLost,
+                 "lost on each of " + std::to_string(trial->attempts) +
+                     " attempts; the last time because " + why,
+                 {}},
+                now);
+  }
+  ++counters_.requeued;
+  trial_ready(trial, now, true);
+}
+
+void BrokerCore::complete(const TrialPtr& trial, ByteView outcome) {
+  ++counters_.completed;
+  Session* session = find_session(trial->session);
+  if (session != nullptr) {
+    SharedBytes message = pack_completed(*trial, outcome);
+    session->completed[trial->number] = message;
+    session->completed_order.push_back(trial->number);
+    if (session->completed_order.size() > limits_.completed_kept) {
+      session->completed.erase(session->completed_order.front());
+      session->completed_order.pop_front();
+    }
+    send(clients_.at(trial->session.client).peer, std::move(message));
+  }
+  forget_trial(trial);
+}
+
+void BrokerCore::fail(const TrialPtr& trial, wire::Stage stage, Error error, TimePoint now) {
+  wire::OutcomeT outcome;
+  outcome.body.Set(make_failure(stage, std::move(error)));
+  outcome.times = std::make_unique<wire::StageTimesT>();
+  outcome.times->queue_ns = nanoseconds_between(trial->submitted, now);
+  complete(trial, encode(outcome));
+}
+
+void BrokerCore::forget_trial(const TrialPtr& trial) {
+  if (trial->blobs_missing > 0) {
+    for (const auto& hash : trial->blobs) {
+      const auto waiting = waiting_for_blob_.find(hash);
+      if (waiting == waiting_for_blob_.end()) continue;
+      std::erase(waiting->second, trial);
+      if (waiting->second.empty()) waiting_for_blob_.erase(waiting);
+    }
+  }
+  scheduler_.remove(trial);
+  for (const auto& hash : trial->blobs) blobs_.unpin(hash);
+  if (Session* session = find_session(trial->session)) session->trials.erase(trial->number);
+}
+
+void BrokerCore::drop_trial(const TrialPtr& trial, TimePoint now) {
+  if (trial->lease != 0) {
+    const Lease* lease = leases_.find(trial->lease);
+    const auto agent = agents_.find(lease->device.agent);
+    wire::ReleaseT release;
+    release.lease = lease->id;
+    send(agent->second.peer, std::move(release));
+    leases_.release(trial->lease, now + 2 * times_.heartbeat);
+    trial->lease = 0;
+  }
+  forget_trial(trial);
+}
+
+void BrokerCore::on_cancel(Client& client, const wire::CancelT& cancel, TimePoint now) {
+  const Session* session = find_session({client.id, cancel.session});
+  if (session == nullptr) return;
+  const auto found = session->trials.find(cancel.trial);
+  if (found == session->trials.end() || found->second->lease != 0) return;  // a board has it
+  const TrialPtr trial = found->second;
+  fail(trial, wire::Stage::Dispatch, {ErrorCode::Canceled, "canceled before a board took it", {}},
+       now);
+}
+
+void BrokerCore::fail_without_boards(TimePoint now) {
+  std::map<std::string, TimePoint> without;
+  for (const TrialPtr& trial : scheduler_.waiting()) {
+    const bool there = trial->board_id.empty()
+                           ? scheduler_.devices_of(trial->device_key) > 0
+                           : scheduler_.has_board(trial->device_key, trial->board_id);
+    if (there) continue;
+    const std::string what = trial->device_key + "\n" + trial->board_id;
+    const auto before = without_board_since_.find(what);
+    const TimePoint since = before == without_board_since_.end() ? now : before->second;
+    without[what] = since;
+    if (now - since < times_.no_board) continue;
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(times_.no_board).count();
+    fail(trial, wire::Stage::Dispatch,
+         {ErrorCode::DeviceLost,
+          "no board of the key '" + trial->device_key + "'" +
+              (trial->board_id.empty() ? "" : " with the id " + trial->board_id) + " for " +
+              std::to_string(seconds) + " s",
+          {}},
+         now);
+  }
+  without_board_since_ = std::move(without);
+}
+
+}  // namespace fettle::fleet

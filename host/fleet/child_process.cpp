@@ -1,0 +1,139 @@
+// fork, the few settings, exec; and the end of a child.
+#include "host/fleet/child_process.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+
+namespace fettle::fleet {
+namespace {
+
+// Sanitizers map terabytes: an address space limit would end the child at once.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define FETTLE_SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(FETTLE_SANITIZED)
+constexpr bool kLimitAddressSpace = false;
+#else
+constexpr bool kLimitAddressSpace = true;
+#endif
+
+constexpr int kFirstFree = 64;  // descriptors are moved up here before they are placed
+
+struct Failure {
+  int error;
+  char doing[24];
+};
+
+[[noreturn]] void fail(int report_fd, const char* doing) {
+  Failure failure{errno, {}};
+  std::strncpy(failure.doing, doing, sizeof failure.doing - 1);
+  if (::write(report_fd, &failure, sizeof failure) < 0) { /* nobody to tell */
+  }
+  ::_exit(127);
+}
+
+// In the child, between fork and exec: only async-signal-safe calls.
+[[noreturn]] void become(const ChildPlan& plan, char* const* argv, pid_t parent, int report_fd,
+                         const cpu_set_t& cores, int* moved) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);  // it died before prctl
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (int signal : {SIGPIPE, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
+  // Ctrl-C reaches the whole foreground group; the parent decides when its children end.
+  ::signal(SIGINT, SIG_IGN);
+  const int report = ::fcntl(report_fd, F_DUPFD_CLOEXEC, kFirstFree);
+  if (report < 0) fail(report_fd, "fcntl");
+  for (std::size_t i = 0; i < plan.descriptors.size(); ++i) {
+    moved[i] = ::fcntl(plan.descriptors[i].first, F_DUPFD_CLOEXEC, kFirstFree);
+    if (moved[i] < 0) fail(report, "fcntl");
+  }
+  for (std::size_t i = 0; i < plan.descriptors.size(); ++i) {
+    if (::dup2(moved[i], plan.descriptors[i].second) < 0) fail(report, "dup2");
+  }
+  if (!plan.cores.empty() && ::sched_setaffinity(0, sizeof cores, &cores) != 0) {
+    fail(report, "sched_setaffinity");
+  }
+  if (plan.memory_bytes > 0 && kLimitAddressSpace) {
+    const rlimit limit{plan.memory_bytes, plan.memory_bytes};
+    if (::setrlimit(RLIMIT_AS, &limit) != 0) fail(report, "setrlimit");
+  }
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  ::execvp(argv[0], argv);
+  fail(report, "exec");
+}
+
+}  // namespace
+
+Result<pid_t> start_child(const ChildPlan& plan) {
+  std::vector<char*> argv;
+  for (const std::string& word : plan.argv) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  for (int core : plan.cores)
+    if (core >= 0 && core < CPU_SETSIZE) CPU_SET(core, &cores);
+  std::vector<int> moved(plan.descriptors.size());
+  int report[2];
+  if (::pipe2(report, O_CLOEXEC) != 0) {
+    return Error{ErrorCode::Io, std::string("cannot make a pipe: ") + std::strerror(errno)};
+  }
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid == 0) become(plan, argv.data(), parent, report[1], cores, moved.data());
+  const int fork_error = errno;
+  ::close(report[1]);
+  if (pid < 0) {
+    ::close(report[0]);
+    return Error{ErrorCode::Io,
+                 std::string("cannot start a process: ") + std::strerror(fork_error)};
+  }
+  Failure failure{};
+  ssize_t got;
+  do got = ::read(report[0], &failure, sizeof failure);
+  while (got < 0 && errno == EINTR);
+  ::close(report[0]);
+  if (got == 0) return pid;  // exec closed it
+  ::waitpid(pid, nullptr, 0);
+  return Error{ErrorCode::Io, "cannot start " + plan.argv[0] + ": " + failure.doing + ": " +
+                                  std::strerror(failure.error)};
+}
+
+int end_child(pid_t pid) {
+  ::kill(pid, SIGKILL);
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+std::string describe_wait_status(int status) {
+  if (WIFSIGNALED(status)) {
+    const char* name = ::sigabbrev_np(WTERMSIG(status));
+    return std::string("signal ") + (name ? "SIG" + std::string(name) : "?") + " (" +
+           ::strsignal(WTERMSIG(status)) + ")";
+  }
+  return "exit status " + std::to_string(WEXITSTATUS(status));
+}
+
+Result<std::string> own_executable() {
+  std::error_code failed;
+  const auto path = std::filesystem::read_symlink("/proc/self/exe", failed);
+  if (failed) return Error{ErrorCode::Io, "cannot read /proc/self/exe: " + failed.message()};
+  return path.string();
+}
+
+}  // namespace fettle::fleet

@@ -1,0 +1,37 @@
+// A child process that dies with the thread that started it: builders and the
+// local agent. Everything a child may inherit is named; all else is closed.
+#pragma once
+
+#include <sys/types.h>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "schemas/wire/result.h"
+
+namespace fettle::fleet {
+
+struct ChildPlan {
+  std::vector<std::string> argv;                 // argv[0] is looked up in PATH when it has no '/'
+  std::vector<std::pair<int, int>> descriptors;  // ours → the child's number (0: stdin, …)
+  std::vector<int> cores;                        // may run on; empty: wherever this process may
+  std::uint64_t memory_bytes = 0;                // address space limit; 0: none
+};
+
+// The child's pid. An Error when the program could not be started (its file is
+// absent, is no program of this machine, …). SIGKILLed by the kernel when the
+// calling *thread* ends: call from one that outlives the child.
+Result<pid_t> start_child(const ChildPlan& plan);
+
+// Kills by pid and reaps; returns wait status. A child that had died already
+// keeps the status it died with.
+int end_child(pid_t pid);
+
+// "exit status 3", "signal SIGSEGV (Segmentation fault)".
+std::string describe_wait_status(int status);
+
+// The file this program runs from.
+Result<std::string> own_executable();
+
+}  // namespace fettle::fleet

@@ -1,0 +1,189 @@
+// Priorities, fair share and credits (scheduler.h).
+#include "host/fleet/scheduler.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace fettle::fleet {
+
+void Scheduler::open_up(DeviceId id, const Device& device) {
+  if (device.used < device.credits)
+    keys_[device.key].open.emplace(device.used, device.last_use, id);
+}
+
+void Scheduler::close_down(DeviceId id, const Device& device) {
+  keys_[device.key].open.erase({device.used, device.last_use, id});
+}
+
+Placement Scheduler::place(TrialPtr trial, DeviceId id) {
+  Device& device = devices_.at(id);
+  close_down(id, device);
+  ++device.used;
+  device.last_use = ++ticket_;
+  open_up(id, device);
+  Share& share = keys_[device.key].shares[trial->session];
+  share.priority = trial->priority;
+  share.last_served = ticket_;
+  ++share.active;
+  return {std::move(trial), id};
+}
+
+std::optional<Placement> Scheduler::fill(DeviceId id) {
+  const auto found = devices_.find(id);
+  if (found == devices_.end() || found->second.used >= found->second.credits) return std::nullopt;
+  Key& key = keys_[found->second.key];
+  if (key.waiting == 0) return std::nullopt;
+  Share* best = nullptr;
+  std::deque<TrialPtr>* queue = nullptr;
+  for (auto& [session, share] : key.shares) {
+    // A request for just this board goes before one that any board may take.
+    std::deque<TrialPtr>* mine = nullptr;
+    for (const std::string& board : {found->second.board_id, std::string()}) {
+      const auto waiting = share.by_board.find(board);
+      if (!mine && waiting != share.by_board.end() && !waiting->second.empty()) {
+        mine = &waiting->second;
+      }
+    }
+    if (mine == nullptr) continue;
+    if (best == nullptr || std::tuple(-share.priority, share.active, share.last_served) <
+                               std::tuple(-best->priority, best->active, best->last_served)) {
+      best = &share;
+      queue = mine;
+    }
+  }
+  if (best == nullptr) return std::nullopt;
+  TrialPtr trial = std::move(queue->front());
+  queue->pop_front();
+  trial->waiting = false;
+  --best->waiting;
+  --key.waiting;
+  return place(std::move(trial), id);
+}
+
+std::vector<Placement> Scheduler::add_device(DeviceId id, const std::string& key,
+                                             const std::string& board_id, std::uint32_t credits,
+                                             std::uint32_t used) {
+  Device& device = devices_[id];
+  device = {key, board_id, credits, used, 0};
+  keys_[key].devices.insert(id);
+  open_up(id, device);
+  std::vector<Placement> placed;
+  while (auto next = fill(id)) placed.push_back(std::move(*next));
+  return placed;
+}
+
+void Scheduler::remove_device(DeviceId id) {
+  const auto found = devices_.find(id);
+  if (found == devices_.end()) return;
+  close_down(id, found->second);
+  keys_[found->second.key].devices.erase(id);
+  devices_.erase(found);
+}
+
+std::optional<Placement> Scheduler::enqueue(TrialPtr trial, bool front) {
+  Key& key = keys_[trial->device_key];
+  if (trial->board_id.empty()) {
+    if (!key.open.empty()) return place(std::move(trial), std::get<2>(*key.open.begin()));
+  } else {
+    for (const auto& [used, last_use, id] : key.open) {
+      if (devices_.at(id).board_id == trial->board_id) return place(std::move(trial), id);
+    }
+  }
+  Share& share = key.shares[trial->session];
+  share.priority = trial->priority;
+  auto& queue = share.by_board[trial->board_id];
+  trial->waiting = true;
+  if (front)
+    queue.push_front(std::move(trial));
+  else
+    queue.push_back(std::move(trial));
+  ++share.waiting;
+  ++key.waiting;
+  return std::nullopt;
+}
+
+std::optional<Placement> Scheduler::give_back(DeviceId id, const std::string& key_name,
+                                              const SessionKey& session) {
+  auto& shares = keys_[key_name].shares;
+  const auto share = shares.find(session);
+  if (share != shares.end() && share->second.active > 0) --share->second.active;
+  const auto found = devices_.find(id);
+  if (found == devices_.end()) return std::nullopt;
+  Device& device = found->second;
+  close_down(id, device);
+  if (device.used > 0) --device.used;
+  open_up(id, device);
+  return fill(id);
+}
+
+bool Scheduler::remove(const TrialPtr& trial) {
+  if (!trial->waiting) return false;
+  const auto key = keys_.find(trial->device_key);
+  if (key == keys_.end()) return false;
+  const auto share = key->second.shares.find(trial->session);
+  if (share == key->second.shares.end()) return false;
+  const auto queue = share->second.by_board.find(trial->board_id);
+  if (queue == share->second.by_board.end()) return false;
+  const auto at = std::find(queue->second.begin(), queue->second.end(), trial);
+  if (at == queue->second.end()) return false;
+  queue->second.erase(at);
+  trial->waiting = false;
+  if (queue->second.empty()) share->second.by_board.erase(queue);
+  --share->second.waiting;
+  --key->second.waiting;
+  return true;
+}
+
+void Scheduler::forget_session(const SessionKey& session) {
+  for (auto& [name, key] : keys_) {
+    const auto share = key.shares.find(session);
+    if (share == key.shares.end()) continue;
+    key.waiting -= share->second.waiting;
+    share->second.waiting = 0;
+    share->second.by_board.clear();
+    key.shares.erase(share);  // give_back copes with its absence
+  }
+}
+
+std::map<std::string, Scheduler::KeyStatus> Scheduler::status() const {
+  std::map<std::string, KeyStatus> all;
+  for (const auto& [name, key] : keys_) {
+    if (key.devices.empty() && key.waiting == 0) continue;
+    KeyStatus& status = all[name];
+    status.total = static_cast<std::uint32_t>(key.devices.size());
+    status.pending = static_cast<std::uint32_t>(key.waiting);
+    for (const DeviceId& id : key.devices) status.free += devices_.at(id).used == 0;
+  }
+  return all;
+}
+
+std::uint32_t Scheduler::devices_of(const std::string& key) const {
+  const auto found = keys_.find(key);
+  return found == keys_.end() ? 0 : static_cast<std::uint32_t>(found->second.devices.size());
+}
+
+bool Scheduler::has_board(const std::string& key, const std::string& board_id) const {
+  const auto found = keys_.find(key);
+  if (found == keys_.end()) return false;
+  return std::any_of(found->second.devices.begin(), found->second.devices.end(),
+                     [&](const DeviceId& id) { return devices_.at(id).board_id == board_id; });
+}
+
+std::vector<TrialPtr> Scheduler::waiting() const {
+  std::vector<TrialPtr> all;
+  for (const auto& [name, key] : keys_) {
+    for (const auto& [session, share] : key.shares) {
+      for (const auto& [board, queue] : share.by_board) {
+        all.insert(all.end(), queue.begin(), queue.end());
+      }
+    }
+  }
+  return all;
+}
+
+std::uint32_t Scheduler::in_use(DeviceId device) const {
+  const auto found = devices_.find(device);
+  return found == devices_.end() ? 0 : found->second.used;
+}
+
+}  // namespace fettle::fleet

@@ -1,0 +1,89 @@
+// Which ready trial goes to which device next.
+//
+// Devices have credits: the requests that the agent can hold for them. Higher
+// priority goes first; among sessions of one priority the one with the fewest
+// trials on devices of the key goes first, and of equals the one served longest
+// ago. Within a session trials keep their order; one that comes back from a
+// lost board goes to the front.
+//
+// Invariant between calls: no trial waits that a device with a credit could take.
+#pragma once
+
+#include <deque>
+#include <list>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "host/fleet/trial.h"
+
+namespace fettle::fleet {
+
+struct Placement {
+  TrialPtr trial;
+  DeviceId device;
+};
+
+class Scheduler {
+ public:
+  // What became placed is returned and has used its credit already.
+  // `used`: credits that are in use from before.
+  std::vector<Placement> add_device(DeviceId device, const std::string& key,
+                                    const std::string& board_id, std::uint32_t credits,
+                                    std::uint32_t used = 0);
+  // Its trials are still to be given back.
+  void remove_device(DeviceId device);
+  std::optional<Placement> enqueue(TrialPtr trial, bool front = false);
+  // A request of `session` left the device (which may be gone): its credit is
+  // free again, and so is the session's share.
+  std::optional<Placement> give_back(DeviceId device, const std::string& key,
+                                     const SessionKey& session);
+  // False: the trial was not waiting.
+  bool remove(const TrialPtr& trial);
+  void forget_session(const SessionKey& session);  // its waiting trials too
+
+  struct KeyStatus {
+    std::uint32_t total = 0, free = 0, pending = 0;
+  };
+  std::map<std::string, KeyStatus> status() const;
+  std::uint32_t devices_of(const std::string& key) const;
+  bool has_board(const std::string& key, const std::string& board_id) const;
+  // Waiting trials, in no particular order; for time limits.
+  std::vector<TrialPtr> waiting() const;
+  std::uint32_t in_use(DeviceId device) const;
+
+ private:
+  struct Device {
+    std::string key, board_id;
+    std::uint32_t credits = 0, used = 0;
+    std::uint64_t last_use = 0;
+  };
+  // Waiting trials of one session for one key; "" holds those that any board may take.
+  struct Share {
+    int priority = 0;
+    std::uint32_t active = 0;  // trials on devices now
+    std::uint64_t last_served = 0;
+    std::map<std::string, std::deque<TrialPtr>> by_board;
+    std::size_t waiting = 0;
+  };
+  struct Key {
+    std::set<DeviceId> devices;
+    // Devices with a credit: the least loaded, then the longest unused first.
+    std::set<std::tuple<std::uint32_t, std::uint64_t, DeviceId>> open;
+    std::map<SessionKey, Share> shares;
+    std::size_t waiting = 0;
+  };
+
+  void open_up(DeviceId id, const Device& device);
+  void close_down(DeviceId id, const Device& device);
+  std::optional<Placement> fill(DeviceId id);
+  Placement place(TrialPtr trial, DeviceId id);
+
+  std::map<std::string, Key> keys_;
+  std::map<DeviceId, Device> devices_;
+  std::uint64_t ticket_ = 0;
+};
+
+}  // namespace fettle::fleet

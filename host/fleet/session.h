@@ -1,0 +1,51 @@
+// The client's side of the fleet: a Runner that measures on the boards of one key
+// through a broker. Its socket lives in a thread of its own; every method may be
+// called from any one thread at a time.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "host/fleet/keys.h"
+#include "host/fleet/session_core.h"
+#include "host/tune/pipeline.h"
+
+namespace fettle::fleet {
+
+struct BrokerAddress {
+  std::string url;         // tcp://host:port
+  std::string public_key;  // of the broker
+  KeyPair keys;            // of this client; must be on the broker's allow list
+};
+
+class Session final : public tune::Runner {
+ public:
+  // Waits until the session is open. NotFound lists the keys that the broker has;
+  // Unreachable: no answer within plan.answer_within.
+  static Result<std::unique_ptr<Session>> open(const BrokerAddress& broker, SessionPlan plan);
+  ~Session() override;  // closes the session: its pending work is dropped
+
+  std::size_t capacity() const override;
+  void offer_blob(const wire::Hash& hash, Bytes bytes) override;
+  void submit(std::uint64_t trial, const wire::MeasureRequestT& request) override;
+  void cancel_pending() override;
+  // Results first; an error (the broker is gone for good) once there are none.
+  Result<std::vector<tune::Measured>> poll(std::chrono::milliseconds wait) override;
+  int ready_fd() const override;
+  const wire::DeviceInfoT& device() const override { return device_; }  // as it was when opened
+  const wire::BoardT& board() const override { return board_; }
+
+ private:
+  struct Loop;
+  Session() = default;
+  std::unique_ptr<Loop> loop_;
+  wire::DeviceInfoT device_;
+  wire::BoardT board_;
+};
+
+// What `fettle devices` shows.
+Result<wire::DeviceListT> list_devices(const BrokerAddress& broker,
+                                       std::chrono::milliseconds answer_within);
+
+}  // namespace fettle::fleet

@@ -1,0 +1,248 @@
+// The client's half of the protocol (session_core.h).
+#include "host/fleet/session_core.h"
+
+#include <algorithm>
+
+#include "schemas/wire/limits.h"
+
+namespace fettle::fleet {
+
+std::vector<wire::Hash> blobs_of(const wire::MeasureRequestT& request) {
+  std::set<wire::Hash, HashLess> hashes;
+  for (const auto& image : request.program->images)
+    if (image->blob) hashes.insert(*image->blob);
+  for (const auto& buffer : request.program->buffers) {
+    if (buffer->fill && buffer->fill->kind == wire::FillKind::Blob && buffer->fill->blob) {
+      hashes.insert(*buffer->fill->blob);
+    }
+  }
+  for (const auto& expected : request.expected)
+    if (expected->blob) hashes.insert(*expected->blob);
+  return {hashes.begin(), hashes.end()};
+}
+
+SessionCore::SessionCore(SessionPlan plan, std::uint64_t instance, std::uint64_t session,
+                         TimePoint now)
+    : plan_(std::move(plan)),
+      instance_(instance),
+      session_(session),
+      last_heard_(now),
+      last_said_(now),
+      waiting_since_(now) {
+  say_hello(now);
+}
+
+void SessionCore::say_hello(TimePoint now) {
+  if (state_ != State::Dialling) waiting_since_ = now;
+  state_ = State::Dialling;
+  last_said_ = now;
+  wire::HelloT hello;
+  hello.protocol_version = limits::kProtocolVersion;
+  hello.software_version = FETTLE_VERSION;
+  hello.role = wire::Role::Client;
+  hello.instance = instance_;
+  send(pack_message(std::move(hello)));
+}
+
+void SessionCore::say_open(TimePoint now) {
+  state_ = State::Opening;
+  refused_ = false;
+  last_said_ = now;
+  wire::OpenSessionT open;
+  open.session = session_;
+  open.device_key = plan_.device_key;
+  open.name = plan_.name;
+  open.priority = plan_.priority;
+  send(pack_message(std::move(open)));
+}
+
+void SessionCore::receive(ByteView bytes, TimePoint now) {
+  if (closed_ || error_) return;
+  auto decoded = decode_message(bytes);
+  if (!decoded) return;  // a broker of ours never sends such; what it left out shows as silence
+  last_heard_ = now;
+  auto& body = decoded->body;
+  if (auto* completed = body.AsCompleted()) {
+    on_completed(*completed);
+  } else if (auto* beat = body.AsHeartbeat()) {
+    if (beat->instance != broker_instance_ && state_ != State::Dialling) say_hello(now);
+  } else if (auto* welcome = body.AsWelcome()) {
+    broker_instance_ = welcome->broker_instance;
+    heartbeat_ = milliseconds(std::clamp<std::uint32_t>(welcome->heartbeat_ms, 10, 60'000));
+    silence_ = std::max(milliseconds(welcome->silence_ms), 2 * heartbeat_);
+    if (state_ == State::Dialling) say_open(now);
+  } else if (body.AsHelloNeeded()) {
+    if (state_ != State::Dialling) say_hello(now);
+  } else if (auto* opened = body.AsSessionOpened()) {
+    on_opened(*opened, now);
+  } else if (auto* wanted = body.AsBlobsWanted()) {
+    for (const auto& hash : wanted->hashes) {
+      const auto blob = blobs_.find(hash);
+      if (blob != blobs_.end()) send(blob->second);
+    }
+  } else if (auto* reject = body.AsReject()) {
+    error_ = from_wire(*reject->error).in("talking to the broker at " + plan_.where);
+  }
+}
+
+void SessionCore::on_opened(wire::SessionOpenedT& opened, TimePoint now) {
+  if (opened.session != session_) return;
+  if (opened.error) {
+    const bool not_found = opened.error->code == ErrorCode::NotFound;
+    if (!opened_once_ || !not_found) {
+      error_ = from_wire(*opened.error);
+      return;
+    }
+    // The broker was restarted and the boards have not dialled in again yet, or it
+    // gave this session up while we were cut off.
+    if (state_ == State::Open) {
+      waiting_since_ = now;
+      say_open(now);
+    } else {
+      refused_ = true;
+    }
+    return;
+  }
+  const bool was_open = state_ == State::Open;
+  if (opened.device) device_ = std::move(*opened.device);
+  if (opened.board) board_ = std::move(*opened.board);
+  capacity_ = std::size_t{std::max(opened.boards, 1u)} * std::max(device_.queue_depth, 1u);
+  opened_once_ = true;
+  if (was_open || state_ == State::Dialling) return;
+  state_ = State::Open;
+  // A broker that still knows a trial takes no notice; one that finished it answers again.
+  unsent_.clear();
+  sent_ = 0;
+  std::erase_if(trials_, [](const auto& entry) { return entry.second.canceled; });
+  for (auto& [number, trial] : trials_) {
+    trial.sent = false;
+    unsent_.push_back(number);
+  }
+  send_submits();
+}
+
+void SessionCore::send_submits() {
+  while (state_ == State::Open && sent_ < plan_.window && !unsent_.empty()) {
+    const auto trial = trials_.find(unsent_.front());
+    unsent_.pop_front();
+    if (trial == trials_.end() || trial->second.sent) continue;
+    trial->second.sent = true;
+    ++sent_;
+    send(trial->second.message);
+  }
+}
+
+void SessionCore::offer_blob(const wire::Hash& hash, ByteView bytes) {
+  if (blobs_.count(hash) != 0) return;
+  wire::PutBlobT put;
+  put.hash = std::make_unique<wire::Hash>(hash);
+  put.bytes.assign(bytes.begin(), bytes.end());
+  blobs_[hash] = pack_message(std::move(put));
+}
+
+void SessionCore::submit(std::uint64_t trial, ByteView request, std::vector<wire::Hash> blobs) {
+  for (const auto& hash : blobs) {
+    if (blobs_.count(hash) != 0) continue;
+    wire::OutcomeT outcome;
+    outcome.body.Set(
+        make_failure(wire::Stage::Dispatch,
+                     {ErrorCode::MissingBlob,
+                      "the request names the blob " + to_hex(hash) + ", which was not offered",
+                      {}}));
+    results_.push_back({trial, 0, std::move(outcome)});
+    return;
+  }
+  wire::SubmitT submit;
+  submit.session = session_;
+  submit.trial = trial;
+  submit.blobs = std::move(blobs);
+  submit.request.assign(request.begin(), request.end());
+  submit.board_id = plan_.board_id;
+  trials_[trial] = {pack_message(std::move(submit))};
+  unsent_.push_back(trial);
+  send_submits();
+}
+
+void SessionCore::on_completed(wire::CompletedT& completed) {
+  if (completed.session != session_ || trials_.count(completed.trial) == 0) return;
+  auto outcome = decode_outcome(completed.outcome);
+  if (!outcome) {
+    wire::OutcomeT malformed;
+    malformed.body.Set(make_failure(wire::Stage::Dispatch, std::move(outcome).error()));
+    return finish(completed.trial, completed.attempt, std::move(malformed));
+  }
+  finish(completed.trial, completed.attempt, std::move(*outcome));
+}
+
+void SessionCore::finish(std::uint64_t trial, std::uint32_t attempt, wire::OutcomeT outcome) {
+  const auto found = trials_.find(trial);
+  if (found->second.sent) --sent_;
+  const auto* failure = outcome.body.AsFailure();
+  const bool dropped =
+      found->second.canceled && failure && failure->error->code == ErrorCode::Canceled;
+  trials_.erase(found);
+  if (!dropped) results_.push_back({trial, attempt, std::move(outcome)});
+  send_submits();
+}
+
+void SessionCore::cancel_pending() {
+  for (auto trial = trials_.begin(); trial != trials_.end();) {
+    if (!trial->second.sent || state_ != State::Open) {
+      if (trial->second.sent) --sent_;
+      trial = trials_.erase(trial);
+      continue;
+    }
+    trial->second.canceled = true;
+    wire::CancelT cancel;
+    cancel.session = session_;
+    cancel.trial = trial->first;
+    send(pack_message(std::move(cancel)));
+    ++trial;
+  }
+  unsent_.clear();
+}
+
+void SessionCore::close() {
+  if (state_ == State::Open && !closed_) {
+    wire::CloseSessionT close;
+    close.session = session_;
+    send(pack_message(std::move(close)));
+  }
+  closed_ = true;
+}
+
+void SessionCore::tick(TimePoint now) {
+  if (closed_ || error_) return;
+  if (state_ == State::Open) {
+    if (now - last_heard_ >= silence_) return say_hello(now);
+    if (now - last_said_ < heartbeat_) return;
+    last_said_ = now;
+    wire::HeartbeatT beat;
+    beat.instance = instance_;
+    return send(pack_message(std::move(beat)));
+  }
+  const auto limit = opened_once_ ? plan_.away_at_most : plan_.answer_within;
+  if (now - waiting_since_ >= limit) {
+    const auto seconds =
+        std::to_string(std::chrono::duration_cast<std::chrono::seconds>(limit).count());
+    if (refused_) {
+      error_ = Error{ErrorCode::NotFound, "the broker at " + plan_.where +
+                                              " is back, but no board "
+                                              "with the key '" +
+                                              plan_.device_key + "' dialled in within " + seconds +
+                                              " s"};
+    } else {
+      error_ = Error{ErrorCode::Unreachable,
+                     "no answer from the broker at " + plan_.where + " within " + seconds +
+                         " s: check the address, that the broker runs, that its public key is the "
+                         "one given here, and that it allows this key (`fettle keys allow` there)"};
+    }
+    return;
+  }
+  // Dialling and opening repeat themselves: a message may have gone down with a connection.
+  if (now - last_said_ < std::max(heartbeat_, milliseconds(500))) return;
+  if (state_ == State::Opening && now - last_heard_ < silence_) return say_open(now);
+  say_hello(now);
+}
+
+}  // namespace fettle::fleet

@@ -1,0 +1,96 @@
+// A client's session as a state machine: messages and times in, messages and
+// results out. It opens the session, keeps it alive, and when the broker was away
+// or restarted opens it again and submits what is in flight again.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "host/fleet/peer.h"
+#include "host/tune/pipeline.h"
+#include "schemas/wire/content_hash.h"
+
+namespace fettle::fleet {
+
+struct SessionPlan {
+  std::string device_key;
+  std::string board_id;                // only this board, when set
+  std::string name;                    // for people
+  int priority = 0;                    // higher goes first
+  std::string where;                   // the broker's address, for messages
+  milliseconds answer_within{10'000};  // the first answer; then it is Unreachable
+  milliseconds away_at_most{120'000};  // a broker that answered before
+  std::size_t window = 1024;           // submitted at one time
+};
+
+class SessionCore {
+ public:
+  SessionCore(SessionPlan plan, std::uint64_t instance, std::uint64_t session, TimePoint now);
+
+  void receive(ByteView bytes, TimePoint now);
+  // Call at least every half heartbeat.
+  void tick(TimePoint now);
+  std::vector<Outgoing> take_outgoing() { return std::exchange(outgoing_, {}); }
+
+  void offer_blob(const wire::Hash& hash, ByteView bytes);
+  // `blobs`: every hash the request names; one that was not offered fails the trial.
+  void submit(std::uint64_t trial, ByteView request, std::vector<wire::Hash> blobs);
+  // Drops what no board has taken yet, without an outcome; what is on a board
+  // may still end. A broker that was restarted is not asked for them again.
+  void cancel_pending();
+  void close();
+
+  bool opened() const { return opened_once_; }
+  // Set once: the session is over.
+  const std::optional<Error>& error() const { return error_; }
+  bool has_results() const { return !results_.empty(); }
+  std::vector<tune::Measured> take_results() { return std::exchange(results_, {}); }
+  std::size_t capacity() const { return capacity_; }
+  std::size_t in_flight() const { return trials_.size(); }
+  const wire::DeviceInfoT& device() const { return device_; }
+  const wire::BoardT& board() const { return board_; }
+  milliseconds heartbeat() const { return heartbeat_; }
+
+ private:
+  enum class State { Dialling, Opening, Open };
+  struct InFlight {
+    SharedBytes message;
+    bool sent = false, canceled = false;
+  };
+
+  void say_hello(TimePoint now);
+  void say_open(TimePoint now);
+  void on_opened(wire::SessionOpenedT& opened, TimePoint now);
+  void on_completed(wire::CompletedT& completed);
+  void send_submits();
+  void finish(std::uint64_t trial, std::uint32_t attempt, wire::OutcomeT outcome);
+  void send(SharedBytes bytes) { outgoing_.push_back({"", std::move(bytes)}); }
+
+  const SessionPlan plan_;
+  const std::uint64_t instance_, session_;
+  State state_ = State::Dialling;
+  bool opened_once_ = false, closed_ = false;
+  std::uint64_t broker_instance_ = 0;
+  milliseconds heartbeat_{1000}, silence_{10'000};
+  TimePoint last_heard_, last_said_, waiting_since_;
+  bool refused_ = false;                               // the last open was refused: try again later
+  std::map<wire::Hash, SharedBytes, HashLess> blobs_;  // as PutBlob messages
+  std::map<std::uint64_t, InFlight> trials_;
+  std::deque<std::uint64_t> unsent_;
+  std::size_t sent_ = 0;
+  std::vector<tune::Measured> results_;
+  std::vector<Outgoing> outgoing_;
+  std::optional<Error> error_;
+  std::size_t capacity_ = 1;
+  wire::DeviceInfoT device_;
+  wire::BoardT board_;
+};
+
+// Every content hash that a request names.
+std::vector<wire::Hash> blobs_of(const wire::MeasureRequestT& request);
+
+}  // namespace fettle::fleet

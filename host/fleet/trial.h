@@ -1,0 +1,47 @@
+// One submitted request on its way through the broker.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/fleet/peer.h"
+
+namespace fettle::fleet {
+
+using AgentId = std::uint64_t;   // one agent instance, of this broker run
+using LeaseId = std::uint64_t;   // never used twice, not even by another broker run
+using ClientId = std::uint64_t;  // the client's instance
+
+// Sessions are chosen by clients at random, so they are only unique per client.
+struct SessionKey {
+  ClientId client = 0;
+  std::uint64_t session = 0;
+  auto operator<=>(const SessionKey&) const = default;
+};
+
+struct DeviceId {
+  AgentId agent = 0;
+  std::uint32_t index = 0;
+  auto operator<=>(const DeviceId&) const = default;
+};
+
+struct Trial {
+  SessionKey session;
+  std::uint64_t number = 0;  // the client's
+  std::string device_key;
+  std::string board_id;  // only this board, when set
+  int priority = 0;
+  Bytes request;  // encoded MeasureRequest, forwarded as it came
+  std::vector<wire::Hash> blobs;
+
+  std::uint32_t attempts = 0;      // boards it was given to
+  std::size_t blobs_missing = 0;   // 0: may be given to a board
+  std::uint64_t blob_wait_ns = 0;  // the client's blobs took this long to come
+  bool waiting = false;            // the scheduler's: in one of its queues
+  LeaseId lease = 0;               // 0: not on a board
+  TimePoint submitted, ready;      // ready: all its blobs are here, or it came back
+};
+using TrialPtr = std::shared_ptr<Trial>;
+
+}  // namespace fettle::fleet

@@ -1,0 +1,66 @@
+// ZAP requests: version, id, domain, address, identity, mechanism, credentials.
+#include "host/fleet/zap.h"
+
+#include <vector>
+
+namespace fettle::fleet {
+namespace {
+
+void answer(zmq::socket_t& socket, const AllowList& allowed, const ZapHandler::Refused& refused) {
+  std::vector<zmq::message_t> frames;
+  do {
+    frames.emplace_back();
+    if (!socket.recv(frames.back())) return;
+  } while (frames.back().more());
+  const std::string id = frames.size() > 1 ? frames[1].to_string() : "";
+  std::string user;
+  if (frames.size() == 7 && frames[0].to_string() == "1.0" && frames[5].to_string() == "CURVE" &&
+      frames[6].size() == 32) {
+    char key[41];
+    zmq_z85_encode(key, static_cast<const std::uint8_t*>(frames[6].data()), 32);
+    if (allowed.find(key))
+      user = key;
+    else if (refused)
+      refused(key, frames[3].to_string());
+  }
+  const std::string replies[] = {"1.0", id, user.empty() ? "300" : "200", "", user, ""};
+  for (std::size_t i = 0; i < 6; ++i) {
+    socket.send(zmq::buffer(replies[i]), i < 5 ? zmq::send_flags::sndmore : zmq::send_flags::none);
+  }
+}
+
+}  // namespace
+
+ZapHandler::ZapHandler(zmq::context_t& context, const AllowList& allowed, Refused refused)
+    : replies_(context, zmq::socket_type::rep),
+      stop_(context, zmq::socket_type::pair),
+      stopped_(context, zmq::socket_type::pair) {
+  replies_.bind("inproc://zeromq.zap.01");
+  stopped_.bind("inproc://fettle.zap.stop");
+  stop_.connect("inproc://fettle.zap.stop");
+  thread_ = std::thread([this, &allowed, refused = std::move(refused)] {
+    zmq::pollitem_t items[] = {{replies_.handle(), 0, ZMQ_POLLIN, 0},
+                               {stopped_.handle(), 0, ZMQ_POLLIN, 0}};
+    while (true) {
+      try {
+        zmq::poll(items, 2, std::chrono::milliseconds(-1));
+        if (items[1].revents != 0) return;
+        if (items[0].revents != 0) answer(replies_, allowed, refused);
+      } catch (const zmq::error_t& error) {
+        if (error.num() == ETERM) return;
+        if (error.num() != EINTR) throw;
+      }
+    }
+  });
+}
+
+ZapHandler::~ZapHandler() {
+  try {
+    stop_.send(zmq::str_buffer("stop"), zmq::send_flags::none);
+  } catch (const zmq::error_t&) {
+    // The context is going down; the thread sees ETERM.
+  }
+  thread_.join();
+}
+
+}  // namespace fettle::fleet

@@ -1,0 +1,118 @@
+// Reading task lists (task_list.h).
+#include "host/model/task_list.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+namespace fettle::model {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kNetworks =
+#include "host/model/workloads.inc"
+    ;
+
+const json& networks() {
+  static const json all = json::parse(kNetworks);
+  return all;
+}
+
+// Appends the entries of one list. Fields of the list, not of the workload, are
+// taken off first: weight, and what tutorials published.
+Result<void> append(TaskList& list, const json& entries, const std::string& where) {
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    json entry = entries[i];
+    const std::string place = where + ", entry " + std::to_string(i + 1);
+    if (!entry.is_object()) {
+      return Error{ErrorCode::InvalidArgument, place + ": must be an object with a field \"op\""};
+    }
+    double weight = 1;
+    if (auto it = entry.find("weight"); it != entry.end()) {
+      if (!it->is_number() || !(it->get<double>() > 0)) {
+        return Error{ErrorCode::InvalidArgument,
+                     place + ": field \"weight\" is " + it->dump() + "; it must be above 0"};
+      }
+      weight = *it;
+    }
+    entry.erase("weight");
+    entry.erase("published_tuned_gops");
+    auto workload = space::Workload::parse(entry);
+    if (!workload) {
+      if (workload.error().code != ErrorCode::Unsupported) {
+        return Error{workload.error().code, place + ": " + workload.error().message};
+      }
+      const std::string op =
+          entry.contains("op") && entry["op"].is_string() ? entry["op"].get<std::string>() : "?";
+      list.skipped.push_back({op + " (" + place + ")", workload.error().message});
+      continue;
+    }
+    const auto same = std::find_if(list.tasks.begin(), list.tasks.end(),
+                                   [&](const space::Task& t) { return t.workload == *workload; });
+    if (same != list.tasks.end()) {
+      same->weight += weight;
+    } else {
+      list.tasks.push_back({std::move(*workload), weight});
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> network_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, list] : networks().items()) {
+    if (list.is_array()) names.push_back(name);
+  }
+  return names;
+}
+
+Result<TaskList> load_network(const std::string& name) {
+  const auto it = networks().find(name);
+  if (it == networks().end() || !it->is_array()) {
+    std::string known;
+    for (const std::string& n : network_names()) known += (known.empty() ? "" : ", ") + n;
+    return Error{ErrorCode::NotFound, "no network \"" + name + "\"; there are: " + known +
+                                          "; or name a JSON file of workloads"};
+  }
+  TaskList list{name, {}, {}};
+  auto done = append(list, *it, name);
+  if (!done) return std::move(done).error();
+  return list;
+}
+
+Result<TaskList> load_workload_file(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return Error{ErrorCode::NotFound, "cannot read the workload file " + path};
+  std::stringstream text;
+  text << file.rdbuf();
+  const json all = json::parse(text.str(), nullptr, false);
+  if (all.is_discarded() || !(all.is_array() || all.is_object())) {
+    return Error{
+        ErrorCode::InvalidArgument,
+        path + " is not JSON of the form [{\"op\": …}, …] or {\"name\": [{\"op\": …}, …]}"};
+  }
+  TaskList list{path, {}, {}};
+  if (all.is_array()) {
+    auto done = append(list, all, path);
+    if (!done) return std::move(done).error();
+    return list;
+  }
+  for (const auto& [name, entries] : all.items()) {
+    if (entries.is_string() && name.starts_with("_")) continue;  // a remark
+    if (!entries.is_array()) {
+      return Error{ErrorCode::InvalidArgument,
+                   path + ": \"" + name + "\" must be a list of workloads"};
+    }
+    auto done = append(list, entries, path + " " + name);
+    if (!done) return std::move(done).error();
+  }
+  return list;
+}
+
+}  // namespace fettle::model

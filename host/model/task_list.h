@@ -1,0 +1,33 @@
+// Task lists: the operators of a network, each with how often it occurs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "host/space/workload.h"
+#include "schemas/wire/result.h"
+
+namespace fettle::model {
+
+// An entry that cannot be tuned here yet, and why.
+struct SkippedTask {
+  std::string title;  // its operator and place in the list
+  std::string reason;
+};
+
+struct TaskList {
+  std::string name;
+  std::vector<space::Task> tasks;  // equal workloads are one task, their weights added
+  std::vector<SkippedTask> skipped;
+};
+
+// A network that fettle knows by name. NotFound: names those there are.
+Result<TaskList> load_network(const std::string& name);
+std::vector<std::string> network_names();
+
+// A user's file of the same form: a list of workloads, or an object of lists by
+// network name, of which all are taken. InvalidArgument names the entry and field
+// that is wrong; an operator that is not there yet is skipped.
+Result<TaskList> load_workload_file(const std::string& path);
+
+}  // namespace fettle::model

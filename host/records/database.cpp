@@ -1,0 +1,195 @@
+// Opening, transactions, and trials in and out of the record database.
+#include "host/records/database.h"
+
+#include "host/records/outcome_json.h"
+
+namespace fettle::records {
+const char* const kTrialColumns =
+    "SELECT t.id, s.session, w.canonical, w.hash, g.canonical, t.configuration, d.device_key, "
+    "d.board_id, t.program_hash, t.unix_ms, t.operations, t.peak_gflops, t.build_ns, t.reused, "
+    "t.outcome "
+    "FROM trials t JOIN sessions s ON s.id = t.session_id JOIN workloads w ON w.id = t.workload_id "
+    "JOIN targets g ON g.id = t.target_id JOIN devices d ON d.id = t.device_id ";
+
+Result<TuningRecord> read_trial(const Statement& row) {
+  TuningRecord r;
+  r.id = row.integer(0);
+  r.session = row.text(1);
+  r.workload = row.text(2);
+  r.workload_hash = row.text(3);
+  r.target = row.text(4);
+  r.configuration = row.text(5);
+  r.device_key = row.text(6);
+  r.board_id = row.text(7);
+  r.program_hash = row.text(8);
+  r.unix_ms = row.integer(9);
+  r.operations = row.real(10);
+  r.peak_gflops = row.real(11);
+  r.build_ns = static_cast<std::uint64_t>(row.integer(12));
+  r.reused = row.integer(13) != 0;
+  const std::string where = "reading trial " + std::to_string(r.id);
+  Result<Json> json = parse_json(row.text(14));
+  if (!json) return std::move(json).error().in(where);
+  Result<wire::OutcomeT> outcome = outcome_from_json(*json);
+  if (!outcome) return std::move(outcome).error().in(where);
+  r.outcome = std::move(*outcome);
+  return r;
+}
+
+Result<Database> Database::open(const std::string& path, const OpenOptions& options) {
+  Result<std::unique_ptr<Connection>> connection = open_checked(path, options);
+  if (!connection) return std::move(connection).error();
+  return Database(std::move(*connection));
+}
+
+Result<void> Database::atomically(const std::function<Result<void>()>& work) {
+  if (connection_->in_transaction()) return work();  // part of a larger one: its end decides
+  Result<Transaction> transaction = Transaction::begin(*connection_);
+  if (!transaction) return std::move(transaction).error();
+  Result<void> done = work();
+  if (done) done = transaction->commit();
+  if (!done) ids_.clear();  // some of them may be rolled back
+  return done;
+}
+
+Result<std::int64_t> Database::row_of(const char* select, const char* add,
+                                      std::initializer_list<std::string> values) {
+  std::string key = select;
+  for (const std::string& value : values) (key += '\0') += value;
+  if (const auto seen = ids_.find(key); seen != ids_.end()) return seen->second;
+  Result<Statement> find = connection_->prepare(select);
+  if (!find) return std::move(find).error();
+  int at = 0;
+  for (const std::string& value : values) find->bind(++at, value);
+  Result<bool> row = find->step();
+  if (!row) return std::move(row).error();
+  std::int64_t id = *row ? find->integer(0) : 0;
+  if (!*row) {
+    Result<Statement> insert = connection_->prepare(add);
+    if (!insert) return std::move(insert).error();
+    at = 0;
+    for (const std::string& value : values) insert->bind(++at, value);
+    if (Result<void> done = insert->run(); !done) return std::move(done).error();
+    id = connection_->last_row();
+  }
+  ids_.emplace(std::move(key), id);
+  return id;
+}
+
+Result<Database::Inserted> Database::insert_one(const TuningRecord& r) {
+  Result<std::int64_t> session =
+      row_of("SELECT id FROM sessions WHERE session = ?1",
+             "INSERT INTO sessions (session, state) VALUES (?1, 'unknown')", {r.session});
+  if (!session) return std::move(session).error();
+  Result<std::int64_t> workload = row_of(
+      "SELECT id FROM workloads WHERE canonical = ?1 AND hash = ?2",
+      "INSERT INTO workloads (canonical, hash) VALUES (?1, ?2)", {r.workload, r.workload_hash});
+  if (!workload) return std::move(workload).error();
+  Result<std::int64_t> target = row_of("SELECT id FROM targets WHERE canonical = ?1",
+                                       "INSERT INTO targets (canonical) VALUES (?1)", {r.target});
+  if (!target) return std::move(target).error();
+  Result<std::int64_t> device = device_id(r.device_key, r.board_id, r.outcome.device_index);
+  if (!device) return std::move(device).error();
+
+  if (!insert_) {
+    Result<Statement> prepared = connection_->prepare(
+        "INSERT INTO trials (session_id, workload_id, target_id, device_id, configuration, "
+        "program_hash, unix_ms, operations, peak_gflops, build_ns, nanoseconds, censored, clock, "
+        "stage, code, message, outcome, reused) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
+        "?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) ON CONFLICT DO NOTHING");
+    if (!prepared) return std::move(prepared).error();
+    insert_ = std::move(*prepared);
+  }
+  Statement& put = *insert_;
+  put.bind(1, *session).bind(2, *workload).bind(3, *target).bind(4, *device);
+  put.bind(5, r.configuration).bind(6, r.program_hash).bind(7, r.unix_ms);
+  put.bind(8, r.operations).bind(9, r.peak_gflops);
+  put.bind(10, static_cast<std::int64_t>(r.build_ns)).bind(11, r.nanoseconds());
+  const wire::MeasurementT* measured = r.measurement();
+  put.bind(12, std::int64_t{measured != nullptr && measured->censored});
+  if (measured != nullptr) {
+    put.bind(13, std::string_view(wire::EnumNameClockDomain(measured->clock)));
+  } else if (const wire::FailureT* failure = r.failure(); failure != nullptr && failure->error) {
+    put.bind(14, std::string_view(fettle::name_of(failure->stage)));
+    put.bind(15, std::string_view(fettle::name_of(failure->error->code)));
+    put.bind(16, failure->error->message);
+  } else {
+    put.reset();
+    return Error{
+        ErrorCode::InvalidArgument, "a record needs a measurement or a failure with its error", {}};
+  }
+  put.bind(18, std::int64_t{r.reused});
+  put.bind(17, dump_json(to_json(r.outcome)));
+  if (Result<void> done = put.run(); !done) return std::move(done).error();
+  if (connection_->changes() > 0) return Inserted{connection_->last_row(), true};
+
+  Result<Statement> find = connection_->prepare(
+      "SELECT id FROM trials WHERE session_id = ?1 AND workload_id = ?2 AND target_id = ?3 AND "
+      "device_id = ?4 AND configuration = ?5 AND unix_ms = ?6");
+  if (!find) return std::move(find).error();
+  find->bind(1, *session).bind(2, *workload).bind(3, *target).bind(4, *device);
+  Result<bool> row = find->bind(5, r.configuration).bind(6, r.unix_ms).step();
+  if (!row) return std::move(row).error();
+  return Inserted{*row ? find->integer(0) : 0, false};
+}
+
+Result<std::int64_t> Database::insert(const TuningRecord& record) {
+  std::int64_t id = 0;
+  Result<void> done = atomically([&]() -> Result<void> {
+    Result<Inserted> inserted = insert_one(record);
+    if (!inserted) return std::move(inserted).error();
+    id = inserted->id;
+    return {};
+  });
+  if (!done) return std::move(done).error().in("storing a trial");
+  return id;
+}
+
+Result<std::size_t> Database::insert(std::span<const TuningRecord> records) {
+  std::size_t added = 0;
+  Result<void> done = atomically([&]() -> Result<void> {
+    for (const TuningRecord& record : records) {
+      Result<Inserted> inserted = insert_one(record);
+      if (!inserted) return std::move(inserted).error();
+      added += inserted->added ? 1 : 0;
+    }
+    return {};
+  });
+  if (!done) return std::move(done).error().in("storing trials");
+  return added;
+}
+
+Result<TuningRecord> Database::get(std::int64_t id) const {
+  Result<Statement> find = connection_->prepare(std::string(kTrialColumns) + "WHERE t.id = ?1");
+  if (!find) return std::move(find).error();
+  Result<bool> row = find->bind(1, id).step();
+  if (!row) return std::move(row).error();
+  if (!*row) {
+    return Error{
+        ErrorCode::NotFound, "no record " + std::to_string(id) + " in '" + path() + "'", {}};
+  }
+  return read_trial(*find);
+}
+
+Result<void> Database::for_each(const Filter& filter,
+                                const std::function<bool(const TuningRecord&)>& visit) const {
+  Result<Statement> all = connection_->prepare(
+      std::string(kTrialColumns) +
+      "WHERE t.id > ?1 AND (?2 = '' OR w.canonical = ?2) AND (?3 = '' OR g.canonical = ?3) AND "
+      "(?4 = '' OR d.device_key = ?4) AND (?5 = '' OR d.board_id = ?5) AND "
+      "(?6 = '' OR s.session = ?6) AND (?7 = 0 OR t.stage IS NULL) ORDER BY t.id");
+  if (!all) return std::move(all).error();
+  all->bind(1, filter.after_id).bind(2, filter.workload).bind(3, filter.target);
+  all->bind(4, filter.device_key).bind(5, filter.board_id).bind(6, filter.session);
+  all->bind(7, std::int64_t{filter.measured_only});
+  for (;;) {
+    Result<bool> row = all->step();
+    if (!row) return std::move(row).error();
+    if (!*row) return {};
+    Result<TuningRecord> record = read_trial(*all);
+    if (!record) return std::move(record).error();
+    if (!visit(*record)) return {};
+  }
+}
+
+}  // namespace fettle::records

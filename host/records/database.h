@@ -1,0 +1,124 @@
+// Database: the record database of a user. One file, many sessions, safe to read
+// and write from several processes at once; one Database object per thread.
+//
+// What insert() has returned for survives a kill -9 of the process (schema.cpp
+// says why). Every Error names the file and what to do.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "host/records/record.h"
+#include "host/records/schema.h"
+#include "host/records/session.h"
+#include "schemas/device_generated.h"
+
+namespace fettle::records {
+
+// Which trials; an empty field lets all through.
+struct Filter {
+  std::string workload;  // canonical JSON
+  std::string target;    // canonical JSON
+  std::string device_key;
+  std::string board_id;
+  std::string session;
+  std::int64_t after_id = 0;  // only records with a larger id
+  bool measured_only = false;
+};
+
+// A device as it was seen, with its facts as JSON ("" when not known).
+struct DeviceRow {
+  std::string device_key, board_id;
+  std::uint32_t device_index = 0;
+  bool emulated = false;
+  std::string board_facts, device_facts;
+  bool operator==(const DeviceRow&) const = default;
+};
+
+// Ceilings of one device, measured by kernels of ours. Figures by name, with the
+// unit in the name: "fma_gflops_core", "fma_gflops_all", "dram_gbytes_per_s", ….
+struct Calibration {
+  std::string device_key, board_id;
+  std::uint32_t device_index = 0;
+  int threads = 1;
+  std::int64_t unix_ms = 0;
+  std::map<std::string, double> figures;
+  bool operator==(const Calibration&) const = default;
+};
+
+class Database {
+ public:
+  static Result<Database> open(const std::string& path, const OpenOptions& options = {});
+  const std::string& path() const { return connection_->path(); }
+
+  // --- sessions ---
+  // Stored as Running, with this process as its owner. Sessions that died without
+  // an end are marked Killed by the way.
+  Result<void> begin_session(Session session);
+  Result<void> end_session(const std::string& session, SessionState how, const std::string& reason,
+                           std::int64_t ended_ms);
+  Result<std::vector<Session>> sessions() const;  // oldest first
+  // For import: the row as given. A session that is there already stays as it is.
+  Result<bool> put_session(const Session& session);
+
+  // --- devices ---
+  // Trials inserted from now on for this key, board and index refer to these facts.
+  Result<void> register_device(const wire::BoardT& board, const wire::DeviceInfoT& device);
+  Result<void> put_device(const DeviceRow& device);
+  Result<std::vector<DeviceRow>> devices() const;
+
+  // --- trials ---
+  // Returns the record's id. The same trial again (session, task, device,
+  // configuration and time) is not stored twice: its id is returned.
+  Result<std::int64_t> insert(const TuningRecord& record);
+  // All or none; how many of them were new.
+  Result<std::size_t> insert(std::span<const TuningRecord> records);
+  Result<TuningRecord> get(std::int64_t id) const;  // NotFound
+  // In order of id. `visit` returns false to stop early.
+  Result<void> for_each(const Filter& filter,
+                        const std::function<bool(const TuningRecord&)>& visit) const;
+
+  // --- calibrations ---
+  Result<void> put_calibration(const Calibration& calibration);
+  // The newest of that device and thread count; NotFound.
+  Result<Calibration> calibration(const std::string& device_key, const std::string& board_id,
+                                  std::uint32_t device_index, int threads) const;
+  Result<std::vector<Calibration>> calibrations() const;
+
+  const Connection& connection() const { return *connection_; }  // for queries.h
+  // One transaction around several calls: all or none. An error of `work` undoes it.
+  Result<void> atomically(const std::function<Result<void>()>& work);
+
+ private:
+  explicit Database(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
+  // The id of the row with these texts, added if it is not there.
+  Result<std::int64_t> row_of(const char* select, const char* add,
+                              std::initializer_list<std::string> values);
+  Result<std::int64_t> add_device(const DeviceRow& device);
+  Result<std::int64_t> device_id(const std::string& key, const std::string& board,
+                                 std::uint32_t index);
+  struct Inserted {
+    std::int64_t id;
+    bool added;
+  };
+  Result<Inserted> insert_one(const TuningRecord& record);  // inside a transaction
+  Result<void> mark_killed();
+
+  std::unique_ptr<Connection> connection_;
+  std::optional<Statement> insert_;                    // kept prepared; dies before connection_
+  std::unordered_map<std::string, std::int64_t> ids_;  // rows seen; emptied by a rollback
+  std::map<std::string, DeviceRow> current_devices_;   // by key, board and index
+};
+
+// How records are read from a row: the columns of `kTrialColumns`, in that order.
+extern const char* const kTrialColumns;  // "SELECT … FROM trials JOIN …"
+Result<TuningRecord> read_trial(const Statement& row);
+
+}  // namespace fettle::records

@@ -1,0 +1,183 @@
+// The questions as SQL.
+#include "host/records/queries.h"
+
+#include <map>
+#include <tuple>
+
+namespace fettle::records {
+namespace {
+
+// Joined tables of a trial: t, s, w, g, d. Parameters 1 to 6: bind_filter.
+constexpr const char* kFrom =
+    " FROM trials t JOIN sessions s ON s.id = t.session_id JOIN workloads w ON w.id = "
+    "t.workload_id JOIN targets g ON g.id = t.target_id JOIN devices d ON d.id = t.device_id "
+    "WHERE t.id > ?1 AND (?2 = '' OR w.canonical = ?2) AND (?3 = '' OR g.canonical = ?3) AND "
+    "(?4 = '' OR d.device_key = ?4) AND (?5 = '' OR d.board_id = ?5) AND "
+    "(?6 = '' OR s.session = ?6) ";
+
+Result<Statement> filtered(const Database& database, const std::string& sql, const Filter& f) {
+  Result<Statement> statement = database.connection().prepare(sql);
+  if (!statement) return statement;
+  statement->bind(1, f.after_id).bind(2, f.workload).bind(3, f.target);
+  statement->bind(4, f.device_key).bind(5, f.board_id).bind(6, f.session);
+  return statement;
+}
+
+// Calls `visit` for each row.
+template <typename Visit>
+Result<void> each_row(Result<Statement>& statement, const Visit& visit) {
+  if (!statement) return std::move(statement).error();
+  for (;;) {
+    Result<bool> row = statement->step();
+    if (!row) return std::move(row).error();
+    if (!*row) return {};
+    if (Result<void> visited = visit(*statement); !visited) return visited;
+  }
+}
+
+}  // namespace
+
+Result<std::vector<TuningRecord>> best(const Database& database, const Filter& filter, int k) {
+  // Inner: each configuration's fastest trial. Outer: the k first of each task.
+  const std::string sql =
+      "WITH fastest AS (SELECT t.id AS id, t.workload_id AS w, t.target_id AS g, d.device_key AS "
+      "k, d.emulated AS emulated, min(t.nanoseconds) AS ns" +
+      std::string(kFrom) +
+      "AND t.nanoseconds IS NOT NULL GROUP BY t.workload_id, t.target_id, d.device_key, "
+      "d.emulated, t.configuration), ranked AS (SELECT id, row_number() OVER (PARTITION BY w, g, "
+      "k ORDER BY emulated, ns, id) AS place, (SELECT min(f.id) FROM trials f JOIN devices e ON "
+      "e.id = f.device_id WHERE f.workload_id = w AND f.target_id = g AND e.device_key = k) AS "
+      "first FROM fastest) " +
+      kTrialColumns + "JOIN ranked r ON r.id = t.id WHERE r.place <= ?7 ORDER BY r.first, r.place";
+  Result<Statement> rows = filtered(database, sql, filter);
+  if (rows) rows->bind(7, std::int64_t{k});
+  std::vector<TuningRecord> records;
+  Result<void> read = each_row(rows, [&](const Statement& row) -> Result<void> {
+    Result<TuningRecord> record = read_trial(row);
+    if (!record) return std::move(record).error();
+    records.push_back(std::move(*record));
+    return {};
+  });
+  if (!read) return std::move(read).error();
+  return records;
+}
+
+Result<Counts> count(const Database& database, const Filter& filter) {
+  Counts counts;
+  // A bare column beside max(t.id) is of the row with that id.
+  Result<Statement> rows =
+      filtered(database,
+               "SELECT t.stage, t.code, count(*), sum(t.censored), t.message, max(t.id)" +
+                   std::string(kFrom) + "GROUP BY t.stage, t.code ORDER BY 3 DESC, 1, 2",
+               filter);
+  Result<void> read = each_row(rows, [&](const Statement& row) -> Result<void> {
+    const std::int64_t n = row.integer(2);
+    counts.trials += n;
+    if (row.is_null(0)) {
+      counts.measured += n;
+      counts.censored += row.integer(3);
+    } else {
+      counts.failed += n;
+      counts.causes.push_back({row.text(0), row.text(1), n, row.text(4)});
+    }
+    return {};
+  });
+  if (!read) return std::move(read).error();
+  return counts;
+}
+
+Result<std::vector<TaskSummary>> summaries(const Database& database, const Filter& filter) {
+  std::vector<TaskSummary> tasks;
+  Result<Statement> rows = filtered(
+      database,
+      "SELECT w.canonical, w.hash, g.canonical, d.device_key, max(t.operations), count(*), "
+      "sum(t.stage IS NULL)" +
+          std::string(kFrom) +
+          "GROUP BY t.workload_id, t.target_id, d.device_key ORDER BY min(t.id)",
+      filter);
+  Result<void> read = each_row(rows, [&](const Statement& row) -> Result<void> {
+    TaskSummary task;
+    task.workload = row.text(0);
+    task.workload_hash = row.text(1);
+    task.target = row.text(2);
+    task.device_key = row.text(3);
+    task.operations = row.real(4);
+    task.trials = row.integer(5);
+    task.measured = row.integer(6);
+    task.failed = task.trials - task.measured;
+    tasks.push_back(std::move(task));
+    return {};
+  });
+  if (!read) return std::move(read).error();
+  Result<std::vector<TuningRecord>> fastest = best(database, filter);
+  if (!fastest) return std::move(fastest).error();
+  std::map<std::tuple<std::string, std::string, std::string>, const TuningRecord*> by_task;
+  for (const TuningRecord& record : *fastest) {
+    by_task[{record.workload, record.target, record.device_key}] = &record;
+  }
+  for (TaskSummary& task : tasks) {
+    const auto at = by_task.find({task.workload, task.target, task.device_key});
+    if (at == by_task.end()) continue;
+    task.best_nanoseconds = at->second->nanoseconds();
+    task.peak_gflops = at->second->peak_gflops;
+    task.best_id = at->second->id;
+  }
+  return tasks;
+}
+
+Result<std::vector<std::string>> measured_configurations(const Database& database,
+                                                         const std::string& workload,
+                                                         const std::string& target,
+                                                         const std::string& device_key) {
+  std::vector<std::string> configurations;
+  Filter filter;
+  filter.workload = workload;
+  filter.target = target;
+  filter.device_key = device_key;
+  Result<Statement> rows = filtered(
+      database,
+      "SELECT t.configuration" + std::string(kFrom) +
+          "AND (t.code IS NULL OR (t.stage NOT IN ('Dispatch', 'Upload') AND t.code NOT IN "
+          "('Canceled', 'Unreachable', 'WorkerLost', 'DeviceLost', 'MissingBlob', 'Disturbed'))) "
+          "GROUP BY t.configuration ORDER BY min(t.id)",
+      filter);
+  Result<void> read = each_row(rows, [&](const Statement& row) -> Result<void> {
+    configurations.push_back(row.text(0));
+    return {};
+  });
+  if (!read) return std::move(read).error();
+  return configurations;
+}
+
+Result<std::optional<TuningRecord>> find_program(const Database& database,
+                                                 const std::string& program_hash,
+                                                 const std::string& workload,
+                                                 const std::string& device_key) {
+  std::optional<TuningRecord> found;
+  Result<Statement> rows =
+      database.connection().prepare(std::string(kTrialColumns) +
+                                    "WHERE t.program_hash = ?1 AND t.program_hash <> '' AND "
+                                    "t.stage IS NULL AND w.canonical = ?2 AND "
+                                    "d.device_key = ?3 ORDER BY t.reused, t.id DESC LIMIT 1");
+  if (rows) rows->bind(1, program_hash).bind(2, workload).bind(3, device_key);
+  Result<void> read = each_row(rows, [&](const Statement& row) -> Result<void> {
+    Result<TuningRecord> record = read_trial(row);
+    if (!record) return std::move(record).error();
+    found = std::move(*record);
+    return {};
+  });
+  if (!read) return std::move(read).error();
+  return found;
+}
+
+Result<std::vector<TuningRecord>> history(const Database& database, const Filter& filter) {
+  std::vector<TuningRecord> records;
+  Result<void> read = database.for_each(filter, [&](const TuningRecord& record) {
+    records.push_back(record);
+    return true;
+  });
+  if (!read) return std::move(read).error();
+  return records;
+}
+
+}  // namespace fettle::records

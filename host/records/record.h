@@ -1,0 +1,35 @@
+// TuningRecord: everything known of one trial. The log's unit.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "schemas/measure_generated.h"
+
+namespace fettle::records {
+
+struct TuningRecord {
+  std::int64_t id = 0;   // of the database; 0: not stored yet
+  std::string session;   // hex; which run of `fettle tune`
+  std::string workload;  // canonical JSON
+  std::string workload_hash;
+  std::string target;         // canonical JSON
+  std::string configuration;  // SearchSpace::to_json
+  std::string device_key;
+  std::string board_id;
+  std::string program_hash;  // hex; "" when it was not built
+  std::int64_t unix_ms = 0;  // when it ended
+  double operations = 0;     // nominal, of the workload
+  double peak_gflops = 0;    // of that device and thread count when measured; 0: unknown
+  std::uint64_t build_ns = 0;
+  bool reused = false;     // same program_hash as an earlier trial: its outcome, not measured again
+  wire::OutcomeT outcome;  // Measurement or Failure, with times and conditions
+
+  const wire::MeasurementT* measurement() const { return outcome.body.AsMeasurement(); }
+  const wire::FailureT* failure() const { return outcome.body.AsFailure(); }
+  // Nanoseconds per run; empty for failures, censored samples and clocks that are not time.
+  std::optional<double> nanoseconds() const;
+};
+
+}  // namespace fettle::records

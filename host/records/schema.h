@@ -1,0 +1,28 @@
+// The database's tables and how a file is opened as one of ours.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "host/records/sqlite.h"
+
+namespace fettle::records {
+
+inline constexpr std::int64_t kApplicationId = 0x4645544c;  // "FETL"
+inline constexpr std::int64_t kSchemaVersion = 1;           // SQLite's user_version
+
+struct OpenOptions {
+  bool read_only = false;
+  bool create = true;  // false: a missing file is NotFound
+  std::chrono::milliseconds lock_wait{10'000};
+};
+
+// Opens and checks, and creates the tables in an empty file.
+//   NotFound         no such file (read_only, or create is false)
+//   VersionMismatch  another schema version, or another application's database
+//   Malformed        not a database at all, or damaged
+//   Io, DiskFull, Timeout (locked)
+Result<std::unique_ptr<Connection>> open_checked(const std::string& path,
+                                                 const OpenOptions& options);
+
+}  // namespace fettle::records

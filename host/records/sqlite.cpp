@@ -1,0 +1,180 @@
+// SQLite calls and what their failures mean to a user.
+#include "host/records/sqlite.h"
+
+#include <cerrno>
+#include <cstring>
+
+namespace fettle::records {
+
+Statement& Statement::bind(int at, std::int64_t value) {
+  sqlite3_bind_int64(handle_.get(), at, value);
+  return *this;
+}
+
+Statement& Statement::bind(int at, double value) {
+  sqlite3_bind_double(handle_.get(), at, value);
+  return *this;
+}
+
+Statement& Statement::bind(int at, std::string_view text) {
+  sqlite3_bind_text64(handle_.get(), at, text.data() == nullptr ? "" : text.data(), text.size(),
+                      SQLITE_TRANSIENT, SQLITE_UTF8);
+  return *this;
+}
+
+Statement& Statement::bind_null(int at) {
+  sqlite3_bind_null(handle_.get(), at);
+  return *this;
+}
+
+Result<bool> Statement::step() {
+  errno = 0;
+  const int code = sqlite3_step(handle_.get());
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  Error error = connection_->error(code);
+  sqlite3_reset(handle_.get());
+  return error;
+}
+
+Result<void> Statement::run() {
+  for (;;) {
+    Result<bool> row = step();
+    if (!row) return std::move(row).error();
+    if (!*row) break;
+  }
+  reset();
+  return {};
+}
+
+void Statement::reset() {
+  sqlite3_reset(handle_.get());
+  sqlite3_clear_bindings(handle_.get());
+}
+
+bool Statement::is_null(int column) const {
+  return sqlite3_column_type(handle_.get(), column) == SQLITE_NULL;
+}
+std::int64_t Statement::integer(int column) const {
+  return sqlite3_column_int64(handle_.get(), column);
+}
+double Statement::real(int column) const { return sqlite3_column_double(handle_.get(), column); }
+
+std::string Statement::text(int column) const {
+  const unsigned char* bytes = sqlite3_column_text(handle_.get(), column);
+  if (bytes == nullptr) return {};
+  return {reinterpret_cast<const char*>(bytes),
+          static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column))};
+}
+
+Result<std::unique_ptr<Connection>> Connection::open(const std::string& path, int flags,
+                                                     std::chrono::milliseconds lock_wait) {
+  sqlite3* handle = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_EXRESCODE, nullptr);
+  std::unique_ptr<Connection> connection(new Connection(path, handle, lock_wait));
+  if (handle == nullptr) return Error{ErrorCode::OutOfMemory, "SQLite could not be started", {}};
+  if (code != SQLITE_OK) return connection->error(code);
+  sqlite3_busy_timeout(handle, static_cast<int>(lock_wait.count()));
+  return connection;
+}
+
+Result<Statement> Connection::prepare(std::string_view sql) const {
+  sqlite3_stmt* statement = nullptr;
+  const int code = sqlite3_prepare_v2(handle_.get(), sql.data(), static_cast<int>(sql.size()),
+                                      &statement, nullptr);
+  if (code != SQLITE_OK) return error(code);
+  return Statement(this, statement);
+}
+
+Result<void> Connection::execute(const char* sql) const {
+  errno = 0;
+  const int code = sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) return error(code);
+  return {};
+}
+
+Result<std::int64_t> Connection::number(std::string_view sql) const {
+  Result<Statement> statement = prepare(sql);
+  if (!statement) return std::move(statement).error();
+  Result<bool> row = statement->step();
+  if (!row) return std::move(row).error();
+  if (!*row) return Error{ErrorCode::Internal, "no row from: " + std::string(sql), {}};
+  return statement->integer(0);
+}
+
+Error Connection::error(int code) const {
+  const int last = errno;  // before anything else here touches it
+  const std::string name = "database '" + path_ + "'";
+  const std::string detail =
+      handle_ ? std::string(sqlite3_errmsg(handle_.get())) : std::string(sqlite3_errstr(code));
+  // SQLite knows it for most calls, but not for a COMMIT: then errno still has it.
+  const int known = handle_ ? sqlite3_system_errno(handle_.get()) : 0;
+  const int system = known != 0 ? known : last;
+  const int primary = code & 0xff;
+  const bool io = primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN;
+  if (primary == SQLITE_FULL || (io && (system == ENOSPC || system == EDQUOT || system == EFBIG))) {
+    return {ErrorCode::DiskFull,
+            "disk full: " + name +
+                " cannot grow; every trial stored before this one is safe: free some space (or "
+                "copy the file to a larger disk), then go on with --resume",
+            {}};
+  }
+  switch (primary) {
+    case SQLITE_NOTADB:
+      return {ErrorCode::Malformed,
+              "'" + path_ +
+                  "' is not a database: name another file (JSON lines are read with 'fettle "
+                  "records import')",
+              {}};
+    case SQLITE_CORRUPT:
+      return {ErrorCode::Malformed,
+              name + " is damaged (" + detail +
+                  "): move it away and start a new one; 'sqlite3 FILE .recover' may save its rows",
+              {}};
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return {ErrorCode::Timeout,
+              name + " is locked by another process (waited " + std::to_string(lock_wait_.count()) +
+                  " ms): wait until that process is done, or name another file",
+              {}};
+    case SQLITE_READONLY:
+      return {ErrorCode::Io, name + " is read-only: make it writable or name another file", {}};
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+      return {ErrorCode::Io,
+              name + " cannot be opened: " + (system != 0 ? std::strerror(system) : detail) +
+                  "; check that its folder exists and that you may read and write there",
+              {}};
+    case SQLITE_NOMEM:
+      return {ErrorCode::OutOfMemory, name + ": out of memory", {}};
+    case SQLITE_IOERR:
+      return {ErrorCode::Io,
+              name + ": " + detail + (system != 0 ? std::string(": ") + std::strerror(system) : ""),
+              {}};
+    default:
+      return {ErrorCode::Internal, name + ": " + detail, {}};
+  }
+}
+
+Result<Transaction> Transaction::begin(const Connection& connection) {
+  // Immediate: the lock is waited for here, never in the middle.
+  if (Result<void> begun = connection.execute("BEGIN IMMEDIATE"); !begun)
+    return std::move(begun).error();
+  return Transaction(&connection);
+}
+
+Result<void> Transaction::commit() {
+  if (Result<void> done = connection_->execute("COMMIT"); !done) return done;
+  connection_ = nullptr;
+  return {};
+}
+
+Transaction::~Transaction() {
+  if (connection_ == nullptr) return;
+  // SQLite itself has rolled back after some errors (disk full).
+  if (sqlite3_get_autocommit(connection_->handle()) == 0) {
+    (void)sqlite3_exec(connection_->handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+  }
+}
+
+}  // namespace fettle::records

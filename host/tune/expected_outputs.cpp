@@ -1,0 +1,46 @@
+// ExpectedOutputs (expected_outputs.h).
+#include "host/tune/expected_outputs.h"
+
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace fettle::tune {
+
+ExpectedOutputs::ExpectedOutputs(std::vector<space::Workload> workloads, ExpectedFunction compute,
+                                 std::vector<std::uint32_t> cores)
+    : workloads_(std::move(workloads)),
+      compute_(std::move(compute)),
+      results_(workloads_.size()),
+      event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      thread_([this, cores = std::move(cores)] { run(cores); }) {}
+
+ExpectedOutputs::~ExpectedOutputs() {
+  stop_ = true;
+  thread_.join();
+  if (event_ >= 0) close(event_);
+}
+
+void ExpectedOutputs::clear_ready() {
+  std::uint64_t count;
+  while (read(event_, &count, sizeof count) > 0) {
+  }
+}
+
+void ExpectedOutputs::run(const std::vector<std::uint32_t>& cores) {
+  if (!cores.empty()) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (std::uint32_t core : cores) CPU_SET(core, &set);
+    pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+  }
+  for (std::size_t task = 0; task < workloads_.size() && !stop_; ++task) {
+    results_[task].emplace(compute_(workloads_[task]));
+    done_.store(task + 1, std::memory_order_release);
+    const std::uint64_t one = 1;
+    // Full or absent: the loop looks at done_ on its own as well, only later.
+    [[maybe_unused]] const auto written = write(event_, &one, sizeof one);
+  }
+}
+
+}  // namespace fettle::tune

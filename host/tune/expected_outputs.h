@@ -1,0 +1,57 @@
+// ExpectedOutputs: the right answers of every task, computed once per task on a
+// thread of its own while candidates are already being built.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "host/space/workload.h"
+#include "schemas/measure_generated.h"
+#include "schemas/wire/codec.h"
+#include "schemas/wire/result.h"
+
+namespace fettle::tune {
+
+// One entry per output buffer of the task's programs, in their order. The
+// buffer's index is the program's matter and filled in per candidate.
+struct Expected {
+  struct Output {
+    wire::ExpectedOutputT check;
+    Bytes bytes;
+  };
+  std::vector<Output> outputs;
+};
+using ExpectedFunction = std::function<Result<Expected>(const space::Workload&)>;
+
+class ExpectedOutputs {
+ public:
+  // Starts at once with workload 0, then 1, …; `cores`: where the thread may run
+  // (empty: anywhere).
+  ExpectedOutputs(std::vector<space::Workload> workloads, ExpectedFunction compute,
+                  std::vector<std::uint32_t> cores = {});
+  ~ExpectedOutputs();  // waits for the workload in hand
+  ExpectedOutputs(const ExpectedOutputs&) = delete;
+  ExpectedOutputs& operator=(const ExpectedOutputs&) = delete;
+
+  bool ready(std::size_t task) const { return done_.load(std::memory_order_acquire) > task; }
+  // Only when ready; valid as long as this object.
+  const Result<Expected>& of(std::size_t task) const { return *results_[task]; }
+  int ready_fd() const { return event_; }  // readable when one more became ready
+  void clear_ready();
+
+ private:
+  void run(const std::vector<std::uint32_t>& cores);
+
+  std::vector<space::Workload> workloads_;
+  ExpectedFunction compute_;
+  std::vector<std::optional<Result<Expected>>> results_;  // [i] is written before done_ > i
+  std::atomic<std::size_t> done_{0};
+  std::atomic<bool> stop_{false};
+  int event_ = -1;
+  std::thread thread_;
+};
+
+}  // namespace fettle::tune

@@ -1,0 +1,73 @@
+// TuneListener: how a session tells what happens. The live view, plain lines and
+// JSON lines are listeners; the loop knows none of them.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/records/record.h"
+#include "schemas/wire/result.h"
+
+namespace fettle::tune {
+
+// Why a task gets no more candidates.
+enum class TaskEnd { None, StoppedEarly, Exhausted };
+
+struct TaskProgress {
+  std::string title;
+  double weight = 1;
+  double operations = 0;                             // nominal, of one run
+  std::uint32_t trials = 0, failed = 0, reused = 0;  // of this session and, resumed, earlier ones
+  std::optional<double> current_gflops;              // of the latest measured trial
+  std::optional<double> best_nanoseconds;
+  bool waiting_for_expected = false;  // its expected outputs are still being computed
+  TaskEnd end = TaskEnd::None;
+
+  std::optional<double> best_gflops() const {
+    if (!best_nanoseconds) return std::nullopt;
+    return operations / *best_nanoseconds;
+  }
+};
+
+struct Progress {
+  std::vector<TaskProgress> tasks;
+  std::uint32_t trials = 0, trials_wanted = 0;    // resumed ones included
+  std::uint32_t resumed = 0;                      // of those, found in the database
+  std::map<std::string, std::uint32_t> failures;  // "Run Crash" → how many, this session
+  std::uint32_t retried = 0;                      // trials that needed another board
+  std::size_t building = 0, waiting = 0, on_boards = 0;
+  double peak_gflops = 0;  // of the device; 0: unknown
+  std::chrono::duration<double> elapsed{0};
+  std::optional<std::chrono::duration<double>> left;  // estimate
+  // Device time over device time plus the gaps between requests; empty before the second trial.
+  std::optional<double> busy_share;
+  // Share of the session in which no built candidate was there for the boards.
+  double supply_limited_share = 0;
+};
+
+enum class SessionEnd { Finished, Interrupted, Failed };
+
+struct TuneSummary {
+  Progress progress;
+  SessionEnd end = SessionEnd::Finished;
+  std::optional<Error> error;  // Failed: what ended the session
+  bool all_failed = false;     // trials were made in this session and none succeeded
+  std::string main_cause;      // the commonest failure with one message; "" when none
+};
+
+class TuneListener {
+ public:
+  virtual ~TuneListener() = default;
+  // A trial ended; the record is stored already. `task` indexes Progress::tasks.
+  virtual void trial_done(std::size_t task, const records::TuningRecord& record,
+                          const Progress& progress) = 0;
+  // Several times a second, for live views.
+  virtual void tick(const Progress& progress) = 0;
+  // Something the user must know now, one line.
+  virtual void warn(const std::string& line) = 0;
+};
+
+}  // namespace fettle::tune

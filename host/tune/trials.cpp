@@ -1,0 +1,398 @@
+// Trials (trials.h).
+#include "host/tune/trials.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace fettle::tune {
+namespace {
+
+constexpr int kFutileRecalibrations = 2;  // in a row; then the roofline is believed
+constexpr std::size_t kStock = 2;         // built candidates kept beyond what the boards can hold
+
+// The environment's doing, not the candidate's: another try may end otherwise, so
+// the outcome is neither reused nor taken for knowledge when a session is resumed.
+bool transient(const wire::OutcomeT& outcome) {
+  const wire::FailureT* failure = outcome.body.AsFailure();
+  if (!failure || !failure->error) return false;
+  if (failure->stage == wire::Stage::Dispatch || failure->stage == wire::Stage::Upload) return true;
+  switch (failure->error->code) {
+    case ErrorCode::Disturbed:
+    case ErrorCode::WorkerLost:
+    case ErrorCode::DeviceLost:
+    case ErrorCode::MissingBlob:
+    case ErrorCode::Canceled:
+    case ErrorCode::Unreachable:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string cause_of(const wire::FailureT& failure) {
+  return std::string(name_of(failure.stage)) + " " +
+         (failure.error ? name_of(failure.error->code) : "Internal");
+}
+
+// What the searcher ranks by: ns per run, or ticks of a clock that does not count time.
+double score_of(const wire::MeasurementT& measurement) {
+  const double ticks = measurement.censored ? measurement.interval_low : measurement.median;
+  return measurement.ticks_per_second > 0 ? ticks / measurement.ticks_per_second * 1e9 : ticks;
+}
+
+}  // namespace
+
+Trials::Trials(std::vector<TuneTask>& tasks, const space::Target& target,
+               const TuneOptions& options, TuneParts& parts)
+    : tasks_(tasks),
+      target_(target),
+      target_text_(target.canonical()),
+      options_(options),
+      parts_(parts),
+      states_(tasks.size()),
+      artifacts_(tasks.size()),
+      offered_(tasks.size(), false),
+      next_trial_(options.first_trial) {
+  progress_.tasks.resize(tasks.size());
+  progress_.trials_wanted = options.trials;
+  progress_.peak_gflops = parts.roofline.peak_gflops();
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    progress_.tasks[i].title = tasks[i].task.workload.title();
+    progress_.tasks[i].operations = tasks[i].task.workload.operations();
+    progress_.tasks[i].weight = states_[i].weight = tasks[i].task.weight;
+  }
+  learn_history();
+}
+
+void Trials::learn_history() {
+  for (std::size_t i = 0; i < tasks_.size(); ++i) {
+    for (const records::TuningRecord& record : tasks_[i].history) {
+      // A space that lost the option, or a lost board: not known after all.
+      auto configuration = tasks_[i].space->parse(record.configuration);
+      if (!configuration || transient(record.outcome)) continue;
+      if (const auto hash = hash_from_hex(record.program_hash)) {
+        artifacts_[i][*hash].outcome = record.outcome;
+      }
+      Candidate candidate;
+      candidate.task = i;
+      candidate.configuration = std::move(*configuration);
+      ++proposed_;
+      ++states_[i].proposed;
+      ++progress_.resumed;
+      count(i, record);
+      observe(candidate, record.outcome);
+    }
+  }
+}
+
+bool Trials::working() const {
+  if (!candidates_.empty()) return true;
+  return !closed_ && proposed_ < options_.trials &&
+         std::any_of(states_.begin(), states_.end(), [](const auto& s) { return !s.exhausted; });
+}
+
+std::optional<std::size_t> Trials::wants_candidate() {
+  if (closed_ || proposed_ >= options_.trials) return std::nullopt;
+  if (building_ > parts_.builder.workers()) return std::nullopt;
+  if (waiting_.size() >= parts_.runner.capacity() + kStock) return std::nullopt;
+  // Tasks whose expected outputs are ready go first: others could only wait.
+  std::vector<TaskState> ready = states_;
+  bool any = false;
+  for (std::size_t i = 0; i < ready.size(); ++i) {
+    progress_.tasks[i].waiting_for_expected = !parts_.expected.ready(i);
+    ready[i].exhausted |= !parts_.expected.ready(i);
+    any |= !ready[i].exhausted;
+  }
+  return parts_.scheduler.next(any ? ready : states_);
+}
+
+void Trials::propose(std::size_t task) {
+  std::vector<space::Configuration> proposed = tasks_[task].searcher->propose(1);
+  if (proposed.empty()) {
+    states_[task].exhausted = true;
+    progress_.tasks[task].end = TaskEnd::Exhausted;
+    return;
+  }
+  Candidate candidate;
+  candidate.task = task;
+  candidate.configuration = std::move(proposed.front());
+  wire::BuildRequestT request;
+  request.id = next_trial_++;
+  request.backend = target_.backend;
+  request.workload = tasks_[task].task.workload.canonical();
+  request.target = target_text_;
+  request.configuration = tasks_[task].space->to_json(candidate.configuration);
+  candidates_.emplace(request.id, std::move(candidate));
+  parts_.builder.submit(std::move(request));
+  ++states_[task].proposed;
+  ++proposed_;
+  progress_.building = ++building_;
+}
+
+Result<void> Trials::take_built(Built built) {
+  const auto found = candidates_.find(built.id);
+  if (found == candidates_.end()) return {};  // dropped meanwhile
+  progress_.building = --building_;
+  Candidate& candidate = found->second;
+  candidate.build_ns = built.result.build_ns;
+  wire::BuildOutputT* output = built.result.body.AsBuildOutput();
+  if (!output || !output->program || !output->program_hash) {
+    wire::OutcomeT outcome;
+    const wire::FailureT* failure = built.result.body.AsFailure();
+    outcome.body.Set(failure
+                         ? wire::FailureT(*failure)
+                         : make_failure(wire::Stage::Build,
+                                        Error{ErrorCode::Internal, "a build without output", {}}));
+    return finish(built.id, std::move(outcome), false);
+  }
+  candidate.output = std::make_unique<wire::BuildOutputT>(std::move(*output));
+  auto [place, fresh] = artifacts_[candidate.task].try_emplace(*candidate.output->program_hash);
+  if (fresh) {
+    waiting_.push_back(built.id);
+    progress_.waiting = waiting_.size();
+    return {};
+  }
+  if (!place->second.outcome) {
+    place->second.twins.push_back(built.id);
+    return {};
+  }
+  return finish(built.id, *place->second.outcome, true);
+}
+
+Result<void> Trials::feed_boards() {
+  while (on_boards_ < parts_.runner.capacity()) {
+    const auto next = std::find_if(waiting_.begin(), waiting_.end(), [&](std::uint64_t trial) {
+      return parts_.expected.ready(candidates_.at(trial).task);
+    });
+    if (next == waiting_.end()) return {};
+    const std::uint64_t trial = *next;
+    waiting_.erase(next);
+    progress_.waiting = waiting_.size();
+    if (auto sent = submit(trial); !sent) return sent;
+  }
+  return {};
+}
+
+Result<void> Trials::submit(std::uint64_t trial) {
+  Candidate& candidate = candidates_.at(trial);
+  const std::size_t task = candidate.task;
+  const Result<Expected>& expected = parts_.expected.of(task);
+  if (!expected)
+    return Error(expected.error())
+        .in("computing the expected output of " + progress_.tasks[task].title);
+  if (!offered_[task]) {
+    for (const auto& output : expected->outputs) {
+      parts_.runner.offer_blob(*output.check.blob, output.bytes);
+    }
+    offered_[task] = true;
+  }
+  wire::MeasureRequestT request;
+  request.program = std::move(candidate.output->program);
+  request.options = std::make_unique<wire::MeasureOptionsT>(options_.measure);
+  request.options->threads = static_cast<std::uint32_t>(target_.threads);
+  request.options->racing_bound_ns = progress_.tasks[task].best_nanoseconds.value_or(0);
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < request.program->buffers.size(); ++i) {
+    if (request.program->buffers[i]->role != wire::BufferRole::Output) continue;
+    if (next == expected->outputs.size()) break;
+    request.expected.push_back(
+        std::make_unique<wire::ExpectedOutputT>(expected->outputs[next++].check));
+    request.expected.back()->buffer = static_cast<std::uint32_t>(i);
+  }
+  if (next == 0 || next != expected->outputs.size()) {
+    return Error{ErrorCode::Internal, "the program's outputs are not those of the workload " +
+                                          progress_.tasks[task].title};
+  }
+  parts_.runner.submit(trial, request);
+  progress_.on_boards = ++on_boards_;
+  return {};
+}
+
+Result<void> Trials::take_measured(Measured measured) {
+  const auto found = candidates_.find(measured.trial);
+  if (found == candidates_.end()) return {};
+  progress_.on_boards = --on_boards_;
+  Candidate& candidate = found->second;
+  candidate.attempt = measured.attempt;
+  const wire::FailureT* failed = measured.outcome.body.AsFailure();
+  if (closed_ && failed && failed->error && failed->error->code == ErrorCode::Canceled) {
+    candidates_.erase(found);
+    return {};
+  }
+  const wire::MeasurementT* measurement = measured.outcome.body.AsMeasurement();
+  if (measurement && candidate.output->facts) {
+    auto failure = implausible(parts_.roofline, *candidate.output->facts, *measurement);
+    if (failure && parts_.recalibrate && futile_ < kFutileRecalibrations && !closed_) {
+      doubted_.push_back(std::move(measured));
+      return {};
+    }
+    if (failure) measured.outcome.body.Set(std::move(*failure));
+  }
+  return accept(std::move(measured));
+}
+
+Result<void> Trials::settle_doubts() {
+  std::vector<Measured> doubted = std::exchange(doubted_, {}), others;
+  auto roofline = parts_.recalibrate(others);
+  if (!roofline) return roofline.error();
+  const bool higher = roofline->operations_per_second > parts_.roofline.operations_per_second ||
+                      roofline->bytes_per_second > parts_.roofline.bytes_per_second;
+  futile_ = higher ? 0 : futile_ + 1;
+  parts_.roofline = *roofline;
+  progress_.peak_gflops = parts_.roofline.peak_gflops();
+  // What is in doubt left the boards already; what came meanwhile leaves them now.
+  on_boards_ += doubted.size();
+  for (auto* batch : {&doubted, &others}) {
+    for (Measured& one : *batch) {
+      if (auto taken = take_measured(std::move(one)); !taken) return taken;
+    }
+  }
+  return {};
+}
+
+// A finished trial whose outcome is settled: recorded, for its twins too.
+Result<void> Trials::accept(Measured measured) {
+  Candidate& candidate = candidates_.at(measured.trial);
+  Artifact& artifact = artifacts_[candidate.task].at(*candidate.output->program_hash);
+  std::vector<std::uint64_t> twins = std::move(artifact.twins);
+  artifact.twins.clear();
+  if (!transient(measured.outcome)) {
+    artifact.outcome = measured.outcome;
+  } else if (twins.empty()) {
+    artifacts_[candidate.task].erase(*candidate.output->program_hash);
+  } else {
+    // The next twin takes its place; the others wait for that one.
+    waiting_.push_front(twins.front());
+    artifact.twins.assign(twins.begin() + 1, twins.end());
+    twins.clear();
+  }
+  wire::OutcomeT again = measured.outcome;
+  again.times.reset();
+  if (auto stored = finish(measured.trial, std::move(measured.outcome), false); !stored)
+    return stored;
+  for (std::uint64_t twin : twins) {
+    if (auto stored = finish(twin, again, true); !stored) return stored;
+  }
+  return {};
+}
+
+// Stored first: whatever happens next, a finished trial is not lost.
+Result<void> Trials::finish(std::uint64_t trial, wire::OutcomeT outcome, bool reused) {
+  auto node = candidates_.extract(trial);
+  const Candidate& candidate = node.mapped();
+  const std::size_t task = candidate.task;
+  const space::Workload& workload = tasks_[task].task.workload;
+  records::TuningRecord record;
+  record.session = options_.session;
+  record.workload = workload.canonical();
+  record.workload_hash = workload.hash();
+  record.target = target_text_;
+  record.configuration = tasks_[task].space->to_json(candidate.configuration);
+  record.device_key = options_.device_key;
+  record.board_id = outcome.board_id.empty() ? parts_.runner.board().id : outcome.board_id;
+  if (candidate.output) record.program_hash = to_hex(*candidate.output->program_hash);
+  record.unix_ms = std::chrono::duration_cast<std::chrono::milliseconds>(
+                       std::chrono::system_clock::now().time_since_epoch())
+                       .count();
+  record.operations = workload.operations();
+  record.peak_gflops = parts_.roofline.peak_gflops();
+  record.build_ns = candidate.build_ns;
+  record.reused = reused;
+  record.outcome = std::move(outcome);
+  if (reused) record.outcome.times.reset();
+  if (auto stored = parts_.records.add(record); !stored) {
+    return std::move(stored.error()).in("recording a trial");
+  }
+  ++finished_;
+  if (record.measurement()) ++succeeded_;
+  if (const wire::FailureT* failure = record.failure()) {
+    const std::string key = cause_of(*failure);
+    ++progress_.failures[key];
+    Cause& cause = causes_[key];
+    ++cause.count;
+    if (failure->error) cause.message = from_wire(*failure->error).text();
+  }
+  if (candidate.attempt > 1) ++progress_.retried;
+  if (const auto& times = record.outcome.times) {
+    // The first request of a board waited for the session to start.
+    if (!boards_seen_.insert(record.board_id).second) {
+      busy_ns_ += static_cast<double>(times->total_ns);
+      gap_ns_ += static_cast<double>(times->idle_before_ns);
+      if (busy_ns_ > 0) progress_.busy_share = busy_ns_ / (busy_ns_ + gap_ns_);
+    }
+  }
+  count(task, record);
+  observe(candidate, record.outcome);
+  parts_.listener.trial_done(task, record, progress_);
+  return {};
+}
+
+// Progress of the task by one finished trial, of this session or an earlier one.
+void Trials::count(std::size_t task, const records::TuningRecord& record) {
+  TaskProgress& seen = progress_.tasks[task];
+  ++progress_.trials;
+  ++seen.trials;
+  if (record.failure()) ++seen.failed;
+  if (record.reused) ++seen.reused;
+  const wire::MeasurementT* measurement = record.measurement();
+  if (!measurement || measurement->censored) return;
+  const auto nanoseconds = nanoseconds_of(*measurement);
+  if (!nanoseconds || *nanoseconds <= 0) return;
+  seen.current_gflops = seen.operations / *nanoseconds;
+  if (!seen.best_nanoseconds || *nanoseconds < *seen.best_nanoseconds) {
+    seen.best_nanoseconds = nanoseconds;
+  }
+}
+
+void Trials::observe(const Candidate& candidate, const wire::OutcomeT& outcome) {
+  TaskState& state = states_[candidate.task];
+  ++state.finished;
+  ++state.since_improvement;
+  Observation observation;
+  observation.configuration = candidate.configuration;
+  if (candidate.output && candidate.output->facts) {
+    observation.features = candidate.output->facts->features;
+  }
+  if (const wire::MeasurementT* measurement = outcome.body.AsMeasurement()) {
+    observation.nanoseconds = score_of(*measurement);
+    observation.censored = measurement->censored;
+    if (!observation.censored &&
+        (state.best_nanoseconds == 0 || *observation.nanoseconds < state.best_nanoseconds)) {
+      state.best_nanoseconds = *observation.nanoseconds;
+      state.since_improvement = 0;
+    }
+  }
+  tasks_[candidate.task].searcher->observe(observation);
+  if (options_.early_stopping > 0 && state.since_improvement >= options_.early_stopping &&
+      !state.exhausted) {
+    state.exhausted = true;
+    progress_.tasks[candidate.task].end = TaskEnd::StoppedEarly;
+  }
+}
+
+void Trials::drop_unmeasured() {
+  closed_ = true;
+  parts_.runner.cancel_pending();
+  for (std::uint64_t trial : waiting_) candidates_.erase(trial);
+  waiting_.clear();
+  std::erase_if(candidates_, [](const auto& entry) {
+    // Still building, or a twin: its program was never sent to a board.
+    return !entry.second.output || entry.second.output->program;
+  });
+  for (Artifacts& artifacts : artifacts_) {
+    for (auto& [hash, artifact] : artifacts) artifact.twins.clear();
+  }
+  building_ = 0;
+  progress_.building = progress_.waiting = 0;
+}
+
+std::string Trials::main_cause() const {
+  const auto commonest = std::max_element(
+      causes_.begin(), causes_.end(),
+      [](const auto& a, const auto& b) { return a.second.count < b.second.count; });
+  if (commonest == causes_.end()) return "";
+  return commonest->first + " (" + std::to_string(commonest->second.count) +
+         "×): " + commonest->second.message;
+}
+
+}  // namespace fettle::tune

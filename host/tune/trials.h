@@ -1,0 +1,96 @@
+// Trials: every candidate between being proposed and being recorded, and how the
+// tasks stand. tune() moves candidates along; this class decides nothing about time.
+//
+//   building ─→ waiting ─→ on a board ─→ recorded
+//       └─ failed: recorded   └─ twin of one on a board: waits for its outcome
+#pragma once
+
+#include <deque>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "host/tune/tune.h"
+#include "schemas/wire/content_hash.h"
+
+namespace fettle::tune {
+
+class Trials {
+ public:
+  Trials(std::vector<TuneTask>& tasks, const space::Target& target, const TuneOptions& options,
+         TuneParts& parts);
+
+  // False when every trial wanted is recorded, or none can be had any more.
+  bool working() const;
+
+  // propose: the task that is to give the next candidate, while builders have room.
+  std::optional<std::size_t> wants_candidate();
+  void propose(std::size_t task);
+  // build, measure, record + observe.
+  Result<void> take_built(Built built);
+  Result<void> feed_boards();
+  Result<void> take_measured(Measured measured);
+  // Results above the roofline wait here while it may be measured once more.
+  bool in_doubt() const { return !doubted_.empty(); }
+  Result<void> settle_doubts();
+
+  void drop_unmeasured();  // after an interrupt: only what is on a board may still end
+  bool boards_idle() const { return on_boards_ == 0; }
+  // No built candidate is there although a board has room.
+  bool starved() const { return on_boards_ == 0 && waiting_.empty(); }
+
+  Progress& progress() { return progress_; }
+  bool all_failed() const { return succeeded_ == 0 && finished_ > 0; }
+  std::uint32_t finished() const { return finished_; }
+  std::string main_cause() const;
+
+ private:
+  struct Candidate {
+    std::size_t task = 0;
+    space::Configuration configuration;
+    std::unique_ptr<wire::BuildOutputT> output;
+    std::uint64_t build_ns = 0;
+    std::uint32_t attempt = 1;
+  };
+  // One artifact of one task: measured, or on its way. At most one trial measures it.
+  struct Artifact {
+    std::optional<wire::OutcomeT> outcome;
+    std::vector<std::uint64_t> twins;  // trials that wait for this outcome
+  };
+  struct Cause {
+    std::uint32_t count = 0;
+    std::string message;
+  };
+  using Artifacts = std::map<wire::Hash, Artifact, HashLess>;
+
+  void learn_history();
+  Result<void> submit(std::uint64_t trial);
+  Result<void> finish(std::uint64_t trial, wire::OutcomeT outcome, bool reused);
+  void observe(const Candidate& candidate, const wire::OutcomeT& outcome);
+  Result<void> accept(Measured measured);
+  void count(std::size_t task, const records::TuningRecord& record);
+
+  std::vector<TuneTask>& tasks_;
+  const space::Target& target_;
+  const std::string target_text_;
+  const TuneOptions& options_;
+  TuneParts& parts_;
+
+  std::vector<TaskState> states_;
+  std::vector<Artifacts> artifacts_;  // per task
+  std::unordered_map<std::uint64_t, Candidate> candidates_;
+  std::deque<std::uint64_t> waiting_;  // built, in order of arrival
+  std::vector<bool> offered_;          // per task: expected outputs sent
+  std::uint64_t next_trial_;
+  std::size_t building_ = 0, on_boards_ = 0;
+  std::uint32_t proposed_ = 0, finished_ = 0, succeeded_ = 0;
+  bool closed_ = false;
+  std::vector<Measured> doubted_;
+  int futile_ = 0;  // recalibrations that showed nothing new, in a row
+  double busy_ns_ = 0, gap_ns_ = 0;
+  std::set<std::string> boards_seen_;
+  std::map<std::string, Cause> causes_;
+  Progress progress_;
+};
+
+}  // namespace fettle::tune

@@ -1,0 +1,133 @@
+// tune() (tune.h): the whole loop.
+#include "host/tune/tune.h"
+
+#include <poll.h>
+
+#include "host/tune/trials.h"
+
+namespace fettle::tune {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint32_t kAllFailTold = 8;  // so many failures and no success: tell at once
+constexpr milliseconds kTick{200};
+
+// Time as the session sees it, and the wait for the next event.
+class Watch {
+ public:
+  Watch(TuneParts& parts, Trials& trials) : parts_(parts), trials_(trials) {}
+
+  // Sleeps until a part has something to say, a tick is due or `longest` is over.
+  void wait(milliseconds longest = kTick) {
+    const auto from = Clock::now();
+    pollfd fds[] = {{parts_.builder.ready_fd(), POLLIN, 0},
+                    {parts_.runner.ready_fd(), POLLIN, 0},
+                    {parts_.expected.ready_fd(), POLLIN, 0},
+                    {stopping_ ? -1 : parts_.stop.fd(), POLLIN, 0}};
+    const bool blind = fds[0].fd < 0 || fds[1].fd < 0;
+    const bool starved = trials_.starved() && trials_.progress().busy_share.has_value();
+    ::poll(fds, std::size(fds), static_cast<int>(blind ? 2 : longest.count()));
+    if (fds[2].revents) parts_.expected.clear_ready();
+    if (starved) starved_ += Clock::now() - from;
+    tick();
+  }
+
+  void tick(bool now = false) {
+    Progress& progress = trials_.progress();
+    progress.elapsed = Clock::now() - start_;
+    progress.supply_limited_share = starved_ / progress.elapsed;
+    const double done = progress.trials - progress.resumed;
+    if (done > 0) {
+      const double wanted =
+          progress.trials_wanted - std::min(progress.trials, progress.trials_wanted);
+      progress.left = progress.elapsed * (wanted / done);
+    }
+    if (!now && Clock::now() - ticked_ < kTick) return;
+    ticked_ = Clock::now();
+    parts_.listener.tick(progress);
+  }
+  void stopping() { stopping_ = true; }
+
+ private:
+  TuneParts& parts_;
+  Trials& trials_;
+  Clock::time_point start_ = Clock::now(), ticked_ = start_;
+  std::chrono::duration<double> starved_{0};
+  bool stopping_ = false;
+};
+
+Result<void> take_finished(TuneParts& parts, Trials& trials) {
+  auto measured = parts.runner.poll(milliseconds(0));
+  if (!measured) return measured.error();
+  for (Measured& one : *measured) {
+    if (auto taken = trials.take_measured(std::move(one)); !taken) return taken;
+  }
+  return {};
+}
+
+Result<void> advance(TuneParts& parts, Trials& trials) {
+  auto built = parts.builder.poll(milliseconds(0));
+  if (!built) return built.error();
+  for (Built& one : *built) {
+    if (auto taken = trials.take_built(std::move(one)); !taken) return taken;
+  }
+  if (auto taken = take_finished(parts, trials); !taken) return taken;
+  if (trials.in_doubt()) {
+    if (auto settled = trials.settle_doubts(); !settled) return settled;
+  }
+  if (auto fed = trials.feed_boards(); !fed) return fed;
+  while (const auto task = trials.wants_candidate()) trials.propose(*task);
+  return {};
+}
+
+// What is on a board may still end; nothing new is started.
+void wind_down(TuneParts& parts, Trials& trials, Watch& watch, milliseconds grace) {
+  trials.drop_unmeasured();
+  watch.stopping();
+  const auto deadline = Clock::now() + grace;
+  while (!trials.boards_idle() && Clock::now() < deadline) {
+    if (!take_finished(parts, trials)) return;
+    watch.wait(milliseconds(50));
+  }
+}
+
+}  // namespace
+
+TuneSummary tune(std::vector<TuneTask>& tasks, const space::Target& target,
+                 const TuneOptions& options, TuneParts parts) {
+  Trials trials(tasks, target, options, parts);
+  Watch watch(parts, trials);
+  TuneSummary summary;
+  bool told = false;
+  while (trials.working()) {
+    if (auto advanced = advance(parts, trials); !advanced) {
+      if (parts.stop.requested() && advanced.error().code == ErrorCode::Canceled) {
+        summary.end = SessionEnd::Interrupted;
+        break;
+      }
+      summary.end = SessionEnd::Failed;
+      summary.error = std::move(advanced.error());
+      break;
+    }
+    if (!told && trials.all_failed() && trials.finished() >= kAllFailTold) {
+      told = true;
+      parts.listener.warn("all of the first " + std::to_string(trials.finished()) +
+                          " trials failed: " + trials.main_cause());
+    }
+    if (parts.stop.requested()) {
+      summary.end = SessionEnd::Interrupted;
+      break;
+    }
+    if (trials.working()) watch.wait();
+  }
+  if (summary.end != SessionEnd::Finished) wind_down(parts, trials, watch, options.stop_grace);
+  watch.tick(true);
+  summary.progress = trials.progress();
+  summary.all_failed = trials.all_failed();
+  summary.main_cause = trials.main_cause();
+  return summary;
+}
+
+}  // namespace fettle::tune

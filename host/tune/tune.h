@@ -1,0 +1,75 @@
+// tune(): one session. propose → build → measure → record → observe, all at once.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/records/record.h"
+#include "host/space/target.h"
+#include "host/space/workload.h"
+#include "host/tune/expected_outputs.h"
+#include "host/tune/listener.h"
+#include "host/tune/pipeline.h"
+#include "host/tune/roofline.h"
+#include "host/tune/searcher.h"
+
+namespace fettle::tune {
+
+struct TuneTask {
+  space::Task task;
+  const space::SearchSpace* space = nullptr;  // outlives the session
+  std::unique_ptr<Searcher> searcher;
+  std::vector<records::TuningRecord> history;  // resumed: observed first, never repeated
+};
+
+struct TuneOptions {
+  std::string session;  // stored with every record
+  std::string device_key;
+  std::uint32_t trials = 1000;  // over all tasks; history that still fits counts
+  std::uint32_t early_stopping =
+      0;  // a task ends after so many trials without improvement; 0: never
+  // Number of the first trial: a runner that serves several calls must not see one twice.
+  std::uint64_t first_trial = 1;
+  wire::MeasureOptionsT measure;               // threads and racing bound are set by the loop
+  std::chrono::milliseconds stop_grace{3000};  // after an interrupt, for what is on the boards
+};
+
+// Where finished trials go. An Error (a full disk) ends the session.
+class RecordSink {
+ public:
+  virtual ~RecordSink() = default;
+  virtual Result<void> add(const records::TuningRecord& record) = 0;
+};
+
+// Set from outside to end the session: Ctrl-C.
+class StopSignal {
+ public:
+  virtual ~StopSignal() = default;
+  virtual bool requested() const = 0;
+  virtual int fd() const = 0;  // readable once requested; -1: none
+};
+
+// Measures the board's ceilings once more, when a result seems too good to be true:
+// it may be the calibration that is wrong. `others`: outcomes that came meanwhile.
+using Recalibrate = std::function<Result<Roofline>(std::vector<Measured>& others)>;
+
+// Everything the loop talks to. All outlive the call.
+struct TuneParts {
+  Builder& builder;
+  Runner& runner;
+  RecordSink& records;
+  ExpectedOutputs& expected;  // index i belongs to tasks[i]
+  TaskScheduler& scheduler;
+  StopSignal& stop;
+  TuneListener& listener;
+  Roofline roofline;
+  Recalibrate recalibrate;  // may be empty
+};
+
+// Never loses a finished trial: each is stored before anything else learns of it.
+TuneSummary tune(std::vector<TuneTask>& tasks, const space::Target& target,
+                 const TuneOptions& options, TuneParts parts);
+
+}  // namespace fettle::tune

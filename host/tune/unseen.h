@@ -1,0 +1,36 @@
+// Unseen: which configurations of a space were proposed or observed already, and
+// draws of ones that were not. Every searcher is built on it, so that none
+// proposes a configuration twice or spins on an exhausted space.
+#pragma once
+
+#include <optional>
+#include <random>
+#include <unordered_set>
+
+#include "host/space/search_space.h"
+
+namespace fettle::tune {
+
+class Unseen {
+ public:
+  // The space must outlive this object.
+  explicit Unseen(const space::SearchSpace& space) : space_(space) {}
+
+  // False when it was seen before.
+  bool insert(const space::Configuration& configuration);
+  bool contains(const space::Configuration& configuration) const;
+  bool exhausted() const { return static_cast<double>(seen_.size()) >= space_.size(); }
+
+  // A configuration never seen, marked as seen; nothing when the space is exhausted.
+  std::optional<space::Configuration> draw(std::mt19937_64& rng);
+
+ private:
+  struct Hasher {
+    std::size_t operator()(const space::Configuration& configuration) const;
+  };
+
+  const space::SearchSpace& space_;
+  std::unordered_set<space::Configuration, Hasher> seen_;
+};
+
+}  // namespace fettle::tune
