@@ -1,0 +1,125 @@
+// The benchmark's own arithmetic and its reader of ELF files.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "schemas/wire/codec.h"
+#include "tests/bench/elf_facts.h"
+#include "tests/bench/process_memory.h"
+#include "tests/bench/trial_times.h"
+
+namespace fettle::bench {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::uint64_t kMs = 1'000'000;
+
+Seen seen(std::uint64_t trial, int built_ms, int completed_ms, std::uint64_t gap_ms) {
+  Seen s;
+  s.trial = trial;
+  s.build_ns = 30 * kMs;
+  s.built = TimePoint(milliseconds(built_ms));
+  s.completed = TimePoint(milliseconds(completed_ms));
+  wire::MeasurementT m;
+  m.ticks_per_second = 1e9;
+  m.median = 5 * kMs;
+  s.outcome.body.Set(std::move(m));
+  s.outcome.times = std::make_unique<wire::StageTimesT>();
+  s.outcome.times->total_ns = 90 * kMs;
+  s.outcome.times->run_ns = 70 * kMs;
+  s.outcome.times->warmup_ns = 15 * kMs;  // the check's run is one of them
+  s.outcome.times->check_ns = 1 * kMs;    // comparing
+  s.outcome.times->load_ns = 2 * kMs;
+  s.outcome.times->idle_before_ns = gap_ms * kMs;
+  return s;
+}
+
+TEST(BenchTrialTimes, GapsAreSharedBetweenBuildersAndPipeline) {
+  std::vector<Seen> all;
+  all.push_back(seen(1, 0, 100, 5000));   // the session's start: left out
+  all.push_back(seen(2, 50, 200, 1));     // was built long before: the gap is ours
+  all.push_back(seen(3, 230, 330, 33));   // built 30 ms after trial 2 had ended
+  all.push_back(seen(4, 480, 580, 100));  // 150 ms by the host's clock: at most the gap
+  const std::vector<TrialTimes> trials = account(all);
+  ASSERT_EQ(trials.size(), 3u);
+  EXPECT_DOUBLE_EQ(trials[0].supply_ms, 0);
+  EXPECT_DOUBLE_EQ(trials[1].supply_ms, 30);
+  EXPECT_DOUBLE_EQ(trials[2].supply_ms, 100);
+  EXPECT_DOUBLE_EQ(trials[0].running_ms, 85);
+  EXPECT_DOUBLE_EQ(trials[0].overhead_ms(), 6);  // 90 - 85 + 1
+  EXPECT_DOUBLE_EQ(trials[1].overhead_ms(), 8);  // 90 - 85 + 33 - 30
+  EXPECT_DOUBLE_EQ(trials[2].overhead_ms(), 5);
+  const Summary s = summarise(trials, 0.48);
+  EXPECT_DOUBLE_EQ(s.busy_share, 270.0 / (270 + 4));
+  EXPECT_DOUBLE_EQ(s.busy_share_overall, 270.0 / (270 + 134));
+  EXPECT_DOUBLE_EQ(s.supply_limited_share, 130.0 / 404);
+  EXPECT_DOUBLE_EQ(s.overhead_ms_median, 6);
+  EXPECT_DOUBLE_EQ(s.kernel_ms_median, 5);
+  EXPECT_NEAR(s.trials_per_hour, 3 / 0.48 * 3600, 1e-6);
+}
+
+TEST(BenchTrialTimes, FailuresTakeDeviceTimeButHaveNoOverheadFigure) {
+  std::vector<Seen> all;
+  all.push_back(seen(1, 0, 100, 0));
+  all.push_back(seen(2, 0, 200, 0));
+  all.push_back(seen(3, 0, 300, 0));
+  all[2].outcome.body.Set(make_failure(wire::Stage::Run, Error{ErrorCode::Crash, "x", {}}));
+  const Summary s = summarise(account(all), 1);
+  EXPECT_EQ(s.trials, 2u);
+  EXPECT_EQ(s.failed, 1u);
+  EXPECT_DOUBLE_EQ(s.overhead_ms_median, 5);
+  EXPECT_DOUBLE_EQ(s.busy_share, 1);
+  EXPECT_EQ(account(all)[1].failure, "Crash");
+  EXPECT_EQ(summarise({}, 0).trials, 0u);
+}
+
+TEST(BenchElf, ThisProgramIsDynamicAndItsPiecesAreRefused) {
+  Result<ElfFacts> self = read_elf("/proc/self/exe");
+  ASSERT_TRUE(self.ok()) << self.error().text();
+  EXPECT_FALSE(self->is_static());
+  EXPECT_TRUE(self->interpreter);
+  bool libc = false;
+  for (const std::string& name : self->needed) libc = libc || name.starts_with("libc.so");
+  EXPECT_TRUE(libc);
+  EXPECT_LE(self->stripped_bytes, self->file_bytes);
+  std::ifstream file("/proc/self/exe", std::ios::binary);
+  std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(file), {}};
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{3}, std::size_t{30}, std::size_t{70}}) {
+    EXPECT_FALSE(
+        parse_elf({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)}).ok());
+  }
+  for (std::size_t at = 16; at < 64; ++at) {  // every byte of the header wrong in turn: no crash
+    std::vector<std::uint8_t> wrong = bytes;
+    wrong[at] ^= 0xff;
+    (void)parse_elf(wrong).ok();
+  }
+  EXPECT_EQ(read_elf("/no/such/file").error().code, ErrorCode::Io);
+}
+
+TEST(BenchProcessMemory, AFamilyIsItsRootAndWhatItStarted) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    char byte;
+    close(ends[1]);
+    (void)!read(ends[0], &byte, 1);
+    _exit(0);
+  }
+  close(ends[0]);
+  const std::vector<ProcessMemory> family = memory_of(getpid());
+  ASSERT_GE(family.size(), 2u);
+  EXPECT_EQ(family[0].pid, getpid());
+  EXPECT_GT(family[0].resident_bytes, 500'000u);
+  bool seen_child = false;
+  for (const ProcessMemory& p : family) seen_child = seen_child || p.pid == child;
+  EXPECT_TRUE(seen_child);
+  close(ends[1]);
+}
+
+}  // namespace
+}  // namespace fettle::bench

@@ -1,0 +1,199 @@
+// cpu_kernels: how good this machine's kernels are and how long they take to build,
+// without agent, broker and search. For work on the compiler; prints JSON lines.
+//   cpu_kernels ceilings                 what the calibration programs reach here
+//   cpu_kernels layers [N [SEED [ARCH]]] N random configurations of each ResNet-18 layer;
+//                                        ARCH armv7 or aarch64: only built
+//   cpu_kernels one PLACE JSON [PASS]    one layer with one configuration; PASS: print
+//                                        the IR after it, "": final IR, assembly, counts
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <random>
+
+#include <nlohmann/json.hpp>
+
+#include "host/backend/backend.h"
+#include "host/backend/calibration.h"
+#include "host/backend/cpu_llvm/codegen.h"
+#include "host/lower/lower.h"
+#include "host/model/task_list.h"
+#include "tests/support/native_run.h"
+
+namespace fettle::testing {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// CPU time of this thread, so that a busy machine does not count.
+double cpu_milliseconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// How long the steps of one build take.
+struct BuildTimes {
+  std::vector<double> lower, compile, all;
+  Result<void> add(const space::Workload& workload, const space::Target& target,
+                   const space::Configuration& c) {
+    const double start = cpu_milliseconds();
+    Result<ir::Module> module = lower::lower_workload(workload, target, c);
+    const double lowered = cpu_milliseconds();
+    if (!module) return std::move(module).error();
+    Result<backend::cpu_llvm::Object> object = backend::cpu_llvm::compile_object(*module, target);
+    const double compiled = cpu_milliseconds();
+    if (!object) return std::move(object).error();
+    lower.push_back(lowered - start), compile.push_back(compiled - lowered);
+    return {};
+  }
+};
+
+// Fewest seconds of one run among those that fit in `budget`, at least three.
+double best_seconds(NativeProgram& program, double budget) {
+  double best = 1e30;
+  const Clock::time_point begin = Clock::now();
+  for (int run = 0; run < 3 || seconds_since(begin) < budget; ++run) {
+    const Clock::time_point start = Clock::now();
+    program.run(wire::Phase::Run);
+    best = std::min(best, seconds_since(start));
+  }
+  return best;
+}
+
+int ceilings() {
+  Result<std::vector<backend::CalibrationProgram>> programs =
+      backend::calibration_programs(native_target());
+  if (!programs) return std::fprintf(stderr, "%s\n", programs.error().text().c_str()), 1;
+  for (const backend::CalibrationProgram& each : *programs) {
+    Result<NativeProgram> loaded = NativeProgram::load(each.program);
+    if (!loaded) return std::fprintf(stderr, "%s\n", loaded.error().text().c_str()), 1;
+    loaded->run(wire::Phase::Prepare);
+    loaded->run(wire::Phase::Run);
+    const double seconds = best_seconds(*loaded, 0.1);
+    nlohmann::json line = {{"ceiling", each.name}, {"microseconds", seconds * 1e6}};
+    if (each.ceiling == backend::Ceiling::Arithmetic)
+      line["gflops"] = each.operations / seconds * 1e-9;
+    if (each.ceiling == backend::Ceiling::Bandwidth)
+      line["gbytes_per_second"] = each.bytes / seconds * 1e-9;
+    std::printf("%s\n", line.dump().c_str());
+  }
+  return 0;
+}
+
+// Builds and runs `count` random configurations of each distinct layer, one core.
+int layers(int count, std::uint64_t seed, const std::string& arch) {
+  Result<model::TaskList> network = model::load_network("resnet-18");
+  if (!network) return std::fprintf(stderr, "%s\n", network.error().text().c_str()), 1;
+  const space::Target target = arch == "armv7"     ? armv7_target()
+                               : arch == "aarch64" ? aarch64_target()
+                                                   : native_target();
+  const bool runs = target.arch == native_target().arch;
+  const backend::Backend& cpu = *backend::find_backend("cpu_llvm");
+  std::vector<double> build_ms;
+  BuildTimes times;
+  for (const space::Task& task : network->tasks) {
+    Result<space::SearchSpace> space = cpu.space(task.workload, target);
+    if (!space) return std::fprintf(stderr, "%s\n", space.error().text().c_str()), 1;
+    std::mt19937_64 rng(seed);
+    double best = 0;
+    std::string best_configuration, last_error;
+    int failed = 0;
+    for (int i = 0; i < count; ++i) {
+      const space::Configuration configuration = space->random(rng);
+      const Clock::time_point start = Clock::now();
+      const double cpu_start = cpu_milliseconds();
+      Result<wire::BuildOutputT> built = cpu.build(task.workload, target, configuration);
+      build_ms.push_back(seconds_since(start) * 1e3);
+      times.all.push_back(cpu_milliseconds() - cpu_start);
+      if (!built || !times.add(task.workload, target, configuration)) {
+        ++failed, last_error = built.error().text();
+        continue;
+      }
+      if (!runs) continue;
+      Result<NativeProgram> loaded = NativeProgram::load(*built->program);
+      if (!loaded) return std::fprintf(stderr, "%s\n", loaded.error().text().c_str()), 1;
+      loaded->run(wire::Phase::Prepare);
+      const double gflops = task.workload.operations() / best_seconds(*loaded, 0.005) * 1e-9;
+      if (gflops > best) best = gflops, best_configuration = space->to_json(configuration);
+    }
+    nlohmann::json line = {{"layer", task.workload.title()},
+                           {"best_gflops", best},
+                           {"failed", failed},
+                           {"space", space->size()}};
+    if (best > 0) line["configuration"] = nlohmann::json::parse(best_configuration);
+    if (failed > 0) line["last_error"] = last_error;
+    std::printf("%s\n", line.dump().c_str());
+    std::fflush(stdout);
+  }
+  std::sort(build_ms.begin(), build_ms.end());
+  const nlohmann::json summary = {{"builds", build_ms.size()},
+                                  {"build_ms_median", build_ms[build_ms.size() / 2]},
+                                  {"build_ms_p90", build_ms[build_ms.size() * 9 / 10]},
+                                  {"build_ms_max", build_ms.back()},
+                                  {"cpu_ms_median", median(times.all)},
+                                  {"lower_cpu_ms_median", median(times.lower)},
+                                  {"compile_cpu_ms_median", median(times.compile)}};
+  std::printf("%s\n", summary.dump().c_str());
+  return 0;
+}
+
+// One layer (by its place in the list) with one configuration: its speed, or with
+// "explain" all that the back end says of it.
+int one(std::size_t place, const std::string& json, const char* dump) {
+  Result<model::TaskList> network = model::load_network("resnet-18");
+  const space::Target target = native_target();
+  const backend::Backend& cpu = *backend::find_backend("cpu_llvm");
+  const space::Workload& workload = network->tasks.at(place).workload;
+  Result<space::SearchSpace> space = cpu.space(workload, target);
+  if (!space) return std::fprintf(stderr, "%s\n", space.error().text().c_str()), 1;
+  Result<space::Configuration> configuration = space->parse(json);
+  if (!configuration) return std::fprintf(stderr, "%s\n", configuration.error().text().c_str()), 1;
+  if (dump != nullptr) {
+    Result<std::string> text = cpu.explain(workload, target, *configuration, dump);
+    std::printf("%s\n", text.ok() ? text->c_str() : text.error().text().c_str());
+    return text.ok() ? 0 : 1;
+  }
+  Result<wire::BuildOutputT> built = cpu.build(workload, target, *configuration);
+  if (!built) return std::fprintf(stderr, "%s\n", built.error().text().c_str()), 1;
+  Result<NativeProgram> loaded = NativeProgram::load(*built->program);
+  loaded->run(wire::Phase::Prepare);
+  std::printf("%s: %.1f GFLOPS\n", workload.title().c_str(),
+              workload.operations() / best_seconds(*loaded, 0.3) * 1e-9);
+  return 0;
+}
+
+}  // namespace
+}  // namespace fettle::testing
+
+int main(int argc, char** argv) {
+  const std::string what = argc > 1 ? argv[1] : "";
+  if (what == "ceilings") return fettle::testing::ceilings();
+  if (what == "layers") {
+    const int count = argc > 2 ? std::atoi(argv[2]) : 20;
+    return fettle::testing::layers(std::max(count, 1),
+                                   argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1,
+                                   argc > 4 ? argv[4] : "");
+  }
+  if (what == "one" && argc > 3) {
+    return fettle::testing::one(std::strtoull(argv[2], nullptr, 10), argv[3],
+                                argc > 4 ? argv[4] : nullptr);
+  }
+  std::fprintf(stderr,
+               "usage: cpu_kernels ceilings | layers [N [SEED [ARCH]]] | one PLACE CONFIGURATION "
+               "[PASS | \"\"]\n");
+  return 2;
+}

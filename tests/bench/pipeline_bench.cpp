@@ -1,0 +1,268 @@
+// The pipeline's figures (pipeline_bench.h).
+#include "tests/bench/pipeline_bench.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "host/app/connection.h"
+#include "host/app/cores.h"
+#include "host/app/interrupt.h"
+#include "host/fleet/build_pool.h"
+#include "host/records/database.h"
+#include "host/space/reference.h"
+#include "host/space/sketches/sketches.h"
+#include "host/space/wire_types.h"
+#include "host/tune/searchers.h"
+#include "host/tune/tune.h"
+#include "tests/bench/agent_process.h"
+#include "tests/bench/near_time_searcher.h"
+#include "tests/bench/timed_parts.h"
+
+namespace fettle::bench {
+namespace {
+
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr unsigned kSizing = 12;    // trials that find how fast the layer runs here
+constexpr unsigned kSettling = 24;  // trials that find kernels of about the wanted time
+
+// A 3x3 convolution of ResNet's and VGG's shape: square, as many channels out as in.
+Result<space::Workload> layer(int side, int channels) {
+  return space::Workload::parse(Json{{"op", "conv2d"},
+                                     {"layout", "NHWC"},
+                                     {"batch", 1},
+                                     {"height", side},
+                                     {"width", side},
+                                     {"in_channels", channels},
+                                     {"out_channels", channels},
+                                     {"kernel", {3, 3}},
+                                     {"stride", {1, 1}},
+                                     {"pad", {1, 1}},
+                                     {"dilation", {1, 1}},
+                                     {"groups", 1},
+                                     {"dtype", "float32"},
+                                     {"tail", {"bias", "relu"}}});
+}
+
+// The layer whose operations are nearest: ResNet-18's 56x56x64, smaller pieces of
+// it for fast kernels, and with more channels (VGG-16's 56x56x128 and x256) for slow ones.
+Result<space::Workload> layer_of(double operations) {
+  struct Size {
+    int side, channels;
+  };
+  constexpr Size kSizes[] = {{7, 64},   {14, 64},  {20, 64},  {28, 64},  {40, 64},
+                             {48, 64},  {56, 64},  {56, 80},  {56, 96},  {56, 112},
+                             {56, 128}, {56, 160}, {56, 192}, {56, 224}, {56, 256},
+                             {56, 320}, {56, 384}, {56, 448}, {56, 512}};
+  const auto distance = [&](const Size& size) {
+    const double pixels = static_cast<double>(size.side) * size.side;
+    return std::fabs(std::log(pixels * size.channels * size.channels * 9 * 2 / operations));
+  };
+  const Size best =
+      *std::min_element(std::begin(kSizes), std::end(kSizes),
+                        [&](const Size& a, const Size& b) { return distance(a) < distance(b); });
+  return layer(best.side, best.channels);
+}
+
+Result<tune::Expected> expected_of(const space::Workload& workload) {
+  Result<std::vector<space::ExpectedTensor>> tensors = space::evaluate(space::make_dag(workload));
+  if (!tensors) return std::move(tensors).error();
+  tune::Expected expected;
+  for (space::ExpectedTensor& tensor : *tensors) {
+    tune::Expected::Output output;
+    output.check.dtype = space::wire_type(tensor.type.scalar);
+    output.check.blob = std::make_unique<wire::Hash>(content_hash(tensor.bytes));
+    output.check.absolute = tensor.tolerance.absolute;
+    output.check.relative = tensor.tolerance.relative;
+    output.bytes = std::move(tensor.bytes);
+    expected.outputs.push_back(std::move(output));
+  }
+  return expected;
+}
+
+// Records go into a real database: storing them is part of the loop's work.
+class Store final : public tune::RecordSink {
+ public:
+  static Result<std::unique_ptr<Store>> make() {
+    std::string pattern = (fs::temp_directory_path() / "fettle-bench-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr)
+      return Error{ErrorCode::Io, "no temporary folder for the records", {}};
+    Result<records::Database> database = records::Database::open(pattern + "/records.db");
+    if (!database) return std::move(database).error();
+    return std::unique_ptr<Store>(new Store(pattern, std::move(*database)));
+  }
+  ~Store() override {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+  Result<void> add(const records::TuningRecord& record) override {
+    if (Result<std::int64_t> id = database_.insert(record); !id) return std::move(id).error();
+    return {};
+  }
+
+ private:
+  Store(std::string folder, records::Database database)
+      : folder_(std::move(folder)), database_(std::move(database)) {}
+  std::string folder_;
+  records::Database database_;
+};
+
+class Silent final : public tune::TuneListener {
+ public:
+  void trial_done(std::size_t, const records::TuningRecord&, const tune::Progress&) override {}
+  void tick(const tune::Progress&) override {}
+  void warn(const std::string& line) override {
+    std::fprintf(stderr, "fettle-bench: %s\n", line.c_str());
+  }
+};
+
+struct Bench {
+  const PipelineBenchOptions& options;
+  tune::Runner& runner;
+  tune::Builder& builder;
+  app::Interrupt& interrupt;
+  space::Target target;
+};
+
+struct TunedLayer {
+  std::vector<Seen> seen;
+  std::size_t reused = 0;
+  double best_ns = 0;
+};
+
+Result<TunedLayer> tune_layer(Bench& bench, const space::Workload& workload, unsigned trials,
+                              double near_ns, std::uint64_t first_trial) {
+  Result<space::SearchSpace> space = space::make_space(workload, bench.target);
+  if (!space) return std::move(space).error();
+  std::vector<tune::TuneTask> tasks(1);
+  tasks[0].task.workload = workload;
+  tasks[0].space = &*space;
+  tasks[0].searcher = near_ns > 0 ? make_near_time_searcher(*space, near_ns, bench.options.seed)
+                                  : tune::make_random(*space, {bench.options.seed});
+  Result<std::unique_ptr<Store>> store = Store::make();
+  if (!store) return std::move(store).error();
+  tune::ExpectedOutputs expected({workload}, expected_of);
+  while (!expected.ready(0)) usleep(1000);  // before any device time is counted
+  const auto scheduler = tune::make_round_robin();
+  Silent listener;
+  TimedBuilder builder(bench.builder);
+  TimedRunner runner(bench.runner, builder);
+  tune::TuneOptions options;
+  options.session = "bench";
+  options.device_key = bench.runner.device().key;
+  options.trials = trials;
+  options.first_trial = first_trial;
+  const tune::TuneSummary summary =
+      tune::tune(tasks, bench.target, options,
+                 {builder, runner, **store, expected, *scheduler, bench.interrupt, listener, {}});
+  if (summary.end == tune::SessionEnd::Failed) return *summary.error;
+  if (summary.end == tune::SessionEnd::Interrupted)
+    return Error{ErrorCode::Canceled, "interrupted", {}};
+  if (summary.all_failed || !summary.progress.tasks[0].best_nanoseconds) {
+    return Error{ErrorCode::Internal,
+                 "no trial of " + workload.title() + " gave a time: " + summary.main_cause,
+                 {}};
+  }
+  return TunedLayer{runner.seen(), summary.progress.tasks[0].reused,
+                    *summary.progress.tasks[0].best_nanoseconds};
+}
+
+void print(const PipelineBenchOptions& options, const space::Workload& workload,
+           const std::vector<TrialTimes>& trials, const Summary& s, std::size_t builders) {
+  if (!options.json) {
+    std::printf("%s, kernels of %.2f ms (median), %zu trials, %zu failed, builds of %.0f ms\n",
+                workload.title().c_str(), s.kernel_ms_median, s.trials, s.failed,
+                s.build_ms_median);
+    std::printf("busy share               %.4f where builders kept up, %.4f over all\n",
+                s.busy_share, s.busy_share_overall);
+    std::printf("supply-limited share     %.4f (%zu builders)\n", s.supply_limited_share, builders);
+    std::printf("inside kernels           %.4f\n", s.running_share);
+    std::printf("overhead per trial       %.3f ms median, %.3f ms 90th percentile\n",
+                s.overhead_ms_median, s.overhead_ms_p90);
+    std::printf("trials per hour          %.0f\n", s.trials_per_hour);
+    return;
+  }
+  for (const TrialTimes& t : trials) {
+    Json line = {
+        {"benchmark", "pipeline"}, {"trial", t.trial},         {"kernel_ms", t.kernel_ms},
+        {"build_ms", t.build_ms},  {"total_ms", t.total_ms},   {"running_ms", t.running_ms},
+        {"gap_ms", t.gap_ms},      {"supply_ms", t.supply_ms}, {"overhead_ms", t.overhead_ms()}};
+    if (!t.measured) line["failure"] = t.failure;
+    std::cout << line.dump() << "\n";
+  }
+  const Json summary = {{"benchmark", "pipeline"},
+                        {"summary", true},
+                        {"workload", workload.title()},
+                        {"kernel_ms_wanted", options.kernel_ms},
+                        {"kernel_ms_median", s.kernel_ms_median},
+                        {"builders", builders},
+                        {"build_ms_median", s.build_ms_median},
+                        {"trials", s.trials},
+                        {"failed", s.failed},
+                        {"busy_share", s.busy_share},
+                        {"busy_share_overall", s.busy_share_overall},
+                        {"supply_limited_share", s.supply_limited_share},
+                        {"running_share", s.running_share},
+                        {"overhead_ms_median", s.overhead_ms_median},
+                        {"overhead_ms_p90", s.overhead_ms_p90},
+                        {"trials_per_hour", s.trials_per_hour},
+                        {"wall_s", s.wall_s}};
+  std::cout << summary.dump() << std::endl;
+}
+
+}  // namespace
+
+Result<void> run_pipeline_bench(const PipelineBenchOptions& options) {
+  app::Interrupt interrupt;
+  Result<app::Connection> connection =
+      app::Connection::open({"", "", "local", "fettle-bench", static_cast<int>(options.threads)});
+  if (!connection) return std::move(connection).error();
+  const wire::DeviceInfoT& device = connection->runner().device();
+  const int threads = device.cpu ? static_cast<int>(device.cpu->cores.size()) : 1;
+  Result<space::Target> target = space::target_for(device, threads);
+  if (!target) return std::move(target).error();
+  app::pin_process(connection->free_cores());
+  fleet::BuildPoolOptions pool;
+  pool.argv = {sibling_program("fettle").string(), "build-worker"};
+  pool.workers =
+      options.builders > 0 ? options.builders : app::builder_count(connection->free_cores());
+  pool.cores = connection->free_cores();
+  const std::size_t builders = pool.workers;
+  Result<std::unique_ptr<fleet::BuildPool>> builder = fleet::BuildPool::start(std::move(pool));
+  if (!builder) return std::move(builder).error();
+  Bench bench{options, connection->runner(), **builder, interrupt, *target};
+
+  Result<space::Workload> workload = layer(56, 64);
+  if (!workload) return std::move(workload).error();
+  Result<TunedLayer> sizing = tune_layer(bench, *workload, kSizing, 0, 1);
+  if (!sizing) return std::move(sizing).error().in("finding the layer's size");
+  // The best of a few is slower than the best of all; the wanted time lies between.
+  const double rate = workload->operations() / sizing->best_ns;
+  workload = layer_of(rate * options.kernel_ms * 1e6);
+  if (!workload) return std::move(workload).error();
+  Result<TunedLayer> run = tune_layer(bench, *workload, kSettling + options.trials,
+                                      options.kernel_ms * 1e6, kSizing + 1);
+  if (!run) return std::move(run).error().in("measuring the pipeline");
+
+  // The last ones count, and one before them: its end is where account() starts.
+  // Identical artifacts were never measured, so there may be fewer than asked for.
+  const std::size_t all = run->seen.size();
+  const std::size_t first = all > options.trials + 1 ? all - options.trials - 1 : 0;
+  const std::vector<Seen> counted(run->seen.begin() + static_cast<std::ptrdiff_t>(first),
+                                  run->seen.end());
+  if (counted.size() < 2)
+    return Error{ErrorCode::InvalidArgument, "too few trials: give more with --trials", {}};
+  const std::chrono::duration<double> wall = counted.back().completed - counted.front().completed;
+  const std::vector<TrialTimes> trials = account(counted);
+  print(options, *workload, trials, summarise(trials, wall.count()), builders);
+  return {};
+}
+
+}  // namespace fettle::bench

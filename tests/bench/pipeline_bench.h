@@ -1,0 +1,26 @@
+// `fettle-bench pipeline`: does a board wait for the host? A real layer, sized so
+// that its kernels run about `kernel_ms`, is tuned through the real loop, build
+// workers, broker and agent; every trial is a program of its own. Told are the
+// device's busy share, the share lost to builders, and what a trial costs the
+// device besides its kernel.
+#pragma once
+
+#include <cstdint>
+
+#include "schemas/wire/result.h"
+
+namespace fettle::bench {
+
+struct PipelineBenchOptions {
+  double kernel_ms = 20;
+  unsigned trials = 100;
+  unsigned builders = 0;  // 0: one per core that the device leaves free
+  unsigned threads = 0;   // of the device; 0: all cores but one
+  std::uint64_t seed = 1;
+  bool json = false;
+};
+
+// Prints; an Error when it could not be run.
+Result<void> run_pipeline_bench(const PipelineBenchOptions& options);
+
+}  // namespace fettle::bench

@@ -1,0 +1,190 @@
+// `fettle tune` on this machine: the real program, builders, broker and agent.
+#include <csignal>
+
+#include "tests/e2e/tune_support.h"
+
+namespace fettle::testing {
+namespace {
+
+using std::chrono::seconds;
+
+TEST_F(TuneTest, TunesEveryTaskAndRecordsEveryTrial) {
+  const auto result =
+      run_program(tune({"--trials", "40", "--seed", "1"}), seconds(240), environment());
+  ASSERT_EQ(result.status, 0) << result.err;
+  const Session session = parse(result.out);
+  EXPECT_EQ(session.trials.size(), 40u);
+  ASSERT_TRUE(session.summary.is_object());
+  EXPECT_EQ(session.summary["end"], "finished");
+  EXPECT_EQ(session.summary["trials"], 40);
+  EXPECT_GT(session.summary["peak_gflops"].get<double>(), 0.1);
+  for (const auto& task : session.summary["tasks"]) {
+    EXPECT_GT(task["best_gflops"].get<double>(), 0) << task;
+    EXPECT_LE(task["share_of_peak"].get<double>(), 1.1) << task;
+  }
+  expect_sound_database(40);
+
+  const auto best = run_program({FETTLE_PROGRAM, "records", "best", "--db", db, "--json"});
+  EXPECT_EQ(best.status, 0) << best.err;
+  EXPECT_EQ(std::count(best.out.begin(), best.out.end(), '\n'), 2);
+}
+
+TEST_F(TuneTest, ResumeGoesOnWithoutRepeatingATrial) {
+  ASSERT_EQ(run_program(tune({"--trials", "12"}), seconds(240), environment()).status, 0);
+  const auto again = run_program(tune({"--trials", "30", "--resume"}), seconds(240), environment());
+  ASSERT_EQ(again.status, 0) << again.err;
+  const Session session = parse(again.out);
+  EXPECT_EQ(session.summary["resumed"], 12);
+  EXPECT_EQ(session.trials.size(), 18u);
+  expect_sound_database(30);
+}
+
+TEST_F(TuneTest, TheTableIsForPeople) {
+  auto words = tune({"--trials", "6"});
+  std::erase(words, "--json");
+  const auto result = run_program(words, seconds(240), environment());
+  ASSERT_EQ(result.status, 0) << result.err;
+  for (const char* text : {"GFLOPS", "% peak", "conv2d", "dense", "trials 6/6", "device busy"}) {
+    EXPECT_NE(result.out.find(text), std::string::npos) << text << " in\n" << result.out;
+  }
+}
+
+TEST_F(TuneTest, CtrlCStopsCleanlyAndKeepsEveryTrial) {
+  RunningProgram program(tune({"--trials", "100000"}), environment());
+  ASSERT_TRUE(program.wait_for_out("\"trial\"", seconds(120), 5)) << program.err();
+  program.signal(SIGINT);
+  EXPECT_EQ(program.wait(seconds(30)), 130) << program.err();
+  const Session session = parse(program.out());
+  EXPECT_EQ(session.summary["end"], "interrupted");
+  EXPECT_EQ(records().size(), session.trials.size());
+  auto database = records::Database::open(db).value();
+  EXPECT_EQ(database.sessions().value().at(0).state, records::SessionState::Interrupted);
+}
+
+TEST_F(TuneTest, AKilledHostLosesOnlyWhatWasInFlight) {
+  std::size_t told = 0;
+  {
+    RunningProgram program(tune({"--trials", "100000"}), environment());
+    ASSERT_TRUE(program.wait_for_out("\"trial\"", seconds(120), 8)) << program.err();
+    program.signal(SIGKILL);
+    EXPECT_EQ(program.wait(seconds(10)), 128 + SIGKILL);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    const std::string out = program.out();
+    told = static_cast<std::size_t>(std::count(out.begin(), out.end(), '\n'));
+  }
+  EXPECT_GE(records().size(), told) << "a trial that was told is stored";
+  const auto again = run_program(tune({"--trials", "40", "--resume"}), seconds(240), environment());
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_GE(parse(again.out).summary["resumed"].get<std::size_t>(), told);
+  expect_sound_database(40);
+  auto database = records::Database::open(db).value();
+  EXPECT_EQ(database.sessions().value().at(0).state, records::SessionState::Killed);
+}
+
+// Kills something of a running session after a few trials; the session must end well.
+class KilledPart : public TuneTest {
+ protected:
+  Session run_and_kill(const std::string& what, bool youngest) {
+    RunningProgram program(tune({"--trials", "60"}), environment());
+    EXPECT_TRUE(program.wait_for_out("\"trial\"", seconds(120), 5)) << program.err();
+    std::vector<pid_t> victims = descendants(program.pid(), what);
+    EXPECT_FALSE(victims.empty()) << "no process " << what;
+    std::sort(victims.begin(), victims.end());
+    if (!victims.empty()) ::kill(youngest ? victims.back() : victims.front(), SIGKILL);
+    EXPECT_EQ(program.wait(seconds(240)), 0) << program.err();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    return parse(program.out());
+  }
+};
+
+TEST_F(KilledPart, ACompilerThatDiesCostsOneCandidate) {
+  const Session session = run_and_kill("build-worker", false);
+  EXPECT_EQ(session.summary["trials"], 60);
+  EXPECT_LE(session.summary["failures"].value("Build CompilerCrash", 0), 1);
+  expect_sound_database(60);
+}
+
+TEST_F(KilledPart, AWorkerThatDiesIsReplaced) {
+  // Supervisor, nursery, worker: the worker is the youngest.
+  const Session session = run_and_kill("fettle-agent", true);
+  EXPECT_EQ(session.summary["trials"], 60);
+  EXPECT_EQ(records().size(), 60u);
+}
+
+TEST_F(KilledPart, AnAgentThatDiesIsStartedAgainAndItsTrialsAreTriedAgain) {
+  const Session session = run_and_kill("fettle-agent", false);
+  EXPECT_EQ(session.summary["trials"], 60);
+  expect_sound_database(60);
+}
+
+// Broker, agent and host as three programs.
+class ApartTest : public TuneTest {
+ protected:
+  std::string key_of(const std::string& name) {
+    const auto made =
+        run_program({FETTLE_PROGRAM, "keys", "new", name}, seconds(30), environment());
+    EXPECT_EQ(made.status, 0) << made.err;
+    return made.out.substr(0, 40);
+  }
+  void allow(const std::string& name, const std::string& role) {
+    const auto done =
+        run_program({FETTLE_PROGRAM, "keys", "allow", name, key_of(name), "--role", role},
+                    seconds(30), environment());
+    EXPECT_EQ(done.status, 0) << done.err;
+  }
+  std::unique_ptr<RunningProgram> broker(const std::string& listen) {
+    auto program = std::make_unique<RunningProgram>(
+        std::vector<std::string>{FETTLE_PROGRAM, "broker", "--listen", listen}, environment());
+    EXPECT_TRUE(program->wait_for_out("public key ", seconds(20))) << program->err();
+    const std::string out = program->out();
+    url = out.substr(out.find("tcp://"));
+    url = url.substr(0, url.find('\n'));
+    public_key = out.substr(out.find("public key ") + 11, 40);
+    return program;
+  }
+  std::unique_ptr<RunningProgram> agent() {
+    return std::make_unique<RunningProgram>(
+        std::vector<std::string>{FETTLE_AGENT_PROGRAM, "--broker", url, "--broker-key", public_key,
+                                 "--key-file", folder.file("home/board.key"), "--key", "bench"},
+        environment());
+  }
+
+  std::string url, public_key;
+};
+
+TEST_F(ApartTest, ARestartedBrokerLosesNothing) {
+  allow("client", "client");
+  allow("board", "agent");
+  auto first = broker("tcp://127.0.0.1:*");
+  auto board = agent();
+  RunningProgram program(tune({"--trials", "60", "--device", "bench", "--broker", url}),
+                         environment());
+  ASSERT_TRUE(program.wait_for_out("\"trial\"", seconds(120), 5)) << program.err() << board->err();
+  first->signal(SIGKILL);
+  first->wait(seconds(10));
+  auto second = broker(url);
+  EXPECT_EQ(program.wait(seconds(240)), 0) << program.err();
+  EXPECT_EQ(parse(program.out()).summary["trials"], 60);
+  expect_sound_database(60);
+}
+
+TEST_F(ApartTest, AnUnknownDeviceKeyNamesThoseThereAre) {
+  allow("client", "client");
+  allow("board", "agent");
+  auto running = broker("tcp://127.0.0.1:*");
+  auto board = agent();
+  for (int i = 0; i < 100; ++i) {
+    const auto listed =
+        run_program({FETTLE_PROGRAM, "devices", "--broker", url}, seconds(30), environment());
+    if (listed.out.find("bench") != std::string::npos) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  const auto result =
+      run_program(tune({"--device", "rk3399", "--broker", url}), seconds(60), environment());
+  EXPECT_EQ(result.status, 1);
+  EXPECT_NE(result.err.find("rk3399"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("bench"), std::string::npos) << result.err;
+}
+
+}  // namespace
+}  // namespace fettle::testing

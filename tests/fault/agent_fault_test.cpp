@@ -1,0 +1,206 @@
+// A real agent process against a real broker: what it does when it, its worker or
+// the broker dies, and how it says no.
+#include <gtest/gtest.h>
+#include <csignal>
+#include <map>
+#include <thread>
+
+#include "host/fleet/broker.h"
+#include "host/fleet/session.h"
+#include "tests/support/agent_candidates.h"
+#include "tests/support/agent_process.h"
+
+namespace fettle {
+namespace {
+
+using fleet::KeyPair;
+using std::chrono::milliseconds;
+using test::AgentProcess;
+using test::candidate_request;
+
+class AgentFault : public testing::Test {
+ protected:
+  KeyPair broker_keys = *fleet::make_key_pair(), client_keys = *fleet::make_key_pair(),
+          agent_keys = *fleet::make_key_pair();
+  std::unique_ptr<fleet::Broker> broker;
+  wire::Hash answer = content_hash(test::candidate_answer());
+
+  void SetUp() override {
+    if (!test::have_candidates()) GTEST_SKIP() << "no candidates for this architecture";
+    broker = start_broker("tcp://127.0.0.1:*");
+  }
+
+  std::unique_ptr<fleet::Broker> start_broker(const std::string& listen) {
+    fleet::BrokerOptions options;
+    options.listen = listen;
+    options.keys = broker_keys;
+    options.allowed = {{"client", wire::Role::Client, client_keys.public_key},
+                       {"agent", wire::Role::Agent, agent_keys.public_key}};
+    options.times = {milliseconds(50), milliseconds(500), milliseconds(1000)};
+    auto started = fleet::Broker::start(std::move(options));
+    EXPECT_TRUE(started.ok()) << started.error().text();
+    return std::move(*started);
+  }
+
+  std::unique_ptr<AgentProcess> start_agent(const std::string& url, const std::string& broker_key,
+                                            const KeyPair& keys) {
+    return std::make_unique<AgentProcess>(
+        std::vector<std::string>{FETTLE_AGENT},
+        std::vector<std::string>{"--broker", url, "--broker-key", broker_key, "--key", "board",
+                                 "--memory-limit", "64", "--log-level", "debug"},
+        keys.public_key, keys.secret_key);
+  }
+  std::unique_ptr<AgentProcess> start_agent() {
+    auto agent = start_agent(broker->endpoint(), broker->public_key(), agent_keys);
+    EXPECT_TRUE(said(*agent, "registered", 10'000)) << agent->log();
+    return agent;
+  }
+  static bool said(AgentProcess& agent, const std::string& words, int wait_ms) {
+    for (int waited = 0; waited <= wait_ms; waited += 10) {
+      if (agent.log().find(words) != std::string::npos) return true;
+      std::this_thread::sleep_for(milliseconds(10));
+    }
+    return false;
+  }
+
+  std::unique_ptr<fleet::Session> open_session() {
+    fleet::SessionPlan plan;
+    plan.device_key = "board";
+    auto session =
+        fleet::Session::open({broker->endpoint(), broker->public_key(), client_keys}, plan);
+    EXPECT_TRUE(session.ok()) << session.error().text();
+    if (!session) return nullptr;
+    (*session)->offer_blob(answer, test::candidate_answer());
+    return std::move(*session);
+  }
+
+  static std::map<std::uint64_t, tune::Measured> collect(fleet::Session& session,
+                                                         std::size_t count) {
+    std::map<std::uint64_t, tune::Measured> all;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (all.size() < count && std::chrono::steady_clock::now() < end) {
+      auto some = session.poll(milliseconds(100));
+      EXPECT_TRUE(some.ok()) << some.error().text();
+      if (!some) break;
+      for (auto& one : *some) {
+        const auto trial = one.trial;
+        EXPECT_TRUE(all.emplace(trial, std::move(one)).second) << trial << " came twice";
+      }
+    }
+    EXPECT_EQ(all.size(), count);
+    return all;
+  }
+};
+
+TEST_F(AgentFault, MeasuresGoodAndEvilInTurn) {
+  auto agent = start_agent();
+  auto session = open_session();
+  ASSERT_TRUE(session);
+  EXPECT_EQ(session->device().key, "board");
+  EXPECT_EQ(session->device().kind, wire::DeviceKind::Cpu);
+  const CandidateKind evil[] = {kCrash, kOneWrong, kLeavePart, kWriteFar, kEndProcess};
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    session->submit(i, candidate_request(i % 4 == 3 ? evil[i / 4 % 5] : kGood, answer));
+  }
+  const auto all = collect(*session, 40);
+  for (const auto& [trial, measured] : all) {
+    EXPECT_EQ(measured.outcome.body.AsMeasurement() != nullptr, trial % 4 != 3) << trial;
+    EXPECT_FALSE(measured.outcome.board_id.empty());
+    EXPECT_EQ(measured.attempt, 1u);
+  }
+}
+
+TEST_F(AgentFault, EndsCleanlyOnSigterm) {
+  auto agent = start_agent();
+  agent->send_signal(SIGTERM);
+  EXPECT_EQ(agent->wait(5000), 0) << agent->log();
+}
+
+// Its candidates go to the agent that comes back; nothing is lost or told twice.
+TEST_F(AgentFault, KilledAndRestarted) {
+  auto agent = start_agent();
+  auto session = open_session();
+  ASSERT_TRUE(session);
+  for (std::uint64_t i = 0; i < 60; ++i) session->submit(i, candidate_request(kGood, answer));
+  auto some = session->poll(milliseconds(2000));
+  ASSERT_TRUE(some.ok());
+  const std::size_t first = some->size();
+  agent->send_signal(SIGKILL);
+  EXPECT_EQ(agent->wait(5000), -SIGKILL);
+  agent = start_agent();
+  const auto all = collect(*session, 60 - first);
+  for (const auto& [trial, measured] : all) {
+    EXPECT_TRUE(measured.outcome.body.AsMeasurement()) << trial;
+  }
+}
+
+TEST_F(AgentFault, NothingOutlivesTheAgent) {
+  auto agent = start_agent();
+  auto session = open_session();
+  ASSERT_TRUE(session);
+  auto request = candidate_request(kLoop, answer);
+  request.options->timeout_ms = 600'000;
+  session->submit(1, request);
+  std::this_thread::sleep_for(milliseconds(300));
+  agent->send_signal(SIGKILL);
+  agent->wait(5000);
+  // The nursery and the worker hold the agent's log open while they live.
+  const std::string count =
+      "ls -l /proc/[0-9]*/exe 2>/dev/null | grep -c ' " + std::string(FETTLE_AGENT) + "$'";
+  int left = -1;
+  for (int i = 0; i < 100 && left != 0; ++i) {
+    FILE* pipe = popen(count.c_str(), "r");
+    if (fscanf(pipe, "%d", &left) != 1) left = -1;
+    pclose(pipe);
+    if (left != 0) std::this_thread::sleep_for(milliseconds(20));
+  }
+  EXPECT_EQ(left, 0);
+}
+
+TEST_F(AgentFault, BrokerRestarted) {
+  auto agent = start_agent();
+  auto session = open_session();
+  ASSERT_TRUE(session);
+  for (std::uint64_t i = 0; i < 30; ++i) session->submit(i, candidate_request(kGood, answer));
+  auto some = session->poll(milliseconds(2000));
+  ASSERT_TRUE(some.ok());
+  const std::size_t first = some->size();
+  const std::string endpoint = broker->endpoint();
+  broker.reset();
+  std::this_thread::sleep_for(milliseconds(200));
+  broker = start_broker(endpoint);
+  const auto all = collect(*session, 30 - first);
+  for (const auto& [trial, measured] : all) {
+    EXPECT_TRUE(measured.outcome.body.AsMeasurement()) << trial;
+  }
+}
+
+TEST_F(AgentFault, UnknownKeyGetsNoAnswerAndIsTold) {
+  auto agent = start_agent(broker->endpoint(), broker->public_key(), *fleet::make_key_pair());
+  EXPECT_TRUE(said(*agent, "no answer from the broker", 8000)) << agent->log();
+  EXPECT_EQ(agent->log().find("registered"), std::string::npos);
+  EXPECT_EQ(agent->wait(0), -1000) << "it should keep trying";
+}
+
+TEST_F(AgentFault, BrokerThatStartsLate) {
+  const std::string endpoint = broker->endpoint(), key = broker->public_key();
+  broker.reset();
+  auto agent = start_agent(endpoint, key, agent_keys);
+  std::this_thread::sleep_for(milliseconds(500));
+  broker = start_broker(endpoint);
+  EXPECT_TRUE(said(*agent, "registered", 10'000)) << agent->log();
+}
+
+TEST_F(AgentFault, SecretsAreNotOnTheCommandLineOrInTheLog) {
+  auto agent = start_agent();
+  FILE* file = std::fopen(("/proc/" + std::to_string(agent->pid()) + "/cmdline").c_str(), "r");
+  ASSERT_TRUE(file);
+  char line[4096] = {};
+  const std::size_t size = std::fread(line, 1, sizeof line, file);
+  std::fclose(file);
+  EXPECT_EQ(std::string(line, size).find(agent_keys.secret_key), std::string::npos);
+  EXPECT_EQ(agent->log().find(agent_keys.secret_key), std::string::npos);
+}
+
+}  // namespace
+}  // namespace fettle

@@ -1,0 +1,277 @@
+// Evil candidates in a real worker: each ends as the failure it deserves, and the
+// next candidate is measured as if nothing had been.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <csignal>
+
+#include "agent/device/registry.h"
+#include "agent/server/device_queue.h"
+#include "agent/worker/worker.h"
+#include "tests/support/agent_candidates.h"
+
+namespace fettle {
+namespace {
+
+using agent::BlobStore;
+using agent::DeviceQueue;
+using agent::Nursery;
+using test::candidate_request;
+
+constexpr std::uint64_t kMemoryLimit = std::uint64_t{64} << 20;
+
+// A nursery, a device queue and a worker, driven as the supervisor does it.
+class Station {
+ public:
+  Station() {
+    signal(SIGPIPE, SIG_IGN);
+    agent::DeviceConfig config;
+    config.key = "test";
+    config.memory_limit_bytes = kMemoryLimit;
+    info_ = agent::find_device_row(wire::DeviceKind::Cpu)->describe(config, agent::SystemRoot());
+    auto nursery =
+        Nursery::start([info = info_](std::uint32_t, int socket, agent::StatusPage* page) {
+          return agent::run_worker(info, socket, page);
+        });
+    nursery_ = std::make_unique<Nursery>(std::move(nursery).value());
+    answer_ = content_hash(test::candidate_answer());
+    EXPECT_TRUE(blobs_.put(answer_, test::candidate_answer()).ok());
+    queue_ = std::make_unique<DeviceQueue>(info_, *nursery_, blobs_,
+                                           [this](std::uint64_t lease, Bytes bytes) {
+                                             auto outcome = decode_outcome(bytes);
+                                             EXPECT_TRUE(outcome.ok()) << outcome.error().text();
+                                             if (outcome) outcomes_[lease] = std::move(*outcome);
+                                           });
+    pump([this] { return queue_->ready(); });
+  }
+
+  template <typename Until>
+  bool pump(Until until, int seconds = 20) {
+    const std::uint64_t start = agent::StatusPage::monotonic_ns();
+    while (!until()) {
+      if (agent::StatusPage::monotonic_ns() - start > seconds * std::uint64_t{1'000'000'000}) {
+        return false;
+      }
+      const int wait = std::min(queue_->on_time(), 100);
+      pollfd watched[2] = {{nursery_->fd(), POLLIN, 0}, {queue_->fd(), POLLIN, 0}};
+      poll(watched, 2, wait);
+      if (watched[1].revents) queue_->on_readable();
+      auto event = nursery_->next_event();
+      if (!event) return false;
+      if (*event) queue_->on_event(**event);
+    }
+    return true;
+  }
+
+  std::uint64_t submit(const wire::MeasureRequestT& request) {
+    EXPECT_TRUE(queue_->accept(++lease_, encode(request)).empty());
+    return lease_;
+  }
+  std::optional<wire::OutcomeT> wait_for(std::uint64_t lease) {
+    if (!pump([&] { return outcomes_.count(lease) > 0; })) return std::nullopt;
+    return outcomes_[lease];
+  }
+  wire::OutcomeT measure(CandidateKind kind) {
+    auto outcome = wait_for(submit(candidate_request(kind, answer_)));
+    EXPECT_TRUE(outcome.has_value()) << "no outcome in time";
+    return outcome.value_or(wire::OutcomeT());
+  }
+
+  DeviceQueue& queue() { return *queue_; }
+  const wire::Hash& answer() const { return answer_; }
+  bool strict() const { return queue_->info().sandbox == wire::Sandbox::Strict; }
+  bool limited() const { return queue_->info().sandbox >= wire::Sandbox::Limits; }
+
+ private:
+  wire::DeviceInfoT info_;
+  std::unique_ptr<Nursery> nursery_;
+  BlobStore blobs_{std::uint64_t{16} << 20};
+  wire::Hash answer_;
+  std::unique_ptr<DeviceQueue> queue_;
+  std::map<std::uint64_t, wire::OutcomeT> outcomes_;
+  std::uint64_t lease_ = 0;
+};
+
+class WorkerFault : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (test::have_candidates()) station = new Station;
+  }
+  static void TearDownTestSuite() {
+    delete station;
+    station = nullptr;
+  }
+  void SetUp() override {
+    if (!station) GTEST_SKIP() << "no candidates for this architecture";
+  }
+  void TearDown() override {
+    if (IsSkipped()) return;
+    const auto outcome = station->measure(kGood);
+    EXPECT_TRUE(outcome.body.AsMeasurement()) << said(outcome);
+  }
+  static std::string said(const wire::OutcomeT& outcome) {
+    const auto* failure = outcome.body.AsFailure();
+    if (!failure) return "a measurement";
+    return std::string(name_of(failure->stage)) + " " + name_of(failure->error->code) + ": " +
+           failure->error->message;
+  }
+  static void expect_failure(CandidateKind kind, ErrorCode code, wire::Stage stage,
+                             const std::string& words) {
+    const auto outcome = station->measure(kind);
+    const auto* failure = outcome.body.AsFailure();
+    ASSERT_TRUE(failure) << "it was measured";
+    EXPECT_EQ(failure->error->code, code) << said(outcome);
+    EXPECT_EQ(failure->stage, stage) << said(outcome);
+    EXPECT_NE(failure->error->message.find(words), std::string::npos) << said(outcome);
+    std::printf("             %s\n", said(outcome).c_str());
+  }
+  static Station* station;
+};
+Station* WorkerFault::station = nullptr;
+
+TEST_F(WorkerFault, GoodIsMeasured) {
+  const auto outcome = station->measure(kGood);
+  const auto* measured = outcome.body.AsMeasurement();
+  ASSERT_TRUE(measured) << said(outcome);
+  EXPECT_GE(measured->samples.size(), 3u);
+  EXPECT_GT(measured->median, 10);  // 1001 elements cannot take 10 ns
+  EXPECT_LT(measured->median, 1e6);
+  EXPECT_LE(measured->interval_low, measured->median);
+  EXPECT_GE(measured->interval_high, measured->median);
+  EXPECT_GT(outcome.times->run_ns, 1'000'000u);
+  EXPECT_GE(outcome.times->total_ns, outcome.times->run_ns);
+}
+
+TEST_F(WorkerFault, Crash) { expect_failure(kCrash, ErrorCode::Crash, wire::Stage::Run, "0x10"); }
+TEST_F(WorkerFault, EndlessLoop) {
+  expect_failure(kLoop, ErrorCode::RunTimeout, wire::Stage::Run, "300 ms");
+}
+TEST_F(WorkerFault, AllocatesWithoutEnd) {
+  if (!station->limited()) GTEST_SKIP() << "memory limits are not in force here";
+  expect_failure(kAllocate, ErrorCode::OutOfMemory, wire::Stage::Run, "by itself");
+}
+TEST_F(WorkerFault, AllocatesAndReturns) {
+  if (!station->limited()) GTEST_SKIP() << "memory limits are not in force here";
+  expect_failure(kAllocateAndReturn, ErrorCode::OutOfMemory, wire::Stage::Run, "64 MiB");
+}
+TEST_F(WorkerFault, WritesBehindItsOutput) {
+  expect_failure(kWriteBehind, ErrorCode::StrayWrite, wire::Stage::Run, "8 bytes behind");
+}
+TEST_F(WorkerFault, WritesBeforeItsOutput) {
+  expect_failure(kWriteBefore, ErrorCode::StrayWrite, wire::Stage::Run, "before it");
+}
+TEST_F(WorkerFault, WritesFarBehindItsOutput) {
+  expect_failure(kWriteFar, ErrorCode::StrayWrite, wire::Stage::Run,
+                 "behind output buffer 'result'");
+}
+TEST_F(WorkerFault, LeavesPartUnwritten) {
+  expect_failure(kLeavePart, ErrorCode::UnwrittenOutput, wire::Stage::Check, "10 of 1001");
+}
+TEST_F(WorkerFault, WrongByOneElement) {
+  expect_failure(kOneWrong, ErrorCode::WrongAnswer, wire::Stage::Check,
+                 "1 of 1001 elements are wrong; element 7");
+}
+TEST_F(WorkerFault, ForbiddenSystemCall) {
+  if (!station->strict()) GTEST_SKIP() << "no seccomp here";
+  expect_failure(kForbiddenCall, ErrorCode::SandboxViolation, wire::Stage::Run, "getuid");
+}
+TEST_F(WorkerFault, OpensFile) {
+  if (!station->strict()) GTEST_SKIP() << "no seccomp here";
+  expect_failure(kOpenFile, ErrorCode::SandboxViolation, wire::Stage::Run, "openat");
+}
+TEST_F(WorkerFault, JumpsNowhere) {
+  expect_failure(kJumpNowhere, ErrorCode::Crash, wire::Stage::Run, "0xdead000");
+}
+TEST_F(WorkerFault, WritesItsInput) {
+  expect_failure(kWriteInput, ErrorCode::StrayWrite, wire::Stage::Run,
+                 "read-only input buffer 'data' at byte 12");
+}
+TEST_F(WorkerFault, EndsTheProcess) {
+  expect_failure(kEndProcess, ErrorCode::Crash, wire::Stage::Run, "ended the worker");
+}
+TEST_F(WorkerFault, OverflowsItsStack) {
+  expect_failure(kRecurse, ErrorCode::Crash, wire::Stage::Run, "out of stack");
+}
+TEST_F(WorkerFault, IllegalInstruction) {
+  expect_failure(kTrap, ErrorCode::Crash, wire::Stage::Run, "illegal instruction");
+}
+TEST_F(WorkerFault, RightOnlyOnce) {
+  expect_failure(kRightOnlyOnce, ErrorCode::WrongAnswer, wire::Stage::Check, "element 0");
+}
+TEST_F(WorkerFault, WritesItsCode) {
+  expect_failure(kWriteCode, ErrorCode::StrayWrite, wire::Stage::Run, "its own image");
+}
+
+TEST_F(WorkerFault, DeclaresTooMuchMemory) {
+  auto request = candidate_request(kGood, station->answer());
+  request.program->buffers[0]->bytes = kMemoryLimit + 1;
+  const auto outcome = station->wait_for(station->submit(request));
+  ASSERT_TRUE(outcome && outcome->body.AsFailure());
+  EXPECT_EQ(outcome->body.AsFailure()->error->code, ErrorCode::OutOfMemory) << said(*outcome);
+  EXPECT_EQ(outcome->body.AsFailure()->stage, wire::Stage::Load);
+}
+
+TEST_F(WorkerFault, ImageForAnotherCpu) {
+  auto request = candidate_request(kGood, station->answer());
+  request.program->images[0]->cpu->arch = "armv7";
+  const auto outcome = station->wait_for(station->submit(request));
+  ASSERT_TRUE(outcome && outcome->body.AsFailure());
+  EXPECT_EQ(outcome->body.AsFailure()->error->code, ErrorCode::LoadError) << said(*outcome);
+}
+
+// The one behind a crash is not lost, and runs once.
+TEST_F(WorkerFault, NextInLineSurvivesACrash) {
+  const auto bad = station->submit(candidate_request(kCrash, station->answer()));
+  const auto good = station->submit(candidate_request(kGood, station->answer()));
+  const auto first = station->wait_for(bad), second = station->wait_for(good);
+  ASSERT_TRUE(first && second);
+  EXPECT_TRUE(first->body.AsFailure());
+  EXPECT_TRUE(second->body.AsMeasurement()) << said(*second);
+}
+
+TEST_F(WorkerFault, WorkerKilledInATrial) {
+  const auto lease = station->submit(candidate_request(kLoop, station->answer()));
+  station->pump([&] { return false; }, 0);
+  usleep(50'000);
+  ASSERT_EQ(kill(station->queue().worker_pid(), SIGKILL), 0);
+  const auto outcome = station->wait_for(lease);
+  ASSERT_TRUE(outcome && outcome->body.AsFailure());
+  EXPECT_EQ(outcome->body.AsFailure()->error->code, ErrorCode::WorkerLost) << said(*outcome);
+}
+
+TEST_F(WorkerFault, WorkerKilledWhileIdle) {
+  const auto before = station->queue().worker_pid();
+  ASSERT_EQ(kill(before, SIGKILL), 0);
+  EXPECT_TRUE(station->pump([&] {
+    return station->queue().worker_pid() != before && station->queue().worker_pid() > 0;
+  }));
+}
+
+// A bad candidate costs one short run.
+TEST_F(WorkerFault, HopelessCandidateIsCensoredSoon) {
+  auto request = candidate_request(kSlow, station->answer());
+  request.options->min_repeat_ms = 100;
+  request.options->racing_bound_ns = 1000;
+  request.options->timeout_ms = 4000;
+  const auto outcome = station->wait_for(station->submit(request));
+  ASSERT_TRUE(outcome);
+  const auto* measured = outcome->body.AsMeasurement();
+  ASSERT_TRUE(measured) << said(*outcome);
+  EXPECT_TRUE(measured->censored);
+  EXPECT_LT(outcome->times->run_ns, 50'000'000u);
+  EXPECT_GT(measured->interval_low, 1000);
+}
+
+TEST_F(WorkerFault, MissingBlobIsNamed) {
+  wire::Hash unknown = station->answer();
+  reinterpret_cast<std::uint8_t*>(&unknown)[0] ^= 1;
+  const auto missing =
+      station->queue().accept(1'000'000, encode(candidate_request(kGood, unknown)));
+  ASSERT_EQ(missing.size(), 1u);
+  EXPECT_EQ(to_hex(missing[0]), to_hex(unknown));
+  station->queue().release(1'000'000);
+  EXPECT_TRUE(station->queue().idle());
+}
+
+}  // namespace
+}  // namespace fettle

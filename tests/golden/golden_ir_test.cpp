@@ -1,0 +1,84 @@
+// The IR of two configurations, before and after lowering, against files.
+// `golden_ir --update-golden` writes them anew.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "host/ir/printer.h"
+#include "host/lower/lower.h"
+#include "host/space/sketches/sketches.h"
+
+namespace {
+
+bool update = false;
+
+std::string read(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// Each configuration sets some knobs by name; the others take their first option.
+void check(const std::string& name, const char* workload_json, const fettle::space::Target& target,
+           const std::map<std::string, std::vector<std::int64_t>>& knobs) {
+  using namespace fettle;
+  const auto workload = space::Workload::parse(std::string(workload_json));
+  ASSERT_TRUE(workload) << workload.error().text();
+  const auto space = space::make_space(*workload, target);
+  ASSERT_TRUE(space);
+  space::Configuration configuration = space->at(0);
+  std::size_t found = 0;
+  const auto& list = space->sketches()[0].knobs;
+  for (std::size_t k = 0; k < list.size(); ++k) {
+    const auto wanted = knobs.find(list[k].name);
+    if (wanted == knobs.end()) continue;
+    for (std::uint32_t o = 0; o < list[k].options.size(); ++o) {
+      if (list[k].options[o] == wanted->second) configuration.choice[k] = o, ++found;
+    }
+  }
+  ASSERT_EQ(found, knobs.size()) << "a knob or option of the test is gone";
+  std::string text = space->to_json(configuration) + "\n";
+  const auto schedule = space::schedule_for(*workload, target, configuration);
+  ASSERT_TRUE(schedule);
+  for (const auto& step : schedule->steps()) text += to_string(step) + "\n";
+  const auto module = lower::lower_workload(*workload, target, configuration,
+                                            [&](const std::string& pass, const ir::Module& m) {
+                                              if (pass == "build_loops")
+                                                text += "\n--- build_loops\n" + ir::print(m);
+                                            });
+  ASSERT_TRUE(module) << module.error().text();
+  text += "\n--- lowered\n" + ir::print(*module);
+  const std::string path = std::string(FETTLE_GOLDEN_DIR) + "/" + name + ".txt";
+  if (update) {
+    std::ofstream(path) << text;
+    return;
+  }
+  EXPECT_EQ(text, read(path)) << "if this is meant: golden_ir --update-golden";
+}
+
+TEST(GoldenIr, PaddedConvolutionAvx2) {
+  check(
+      "conv2d_avx2",
+      R"({"op":"conv2d","height":8,"width":8,"in_channels":4,"out_channels":16,"kernel":[3,3],"pad":[1,1],"tail":["bias","add","relu"]})",
+      {"cpu_llvm", "x86_64", "x86_64-linux-gnu", "haswell", {}, 256, 16, true, 1},
+      {{"register_tile", {1, 4, 2, 8}}, {"task_y", {4}}, {"reduce_inner", {2}}, {"pad", {1}}});
+}
+
+TEST(GoldenIr, DenseNeonWithAnOverlappingTile) {
+  check("dense_neon", R"({"op":"dense","in_features":12,"out_features":36,"tail":["bias"]})",
+        {"cpu_llvm", "armv7", "armv7-linux-gnueabihf", "cortex-a9", {}, 128, 16, false, 2},
+        {{"register_tile", {1, 1, 5, 4}}, {"reduce_inner", {3}}});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--update-golden") == 0) update = true;
+  }
+  return RUN_ALL_TESTS();
+}

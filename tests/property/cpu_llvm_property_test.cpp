@@ -1,0 +1,101 @@
+// Random workloads × random configurations: the built program, run on this machine
+// and on both Arm architectures under qemu-user, equals the reference evaluator.
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "host/backend/backend.h"
+#include "host/space/reference.h"
+#include "schemas/wire/codec.h"
+#include "tests/property/random_workload.h"
+#include "tests/support/compare.h"
+#include "tests/support/emulated_run.h"
+#include "tests/support/native_run.h"
+
+namespace fettle::testing {
+namespace {
+
+// FETTLE_PROPERTY_SEED repeats one run; FETTLE_PROPERTY_COUNT runs longer.
+std::uint64_t from_environment(const char* name, std::uint64_t fallback) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? std::strtoull(value, nullptr, 10) : fallback;
+}
+
+std::size_t output_of(const wire::ProgramT& program) {
+  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+    if (program.buffers[i]->role == wire::BufferRole::Output) return i;
+  }
+  return program.buffers.size();
+}
+
+// Targets of this machine's architecture with other vector widths and thread counts.
+std::vector<space::Target> native_variants() {
+  space::Target full = native_target();
+  full.threads = 3;
+  space::Target narrow = native_target();
+  narrow.vector_bits = 128;
+  narrow.vector_registers = 16;
+  std::vector<space::Target> all = {full, narrow};
+  if (full.arch == "x86_64" && full.vector_bits >= 256) {
+    space::Target plain = full;  // no FMA: two roundings
+    plain.cpu = "sandybridge";
+    plain.features.clear();
+    plain.vector_bits = 256;
+    plain.vector_registers = 16;
+    plain.fma = false;
+    all.push_back(plain);
+  }
+  return all;
+}
+
+void check(const std::vector<space::Target>& targets, std::uint64_t count) {
+  const std::uint64_t seed = from_environment("FETTLE_PROPERTY_SEED", 20260202);
+  count = from_environment("FETTLE_PROPERTY_COUNT", count);
+  std::printf("seed %llu, %llu configurations\n", static_cast<unsigned long long>(seed),
+              static_cast<unsigned long long>(count));
+  std::mt19937_64 rng(seed);
+  const std::string native = native_target().arch;
+  const backend::Backend& cpu = *backend::find_backend("cpu_llvm");
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const space::Workload workload = property::random_workload(rng);
+    const space::Target& target = targets[i % targets.size()];
+    Result<space::SearchSpace> space = cpu.space(workload, target);
+    ASSERT_TRUE(space.ok()) << space.error().text();
+    const space::Configuration configuration = space->random(rng);
+    SCOPED_TRACE("number " + std::to_string(i) + " of seed " + std::to_string(seed) + ": " +
+                 workload.canonical() + " " + target.canonical() + " " +
+                 space->to_json(configuration));
+    Result<wire::BuildOutputT> built = cpu.build(workload, target, configuration);
+    ASSERT_TRUE(built.ok()) << built.error().text();
+    Result<wire::ProgramT> travelled = decode_program(encode(*built->program));
+    ASSERT_TRUE(travelled.ok()) << travelled.error().text();
+    Result<BufferBytes> actual = target.arch == native ? run_natively(*travelled, target.threads)
+                                                       : run_emulated(*travelled, target.threads);
+    ASSERT_TRUE(actual.ok()) << actual.error().text();
+    auto expected = space::evaluate(space::make_dag(workload));
+    ASSERT_TRUE(expected.ok()) << expected.error().text();
+    const space::ExpectedTensor& right = expected->front();
+    ASSERT_EQ("", difference(as_floats((*actual)[output_of(*travelled)]), as_floats(right.bytes),
+                             right.tolerance.absolute, right.tolerance.relative));
+  }
+}
+
+TEST(CpuProperty, RandomConfigurationsEqualTheReferenceNatively) { check(native_variants(), 300); }
+
+TEST(CpuProperty, RandomConfigurationsEqualTheReferenceOnAArch64) {
+  if (!emulation_missing("aarch64").empty()) GTEST_SKIP() << emulation_missing("aarch64");
+  space::Target target = aarch64_target();
+  target.threads = 2;
+  check({target}, 60);
+}
+
+TEST(CpuProperty, RandomConfigurationsEqualTheReferenceOnArmv7) {
+  if (!emulation_missing("armv7").empty()) GTEST_SKIP() << emulation_missing("armv7");
+  space::Target a7 = armv7_target();  // has FMA
+  a7.cpu = "cortex-a7";
+  a7.fma = true;
+  check({armv7_target(), armv7_target(), a7}, 60);
+}
+
+}  // namespace
+}  // namespace fettle::testing

@@ -1,0 +1,125 @@
+// ResNet-18's layers at full size: every output of a few configurations each against
+// a plain convolution written here, which shares no code with the compiler.
+#include <algorithm>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "host/backend/backend.h"
+#include "host/model/task_list.h"
+#include "host/space/tolerance.h"
+#include "tests/support/compare.h"
+#include "tests/support/native_run.h"
+
+namespace fettle::testing {
+namespace {
+
+struct Shape {
+  std::int64_t batch = 1, height = 1, width = 1, in = 1, out = 1;
+  std::array<std::int64_t, 2> kernel{1, 1}, stride{1, 1}, pad{0, 0}, dilation{1, 1};
+  std::int64_t out_height() const {
+    return (height + 2 * pad[0] - (kernel[0] - 1) * dilation[0] - 1) / stride[0] + 1;
+  }
+  std::int64_t out_width() const {
+    return (width + 2 * pad[1] - (kernel[1] - 1) * dilation[1] - 1) / stride[1] + 1;
+  }
+};
+
+// Textbook loops, sums in double. dense is a convolution over one pixel.
+std::vector<float> plain_convolution(const Shape& s, const float* input, const float* weight,
+                                     const float* bias, const float* residual, bool relu) {
+  std::vector<float> result(
+      static_cast<std::size_t>(s.batch * s.out_height() * s.out_width() * s.out));
+  std::vector<double> sums(static_cast<std::size_t>(s.out));
+  std::size_t at = 0;
+  for (std::int64_t n = 0; n < s.batch; ++n) {
+    for (std::int64_t oy = 0; oy < s.out_height(); ++oy) {
+      for (std::int64_t ox = 0; ox < s.out_width(); ++ox) {
+        std::fill(sums.begin(), sums.end(), 0.0);
+        for (std::int64_t ky = 0; ky < s.kernel[0]; ++ky) {
+          for (std::int64_t kx = 0; kx < s.kernel[1]; ++kx) {
+            const std::int64_t iy = oy * s.stride[0] + ky * s.dilation[0] - s.pad[0];
+            const std::int64_t ix = ox * s.stride[1] + kx * s.dilation[1] - s.pad[1];
+            if (iy < 0 || iy >= s.height || ix < 0 || ix >= s.width) continue;
+            for (std::int64_t c = 0; c < s.in; ++c) {
+              const double pixel = input[((n * s.height + iy) * s.width + ix) * s.in + c];
+              const float* row = weight + ((ky * s.kernel[1] + kx) * s.in + c) * s.out;
+              for (std::int64_t o = 0; o < s.out; ++o)
+                sums[static_cast<std::size_t>(o)] += pixel * row[o];
+            }
+          }
+        }
+        for (std::int64_t o = 0; o < s.out; ++o, ++at) {
+          double value = sums[static_cast<std::size_t>(o)];
+          if (bias != nullptr) value += bias[o];
+          if (residual != nullptr) value += residual[at];
+          result[at] = static_cast<float>(relu ? std::max(value, 0.0) : value);
+        }
+      }
+    }
+  }
+  return result;
+}
+
+Shape shape_of(const space::Workload& workload) {
+  Shape s;
+  s.batch = workload.integer("batch");
+  if (workload.op() == "dense") {
+    s.in = workload.integer("in_features"), s.out = workload.integer("out_features");
+    return s;
+  }
+  s.height = workload.integer("height"), s.width = workload.integer("width");
+  s.in = workload.integer("in_channels"), s.out = workload.integer("out_channels");
+  s.kernel = workload.pair("kernel"), s.stride = workload.pair("stride");
+  s.pad = workload.pair("pad"), s.dilation = workload.pair("dilation");
+  return s;
+}
+
+TEST(FullSize, EveryOutputOfEveryResNetLayerIsRight) {
+  Result<model::TaskList> network = model::load_network("resnet-18");
+  ASSERT_TRUE(network.ok()) << network.error().text();
+  ASSERT_GE(network->tasks.size(), 12u);
+  const std::uint64_t seed = 7;
+  std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
+  std::mt19937_64 rng(seed);
+  space::Target target = native_target();
+  target.threads = 2;  // scratch memory of a task is there once per thread
+  const backend::Backend& cpu = *backend::find_backend("cpu_llvm");
+  for (const space::Task& task : network->tasks) {
+    const space::Workload& workload = task.workload;
+    Result<space::SearchSpace> space = cpu.space(workload, target);
+    ASSERT_TRUE(space.ok()) << space.error().text();
+    const space::Tolerance tolerance = space::tolerance_of(space::make_dag(workload));
+    std::vector<float> expected;
+    for (int i = 0; i < 3; ++i) {
+      const space::Configuration configuration = space->random(rng);
+      SCOPED_TRACE(workload.title() + " " + space->to_json(configuration));
+      Result<wire::BuildOutputT> built = cpu.build(workload, target, configuration);
+      ASSERT_TRUE(built.ok()) << built.error().text();
+      Result<BufferBytes> buffers = run_natively(*built->program, target.threads);
+      ASSERT_TRUE(buffers.ok()) << buffers.error().text();
+      auto find = [&](const char* name) -> const float* {
+        for (std::size_t b = 0; b < buffers->size(); ++b) {
+          if (built->program->buffers[b]->name == name)
+            return reinterpret_cast<const float*>((*buffers)[b].data());
+        }
+        return nullptr;
+      };
+      if (expected.empty()) {
+        expected = plain_convolution(shape_of(workload), find("input"), find("weight"),
+                                     find("bias"), find("residual"), workload.has_tail("relu"));
+        // The data can show an error: about half the sums are negative, few are tiny.
+        const auto zeros = std::count(expected.begin(), expected.end(), 0.0f);
+        ASSERT_LT(static_cast<double>(zeros), 0.7 * static_cast<double>(expected.size()));
+      }
+      for (std::size_t b = 0; b < buffers->size(); ++b) {
+        if (built->program->buffers[b]->role != wire::BufferRole::Output) continue;
+        ASSERT_EQ("", difference(as_floats((*buffers)[b]), expected, tolerance.absolute,
+                                 tolerance.relative));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fettle::testing

@@ -1,0 +1,103 @@
+// Hand-made candidates (candidates.h), compiled freestanding and flattened: no
+// imports, no writable data, position independent, entry point at offset 0.
+#include "candidates.h"
+
+typedef int int32;
+typedef long long int64;
+typedef unsigned long word;
+
+static word call_system(word number, word a, word b, word c, word d, word e, word f) {
+#if defined(__x86_64__)
+  word result;
+  register word r10 __asm__("r10") = d;
+  register word r8 __asm__("r8") = e;
+  register word r9 __asm__("r9") = f;
+  __asm__ volatile("syscall"
+                   : "=a"(result)
+                   : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                   : "rcx", "r11", "memory");
+  return result;
+#elif defined(__aarch64__)
+  register word x8 __asm__("x8") = number;
+  register word x0 __asm__("x0") = a;
+  register word x1 __asm__("x1") = b;
+  register word x2 __asm__("x2") = c;
+  register word x3 __asm__("x3") = d;
+  register word x4 __asm__("x4") = e;
+  register word x5 __asm__("x5") = f;
+  __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                   : "memory");
+  return x0;
+#else
+#error "candidates are made for x86-64 and AArch64"
+#endif
+}
+
+#if defined(__x86_64__)
+enum { kMmap = 9, kGetuid = 102, kOpen = 257, kExitGroup = 231 };
+#else
+enum { kMmap = 222, kGetuid = 174, kOpen = 56, kExitGroup = 94 };
+#endif
+
+static word map_memory(word bytes) {
+  return call_system(kMmap, 0, bytes, 3 /* read, write */, 0x22 /* private, anonymous */,
+                     (word)-1, 0);
+}
+
+static int32 recurse(volatile int32* depth) {
+  volatile int32 block[256];
+  block[0] = *depth + 1;
+  if (block[0] < 0) return 0;  /* never: the stack ends long before */
+  return recurse(block) + block[0];
+}
+
+__attribute__((noinline)) static void good(const float* in, float* out, int32 begin, int32 end) {
+  for (int32 i = begin; i < end; ++i) out[i] = 2 * in[i];
+}
+
+__attribute__((section(".text.entry"))) void entry(void* const* args, int32 begin, int32 end,
+                                                   int32 thread) {
+  float* in = (float*)args[0];
+  float* out = (float*)args[1];
+  const int64 kind = *(const int64*)args[2];
+  switch (kind) {
+    case kCrash: out[0] = (float)*(volatile int32*)16; break;
+    case kLoop: for (;;) __asm__ volatile("" ::: "memory");
+    case kAllocate:
+      for (;;) {
+        volatile char* at = (volatile char*)map_memory((word)16 << 20);
+        *at = 1;
+      }
+    case kAllocateAndReturn: map_memory((word)64 << 20); break;
+    case kForbiddenCall: call_system(kGetuid, 0, 0, 0, 0, 0, 0); break;
+    case kOpenFile: call_system(kOpen, (word)-100, (word) "/etc/passwd", 0, 0, 0, 0); break;
+    case kJumpNowhere: ((void (*)(void))0xdead000)(); break;
+    case kEndProcess: call_system(kExitGroup, 0, 0, 0, 0, 0, 0); break;
+    case kRecurse: { volatile int32 depth = 0; out[0] = (float)recurse(&depth); break; }
+    case kTrap: __builtin_trap();
+    case kWriteInput: in[3] = 0; break;
+    case kWriteCode: *(volatile int32*)(word)(void*)good = 0; break;
+    default: break;
+  }
+  if (kind == kCount) {
+    for (int32 i = begin; i < end; ++i) out[i] = out[i] == out[i] ? out[i] + 1 : 1;
+    return;
+  }
+  if (kind == kStoreThread) {
+    for (int32 i = begin; i < end; ++i) out[i] = (float)thread;
+    return;
+  }
+  if (kind == kRightOnlyOnce && out[0] == out[0]) {
+    out[0] += 1;
+    return;
+  }
+  if (kind == kLeavePart && end > kElements - 10) end = kElements - 10;
+  if (kind == kSlow) {
+    for (int32 i = 0; i < 1000000; ++i) __asm__ volatile("" ::: "memory");
+  }
+  good(in, out, begin, end);
+  if (kind == kWriteBehind) { out[kElements] = 1; out[kElements + 1] = 1; }
+  if (kind == kWriteBefore) out[-1] = 1;
+  if (kind == kWriteFar) out[kElements + 10000] = 1;
+  if (kind == kOneWrong) out[7] += 0.01f;
+}

@@ -1,0 +1,31 @@
+/* Hand-made candidates, good and evil: one image whose third argument, a scalar,
+   says what it does. Read by C (freestanding) and C++. */
+#pragma once
+
+enum CandidateKind {
+  kGood,              /* out[i] = 2 * in[i] for its part of the elements */
+  kCrash,             /* reads address 16 */
+  kLoop,              /* never returns */
+  kAllocate,          /* maps memory until it is refused, then uses what it got */
+  kAllocateAndReturn, /* maps 64 MiB, is good otherwise */
+  kWriteBehind,       /* good, and 8 bytes right behind its output */
+  kWriteBefore,       /* good, and 4 bytes right before its output */
+  kWriteFar,          /* good, and 40,000 bytes behind its output */
+  kLeavePart,         /* good but for the last 10 elements, which it leaves alone */
+  kOneWrong,          /* good but for element 7, off by 0.01 */
+  kForbiddenCall,     /* asks for its user id */
+  kOpenFile,          /* opens a file */
+  kJumpNowhere,       /* calls address 0xdead000 */
+  kWriteInput,        /* good, and changes its input */
+  kEndProcess,        /* ends the process */
+  kRecurse,           /* overflows its stack */
+  kTrap,              /* an illegal instruction */
+  kRightOnlyOnce,     /* right over untouched output, wrong over its own result */
+  kWriteCode,         /* writes to its own image */
+  kCount,             /* out[i] += 1 for begin <= i < end: each iteration once */
+  kSlow,              /* good, and about a million steps */
+  kStoreThread        /* out[i] = index of the calling thread */
+};
+
+/* Elements of input and output: 4,004 bytes, so that there is room for sentinels. */
+enum { kElements = 1001 };

@@ -1,0 +1,304 @@
+// Statistics, output check and the sequential sampler, against closed forms and a
+// scripted device.
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "agent/measure/output_check.h"
+#include "agent/measure/sampler.h"
+#include "agent/measure/statistics.h"
+
+namespace fettle::agent {
+namespace {
+
+TEST(MedianInterval, SixValuesGiveTheirRange) {
+  // P(all six on one side of the median) = 2 / 64 < 5 %: the whole range, no less.
+  const double values[] = {6, 1, 5, 2, 4, 3};
+  const auto out = median_interval(values);
+  EXPECT_EQ(out.median, 3.5);
+  EXPECT_EQ(out.low, 1);
+  EXPECT_EQ(out.high, 6);
+}
+
+TEST(MedianInterval, RanksOfTheSignTest) {
+  // Published table of the sign test's 95 % interval: n = 10: 2nd and 9th, n = 20: 6th and 15th,
+  // n = 50: 18th and 33rd.
+  const struct {
+    int n, low, high;
+  } rows[] = {{10, 2, 9}, {20, 6, 15}, {50, 18, 33}};
+  for (const auto& row : rows) {
+    std::vector<double> values;
+    for (int i = row.n; i >= 1; --i) values.push_back(i);
+    const auto out = median_interval(values);
+    EXPECT_EQ(out.low, row.low) << row.n;
+    EXPECT_EQ(out.high, row.high) << row.n;
+  }
+}
+
+TEST(MedianInterval, FewValuesUseStudent) {
+  const double values[] = {99, 100, 101};
+  const auto out = median_interval(values);
+  EXPECT_EQ(out.median, 100);
+  EXPECT_NEAR(out.high - out.median, 4.303 * 1.2533 / std::sqrt(3.0), 1e-3);
+  const double one[] = {7};
+  EXPECT_TRUE(std::isinf(median_interval(one).high));
+}
+
+wire::ExpectedOutputT tolerance(double absolute, double relative,
+                                wire::ScalarType type = wire::ScalarType::Float32) {
+  wire::ExpectedOutputT how;
+  how.dtype = type;
+  how.absolute = absolute;
+  how.relative = relative;
+  return how;
+}
+
+template <typename T>
+ByteView bytes_of_values(const std::vector<T>& values) {
+  return {reinterpret_cast<const std::uint8_t*>(values.data()), values.size() * sizeof(T)};
+}
+
+template <typename T>
+ErrorCode verdict(const std::vector<T>& actual, const std::vector<T>& expected,
+                  const wire::ExpectedOutputT& how) {
+  auto checked = check_output(bytes_of_values(actual), bytes_of_values(expected), how, 0xff, "out");
+  return checked.ok() ? ErrorCode::Internal : checked.error().code;  // Internal: right
+}
+constexpr ErrorCode kRight = ErrorCode::Internal;
+
+TEST(OutputCheck, ToleranceIsAsStated) {
+  const std::vector<float> expected(5000, 2.0f);
+  auto actual = expected;
+  EXPECT_EQ(verdict(actual, expected, tolerance(0, 0)), kRight);
+  actual[4999] = 2.25f;
+  EXPECT_EQ(verdict(actual, expected, tolerance(0.25, 0)), kRight);
+  EXPECT_EQ(verdict(actual, expected, tolerance(0, 0.125)), kRight);
+  EXPECT_EQ(verdict(actual, expected, tolerance(0.125, 0.0625)), kRight);
+  EXPECT_EQ(verdict(actual, expected, tolerance(0.24, 0)), ErrorCode::WrongAnswer);
+  EXPECT_EQ(verdict(actual, expected, tolerance(0, 0.12)), ErrorCode::WrongAnswer);
+}
+
+TEST(OutputCheck, NanAndInfinity) {
+  const float nan = NAN, inf = INFINITY;
+  EXPECT_EQ(verdict<float>({nan}, {1}, tolerance(1e9, 1)), ErrorCode::WrongAnswer);
+  EXPECT_EQ(verdict<float>({1}, {nan}, tolerance(1e9, 1)), ErrorCode::WrongAnswer);
+  EXPECT_EQ(verdict<float>({nan}, {-nan}, tolerance(0, 0)), kRight);
+  EXPECT_EQ(verdict<float>({inf}, {inf}, tolerance(0, 0)), kRight);
+  EXPECT_EQ(verdict<float>({-inf}, {inf}, tolerance(1e9, 1)), ErrorCode::WrongAnswer);
+  EXPECT_EQ(verdict<float>({3e38f}, {inf}, tolerance(1e9, 1)), ErrorCode::WrongAnswer);
+}
+
+TEST(OutputCheck, UnwrittenIsToldFromWrong) {
+  std::vector<float> expected(100, 1.0f), actual = expected;
+  std::memset(&actual[40], 0xff, 8);
+  auto checked = check_output(bytes_of_values(actual), bytes_of_values(expected), tolerance(0, 0),
+                              0xff, "out");
+  ASSERT_FALSE(checked.ok());
+  EXPECT_EQ(checked.error().code, ErrorCode::UnwrittenOutput);
+  EXPECT_NE(checked.error().message.find("2 of 100"), std::string::npos);
+  EXPECT_NE(checked.error().message.find("first is 40"), std::string::npos);
+}
+
+TEST(OutputCheck, IntegersAreExact) {
+  using wire::ScalarType;
+  EXPECT_EQ(verdict<std::int8_t>({1, -128}, {1, -128}, tolerance(0, 0, ScalarType::Int8)), kRight);
+  EXPECT_EQ(verdict<std::int8_t>({1, 127}, {1, -128}, tolerance(0, 0, ScalarType::Int8)),
+            ErrorCode::WrongAnswer);
+  EXPECT_EQ(verdict<std::int32_t>({2147483647}, {2147483646}, tolerance(0, 0, ScalarType::Int32)),
+            ErrorCode::WrongAnswer);
+}
+
+TEST(OutputCheck, SizesMustAgree) {
+  EXPECT_EQ(verdict<float>({1, 2}, {1}, tolerance(0, 0)), ErrorCode::InvalidArgument);
+}
+
+// A device whose runs take scripted times, and may disturb the (fake) machine.
+class ScriptedDevice final : public Device {
+ public:
+  std::function<double(std::uint32_t call)> nanoseconds;  // of one run, at that call
+  std::uint32_t calls = 0;
+  std::vector<std::uint32_t> numbers;
+
+  const wire::DeviceInfoT& info() const override { return info_; }
+  Result<std::uint64_t> prepare(const wire::ProgramT&, const PrepareOptions&,
+                                const BlobLookup&) override {
+    return std::uint64_t{0};
+  }
+  Result<Sample> run(std::uint32_t times) override {
+    numbers.push_back(times);
+    return Sample{static_cast<std::uint64_t>(nanoseconds(calls++) * times),
+                  wire::ClockDomain::Nanoseconds, 1e9};
+  }
+  Result<ByteView> read(std::uint32_t) override { return ByteView(); }
+  std::uint8_t unwritten_byte(wire::ScalarType) const override { return 0xff; }
+  Result<void> check_surroundings() override { return {}; }
+  void reset() override {}
+
+ private:
+  wire::DeviceInfoT info_;
+};
+
+class SamplerTest : public testing::Test {
+ protected:
+  SamplerTest() {
+    root = std::filesystem::temp_directory_path() / ("fettle-sampler-" + std::to_string(getpid()));
+    std::filesystem::create_directories(root / "proc");
+    set_steal(0);
+    options.min_repeat_ms = 1;
+    options.retakes = 5;
+  }
+  ~SamplerTest() override { std::filesystem::remove_all(root); }
+  void set_steal(int ticks) {
+    std::ofstream(root / "proc/stat")
+        << "cpu  0 0 0 0 0 0 0 0\ncpu0 1 2 3 4 5 6 7 " << ticks << " 0 0\nintr 5\n";
+  }
+  Result<wire::MeasurementT> sample(double first_run_ns = 0) {
+    const ConditionsReader conditions(SystemRoot(root.string()), {0});
+    StatusPage status{};
+    std::uint64_t warmup = 0, run = 0;
+    return take_samples({device, conditions, status, options, first_run_ns, &warmup, &run});
+  }
+  std::filesystem::path root;
+  ScriptedDevice device;
+  wire::MeasureOptionsT options;
+};
+
+TEST_F(SamplerTest, CalibratesAndStopsWhenTight) {
+  device.nanoseconds = [](std::uint32_t) { return 1000.0; };
+  const auto out = sample();
+  ASSERT_TRUE(out.ok());
+  EXPECT_EQ(out->number, 1000u);       // 1 ms of 1000 ns runs
+  EXPECT_EQ(out->samples.size(), 3u);  // min_samples: they agree exactly
+  EXPECT_EQ(out->median, 1000);
+  EXPECT_FALSE(out->censored);
+}
+
+TEST_F(SamplerTest, ColdFirstRunDoesNotShortenSamples) {
+  device.nanoseconds = [](std::uint32_t call) { return call == 0 ? 50'000.0 : 1000.0; };
+  const auto out = sample(100'000);
+  ASSERT_TRUE(out.ok());
+  for (const auto& taken : out->samples) EXPECT_GE(taken.ticks(), 1'000'000u);
+}
+
+TEST_F(SamplerTest, NoisySamplesGoOnToRepeat) {
+  device.nanoseconds = [](std::uint32_t call) { return call % 2 ? 1000.0 : 1500.0; };
+  options.repeat = 8;
+  options.number = 1000;
+  const auto out = sample();
+  ASSERT_TRUE(out.ok());
+  EXPECT_EQ(out->samples.size(), 8u);
+  EXPECT_LE(out->interval_low, 1000);
+  EXPECT_GE(out->interval_high, 1500);
+}
+
+TEST_F(SamplerTest, GivenNumberIsKept) {
+  device.nanoseconds = [](std::uint32_t) { return 10.0; };
+  options.number = 7;
+  const auto out = sample();
+  ASSERT_TRUE(out.ok());
+  EXPECT_EQ(out->number, 7u);
+  for (const auto& taken : out->samples) EXPECT_EQ(taken.runs(), 7u);
+}
+
+TEST_F(SamplerTest, LoserOfTheRaceIsCensored) {
+  device.nanoseconds = [](std::uint32_t call) { return 1300.0 + call % 3; };
+  options.racing_bound_ns = 1000;
+  options.relative_interval = 1e-9;
+  options.repeat = 100;
+  const auto out = sample();
+  ASSERT_TRUE(out.ok());
+  EXPECT_TRUE(out->censored);
+  EXPECT_EQ(out->samples.size(), 3u);
+  EXPECT_GT(out->interval_low, 1000);
+  EXPECT_LE(out->interval_low, 1302);  // "at least this slow" must hold
+}
+
+TEST_F(SamplerTest, HopelessLoserCostsShortSamples) {
+  device.nanoseconds = [](std::uint32_t) { return 100'000.0; };
+  options.racing_bound_ns = 1000;
+  options.min_repeat_ms = 1000;
+  const auto out = sample(100'000);
+  ASSERT_TRUE(out.ok());
+  EXPECT_TRUE(out->censored);
+  EXPECT_LE(out->number * 100'000.0, 2e6);
+}
+
+TEST_F(SamplerTest, NearWinnerIsNotCensored) {
+  device.nanoseconds = [](std::uint32_t) { return 1020.0; };
+  options.racing_bound_ns = 1000;
+  const auto out = sample();
+  ASSERT_TRUE(out.ok());
+  EXPECT_FALSE(out->censored);
+}
+
+TEST_F(SamplerTest, StolenSampleIsTakenAgain) {
+  options.number = 1000;
+  device.nanoseconds = [this](std::uint32_t call) {
+    if (call == 1) set_steal(3);  // during the first sample; call 0 is the warm-up
+    return call == 1 ? 5000.0 : 1000.0;
+  };
+  const auto out = sample();
+  ASSERT_TRUE(out.ok());
+  EXPECT_GE(out->disturbed, 1u);
+  for (const auto& taken : out->samples) EXPECT_EQ(taken.ticks(), 1'000'000u);
+  EXPECT_EQ(out->median, 1000);
+}
+
+TEST_F(SamplerTest, AgreeingDisturbedSamplesAreBorrowed) {
+  options.number = 1000;
+  device.nanoseconds = [this](std::uint32_t call) {
+    set_steal(static_cast<int>(call) + 1);
+    return 1000.0 + call;
+  };
+  const auto out = sample();
+  ASSERT_TRUE(out.ok());
+  EXPECT_EQ(out->samples.size(), 3u);
+  EXPECT_GT(out->disturbed, 0u);
+}
+
+TEST_F(SamplerTest, BusyCoreGetsShorterSamples) {
+  options.min_repeat_ms = 20;
+  options.retakes = 20;
+  device.nanoseconds = [this](std::uint32_t call) {
+    // Long samples are stolen from, those under 6 ms are not.
+    if (!device.numbers.empty() && device.numbers.back() > 6000)
+      set_steal(static_cast<int>(call) + 1);
+    return 1000.0;
+  };
+  const auto out = sample();
+  ASSERT_TRUE(out.ok());
+  EXPECT_GT(out->disturbed, 0u);
+  for (const auto& taken : out->samples) {
+    EXPECT_LE(taken.runs(), 6000u);
+    EXPECT_GE(taken.runs(), 500u);
+  }
+  EXPECT_EQ(out->median, 1000);
+}
+
+TEST_F(SamplerTest, HopelessDisturbanceIsAFailure) {
+  options.number = 1000;
+  device.nanoseconds = [this](std::uint32_t call) {
+    set_steal(static_cast<int>(call) + 1);
+    return 1000.0 * (call + 1);
+  };
+  const auto out = sample();
+  ASSERT_FALSE(out.ok());
+  EXPECT_EQ(out.error().code, ErrorCode::Disturbed);
+}
+
+TEST_F(SamplerTest, TimeLimitCutsTheSeriesNotTheCandidate) {
+  // Nothing is really slept: the limit is told to the sampler through the status page,
+  // which counts real time; a tiny limit is passed at once.
+  options.timeout_ms = 1;
+  options.min_repeat_ms = 10;
+  device.nanoseconds = [](std::uint32_t) { return 2e6; };
+  const auto out = sample();
+  ASSERT_TRUE(out.ok());
+  EXPECT_EQ(out->samples.size(), 1u);
+}
+
+}  // namespace
+}  // namespace fettle::agent

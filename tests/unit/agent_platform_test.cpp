@@ -1,0 +1,209 @@
+// Platform readings on a fake system root, options, configuration and keys.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <filesystem>
+#include <fstream>
+
+#include "agent/platform/board.h"
+#include "agent/platform/conditions.h"
+#include "agent/platform/cpu_facts.h"
+#include "agent/server/broker_link.h"
+#include "agent/server/options.h"
+
+namespace fettle::agent {
+namespace {
+
+class FakeRoot : public testing::Test {
+ protected:
+  FakeRoot() {
+    path = std::filesystem::temp_directory_path() / ("fettle-root-" + std::to_string(getpid()));
+  }
+  ~FakeRoot() override { std::filesystem::remove_all(path); }
+  void put(const std::string& file, const std::string& text) {
+    const auto at = path / file.substr(1);
+    std::filesystem::create_directories(at.parent_path());
+    std::ofstream(at) << text;
+  }
+  SystemRoot root() const { return SystemRoot(path.string()); }
+  std::filesystem::path path;
+};
+
+TEST_F(FakeRoot, CachesAndClock) {
+  const std::string cpu = "/sys/devices/system/cpu/cpu2";
+  put(cpu + "/cpufreq/cpuinfo_max_freq", "1416000\n");
+  put(cpu + "/cache/index0/level", "1\n");
+  put(cpu + "/cache/index0/type", "Data\n");
+  put(cpu + "/cache/index0/size", "32K\n");
+  put(cpu + "/cache/index0/coherency_line_size", "64\n");
+  put(cpu + "/cache/index0/shared_cpu_list", "2\n");
+  put(cpu + "/cache/index2/level", "2\n");
+  put(cpu + "/cache/index2/type", "Unified\n");
+  put(cpu + "/cache/index2/size", "1M\n");
+  put(cpu + "/cache/index2/shared_cpu_list", "2-3\n");
+  const auto facts = read_cpu_facts(root(), {2, 3}, "");
+  EXPECT_EQ(facts.max_khz, 1416000u);
+  ASSERT_EQ(facts.caches.size(), 2u);
+  EXPECT_EQ(facts.caches[0]->bytes, 32768u);
+  EXPECT_EQ(facts.caches[0]->line_bytes, 64u);
+  EXPECT_EQ(facts.caches[0]->kind, "data");
+  EXPECT_EQ(facts.caches[1]->bytes, 1048576u);
+  EXPECT_EQ(facts.caches[1]->shared_by, 2u);
+}
+
+TEST_F(FakeRoot, BoardIdIsStableAndTellsAlikeBoardsApart) {
+  put("/proc/device-tree/model", std::string("Xilinx PYNQ-Z1") + '\0');
+  put("/etc/machine-id", "0123456789abcdef\n");
+  const auto first = read_board(root(), "", 1), again = read_board(root(), "", 2);
+  EXPECT_EQ(first.model, "Xilinx PYNQ-Z1");
+  EXPECT_EQ(first.id, again.id);
+  EXPECT_EQ(first.id.find("0123456789"), std::string::npos) << "the machine id is private";
+  put("/etc/machine-id", "fedcba9876543210\n");
+  EXPECT_NE(read_board(root(), "", 1).id, first.id);
+  EXPECT_EQ(read_board(root(), "Other", 1).model, "Other");
+}
+
+TEST_F(FakeRoot, ConditionsOfOwnCoresOnly) {
+  put("/proc/stat", "cpu  0 0 0 0 0 0 0 99\ncpu0 1 1 1 1 1 1 1 40 0 0\ncpu1 1 1 1 1 1 1 1 2 0 0\n");
+  put("/proc/loadavg", "1.25 0.5 0.1 1/100 1\n");
+  put("/sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq", "800000\n");
+  put("/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "performance\n");
+  put("/sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count", "3\n");
+  put("/sys/class/thermal/thermal_zone0/temp", "41000\n");
+  put("/sys/class/thermal/thermal_zone1/temp", "55000\n");
+  const ConditionsReader reader(root(), {1});
+  const auto now = reader.read();
+  EXPECT_EQ(now.steal_ticks, 2u);
+  EXPECT_EQ(now.cpu_khz, 800000u);
+  EXPECT_EQ(now.governor, "performance");
+  EXPECT_EQ(now.temperature_millidegrees, 55000);
+  EXPECT_EQ(now.throttle_events, 3u);
+  EXPECT_EQ(now.load_average, 1.25);
+  EXPECT_EQ(now.core, 1);
+}
+
+TEST_F(FakeRoot, NothingThereIsNotAnError) {
+  const auto facts = read_cpu_facts(root(), {0}, "");
+  EXPECT_TRUE(facts.caches.empty());
+  EXPECT_EQ(facts.max_khz, 0u);
+  EXPECT_EQ(ConditionsReader(root(), {0}).read().cpu_khz, 0u);
+  EXPECT_FALSE(read_board(root(), "", 1).id.empty());
+}
+
+TEST(ArmCores, NamesAndFusedMultiplyAdd) {
+  EXPECT_EQ(arm_core_name(0x413fc090), "cortex-a9");
+  EXPECT_EQ(arm_core_name(0x410fd083), "cortex-a72");
+  EXPECT_EQ(arm_core_name(0x12345678), "");
+  auto has_vfp4 = [](const std::string& core) {
+    const auto features = armv7_features(core);
+    return std::find(features.begin(), features.end(), "vfp4") != features.end();
+  };
+  EXPECT_FALSE(has_vfp4("cortex-a9"));
+  EXPECT_FALSE(has_vfp4("cortex-a8"));
+  EXPECT_FALSE(has_vfp4(""));
+  EXPECT_TRUE(has_vfp4("cortex-a7"));
+  EXPECT_TRUE(has_vfp4("cortex-a53"));
+}
+
+TEST(CoreLists, ParseAndRefuse) {
+  EXPECT_EQ(parse_core_list("0-2,5"), (std::vector<std::uint32_t>{0, 1, 2, 5}));
+  EXPECT_EQ(parse_core_list("3"), (std::vector<std::uint32_t>{3}));
+  for (const char* bad : {"", "a", "1-", "2-1", "1,,2", "-1", "99999"}) {
+    EXPECT_FALSE(parse_core_list(bad)) << bad;
+  }
+}
+
+std::vector<std::string> serving(std::vector<std::string> more) {
+  std::vector<std::string> all = {"--broker", "tcp://h:1", "--broker-key", "k", "--key-fd", "3"};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+TEST(Options, DevicesAndDefaults) {
+  const auto out = parse_options(serving({"--memory-limit=8", "--key", "big", "--cpu=cortex-a72",
+                                          "--key", "little", "--threads", "2", "--emulated"}));
+  ASSERT_TRUE(out.ok()) << out.error().text();
+  ASSERT_EQ(out->devices.size(), 2u);
+  EXPECT_EQ(out->devices[0].cpu, "cortex-a72");
+  EXPECT_EQ(out->devices[1].cpu, "");
+  EXPECT_EQ(out->devices[1].index, 1u);
+  EXPECT_EQ(out->devices[1].threads, 2u);
+  EXPECT_TRUE(out->devices[1].emulated);
+  for (const auto& device : out->devices) EXPECT_EQ(device.memory_limit_bytes, 8u << 20);
+}
+
+TEST(Options, EachMistakeIsOneLine) {
+  const struct {
+    std::vector<std::string> words;
+    const char* says;
+  } rows[] = {
+      {{}, "--broker is needed"},
+      {serving({}), "--key is needed"},
+      {{"--broker", "http://x", "--key", "a"}, "tcp://HOST:PORT"},
+      {{"--broker", "tcp://h:1", "--key", "a"}, "--broker-key is needed"},
+      {serving({"--key", "a", "--nonsense", "1"}), "unknown option --nonsense"},
+      {serving({"--key", "a", "--threads", "0"}), "--threads takes"},
+      {serving({"--key", "a", "--device-cores", "x"}), "--device-cores takes"},
+      {serving({"--key", "a", "--device-cores", "4000"}), "may not use"},
+      {serving({"--key", "a", "--memory-limit", "-1"}), "--memory-limit takes"},
+      {serving({"--key", "a", "--log-level", "loud"}), "--log-level takes"},
+      {serving({"--key"}), "needs a value"},
+      {{"--config", "/nonexistent/agent.toml"}, "cannot read the configuration"},
+  };
+  for (const auto& row : rows) {
+    const auto out = parse_options(row.words);
+    ASSERT_FALSE(out.ok()) << row.says;
+    EXPECT_EQ(
+        out.error().code == ErrorCode::InvalidArgument || out.error().code == ErrorCode::NotFound,
+        true);
+    EXPECT_NE(out.error().text().find(row.says), std::string::npos) << out.error().text();
+    EXPECT_EQ(out.error().text().find('\n'), std::string::npos);
+  }
+}
+
+TEST(Options, ConfigurationFile) {
+  const auto path = std::filesystem::temp_directory_path() / ("agent-" + std::to_string(getpid()));
+  std::ofstream(path) << "# a board\nbroker = \"tcp://b:9\"\nbroker-key = \"kk\"  # public\n"
+                      << "key = \"pynq\"\ncpu = cortex-a9\nemulated = true\nkey-fd = 5\n";
+  const auto out = parse_options({"--config", path.string(), "--broker", "tcp://c:7"});
+  std::filesystem::remove(path);
+  ASSERT_TRUE(out.ok()) << out.error().text();
+  EXPECT_EQ(out->broker, "tcp://c:7");
+  EXPECT_EQ(out->broker_key, "kk");
+  EXPECT_EQ(out->key_fd, 5);
+  ASSERT_EQ(out->devices.size(), 1u);
+  EXPECT_EQ(out->devices[0].key, "pynq");
+  EXPECT_EQ(out->devices[0].cpu, "cortex-a9");
+  EXPECT_TRUE(out->devices[0].emulated);
+  const auto bad = options_of_config("key pynq\n", "f");
+  ASSERT_FALSE(bad.ok());
+  EXPECT_NE(bad.error().message.find("f line 1"), std::string::npos);
+}
+
+TEST(Keys, PairsAndModes) {
+  // The key pair of RFC 26's (CurveZMQ) examples.
+  const std::string secret = "D:)Q[IlAW!ahhC2ac:9*A}h:p?([4%wOTJ%JR%cs";
+  const std::string pub = "Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID";
+  const auto alone = parse_key_pair(secret + "\n");
+  ASSERT_TRUE(alone.ok());
+  EXPECT_EQ(alone->public_key, pub);
+  EXPECT_TRUE(parse_key_pair("public " + pub + "\nsecret " + secret + "\n").ok());
+  EXPECT_FALSE(parse_key_pair("public " + secret + "\nsecret " + secret + "\n").ok());
+  EXPECT_FALSE(parse_key_pair("secret short\n").ok());
+
+  const auto path = std::filesystem::temp_directory_path() / ("key-" + std::to_string(getpid()));
+  std::ofstream(path) << "secret " << secret << "\n";
+  AgentOptions options;
+  options.key_file = path.string();
+  chmod(path.c_str(), 0644);
+  const auto open = load_key_pair(options);
+  ASSERT_FALSE(open.ok());
+  EXPECT_EQ(open.error().code, ErrorCode::Unauthorized);
+  EXPECT_EQ(open.error().text().find(secret), std::string::npos);
+  chmod(path.c_str(), 0600);
+  EXPECT_TRUE(load_key_pair(options).ok());
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace fettle::agent

@@ -1,0 +1,225 @@
+// The sandbox, the nursery, passing of blobs and the blob store, with real processes.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <csignal>
+
+#include "agent/sandbox/sandbox.h"
+#include "agent/server/blob_store.h"
+#include "agent/worker/nursery.h"
+
+namespace fettle::agent {
+namespace {
+
+// Wait status of a child that enters the sandbox and does `work`; its exit status
+// is what work returns. 99: the wanted level is not to be had here.
+int sandboxed(wire::Sandbox wanted, int (*work)()) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    SandboxPolicy policy;
+    policy.extra_memory_bytes = std::uint64_t{64} << 20;
+    policy.strict = wanted == wire::Sandbox::Strict;
+    if (enter_sandbox(policy).level != wanted) _exit(99);
+    syscall(SYS_exit_group, work());
+  }
+  int status;
+  waitpid(pid, &status, 0);
+  return status;
+}
+
+bool unavailable(int status) { return WIFEXITED(status) && WEXITSTATUS(status) == 99; }
+
+TEST(Sandbox, MemoryIsBounded) {
+  const int status = sandboxed(wire::Sandbox::Limits, [] {
+    void* small = mmap(nullptr, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* large = mmap(nullptr, 128 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return small != MAP_FAILED && large == MAP_FAILED ? 7 : 1;
+  });
+  if (unavailable(status)) GTEST_SKIP() << "no memory limits here";
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+TEST(Sandbox, StrictForbidsFilesNetworkAndProcesses) {
+  int (*const forbidden[])() = {
+      [] { return static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/etc/passwd", 0)); },
+      [] { return static_cast<int>(syscall(SYS_socket, AF_INET, SOCK_STREAM, 0)); },
+      [] { return static_cast<int>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)); },
+      [] { return static_cast<int>(syscall(SYS_execve, "/bin/true", nullptr, nullptr)); },
+      [] { return static_cast<int>(syscall(SYS_kill, getppid(), 0)); },
+      [] {
+        return mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+                    -1, 0) == MAP_FAILED
+                   ? 1
+                   : 0;
+      }};
+  for (auto* work : forbidden) {
+    const int status = sandboxed(wire::Sandbox::Strict, work);
+    if (unavailable(status)) GTEST_SKIP() << "no seccomp here";
+    ASSERT_TRUE(WIFSIGNALED(status));
+    EXPECT_EQ(WTERMSIG(status), SIGSYS);
+  }
+}
+
+TEST(Sandbox, StrictAllowsWhatAWorkerDoes) {
+  const int status = sandboxed(wire::Sandbox::Strict, [] {
+    void* memory =
+        mmap(nullptr, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED || mprotect(memory, 4096, PROT_READ | PROT_EXEC) != 0) return 1;
+    void* heap = malloc(3 << 20);
+    free(heap);
+    timespec now;
+    if (clock_gettime(CLOCK_MONOTONIC_RAW, &now) != 0) return 2;
+    return 7;
+  });
+  if (unavailable(status)) GTEST_SKIP() << "no seccomp here";
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+TEST(Sandbox, NamesSystemCalls) {
+  EXPECT_STREQ(system_call_name(SYS_openat), "openat");
+  EXPECT_STREQ(system_call_name(99999), "");
+}
+
+struct Channel {
+  int ours = -1, theirs = -1, memory = -1;
+  StatusPage* page = nullptr;
+  Channel() {
+    int ends[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    ours = ends[0];
+    theirs = ends[1];
+    memory = memfd_create("page", MFD_CLOEXEC);
+    EXPECT_EQ(ftruncate(memory, sizeof(StatusPage)), 0);
+    page = static_cast<StatusPage*>(
+        mmap(nullptr, sizeof(StatusPage), PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0));
+  }
+  ~Channel() {
+    munmap(page, sizeof(StatusPage));
+    for (int fd : {ours, theirs, memory}) {
+      if (fd >= 0) close(fd);
+    }
+  }
+  void start(Nursery& nursery, std::uint64_t serial, std::uint32_t device) {
+    EXPECT_TRUE(nursery.start_worker(serial, device, theirs, memory).ok());
+    close(theirs);
+    theirs = -1;
+  }
+};
+
+NurseryEvent wait_event(Nursery& nursery) {
+  pollfd watched{nursery.fd(), POLLIN, 0};
+  EXPECT_EQ(poll(&watched, 1, 10'000), 1);
+  auto event = nursery.next_event();
+  EXPECT_TRUE(event.ok() && event->has_value());
+  return event.ok() && *event ? **event : NurseryEvent{};
+}
+
+TEST(NurseryTest, StartsReportsAndReaps) {
+  auto nursery = Nursery::start([](std::uint32_t device, int socket, StatusPage* page) {
+    page->lease.store(4242);
+    char byte;
+    return read(socket, &byte, 1) == 1 ? static_cast<int>(device) + byte : 1;
+  });
+  ASSERT_TRUE(nursery.ok());
+  Channel channel;
+  channel.start(*nursery, 11, 5);
+  const auto started = wait_event(*nursery);
+  EXPECT_EQ(started.kind, NurseryEvent::Kind::Started);
+  EXPECT_EQ(started.serial, 11u);
+  ASSERT_EQ(write(channel.ours, "\x02", 1), 1);
+  const auto ended = wait_event(*nursery);
+  EXPECT_EQ(ended.kind, NurseryEvent::Kind::Exited);
+  EXPECT_EQ(ended.pid, started.pid);
+  ASSERT_TRUE(WIFEXITED(ended.wait_status));
+  EXPECT_EQ(WEXITSTATUS(ended.wait_status), 7);
+  EXPECT_EQ(channel.page->lease.load(), 4242u);
+}
+
+TEST(NurseryTest, KillsAStuckWorker) {
+  auto nursery = Nursery::start([](std::uint32_t, int, StatusPage*) {
+    while (true) pause();
+    return 0;
+  });
+  ASSERT_TRUE(nursery.ok());
+  Channel channel;
+  channel.start(*nursery, 1, 0);
+  wait_event(*nursery);
+  nursery->kill_worker(1);
+  const auto ended = wait_event(*nursery);
+  ASSERT_TRUE(WIFSIGNALED(ended.wait_status));
+  EXPECT_EQ(WTERMSIG(ended.wait_status), SIGKILL);
+  nursery->kill_worker(1);  // again: nothing happens
+}
+
+// The last holder of the other end gone is the end of the worker.
+TEST(NurseryTest, WorkersDieWithTheSupervisor) {
+  Channel channel;
+  const pid_t supervisor = fork();
+  if (supervisor == 0) {
+    auto nursery = Nursery::start([](std::uint32_t, int, StatusPage* page) {
+      page->lease.store(1);
+      while (true) pause();
+      return 0;
+    });
+    if (!nursery || !nursery->start_worker(1, 0, channel.theirs, channel.memory)) _exit(1);
+    while (channel.page->lease.load() == 0) usleep(1000);
+    kill(getpid(), SIGKILL);
+  }
+  close(channel.theirs);
+  channel.theirs = -1;
+  int status;
+  waitpid(supervisor, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  pollfd watched{channel.ours, POLLIN, 0};
+  ASSERT_EQ(poll(&watched, 1, 10'000), 1) << "the worker still lives";
+  char byte;
+  EXPECT_EQ(read(channel.ours, &byte, 1), 0);
+}
+
+TEST(RequestLink, PassesRequestAndBlobs) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  BlobStore store(1 << 20);
+  const Bytes first(1000, 1), second(5000, 2), request(70'000, 3);
+  for (const Bytes& blob : {first, second}) ASSERT_TRUE(store.put(content_hash(blob), blob).ok());
+  const PassedBlob blobs[] = {*store.find(content_hash(first)), *store.find(content_hash(second))};
+  ASSERT_TRUE(send_request(ends[0], 99, request, blobs).ok());
+  auto got = receive_request(ends[1]);
+  ASSERT_TRUE(got.ok()) << got.error().text();
+  EXPECT_EQ(got->lease, 99u);
+  EXPECT_EQ(got->request, request);
+  ASSERT_EQ(got->blobs.size(), 2u);
+  EXPECT_EQ(got->blobs[1].bytes, 5000u);
+  Bytes read_back(5000);
+  ASSERT_EQ(pread(got->blobs[1].fd.get(), read_back.data(), 5000, 0), 5000);
+  EXPECT_EQ(read_back, second);
+  EXPECT_LT(pwrite(got->blobs[1].fd.get(), "x", 1, 0), 0) << "a passed blob must be sealed";
+  EXPECT_NE(ftruncate(got->blobs[1].fd.get(), 0), 0);
+  close(ends[0]);
+  EXPECT_EQ(receive_request(ends[1]).error().code, ErrorCode::Unreachable);
+  close(ends[1]);
+}
+
+TEST(BlobStoreTest, VerifiesAndStaysInItsBound) {
+  BlobStore store(3000);
+  const Bytes a(1000, 1), b(1000, 2), c(1000, 3), d(1000, 4);
+  EXPECT_EQ(store.put(content_hash(a), b).error().code, ErrorCode::Malformed);
+  for (const Bytes& blob : {a, b, c}) ASSERT_TRUE(store.put(content_hash(blob), blob).ok());
+  EXPECT_TRUE(store.find(content_hash(a)));  // used: b is now the oldest
+  ASSERT_TRUE(store.put(content_hash(d), d).ok());
+  EXPECT_TRUE(store.holds(content_hash(a)));
+  EXPECT_FALSE(store.holds(content_hash(b)));
+  EXPECT_LE(store.held_bytes(), 3000u);
+  const Bytes big(3001, 5);
+  EXPECT_EQ(store.put(content_hash(big), big).error().code, ErrorCode::TooLarge);
+}
+
+}  // namespace
+}  // namespace fettle::agent

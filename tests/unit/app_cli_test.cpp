@@ -1,0 +1,163 @@
+// Bad input on the command line: one clear line, the right exit status, nothing lost.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/support/running_program.h"
+
+namespace fettle::testing {
+namespace {
+
+class CommandLine : public ::testing::Test {
+ protected:
+  ProgramResult fettle(std::vector<std::string> words) {
+    std::vector<std::string> command{FETTLE_PROGRAM};
+    for (std::string& word : words) command.push_back(std::move(word));
+    return run_program(
+        command, std::chrono::seconds(60),
+        {{"FETTLE_HOME", folder.file("home")}, {"FETTLE_AGENT", FETTLE_AGENT_PROGRAM}});
+  }
+  std::string write(const std::string& name, const std::string& text) {
+    std::ofstream(folder.file(name)) << text;
+    return folder.file(name);
+  }
+  // One line that starts with "fettle: error: " and holds every one of `parts`.
+  void expect_error(const ProgramResult& result, int status, std::vector<std::string> parts) {
+    EXPECT_EQ(result.status, status) << result.err;
+    EXPECT_EQ(result.out, "");
+    const std::size_t at = result.err.find("fettle: error: ");
+    ASSERT_NE(at, std::string::npos) << result.err;
+    const std::string line = result.err.substr(at);
+    EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1) << line;
+    for (const std::string& part : parts) {
+      EXPECT_NE(line.find(part), std::string::npos) << "no \"" << part << "\" in: " << line;
+    }
+  }
+  std::string small_dense() {
+    return write("small.json", R"([{"op": "dense", "batch": 1, "in_features": 64,
+      "out_features": 64, "dtype": "float32", "tail": ["bias"]}])");
+  }
+
+  ScratchFolder folder;
+};
+
+TEST_F(CommandLine, HelpNamesEverySubcommand) {
+  const auto help = fettle({"--help"});
+  EXPECT_EQ(help.status, 0);
+  for (const char* name : {"tune", "devices", "broker", "records", "keys", "explain"}) {
+    EXPECT_NE(help.out.find(name), std::string::npos) << name;
+  }
+  EXPECT_EQ(help.out.find("build-worker"), std::string::npos) << "started by fettle itself only";
+}
+
+TEST_F(CommandLine, WrongUsageIsStatusTwo) {
+  expect_error(fettle({"tune"}), 2, {"NETWORK"});
+  expect_error(fettle({"tune", "resnet-18", "--trials", "none"}), 2, {"--trials"});
+  expect_error(fettle({"prune"}), 2, {"--help"});
+}
+
+TEST_F(CommandLine, AnUnknownNetworkNamesThoseThereAre) {
+  expect_error(fettle({"tune", "resnet-19", "--db", folder.file("t.db")}), 1,
+               {"resnet-19", "resnet-18", "mobilenet"});
+}
+
+TEST_F(CommandLine, AnUnknownSearcherNamesThoseThereAre) {
+  expect_error(fettle({"tune", "resnet-18", "--searcher", "psychic", "--db", folder.file("t.db")}),
+               1, {"psychic", "evolutionary", "random"});
+}
+
+TEST_F(CommandLine, AnUnknownDeviceKeySaysWhereBoardsComeFrom) {
+  expect_error(fettle({"tune", small_dense(), "--device", "pynq", "--db", folder.file("t.db")}), 1,
+               {"pynq", "--broker"});
+}
+
+TEST_F(CommandLine, AShapeThatDoesNotFitNamesEntryAndField) {
+  const auto file =
+      write("bad.json", R"([{"op": "conv2d", "layout": "NHWC", "batch": 1, "height": 8,
+    "width": 8, "in_channels": 0, "out_channels": 4, "kernel": [3, 3], "stride": [1, 1],
+    "pad": [1, 1], "dilation": [1, 1], "groups": 1, "dtype": "float32", "tail": []}])");
+  expect_error(fettle({"tune", file, "--db", folder.file("t.db")}), 1, {"entry 1", "in_channels"});
+}
+
+TEST_F(CommandLine, AFileThatIsNoJsonOrIsAbsent) {
+  expect_error(fettle({"tune", write("x.json", "{"), "--db", folder.file("t.db")}), 1,
+               {"x.json", "JSON"});
+  expect_error(fettle({"tune", folder.file("absent.json"), "--db", folder.file("t.db")}), 1,
+               {"absent.json"});
+}
+
+TEST_F(CommandLine, AnOperatorThatIsNotThereYetIsNamedAndSkipped) {
+  const auto file = write("future.json", R"([{"op": "attention", "heads": 8}])");
+  const auto result = fettle({"tune", file, "--db", folder.file("t.db")});
+  EXPECT_NE(result.err.find("skipped: attention"), std::string::npos) << result.err;
+  expect_error(result, 1, {"no task"});
+}
+
+TEST_F(CommandLine, HardwareKeysAreChecked) {
+  expect_error(fettle({"tune", "resnet-18", "--hardware", "wings=2", "--db", folder.file("t.db")}),
+               1, {"wings", "threads", "vector_bits"});
+  expect_error(
+      fettle({"tune", "resnet-18", "--hardware", "threads=0", "--db", folder.file("t.db")}), 1,
+      {"threads", "1"});
+}
+
+TEST_F(CommandLine, AnUnreachableBrokerIsNamed) {
+  ASSERT_EQ(fettle({"keys", "new", "other"}).status, 0);
+  const auto key = fettle({"keys", "new", "third"}).out.substr(0, 40);
+  expect_error(fettle({"tune", small_dense(), "--broker", "tcp://127.0.0.1:9", "--broker-key", key,
+                       "--db", folder.file("t.db")}),
+               1, {"tcp://127.0.0.1:9"});
+  expect_error(
+      fettle({"tune", small_dense(), "--broker", "tcp://127.0.0.1:9", "--db", folder.file("t.db")}),
+      1, {"--broker-key"});
+}
+
+TEST_F(CommandLine, AKeyThatIsNotLetInIsToldApart) {
+  RunningProgram broker({FETTLE_PROGRAM, "broker", "--listen", "tcp://127.0.0.1:*"},
+                        {{"FETTLE_HOME", folder.file("home")}});
+  ASSERT_TRUE(broker.wait_for_out("public key ", std::chrono::seconds(20))) << broker.err();
+  std::string url = broker.out().substr(broker.out().find("tcp://"));
+  url = url.substr(0, url.find('\n'));
+  const auto result = fettle({"devices", "--broker", url});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_NE(result.err.find("allow"), std::string::npos) << result.err;
+  // Let in, the same call works.
+  const auto listed = fettle({"keys", "list", "--json"}).out;
+  const std::size_t at = listed.find("\"name\":\"client\",\"public_key\":\"");
+  ASSERT_NE(at, std::string::npos) << listed;
+  const std::string key = listed.substr(at + 30, 40);
+  ASSERT_EQ(fettle({"keys", "allow", "me", key}).status, 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  const auto again = fettle({"devices", "--broker", url});
+  EXPECT_EQ(again.status, 0) << again.err;
+  broker.signal(SIGTERM);
+  EXPECT_EQ(broker.wait(std::chrono::seconds(10)), 0);
+}
+
+TEST_F(CommandLine, ADatabaseOfAnotherKindOrVersionIsLeftAlone) {
+  const auto file =
+      write("notes.db", "these are notes, not a database, and long enough to be looked at");
+  expect_error(fettle({"tune", small_dense(), "--db", file}), 1, {"notes.db"});
+  std::ifstream again(file);
+  std::string text;
+  std::getline(again, text);
+  EXPECT_EQ(text.substr(0, 9), "these are");
+  expect_error(fettle({"records", "best", "--db", folder.file("absent.db")}), 1, {"absent.db"});
+}
+
+TEST_F(CommandLine, KeysAreMadeListedAllowedAndRevoked) {
+  const auto made = fettle({"keys", "new", "desk"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  const std::string key = made.out.substr(0, 40);
+  expect_error(fettle({"keys", "new", "desk"}), 1, {"desk"});
+  expect_error(fettle({"keys", "allow", "desk", "tooshort"}), 1, {"40"});
+  EXPECT_EQ(fettle({"keys", "allow", "desk", key, "--role", "agent"}).status, 0);
+  const auto list = fettle({"keys", "list"});
+  EXPECT_NE(list.out.find(key), std::string::npos);
+  EXPECT_NE(list.out.find("agent"), std::string::npos);
+  EXPECT_EQ(fettle({"keys", "revoke", "desk"}).status, 0);
+  expect_error(fettle({"keys", "revoke", "desk"}), 1, {"desk"});
+}
+
+}  // namespace
+}  // namespace fettle::testing

@@ -1,0 +1,275 @@
+// What an image is made of: no imports, nothing but relative relocations, no FMA where
+// the CPU has none; and the runtime functions that it may hold.
+#include <cstring>
+
+#include <gtest/gtest.h>
+#include <llvm/AsmParser/Parser.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/Support/SourceMgr.h>
+
+#include "host/backend/cpu_llvm/calibration.h"
+#include "host/backend/cpu_llvm/codegen.h"
+#include "host/backend/cpu_llvm/disassemble.h"
+#include "host/backend/cpu_llvm/flatten.h"
+#include "host/backend/cpu_llvm/link.h"
+#include "host/backend/cpu_llvm/llvm_target.h"
+#include "host/backend/cpu_llvm/object_writer.h"
+#include "host/backend/cpu_llvm/program.h"
+#include "host/backend/cpu_llvm/runtime.h"
+#include "tests/support/emulated_run.h"
+#include "tests/support/native_run.h"
+#include "tests/unit/cpu_llvm_cases.h"
+
+namespace fettle::testing {
+namespace {
+
+namespace cpu = backend::cpu_llvm;
+
+std::vector<space::Target> all_targets() {
+  return {native_target(), aarch64_target(), armv7_target()};
+}
+
+const Case& find_case(const std::string& name) {
+  static const std::vector<Case> cases = backend_cases();
+  for (const Case& each : cases) {
+    if (each.name == name) return each;
+  }
+  std::abort();
+}
+
+// LLVM assembly → object, linked with the runtime and flattened.
+Result<wire::ImageT> image_of(const std::string& assembly, const space::Target& target) {
+  auto machine = cpu::make_target_machine(target);
+  if (!machine) return std::move(machine).error();
+  llvm::LLVMContext context;
+  llvm::SMDiagnostic problem;
+  auto module = llvm::parseAssemblyString(assembly, problem, context);
+  if (module == nullptr) return Error{ErrorCode::Internal, problem.getMessage().str()};
+  module->setTargetTriple((*machine)->getTargetTriple().str());
+  module->setDataLayout((*machine)->createDataLayout());
+  module->setPICLevel(llvm::PICLevel::SmallPIC);
+  auto object = cpu::write_object(*module, **machine);
+  if (!object) return std::move(object).error();
+  auto runtime = cpu::runtime_object(target);
+  if (!runtime) return std::move(runtime).error();
+  const std::span<const std::uint8_t> objects[] = {*object, **runtime};
+  auto linked = cpu::link_shared_object(objects, target);
+  if (!linked) return std::move(linked).error();
+  const std::string entries[] = {"entry"};
+  return cpu::flatten(*linked, target, entries);
+}
+
+TEST(Image, KernelsNeedNoRelocationAndNoData) {
+  for (const space::Target& target : all_targets()) {
+    for (const Case& each : backend_cases()) {
+      Result<wire::ImageT> image = cpu::make_image(each.module, target);
+      ASSERT_TRUE(image.ok()) << target.arch << " " << each.name << ": " << image.error().text();
+      EXPECT_TRUE(image->cpu->relocations.empty()) << target.arch << " " << each.name;
+      EXPECT_EQ(image->bytes.size(), image->cpu->text_bytes);
+      EXPECT_LT(image->bytes.size(), 65536u) << "dynamic sections must not be in the image";
+      ASSERT_EQ(image->entries.size(), each.module.functions.size());
+      for (const auto& entry : image->entries) EXPECT_LT(entry->offset, image->cpu->text_bytes);
+    }
+  }
+}
+
+TEST(Image, AnImportIsABuildErrorThatNamesIt) {
+  for (const space::Target& target : all_targets()) {
+    Result<wire::ImageT> image = image_of(
+        "declare float @cosf(float)\n"
+        "define void @entry(ptr %a, i32 %b, i32 %e, i32 %t) nounwind {\n"
+        "  %x = load float, ptr %a\n  %y = call float @cosf(float %x)\n  store float %y, ptr %a\n  "
+        "ret void\n}",
+        target);
+    ASSERT_FALSE(image.ok()) << target.arch;
+    EXPECT_EQ(image.error().code, ErrorCode::BuildError);
+    EXPECT_NE(image.error().message.find("cosf"), std::string::npos) << image.error().message;
+  }
+}
+
+TEST(Image, PointersInDataBecomeRelativeRelocations) {
+  // entry stores *table[1] (which is 42) to the first buffer.
+  const std::string assembly =
+      "@a = internal global i32 41\n@b = internal global i32 42\n"
+      "@table = hidden global [2 x ptr] [ptr @a, ptr @b]\n"
+      "define void @entry(ptr %args, i32 %begin, i32 %end, i32 %thread) nounwind {\n"
+      "  %to = load ptr, ptr %args\n"
+      "  %slot = getelementptr [2 x ptr], ptr @table, i32 0, i32 1\n"
+      "  %from = load volatile ptr, ptr %slot\n  %x = load i32, ptr %from\n"
+      "  store i32 %x, ptr %to\n  ret void\n}";
+  for (const space::Target& target : all_targets()) {
+    SCOPED_TRACE(target.arch);
+    Result<wire::ImageT> image = image_of(assembly, target);
+    ASSERT_TRUE(image.ok()) << image.error().text();
+    EXPECT_EQ(image->cpu->relocations.size(), 2u);
+    EXPECT_EQ(image->cpu->data_offset % 65536, 0u);
+    wire::ProgramT program;
+    program.images.push_back(std::make_unique<wire::ImageT>(std::move(*image)));
+    auto buffer = std::make_unique<wire::BufferT>();
+    buffer->bytes = 4;
+    buffer->role = wire::BufferRole::Output;
+    program.buffers.push_back(std::move(buffer));
+    auto launch = std::make_unique<wire::LaunchT>();
+    launch->args.emplace_back(wire::ArgKind::Buffer, 0, 0, 0, 0.0);
+    program.launches.push_back(std::move(launch));
+    if (target.arch != native_target().arch && !emulation_missing(target.arch).empty()) continue;
+    Result<BufferBytes> out =
+        target.arch == native_target().arch ? run_natively(program) : run_emulated(program);
+    ASSERT_TRUE(out.ok()) << out.error().text();
+    EXPECT_EQ((*out)[0], (std::vector<std::uint8_t>{42, 0, 0, 0}));
+  }
+}
+
+// Calls memset, memcpy and both directions of memmove on one buffer of 200 bytes.
+TEST(Runtime, MemoryFunctionsDoWhatTheirNamesSay) {
+  for (const space::Target& target : all_targets()) {
+    SCOPED_TRACE(target.arch);
+    const std::string size = target.arch == "armv7" ? "i32" : "i64";
+    const std::string assembly =
+        "declare ptr @memset(ptr, i32, " + size + ")\ndeclare ptr @memcpy(ptr, ptr, " + size +
+        ")\ndeclare ptr @memmove(ptr, ptr, " + size +
+        ")\n"
+        "define void @entry(ptr %args, i32 %begin, i32 %end, i32 %thread) nounwind {\n"
+        "  %b = load ptr, ptr %args\n"
+        "  %b10 = getelementptr i8, ptr %b, i32 10\n  %b50 = getelementptr i8, ptr %b, i32 50\n"
+        "  %b55 = getelementptr i8, ptr %b, i32 55\n  %b100 = getelementptr i8, ptr %b, i32 100\n"
+        "  call ptr @memset(ptr %b10, i32 7, " +
+        size +
+        " 35)\n"
+        "  call ptr @memcpy(ptr %b100, ptr %b, " +
+        size +
+        " 47)\n"
+        "  call ptr @memmove(ptr %b55, ptr %b50, " +
+        size +
+        " 90)\n"
+        "  call ptr @memmove(ptr %b, ptr %b10, " +
+        size +
+        " 60)\n"
+        "  ret void\n}";
+    Result<wire::ImageT> image = image_of(assembly, target);
+    ASSERT_TRUE(image.ok()) << image.error().text();
+    wire::ProgramT program;
+    program.images.push_back(std::make_unique<wire::ImageT>(std::move(*image)));
+    auto buffer = std::make_unique<wire::BufferT>();
+    buffer->bytes = 200;
+    buffer->fill = std::make_unique<wire::FillT>();
+    buffer->fill->kind = wire::FillKind::UniformInt;
+    buffer->fill->dtype = wire::ScalarType::UInt8;
+    buffer->fill->high = 255;
+    buffer->fill->stream = 5;
+    program.buffers.push_back(std::move(buffer));
+    auto launch = std::make_unique<wire::LaunchT>();
+    launch->args.emplace_back(wire::ArgKind::Buffer, 0, 0, 0, 0.0);
+    program.launches.push_back(std::move(launch));
+    std::vector<std::uint8_t> expected = (*filled_buffers(program))[0];
+    std::memset(&expected[10], 7, 35);
+    std::memcpy(&expected[100], &expected[0], 47);
+    std::memmove(&expected[55], &expected[50], 90);
+    std::memmove(&expected[0], &expected[10], 60);
+    if (target.arch != native_target().arch && !emulation_missing(target.arch).empty()) continue;
+    Result<BufferBytes> out =
+        target.arch == native_target().arch ? run_natively(program) : run_emulated(program);
+    ASSERT_TRUE(out.ok()) << out.error().text();
+    EXPECT_EQ((*out)[0], expected);
+  }
+}
+
+TEST(Profile, NoFusedMultiplyAddWhereTheCpuHasNone) {
+  space::Target plain_x86 = native_target();
+  plain_x86.fma = false;
+  for (const space::Target& target : {armv7_target(), plain_x86}) {
+    if (target.arch == "armv7" || native_target().arch == "x86_64") {
+      Result<wire::ImageT> image = cpu::make_image(find_case("register_tile").module, target);
+      ASSERT_TRUE(image.ok()) << image.error().text();
+      Result<std::vector<cpu::Instruction>> code = cpu::disassemble(*image, target);
+      ASSERT_TRUE(code.ok());
+      const cpu::CodeCounts counts = cpu::count(*code, target.arch);
+      EXPECT_EQ(counts.fused, 0) << target.arch;
+      EXPECT_GT(counts.multiplies, 6) << target.arch;
+    }
+  }
+}
+
+// The scan must be able to fail: on CPUs with FMA it finds them.
+TEST(Profile, TheScanSeesFusedMultiplyAdds) {
+  space::Target a15 = armv7_target();
+  a15.cpu = "cortex-a15";
+  a15.fma = true;
+  for (const space::Target& target : {a15, aarch64_target(), native_target()}) {
+    if (!target.fma) continue;
+    Result<wire::ImageT> image = cpu::make_image(find_case("register_tile").module, target);
+    ASSERT_TRUE(image.ok()) << image.error().text();
+    Result<std::vector<cpu::Instruction>> code = cpu::disassemble(*image, target);
+    ASSERT_TRUE(code.ok());
+    const cpu::CodeCounts counts = cpu::count(cpu::hottest_loop(*code, target.arch), target.arch);
+    EXPECT_GE(counts.fused, 6) << target.arch << "\n" << cpu::to_text(*code);
+    if (target.arch == "armv7") continue;  // the tile is larger than its 16 registers
+    EXPECT_EQ(counts.stack_accesses, 0) << target.arch << "\n" << cpu::to_text(*code);
+  }
+}
+
+// vfma.f32 q0, q1, q2 (A8.8.317) as the A9's profile must never see it.
+TEST(Profile, AnFmaInAnArmImageIsFound) {
+  const std::uint8_t vfma[] = {0x54, 0x0c, 0x02, 0xf2};
+  Result<std::vector<cpu::Instruction>> code = cpu::disassemble(vfma, 0, armv7_target());
+  ASSERT_TRUE(code.ok());
+  ASSERT_EQ(code->size(), 1u);
+  EXPECT_EQ((*code)[0].mnemonic, "vfma.f32");
+  EXPECT_TRUE(cpu::is_fused("armv7", (*code)[0].mnemonic));
+}
+
+// NEON, not the scalar VFP: a vector of four is one vmul or vmla.
+TEST(Profile, TheA9UsesNeonForVectors) {
+  const space::Target target = armv7_target();
+  Result<wire::ImageT> image = cpu::make_image(find_case("register_tile").module, target);
+  ASSERT_TRUE(image.ok()) << image.error().text();
+  Result<std::vector<cpu::Instruction>> code = cpu::disassemble(*image, target);
+  ASSERT_TRUE(code.ok());
+  std::span<const cpu::Instruction> loop = cpu::hottest_loop(*code, target.arch);
+  for (const cpu::Instruction& each : loop) {
+    if (each.mnemonic.starts_with("vmul") || each.mnemonic.starts_with("vmla")) {
+      EXPECT_TRUE(each.operands.starts_with("q")) << each.mnemonic << " " << each.operands;
+    }
+  }
+  EXPECT_EQ(cpu::count(loop, target.arch).multiplies, 24) << cpu::to_text(loop);
+}
+
+TEST(Calibration, ProgramsBuildEverywhereAndKeepTheirChainsInRegisters) {
+  for (space::Target target : all_targets()) {
+    target.threads = 2;
+    Result<std::vector<backend::CalibrationProgram>> programs = cpu::cpu_calibration(target);
+    ASSERT_TRUE(programs.ok()) << programs.error().text();
+    EXPECT_EQ(programs->size(), 2 * (3 + target.caches.size()));
+    for (const backend::CalibrationProgram& each : *programs) {
+      if (each.ceiling != backend::Ceiling::Arithmetic) continue;
+      Result<std::vector<cpu::Instruction>> code =
+          cpu::disassemble(*each.program.images[0], target);
+      ASSERT_TRUE(code.ok());
+      const cpu::CodeCounts loop = cpu::count(cpu::hottest_loop(*code, target.arch), target.arch);
+      EXPECT_GE(loop.fused + loop.multiplies, 8) << target.arch;
+      EXPECT_EQ(loop.loads + loop.stores, 0) << target.arch << "\n"
+                                             << cpu::to_text(cpu::hottest_loop(*code, target.arch));
+    }
+  }
+}
+
+// The sums are in the outputs, so nothing of the reading was left out.
+TEST(Calibration, BandwidthProgramsReadAllTheirBytes) {
+  Result<std::vector<backend::CalibrationProgram>> programs = cpu::cpu_calibration(native_target());
+  ASSERT_TRUE(programs.ok()) << programs.error().text();
+  for (const backend::CalibrationProgram& each : *programs) {
+    if (each.ceiling != backend::Ceiling::Bandwidth || each.cache_level != 1) continue;
+    Result<BufferBytes> buffers = run_natively(each.program);
+    ASSERT_TRUE(buffers.ok()) << buffers.error().text();
+    double sum = 0, start = 0;
+    for (std::size_t i = 0; i < (*buffers)[2].size(); i += 4) {
+      float value = 0;
+      std::memcpy(&value, &(*buffers)[2][i], 4), sum += value;
+      std::memcpy(&value, &(*buffers)[1][i], 4), start += value;
+    }
+    EXPECT_NEAR((sum - start) / (0.5 * each.bytes / 4), 1.0, 1e-3) << each.name;
+  }
+}
+
+}  // namespace
+}  // namespace fettle::testing

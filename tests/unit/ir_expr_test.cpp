@@ -1,0 +1,109 @@
+// Makers, linear forms, bounds and the simplifier.
+#include <gtest/gtest.h>
+
+#include "host/ir/linear.h"
+#include "host/ir/mutator.h"
+#include "host/ir/printer.h"
+#include "host/ir/simplify.h"
+
+namespace fettle::ir {
+namespace {
+
+const Var x = make_var("x"), y = make_var("y");
+Expr vx() { return var_ref(x); }
+Expr vy() { return var_ref(y); }
+Expr n(std::int64_t value) { return int_imm(value); }
+
+TEST(IrExpr, MakersFoldConstants) {
+  EXPECT_EQ(*as_int(n(7) + n(5)), 12);
+  EXPECT_EQ(*as_int(n(7) * n(-5)), -35);
+  EXPECT_EQ(*as_int(binary(BinaryOp::Div, n(-7), n(2))), -4);  // toward minus infinity
+  EXPECT_EQ(*as_int(binary(BinaryOp::Mod, n(-7), n(2))), 1);
+  EXPECT_EQ(*as_int(binary(BinaryOp::Lt, n(1), n(2))), 1);
+  EXPECT_EQ(binary(BinaryOp::Lt, n(1), n(2))->type, kBool);
+  EXPECT_EQ(*as_int(n(2147483647) + n(1)), -2147483648LL);  // int32 wraps
+  EXPECT_EQ(*as_int(int_imm(200, {Scalar::Int8, 1})), -56);
+}
+
+TEST(IrExpr, ADivisionByZeroIsNotFolded) {
+  EXPECT_EQ(as_int(binary(BinaryOp::Div, n(1), n(0))), nullptr);
+}
+
+TEST(IrExpr, NeutralElementsVanish) {
+  EXPECT_EQ(print(vx() + n(0)), "x");
+  EXPECT_EQ(print(n(1) * vx()), "x");
+  EXPECT_EQ(print(vx() * n(0)), "0");
+  // Adding 0.0 to a float is not neutral for -0.0.
+  EXPECT_EQ(print(var_ref(make_var("f", kFloat32)) + float_imm(0)), "(f + 0.0)");
+}
+
+TEST(IrExpr, VectorConstantsAreBroadcasts) {
+  EXPECT_EQ(print(zero_of(kFloat32.with_lanes(8))), "x8(0.0)");
+  EXPECT_EQ(to_string(kFloat32.with_lanes(8)), "float32x8");
+}
+
+TEST(IrExpr, ALoadThatIsOffIsZero) {
+  const Buffer b = std::make_shared<BufferDecl>(BufferDecl{"b", kFloat32, {4}});
+  EXPECT_EQ(print(load(b, {n(0)}, bool_imm(false))), "0.0");
+  EXPECT_EQ(print(load(b, {n(0)}, bool_imm(true))), "b[0]");
+}
+
+TEST(IrLinear, CollectsTerms) {
+  const auto linear = linear_of((vx() + n(3)) * n(4) - vy() + vx());
+  ASSERT_TRUE(linear);
+  EXPECT_EQ(linear->coefficient(x), 5);
+  EXPECT_EQ(linear->coefficient(y), -1);
+  EXPECT_EQ(linear->constant, 12);
+  EXPECT_FALSE(linear_of(vx() * vy()));
+  EXPECT_FALSE(linear_of(binary(BinaryOp::Min, vx(), n(3))));
+  EXPECT_TRUE(linear_of(vx() - vx())->terms.empty());
+}
+
+TEST(IrLinear, BoundsFollowRanges) {
+  const Ranges ranges{{x, {0, 9}}, {y, {-2, 3}}};
+  const auto check = [&](const Expr& e, std::int64_t low, std::int64_t high) {
+    const auto b = bounds_of(e, ranges);
+    ASSERT_TRUE(b) << print(e);
+    EXPECT_EQ(b->low, low) << print(e);
+    EXPECT_EQ(b->high, high) << print(e);
+  };
+  check(vx() * n(2) - vy(), -3, 20);
+  check(vx() - vx() + vy(), -2, 3);
+  check(binary(BinaryOp::Min, vx(), n(4)), 0, 4);
+  check(binary(BinaryOp::Mod, vy(), n(4)), 0, 3);
+  check(binary(BinaryOp::Div, vx() + n(1), n(3)), 0, 3);
+  EXPECT_FALSE(bounds_of(var_ref(make_var("z")), ranges));
+}
+
+TEST(IrSimplify, DecidesByRanges) {
+  const Ranges ranges{{x, {0, 9}}};
+  EXPECT_EQ(print(simplify(binary(BinaryOp::Lt, vx(), n(10)), ranges)), "true");
+  EXPECT_EQ(print(simplify(binary(BinaryOp::Lt, vx(), n(9)), ranges)), "(x < 9)");
+  EXPECT_EQ(print(simplify(binary(BinaryOp::Min, vx(), n(9)), ranges)), "x");
+  EXPECT_EQ(print(simplify(binary(BinaryOp::Mod, vx(), n(10)), ranges)), "x");
+  EXPECT_EQ(print(simplify(binary(BinaryOp::Div, vx(), n(10)), ranges)), "0");
+  EXPECT_EQ(print(simplify((vx() + n(1)) * n(3) - vx())), "((x * 2) + 3)");
+}
+
+TEST(IrSimplify, LoopsOfOneIterationAndDeadBranchesGo) {
+  const Buffer b = std::make_shared<BufferDecl>(BufferDecl{"b", kFloat32, {16}});
+  const Stmt store = make_store(b, {vx() + vy()}, float_imm(1));
+  const Stmt guarded = make_if(binary(BinaryOp::Le, n(0), vx()), store);
+  const Stmt nest =
+      make_for(x, n(0), n(4), ForKind::Serial, make_for(y, n(2), n(1), ForKind::Serial, guarded));
+  EXPECT_EQ(print(simplify(nest)), "for x in 0 +4 {\n  b[(x + 2)] = 1.0\n}\n");
+}
+
+TEST(IrMutator, SubstituteKeepsWhatDoesNotChange) {
+  const Expr e = vx() * n(2) + vy();
+  EXPECT_EQ(substitute(e, {{make_var("other"), n(1)}}), e);
+  EXPECT_EQ(print(substitute(e, {{x, n(3)}})), "(6 + y)");
+}
+
+TEST(IrPrinter, VariablesOfOneNameAreToldApart) {
+  const Var other = make_var("x");
+  EXPECT_EQ(print(vx() + var_ref(other) + vx()), "((x + x.1) + x)");
+}
+
+}  // namespace
+}  // namespace fettle::ir

@@ -1,0 +1,160 @@
+// The interpreter: what each node means, and which errors it finds.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "host/ir/interpreter.h"
+
+namespace fettle::ir {
+namespace {
+
+Buffer buffer(const char* name, DataType type, std::vector<std::int64_t> shape,
+              Scope scope = Scope::Global) {
+  return std::make_shared<BufferDecl>(BufferDecl{name, type, std::move(shape), scope});
+}
+
+template <typename T>
+std::span<std::uint8_t> bytes(std::vector<T>& v) {
+  return {reinterpret_cast<std::uint8_t*>(v.data()), v.size() * sizeof(T)};
+}
+
+// Evaluates a float32 or int32 expression (vector or not) by storing it.
+template <typename T>
+std::vector<T> evaluate(const Expr& e) {
+  const Buffer out = buffer("out", e->type.element(), {e->type.lanes});
+  std::vector<T> data(e->type.lanes);
+  const Expr at = e->type.lanes > 1 ? ramp(int_imm(0), 1, e->type.lanes) : int_imm(0);
+  const Problem problem = interpret(make_store(out, {at}, e), {{out, bytes(data)}});
+  EXPECT_FALSE(problem) << *problem;
+  return data;
+}
+
+TEST(IrInterpreter, VectorsAndRamps) {
+  EXPECT_EQ(evaluate<std::int32_t>(ramp(int_imm(5), -2, 4)),
+            (std::vector<std::int32_t>{5, 3, 1, -1}));
+  const Expr two = broadcast(int_imm(2), 4);
+  EXPECT_EQ(evaluate<std::int32_t>(ramp(int_imm(0), 1, 4) * two),
+            (std::vector<std::int32_t>{0, 2, 4, 6}));
+  const Expr odd = binary(BinaryOp::Eq, binary(BinaryOp::Mod, ramp(int_imm(-2), 1, 4), two),
+                          broadcast(int_imm(1), 4));
+  EXPECT_EQ(evaluate<std::int32_t>(select(odd, two, ramp(int_imm(-2), 1, 4))),
+            (std::vector<std::int32_t>{-2, 2, 0, 2}));
+}
+
+TEST(IrInterpreter, FloatsAreRoundedToTheirType) {
+  // 1 + 2^-24 is not a float32: rounded once to 1.
+  const Var v = make_var("v");
+  const Expr one = cast(kFloat32, var_ref(v)), tiny = float_imm(0x1p-24);
+  const Buffer out = buffer("out", kFloat32, {2});
+  std::vector<float> data(2);
+  const Stmt s =
+      make_block({make_store(out, {int_imm(0)}, one + tiny),
+                  make_store(out, {int_imm(1)}, mul_add(one, tiny, float_imm(-0x1p-24)))});
+  ASSERT_FALSE(interpret(s, {{out, bytes(data)}}, {{v, 1}}));
+  EXPECT_EQ(data[0], 1.0f);
+  EXPECT_EQ(data[1], 0.0f);
+}
+
+TEST(IrInterpreter, IntegersWrapAndShift) {
+  const Var v = make_var("v", {Scalar::Int8, 1});
+  const Buffer out = buffer("out", {Scalar::Int8, 1}, {2});
+  std::vector<std::int8_t> data(2);
+  const Expr e = var_ref(v), one = int_imm(1, v->type);
+  const Stmt s = make_block(
+      {make_store(out, {int_imm(0)}, e + one),
+       make_store(out, {int_imm(1)}, binary(BinaryOp::ShiftRight, unary(UnaryOp::Neg, e), one))});
+  ASSERT_FALSE(interpret(s, {{out, bytes(data)}}, {{v, 127}}));
+  EXPECT_EQ(data[0], -128);
+  EXPECT_EQ(data[1], -64);  // arithmetic shift of -127
+}
+
+TEST(IrInterpreter, LoopsLetsAndBranches) {
+  const Buffer out = buffer("out", kInt32, {3, 2});
+  const Var i = make_var("i"), j = make_var("j"), k = make_var("k");
+  std::vector<std::int32_t> data(6, -1);
+  const Stmt body = make_let(k, var_ref(i) * int_imm(10) + var_ref(j),
+                             make_if(binary(BinaryOp::Lt, var_ref(i), int_imm(2)),
+                                     make_store(out, {var_ref(i), var_ref(j)}, var_ref(k)),
+                                     make_store(out, {var_ref(i), var_ref(j)}, int_imm(7))));
+  const Stmt nest = make_for(i, int_imm(0), int_imm(3), ForKind::Parallel,
+                             make_for(j, int_imm(0), int_imm(2), ForKind::Vectorized, body));
+  ASSERT_FALSE(interpret(nest, {{out, bytes(data)}}));
+  EXPECT_EQ(data, (std::vector<std::int32_t>{0, 1, 10, 11, 7, 7}));
+}
+
+TEST(IrInterpreter, LanesThatAreOffTouchNoMemory) {
+  const Buffer in = buffer("in", kFloat32, {2}), out = buffer("out", kFloat32, {4});
+  std::vector<float> from{1, 2}, to(4, 9);
+  const Expr at = ramp(int_imm(0), 1, 4);
+  const Expr on = binary(BinaryOp::Lt, at, broadcast(int_imm(2), 4));
+  const Expr not_last = binary(BinaryOp::Lt, at, broadcast(int_imm(3), 4));
+  ASSERT_FALSE(interpret(make_store(out, {at}, load(in, {at}, on, 4), not_last),
+                         {{in, bytes(from)}, {out, bytes(to)}}));
+  EXPECT_EQ(to, (std::vector<float>{1, 2, 0, 9}));
+}
+
+TEST(IrInterpreter, EveryAccessIsChecked) {
+  const Buffer out = buffer("out", kFloat32, {2, 3});
+  std::vector<float> data(6);
+  const auto store_at = [&](std::int64_t i, std::int64_t j) {
+    return interpret(make_store(out, {int_imm(i), int_imm(j)}, float_imm(1)), {{out, bytes(data)}});
+  };
+  EXPECT_FALSE(store_at(1, 2));
+  EXPECT_TRUE(store_at(0, 3));  // inside the buffer, outside its row
+  EXPECT_TRUE(store_at(2, 0));
+  EXPECT_TRUE(store_at(-1, 0));
+  EXPECT_TRUE(interpret(make_store(out, {int_imm(6)}, float_imm(1)), {{out, bytes(data)}}));
+  EXPECT_FALSE(interpret(make_store(out, {int_imm(5)}, float_imm(1)), {{out, bytes(data)}}));
+}
+
+TEST(IrInterpreter, UnwrittenAllocationsAreNotRead) {
+  const Buffer tile = buffer("tile", kFloat32, {2}, Scope::Register),
+               out = buffer("out", kFloat32, {1});
+  std::vector<float> data(1);
+  const Stmt read = make_store(out, {int_imm(0)}, load(tile, {int_imm(1)}));
+  const Stmt write = make_store(tile, {int_imm(1)}, float_imm(3));
+  EXPECT_TRUE(interpret(make_allocate(tile, read), {{out, bytes(data)}}));
+  EXPECT_FALSE(interpret(make_allocate(tile, make_block({write, read})), {{out, bytes(data)}}));
+  EXPECT_EQ(data[0], 3);
+}
+
+TEST(IrInterpreter, DivisionByZeroIsAnError) {
+  const Buffer out = buffer("out", kInt32, {1});
+  std::vector<std::int32_t> data(1);
+  const Var v = make_var("v");
+  const Stmt s = make_store(out, {int_imm(0)}, binary(BinaryOp::Div, int_imm(1), var_ref(v)));
+  EXPECT_TRUE(interpret(s, {{out, bytes(data)}}, {{v, 0}}));
+  EXPECT_FALSE(interpret(s, {{out, bytes(data)}}, {{v, 2}}));
+}
+
+TEST(IrInterpreter, ModulesRunPrepareFirstAndShareTasks) {
+  const Buffer a = buffer("a", kInt32, {4}), b = buffer("b", kInt32, {4});
+  const auto function = [](const char* name, const Buffer& from, const Buffer& to, bool add) {
+    Function f;
+    f.name = name;
+    f.parallel = make_var("task");
+    f.thread = make_var("thread");
+    f.extent = 4;
+    f.params = {from, to};
+    f.written = {false, true};
+    const Expr at = var_ref(f.parallel);
+    f.body = make_store(to, {at}, add ? load(from, {at}) + var_ref(f.thread) : at * int_imm(10));
+    return f;
+  };
+  Module m;
+  m.buffers = {{a, Role::Scratch, {}}, {b, Role::Output, {}}};
+  m.functions = {function("run", a, b, true), function("prepare", b, a, false)};
+  m.launches = {{0, {0, 1}, false}, {1, {1, 0}, true}};
+  std::vector<std::vector<std::uint8_t>> buffers(2, std::vector<std::uint8_t>(16));
+  ASSERT_FALSE(interpret(m, buffers, 2));
+  std::int32_t out[4];
+  std::memcpy(out, buffers[1].data(), sizeof out);
+  EXPECT_EQ(out[0], 0);
+  EXPECT_EQ(out[1], 10);
+  EXPECT_EQ(out[2], 21);  // the second thread's
+  EXPECT_EQ(out[3], 31);
+}
+
+}  // namespace
+}  // namespace fettle::ir

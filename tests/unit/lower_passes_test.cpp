@@ -1,0 +1,170 @@
+// Each lowering pass on a small nest: what it makes, and that it means the same.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "host/ir/interpreter.h"
+#include "host/ir/printer.h"
+#include "host/ir/simplify.h"
+#include "host/lower/extract_parallel.h"
+#include "host/lower/facts.h"
+#include "host/lower/flatten_storage.h"
+#include "host/lower/fuse_multiply_add.h"
+#include "host/lower/split_predicates.h"
+#include "host/lower/unroll.h"
+#include "host/lower/vectorize.h"
+
+namespace fettle::lower {
+namespace {
+
+using namespace ir;
+
+Buffer buffer(const char* name, std::vector<std::int64_t> shape, Scope scope = Scope::Global) {
+  return std::make_shared<BufferDecl>(BufferDecl{name, kFloat32, std::move(shape), scope});
+}
+
+struct Nest {
+  Buffer a = buffer("a", {4, 8}), b = buffer("b", {4}), out = buffer("out", {4, 8});
+  Var i = make_var("i"), j = make_var("j");
+  // out[i, j] = a[i, j] * b[i] + out[i, j], with j's loop of the given kind.
+  Stmt nest(ForKind i_kind, ForKind j_kind) const {
+    const std::vector<Expr> at{var_ref(i), var_ref(j)};
+    const Stmt store = make_store(out, at, load(a, at) * load(b, {var_ref(i)}) + load(out, at));
+    return make_for(i, int_imm(0), int_imm(4), i_kind,
+                    make_for(j, int_imm(0), int_imm(8), j_kind, store));
+  }
+  std::vector<float> run(const Stmt& s) const {
+    std::vector<float> va(32), vb(4), vo(32, 1);
+    for (int k = 0; k < 32; ++k) va[k] = float(k);
+    for (int k = 0; k < 4; ++k) vb[k] = float(k + 1);
+    const auto bytes = [](std::vector<float>& v) {
+      return std::span<std::uint8_t>(reinterpret_cast<std::uint8_t*>(v.data()), v.size() * 4);
+    };
+    const Problem problem = interpret(s, {{a, bytes(va)}, {b, bytes(vb)}, {out, bytes(vo)}});
+    EXPECT_FALSE(problem) << *problem;
+    return vo;
+  }
+};
+
+TEST(LowerPasses, FuseMultiplyAdd) {
+  const Nest n;
+  const Stmt before = n.nest(ForKind::Serial, ForKind::Serial), after = fuse_multiply_add(before);
+  EXPECT_NE(print(after).find("out[i, j] = mul_add(a[i, j], b[i], out[i, j])"), std::string::npos);
+  EXPECT_EQ(n.run(before), n.run(after));
+}
+
+TEST(LowerPasses, FlattenStorage) {
+  const Nest n;
+  const Stmt before = n.nest(ForKind::Serial, ForKind::Serial), after = flatten_storage(before);
+  EXPECT_NE(
+      print(after).find("out[((i * 8) + j)] = ((a[((i * 8) + j)] * b[i]) + out[((i * 8) + j)])"),
+      std::string::npos)
+      << print(after);
+  EXPECT_EQ(n.run(before), n.run(after));
+}
+
+TEST(LowerPasses, VectorizeMakesRampsAndBroadcasts) {
+  const Nest n;
+  const Stmt before = n.nest(ForKind::Serial, ForKind::Vectorized);
+  const auto after = vectorize(flatten_storage(before));
+  ASSERT_TRUE(after) << after.error().text();
+  EXPECT_NE(print(*after).find("(a[ramp((i * 8), 1, 8)] * x8(b[i]))"), std::string::npos)
+      << print(*after);
+  EXPECT_EQ(n.run(before), n.run(*after));
+  // Along i the accesses are strided, and the value of b is a vector.
+  const Stmt strided = n.nest(ForKind::Vectorized, ForKind::Serial);
+  EXPECT_FALSE(vectorize(flatten_storage(strided)));  // holds a loop, not stores
+  const Stmt swapped = make_for(
+      n.j, int_imm(0), int_imm(8), ForKind::Serial,
+      make_for(n.i, int_imm(0), int_imm(4), ForKind::Vectorized,
+               make_store(n.out, {var_ref(n.i), var_ref(n.j)}, load(n.b, {var_ref(n.i)}))));
+  const auto vectors = vectorize(flatten_storage(swapped));
+  ASSERT_TRUE(vectors);
+  EXPECT_NE(print(*vectors).find("out[ramp(j, 8, 4)] = b[ramp(0, 1, 4)]"), std::string::npos)
+      << print(*vectors);
+  EXPECT_EQ(n.run(swapped), n.run(*vectors));
+}
+
+TEST(LowerPasses, VectorizeNeedsFlatStorage) {
+  const Nest n;
+  EXPECT_EQ(vectorize(n.nest(ForKind::Serial, ForKind::Vectorized)).error().code,
+            ErrorCode::InvalidArgument);
+}
+
+TEST(LowerPasses, VectorizeFallsBackToVectorsOfIndices) {
+  const Nest n;
+  const Expr at = binary(BinaryOp::Mod, var_ref(n.j) * int_imm(3), int_imm(8));
+  const Stmt gather = make_for(n.j, int_imm(0), int_imm(8), ForKind::Vectorized,
+                               make_store(n.out, {int_imm(0), at}, load(n.a, {int_imm(1), at})));
+  const auto after = vectorize(flatten_storage(gather));
+  ASSERT_TRUE(after) << after.error().text();
+  EXPECT_EQ(n.run(gather), n.run(*after));
+}
+
+TEST(LowerPasses, UnrollRepeatsTheBody) {
+  const Nest n;
+  const Stmt before = n.nest(ForKind::Unrolled, ForKind::Serial);
+  const auto after = unroll(flatten_storage(before));
+  ASSERT_TRUE(after);
+  EXPECT_EQ(std::get<Block>((*after)->node).stmts.size(), 4u);
+  EXPECT_EQ(n.run(before), n.run(*after));
+  EXPECT_FALSE(unroll(n.nest(ForKind::Unrolled, ForKind::Unrolled), 31));
+  EXPECT_TRUE(unroll(n.nest(ForKind::Unrolled, ForKind::Unrolled), 32));
+}
+
+TEST(LowerPasses, SplitPredicatesMakesABranchOfAUniformCondition) {
+  const Nest n;
+  const Expr inside = binary(BinaryOp::Lt, var_ref(n.i), int_imm(2));
+  const Expr at = ramp(var_ref(n.i) * int_imm(8), 1, 8);
+  const auto copy = [&](Expr predicate) {
+    return make_for(n.i, int_imm(0), int_imm(4), ForKind::Serial,
+                    make_store(n.out, {at}, load(n.a, {at}, std::move(predicate), 8)));
+  };
+  const Stmt before = copy(broadcast(inside, 8)), after = split_predicates(before);
+  EXPECT_NE(print(after).find("if (i < 2) {"), std::string::npos) << print(after);
+  EXPECT_EQ(print(after).find(" if ", print(after).find("out[")), std::string::npos);
+  EXPECT_EQ(n.run(before), n.run(after));
+  const Stmt lanes = copy(binary(BinaryOp::Lt, at, broadcast(int_imm(5), 8)));
+  EXPECT_EQ(split_predicates(lanes), lanes);
+}
+
+TEST(LowerPasses, ExtractParallel) {
+  const Nest n;
+  Function f;
+  f.name = "f";
+  f.parallel = make_var("task");
+  f.body = n.nest(ForKind::Parallel, ForKind::Serial);
+  const auto after = extract_parallel(f);
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->parallel, n.i);
+  EXPECT_EQ(after->extent, 4);
+  EXPECT_EQ(print(after->body).find("parallel"), std::string::npos);
+  f.body = n.nest(ForKind::Serial, ForKind::Parallel);
+  EXPECT_FALSE(extract_parallel(f));
+}
+
+TEST(LowerPasses, FactsCountTimedLaunches) {
+  const Nest n;
+  Function f;
+  f.name = "f";
+  f.parallel = n.i;
+  f.extent = 4;
+  f.params = {n.a, n.b, n.out};
+  f.written = {false, false, true};
+  f.body = fuse_multiply_add(std::get<For>(n.nest(ForKind::Serial, ForKind::Serial)->node).body);
+  Module m;
+  m.buffers = {{n.a, Role::Input, {}},
+               {n.b, Role::Constant, {}},
+               {n.out, Role::Output, {}},
+               {buffer("s", {10}), Role::Scratch, {}}};
+  m.functions = {f};
+  m.launches = {{0, {0, 1, 2}, false}, {0, {0, 1, 2}, true}};
+  const ProgramFacts facts = program_facts(m);
+  EXPECT_EQ(facts.operations, 2 * 32);
+  EXPECT_EQ(facts.compulsory_bytes, 4 * (32 + 4 + 32));
+  EXPECT_EQ(facts.scratch_bytes, 40);
+  EXPECT_EQ(facts.features.size(), feature_names().size());
+}
+
+}  // namespace
+}  // namespace fettle::lower

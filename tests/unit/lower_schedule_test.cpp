@@ -1,0 +1,136 @@
+// Schedules by hand: steps, what they refuse, and placements no sketch uses.
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <cstring>
+
+#include "host/ir/interpreter.h"
+#include "host/ir/printer.h"
+#include "host/lower/lower.h"
+#include "host/space/reference.h"
+
+namespace fettle::lower {
+namespace {
+
+using namespace space;
+
+Workload conv() {
+  return *Workload::parse(nlohmann::json{{"op", "conv2d"},
+                                         {"height", 7},
+                                         {"width", 6},
+                                         {"in_channels", 4},
+                                         {"out_channels", 10},
+                                         {"kernel", 3},
+                                         {"pad", 1},
+                                         {"tail", {"bias", "relu"}}});
+}
+
+Target target() {
+  return {"cpu_llvm", "x86_64", "x86_64-linux-gnu", "x86-64-v3", {}, 256, 16, true, 2};
+}
+
+void expect_right(const Workload& workload, const std::vector<Step>& steps) {
+  Schedule schedule(make_dag(workload));
+  for (const Step& step : steps) {
+    const auto done = schedule.apply(step);
+    ASSERT_TRUE(done) << const_cast<Result<void>&>(done).error().text();
+  }
+  EXPECT_EQ(schedule.steps().size(), steps.size());
+  const auto module = lower_schedule(schedule, target());
+  ASSERT_TRUE(module) << module.error().text();
+  const auto expected = evaluate(make_dag(workload));
+  ASSERT_TRUE(expected);
+  std::vector<std::vector<std::uint8_t>> buffers;
+  std::size_t output = 0;
+  for (std::size_t i = 0; i < module->buffers.size(); ++i) {
+    const auto& b = module->buffers[i];
+    if (b.role == ir::Role::Output) output = i;
+    const bool given = b.role == ir::Role::Input || b.role == ir::Role::Constant;
+    buffers.push_back(given
+                          ? *filled(b.buffer, b.fill)
+                          : std::vector<std::uint8_t>(std::size_t(b.buffer->elements()) * 4, 0xFF));
+  }
+  const auto problem = ir::interpret(*module, buffers, 2);
+  ASSERT_FALSE(problem) << *problem << "\n" << ir::print(*module);
+  for (std::size_t i = 0; i < expected->front().bytes.size(); i += 4) {
+    float actual, wanted;
+    std::memcpy(&actual, &buffers[output][i], 4);
+    std::memcpy(&wanted, &expected->front().bytes[i], 4);
+    ASSERT_NEAR(actual, wanted, 1e-5) << "element " << i / 4 << "\n" << ir::print(*module);
+  }
+}
+
+TEST(LowerSchedule, NoStepsAtAll) { expect_right(conv(), {}); }
+
+TEST(LowerSchedule, PaddingInlinedIntoTheReduction) {
+  expect_right(conv(), {InlineStep{"pad"}, InlineStep{"biased"}});
+}
+
+TEST(LowerSchedule, PaddingOnTheStackOfATask) {
+  expect_right(conv(), {InlineStep{"biased"}, SplitStep{"activated", "y", 3, "yo", "yi"},
+                        AnnotateStep{"activated", "n", ir::ForKind::Parallel},
+                        ComputeAtStep{"conv", "activated", "yi", ir::Scope::Stack},
+                        ComputeAtStep{"pad", "activated", "yo", ir::Scope::Stack}});
+}
+
+TEST(LowerSchedule, PaddingInALoopOfTheReductionItself) {
+  expect_right(conv(),
+               {InlineStep{"biased"}, ReorderStep{"conv", {"n", "y", "x", "oc", "kh", "kw", "ic"}},
+                ComputeAtStep{"pad", "conv", "y", ir::Scope::Stack}});
+}
+
+TEST(LowerSchedule, UnevenSplitsOverlap) {
+  expect_right(conv(), {InlineStep{"biased"}, SplitStep{"activated", "y", 4, "yo", "yi"},
+                        SplitStep{"activated", "yi", 3, "ym", "yr"},
+                        SplitStep{"activated", "oc", 8, "co", "ci"},
+                        AnnotateStep{"activated", "ci", ir::ForKind::Vectorized},
+                        ReorderStep{"activated", {"n", "yo", "co", "ym", "x", "yr", "ci"}},
+                        ComputeAtStep{"conv", "activated", "ym", ir::Scope::Stack}});
+}
+
+TEST(LowerSchedule, MisfitsAreRefused) {
+  const auto refused = [&](std::vector<Step> steps) {
+    Schedule schedule(make_dag(conv()));
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      auto done = schedule.apply(steps[i]);
+      if (!done) return i + 1 == steps.size() && done.error().code == ErrorCode::InvalidArgument;
+    }
+    return false;
+  };
+  EXPECT_TRUE(refused({InlineStep{"conv"}}));
+  EXPECT_TRUE(refused({InlineStep{"activated"}}));
+  EXPECT_TRUE(refused({InlineStep{"nothing"}}));
+  EXPECT_TRUE(refused({SplitStep{"conv", "z", 2, "a", "b"}}));
+  EXPECT_TRUE(refused({SplitStep{"conv", "y", 0, "a", "b"}}));
+  EXPECT_TRUE(refused({SplitStep{"conv", "y", 2, "x", "b"}}));
+  EXPECT_TRUE(refused({FuseStep{"conv", {"n", "x"}, "f"}}));
+  EXPECT_TRUE(refused({ReorderStep{"conv", {"n", "n"}}}));
+  EXPECT_TRUE(refused({AnnotateStep{"conv", "y", ir::ForKind::Parallel}}));
+  EXPECT_TRUE(refused({AnnotateStep{"conv", "ic", ir::ForKind::Vectorized}}));
+  EXPECT_TRUE(refused({ComputeAtStep{"biased", "conv", "n", ir::Scope::Stack}}));
+  EXPECT_TRUE(refused({PackConstantStep{"input", "c", 2}}));
+  EXPECT_TRUE(refused({PackConstantStep{"weight", "oc", 11}}));
+}
+
+TEST(LowerSchedule, AnUnevenReductionSplitDoesNotLower) {
+  Schedule schedule(make_dag(conv()));
+  ASSERT_TRUE(schedule.apply(SplitStep{"conv", "ic", 3, "io", "ii"}));
+  const auto module = lower_schedule(schedule, target());
+  ASSERT_FALSE(module);
+  EXPECT_NE(module.error().message.find("reduction loop ic of 4 split by 3"), std::string::npos)
+      << module.error().text();
+  Schedule large(make_dag(conv()));
+  ASSERT_TRUE(large.apply(SplitStep{"conv", "y", 8, "yo", "yi"}));
+  EXPECT_FALSE(lower_schedule(large, target()));
+}
+
+TEST(LowerSchedule, StepsArePlainWords) {
+  EXPECT_EQ(to_string(Step{SplitStep{"conv", "ic", 4, "io", "ii"}}),
+            "split conv.ic by 4 into io, ii");
+  EXPECT_EQ(to_string(Step{ComputeAtStep{"pad", "conv", "y", ir::Scope::Register}}),
+            "compute pad at conv.y in register");
+}
+
+}  // namespace
+}  // namespace fettle::lower

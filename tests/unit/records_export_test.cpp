@@ -1,0 +1,238 @@
+// JSON lines: nothing is lost on the way out and in; bad lines change nothing.
+#include <sstream>
+
+#include "host/records/export.h"
+#include "host/records/queries.h"
+#include "host/records/report.h"
+#include "host/records/table.h"
+#include "tests/unit/records_sample.h"
+
+namespace fettle::records {
+namespace {
+
+using test::censored;
+using test::failed;
+using test::measured;
+using test::open_or_die;
+using test::TempFolder;
+using test::text_of;
+
+// A database with something of everything.
+Database sample_database(const std::string& path) {
+  Database database = open_or_die(path);
+  Session session;
+  session.session = "5e55";
+  session.name = "resnet-18";
+  session.started_ms = 1;
+  session.seed = 42;
+  EXPECT_TRUE(database.begin_session(session).ok());
+  EXPECT_TRUE(database.end_session("5e55", SessionState::Interrupted, "Ctrl-C", 9).ok());
+  wire::BoardT board;
+  board.id = "board-1";
+  board.serial = "S/N \"1\"";
+  wire::DeviceInfoT device;
+  device.key = "local";
+  device.index = 1;
+  EXPECT_TRUE(database.register_device(board, device).ok());
+  EXPECT_TRUE(
+      database.put_calibration({"local", "board-1", 1, 2, 5, {{"fma_gflops_all", 99.125}}}).ok());
+  TuningRecord other_task = measured(6, 70);
+  other_task.workload = R"({"op":"dense"})";
+  for (const TuningRecord& record :
+       {measured(1, 100), censored(2, 90), failed(3, ErrorCode::Crash, wire::Stage::Run, "boom"),
+        measured(4, 80), measured(5, 120), other_task}) {
+    EXPECT_TRUE(database.insert(record).ok());
+  }
+  return database;
+}
+
+std::string exported(const Database& database, const Filter& filter = {}) {
+  std::ostringstream out;
+  Result<LineCounts> done = export_lines(database, filter, out);
+  EXPECT_TRUE(done.ok()) << done.error().text();
+  return out.str();
+}
+
+TEST(RecordsExport, ExportedAndImportedIsTheSame) {
+  TempFolder folder;
+  Database from = sample_database(folder.file("a.db"));
+  const std::string lines = exported(from);
+  Database to = open_or_die(folder.file("b.db"));
+  std::istringstream in(lines);
+  Result<LineCounts> done = import_lines(to, in, "a.jsonl");
+  ASSERT_TRUE(done.ok()) << done.error().text();
+  EXPECT_EQ(done->trials, 6u);
+  EXPECT_EQ(done->added, 6u);
+  EXPECT_EQ(exported(to), lines);
+
+  std::istringstream again(lines);  // a second time adds nothing
+  done = import_lines(to, again, "a.jsonl");
+  ASSERT_TRUE(done.ok());
+  EXPECT_EQ(done->trials, 6u);
+  EXPECT_EQ(done->added, 0u);
+  EXPECT_EQ(exported(to), lines);
+}
+
+TEST(RecordsExport, TextsComeBackByteByByteWhateverTheyAre) {
+  for (const std::string text : {R"({"b":1,"a":2})", R"({"a": 1})", R"({"a":1})", "", "[1]",
+                                 "\"x\"", "{", "null", R"({"a":1.50})", "{\"a\":\"\\u00e9\"}"}) {
+    TuningRecord record = measured(1, 10);
+    record.workload = record.target = record.configuration = text;
+    Result<Json> json = parse_json(dump_json(to_json(record)));
+    ASSERT_TRUE(json.ok());
+    Result<TuningRecord> back = record_from_json(*json);
+    ASSERT_TRUE(back.ok()) << back.error().text();
+    EXPECT_EQ(back->workload, text);
+    EXPECT_EQ(back->target, text);
+    EXPECT_EQ(back->configuration, text);
+  }
+}
+
+TEST(RecordsExport, AFilteredExportTakesWhatItsTrialsReferTo) {
+  TempFolder folder;
+  Database from = sample_database(folder.file("a.db"));
+  Session other;
+  other.session = "07e6";
+  ASSERT_TRUE(from.begin_session(other).ok());
+  Filter filter;
+  filter.workload = R"({"op":"dense"})";
+  const std::string lines = exported(from, filter);
+  EXPECT_NE(lines.find("5e55"), std::string::npos);
+  EXPECT_EQ(lines.find("07e6"), std::string::npos);
+  EXPECT_NE(lines.find("fma_gflops_all"), std::string::npos);
+  EXPECT_EQ(lines.find("boom"), std::string::npos);
+}
+
+TEST(RecordsExport, ABadLineIsNamedAndNothingIsImported) {
+  TempFolder folder;
+  Database from = sample_database(folder.file("a.db"));
+  const std::string good = exported(from);
+  const std::string trial = good.substr(good.find("{\"board_id\":\"board-1\",\"build_ns\""));
+  const std::string one = trial.substr(0, trial.find('\n') + 1);
+  const std::size_t next_line =
+      static_cast<std::size_t>(std::count(good.begin(), good.end(), '\n')) + 1;
+  const auto with = [&](const std::string& find, const std::string& put) {
+    std::string line = one;
+    EXPECT_NE(line.find(find), std::string::npos) << find;
+    return line.replace(line.find(find), find.size(), put);
+  };
+  struct Case {
+    std::string line, says;
+  };
+  for (const Case& bad : std::vector<Case>{
+           {"garbage\n", "not valid JSON"},
+           {"\x80\xff\x01\n", "not valid JSON"},
+           {one.substr(0, one.size() / 2) + "\n", "not valid JSON"},
+           {"[1,2]\n", "not a JSON object"},
+           {"{}\n", "'fettle'"},
+           {"{\"fettle\":1,\"kind\":\"poem\"}\n", "unknown kind 'poem'"},
+           {std::string(100'000, '['), "not valid JSON"},
+           {with("\"fettle\":1", "\"fettle\":2"), "format version 2"},
+           {with("\"unix_ms\":", "\"unix\":"), "'unix_ms' of trial is missing"},
+           {with("\"number\":7", "\"number\":-7"), "'number' of measurement is negative"},
+           {with("\"number\":7", "\"number\":7000000000"),
+            "'number' of measurement is out of range"},
+           {with("\"number\":7", "\"number\":7.5"), "not a whole number"},
+           {with("\"clock\":\"Nanoseconds\"", "\"clock\":\"Sundial\""), "'clock'"},
+           {with("\"samples\":[[", "\"samples\":[[-1,1],["), "'samples'"},
+           {with("\"measurement\":", "\"measured\":"), "exactly one"},
+           {with("\"outcome\":{", "\"outcome\":17,\"x\":{"), "outcome is not a JSON object"}}) {
+    Database to = open_or_die(folder.file("b.db"));
+    std::istringstream in(good + bad.line);
+    Result<LineCounts> done = import_lines(to, in, "in.jsonl");
+    ASSERT_FALSE(done.ok()) << bad.line.substr(0, 80);
+    EXPECT_NE(done.error().text().find("in.jsonl:" + std::to_string(next_line) + ": "),
+              std::string::npos)
+        << done.error().text();
+    EXPECT_NE(done.error().text().find(bad.says), std::string::npos) << done.error().text();
+    Result<Counts> counts = count(to, {});
+    ASSERT_TRUE(counts.ok());
+    EXPECT_EQ(counts->trials, 0);
+    Result<std::vector<Session>> sessions = to.sessions();
+    ASSERT_TRUE(sessions.ok());
+    EXPECT_TRUE(sessions->empty());
+  }
+}
+
+TEST(RecordsExport, DistillKeepsTheBestOfEachTask) {
+  TempFolder folder;
+  Database from = sample_database(folder.file("a.db"));
+  Database to = open_or_die(folder.file("b.db"));
+  Result<LineCounts> done = distill(from, {}, 2, to);
+  ASSERT_TRUE(done.ok()) << done.error().text();
+  EXPECT_EQ(done->trials, 3u);  // two of conv2d, the one of dense
+  Result<std::vector<TuningRecord>> kept = history(to, {});
+  ASSERT_TRUE(kept.ok());
+  ASSERT_EQ(kept->size(), 3u);
+  EXPECT_EQ(text_of(kept->at(0)), text_of(measured(4, 80)));
+  EXPECT_EQ(text_of(kept->at(1)), text_of(measured(1, 100)));
+  EXPECT_TRUE(to.calibration("local", "board-1", 1, 2).ok());
+
+  std::ostringstream out;
+  ASSERT_TRUE(distill(from, {}, 2, out).ok());
+  EXPECT_EQ(out.str(), exported(to));
+  EXPECT_FALSE(distill(from, {}, 0, to).ok());
+}
+
+TEST(RecordsExport, AFullDiskIsNoticed) {
+  TempFolder folder;
+  Database from = sample_database(folder.file("a.db"));
+  std::ofstream full("/dev/full");
+  Result<LineCounts> done = export_lines(from, {}, full);
+  ASSERT_FALSE(done.ok());
+  EXPECT_EQ(done.error().code, ErrorCode::DiskFull) << done.error().text();
+}
+
+TEST(RecordsReport, ARecordIsShownWithAllThatIsKnown) {
+  std::ostringstream out;
+  show(measured(1, 1234567), out);
+  for (const char* part :
+       {"1.23 ms", "1640.3 % of the device's peak", "2025.0 GFLOPS", "2 disturbed", "performance",
+        "core 3", "board-1", "00112233aabbccdd", "8641972 ticks / 7 runs"}) {
+    EXPECT_NE(out.str().find(part), std::string::npos) << part << "\n" << out.str();
+  }
+  std::ostringstream failure;
+  show(failed(1, ErrorCode::StrayWrite, wire::Stage::Check, "wrote 4 bytes after output 0"),
+       failure);
+  EXPECT_NE(failure.str().find("stage Check, StrayWrite"), std::string::npos) << failure.str();
+  EXPECT_NE(failure.str().find("wrote 4 bytes after output 0"), std::string::npos);
+  TuningRecord cycles = measured(1, 5000);
+  cycles.outcome.body.AsMeasurement()->clock = wire::ClockDomain::AcceleratorCycles;
+  std::ostringstream ticks;
+  show(cycles, ticks);
+  EXPECT_NE(ticks.str().find("5000 cycles"), std::string::npos) << ticks.str();
+  EXPECT_EQ(ticks.str().find("GFLOPS"), std::string::npos) << "cycles are no nanoseconds";
+}
+
+TEST(RecordsReport, DurationsHaveThreeDigitsThatCount) {
+  EXPECT_EQ(duration_text(0), "0.00 ns");
+  EXPECT_EQ(duration_text(999.4), "999 ns");
+  EXPECT_EQ(duration_text(999.6), "1.00 us");
+  EXPECT_EQ(duration_text(12'345), "12.3 us");
+  EXPECT_EQ(duration_text(999'600'000), "1.00 s");
+  EXPECT_EQ(duration_text(3.6e12), "3600 s");
+}
+
+TEST(RecordsTable, ColumnsLineUpInCharacters) {
+  Table table({{"task"}, {"GFLOPS", Align::Right}});
+  table.row({"56x56x64→64", "9.5"});
+  table.row({"漢字", "123.4"});
+  table.rule();
+  table.row({"é", ""});
+  std::ostringstream out;
+  table.print(out);
+  EXPECT_EQ(out.str(),
+            "task         GFLOPS\n"
+            "-------------------\n"
+            "56x56x64→64     9.5\n"
+            "漢字          123.4\n"
+            "-------------------\n"
+            "é\n");
+  EXPECT_EQ(cells_of("e\xcc\x81"), 1u);  // a combining accent
+  EXPECT_EQ(cells_of("\xff\xe6\xbc"), 3u);
+  EXPECT_EQ(clip("56x56→64", 7), "56x56→…");
+  EXPECT_EQ(clip("short", 5), "short");
+}
+
+}  // namespace
+}  // namespace fettle::records

@@ -1,0 +1,68 @@
+// The reference evaluator against plain nested loops, and what its tolerance sees.
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <cstring>
+
+#include "host/model/task_list.h"
+#include "host/space/reference.h"
+#include "tests/property/random_workload.h"
+#include "tests/unit/plain_reference.h"
+
+namespace fettle::space {
+namespace {
+
+// Doubles against doubles, both rounded to float: half a unit in the last place at most apart.
+void expect_equal(const Workload& w) {
+  const auto result = evaluate(make_dag(w));
+  ASSERT_TRUE(result) << result.error().text();
+  ASSERT_EQ(result->size(), 1u);
+  const auto plain = testing::plain_reference(w);
+  const auto& bytes = result->front().bytes;
+  ASSERT_EQ(bytes.size(), plain.size() * 4) << w.canonical();
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    float value;
+    std::memcpy(&value, &bytes[i * 4], 4);
+    ASSERT_NEAR(value, plain[i], 1e-6 * std::fabs(plain[i]) + 1e-12)
+        << w.canonical() << " element " << i;
+  }
+}
+
+TEST(SpaceReference, EqualsPlainLoopsOnSmallWorkloads) {
+  const std::uint64_t seed = 7;
+  std::printf("seed %llu\n", (unsigned long long)seed);
+  std::mt19937_64 rng(seed);
+  for (int i = 0; i < 200 && !::testing::Test::HasFatalFailure(); ++i)
+    expect_equal(property::random_workload(rng));
+}
+
+TEST(SpaceReference, EqualsPlainLoopsOnFullLayers) {
+  const auto list = model::load_network("resnet-18");
+  ASSERT_TRUE(list);
+  ASSERT_EQ(list->tasks.size(), 16u);
+  for (const Task& task : list->tasks) expect_equal(task.workload);
+}
+
+TEST(SpaceReference, AMissingTermIsOutsideTheTolerance) {
+  for (const std::int64_t k : {9, 576, 4608, 65536}) {
+    const auto w =
+        Workload::parse(nlohmann::json{{"op", "dense"}, {"in_features", k}, {"out_features", 1}});
+    ASSERT_TRUE(w);
+    const double smallest_term = 0.25 * 0.25 / std::sqrt(double(k));
+    // Outputs are O(1): several standard deviations of a sum of K terms of that size.
+    const Tolerance t = tolerance_of(make_dag(*w));
+    EXPECT_LT(t.absolute + t.relative * 3, smallest_term) << k;
+  }
+}
+
+TEST(SpaceReference, AnIndexOutsideIsRefused) {
+  const auto w =
+      Workload::parse(nlohmann::json{{"op", "dense"}, {"in_features", 4}, {"out_features", 2}});
+  ComputeDag dag = make_dag(*w);
+  Stage& dense = dag.stages.back();
+  dense.reduce_axes[0].extent = 5;  // one past the end of input and weight
+  EXPECT_FALSE(evaluate(dag));
+}
+
+}  // namespace
+}  // namespace fettle::space

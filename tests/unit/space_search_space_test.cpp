@@ -1,0 +1,113 @@
+// Search spaces: size, numbering, names, and what a sketch offers on each target.
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <set>
+
+#include "host/space/sketches/cpu_tiled.h"
+#include "host/space/sketches/sketches.h"
+#include "tests/property/random_workload.h"
+
+namespace fettle::space {
+namespace {
+
+SearchSpace small() {
+  return SearchSpace({{"a", {{"tile", {{1, 4}, {2, 2}, {4, 1}}}, {"unroll", {{0}, {8}}}}},
+                      {"b", {{"x", {{1}, {2}}}}}});
+}
+
+TEST(SpaceSearchSpace, AtNumbersEveryConfigurationOnce) {
+  const SearchSpace space = small();
+  ASSERT_EQ(space.size(), 8);
+  std::set<std::string> seen;
+  for (int i = 0; i < 8; ++i) seen.insert(space.to_json(space.at(i)));
+  EXPECT_EQ(seen.size(), 8u);
+}
+
+TEST(SpaceSearchSpace, ConfigurationsSurviveTheirNames) {
+  const SearchSpace space = small();
+  for (int i = 0; i < 8; ++i) {
+    const Configuration c = space.at(i);
+    const auto back = space.parse(space.to_json(c));
+    ASSERT_TRUE(back) << back.error().text();
+    EXPECT_EQ(*back, c);
+  }
+  EXPECT_EQ(space.to_json(space.at(0)), R"({"knobs":{"tile":[1,4],"unroll":[0]},"sketch":"a"})");
+}
+
+TEST(SpaceSearchSpace, UnknownNamesAreRefused) {
+  const SearchSpace space = small();
+  for (const char* bad :
+       {"", "{}", R"({"sketch":"z","knobs":{}})", R"({"sketch":"b","knobs":{}})",
+        R"({"sketch":"b","knobs":{"x":[3]}})", R"({"sketch":"b","knobs":{"x":[1],"y":[1]}})",
+        R"({"sketch":"b","knobs":{"x":1}})"}) {
+    const auto c = space.parse(bad);
+    ASSERT_FALSE(c) << bad;
+    EXPECT_EQ(c.error().code, ErrorCode::InvalidArgument);
+  }
+}
+
+TEST(SpaceSearchSpace, MutationsChangeOneKnobAndStayInside) {
+  const SearchSpace space = small();
+  std::mt19937_64 rng(5);
+  for (int i = 0; i < 200; ++i) {
+    const Configuration from = space.random(rng), to = space.mutate(from, rng);
+    ASSERT_EQ(from.sketch, to.sketch);
+    int changed = 0;
+    for (std::size_t k = 0; k < from.choice.size(); ++k) {
+      changed += from.choice[k] != to.choice[k];
+      ASSERT_LT(to.choice[k], space.sketches()[to.sketch].knobs[k].options.size());
+    }
+    EXPECT_EQ(changed, 1);
+    const Configuration other = space.random(rng), child = space.crossover(from, other, rng);
+    if (from.sketch == other.sketch) {
+      for (std::size_t k = 0; k < child.choice.size(); ++k) {
+        EXPECT_TRUE(child.choice[k] == from.choice[k] || child.choice[k] == other.choice[k]);
+      }
+    }
+  }
+}
+
+TEST(SpaceSketch, RegisterTilesFitTheRegisterFile) {
+  for (const Target& target : property::small_targets()) {
+    for (const auto [y, x, channels] : {std::array<std::int64_t, 3>{56, 56, 64},
+                                        {7, 7, 512},
+                                        {1, 1, 1000},
+                                        {9, 5, 3},
+                                        {1, 1, 1}}) {
+      const auto tiles = register_tiles(y, x, channels, target);
+      ASSERT_FALSE(tiles.empty());
+      for (const auto& t : tiles) {
+        EXPECT_LE(t[0] * t[1] * t[2] + t[2] + 1, target.vector_registers);
+        EXPECT_LE(t[0], y);
+        EXPECT_LE(t[1], x);
+        EXPECT_LE(t[2] * t[3], channels);
+        EXPECT_LE(t[3] * 32, target.vector_bits);
+      }
+    }
+  }
+}
+
+TEST(SpaceSketch, SpacesHaveAUsefulSize) {
+  const auto w = Workload::parse(nlohmann::json{{"op", "conv2d"},
+                                                {"height", 56},
+                                                {"width", 56},
+                                                {"in_channels", 64},
+                                                {"out_channels", 64},
+                                                {"kernel", 3},
+                                                {"pad", 1},
+                                                {"tail", {"bias"}}});
+  ASSERT_TRUE(w) << w.error().text();
+  for (const Target& target : property::small_targets()) {
+    const auto space = make_space(*w, target);
+    ASSERT_TRUE(space);
+    EXPECT_GE(space->size(), 1e3);
+    EXPECT_LE(space->size(), 1e7);
+  }
+  Target other = property::small_targets()[0];
+  other.backend = "vta";
+  EXPECT_EQ(make_space(*w, other).error().code, ErrorCode::Unsupported);
+}
+
+}  // namespace
+}  // namespace fettle::space

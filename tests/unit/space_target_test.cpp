@@ -1,0 +1,95 @@
+// Targets: from what a board says, with profiles as fallback.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "host/space/profile.h"
+#include "host/space/target.h"
+
+namespace fettle::space {
+namespace {
+
+wire::DeviceInfoT device(const char* key, const char* arch, const char* cpu,
+                         std::vector<std::string> features) {
+  wire::DeviceInfoT d;
+  d.key = key;
+  d.cpu = std::make_unique<wire::CpuFactsT>();
+  d.cpu->arch = arch;
+  d.cpu->cpu = cpu;
+  d.cpu->features = std::move(features);
+  return d;
+}
+
+bool has(const Target& t, const char* feature) {
+  return std::find(t.features.begin(), t.features.end(), feature) != t.features.end();
+}
+
+TEST(SpaceTarget, EveryProfileIsReadable) {
+  ASSERT_GE(profiles().size(), 3u);
+  for (const Profile& p : profiles()) {
+    EXPECT_FALSE(p.target.triple.empty()) << p.name;
+    EXPECT_TRUE(p.target.arch == "x86_64" || p.target.arch == "aarch64" || p.target.arch == "armv7")
+        << p.name;
+    EXPECT_FALSE(p.device_keys.empty()) << p.name;
+  }
+  for (const char* arch : {"x86_64", "aarch64", "armv7"}) {
+    ASSERT_NE(find_profile("nobody", arch), nullptr);
+    EXPECT_EQ(find_profile("nobody", arch)->name, std::string("generic-") + arch);
+  }
+  EXPECT_EQ(find_profile("x", "riscv64"), nullptr);
+}
+
+TEST(SpaceTarget, TheBoardsWordComesFirst) {
+  const auto t = target_for(
+      device("local", "x86_64", "sapphirerapids", {"avx2", "+avx512f", "avx512vl", "fma"}), 2);
+  ASSERT_TRUE(t) << t.error().text();
+  EXPECT_EQ(t->cpu, "sapphirerapids");
+  EXPECT_EQ(t->vector_bits, 512);
+  EXPECT_EQ(t->vector_registers, 32);
+  EXPECT_TRUE(t->fma);
+  EXPECT_EQ(t->threads, 2);
+  const auto old = target_for(device("local", "x86_64", "nehalem", {"sse4.2"}), 1);
+  EXPECT_EQ(old->vector_bits, 128);
+  EXPECT_FALSE(old->fma);
+}
+
+TEST(SpaceTarget, ProfilesFillWhatTheBoardDoesNotSay) {
+  const auto t = target_for(device("pynq", "armv7", "", {}), 2);
+  ASSERT_TRUE(t) << t.error().text();
+  EXPECT_EQ(t->cpu, "cortex-a9");
+  EXPECT_FALSE(t->fma);
+  EXPECT_FALSE(t->caches.empty());
+  const auto big = target_for(device("rk3399-big", "aarch64", "", {}), 1);
+  EXPECT_EQ(big->cpu, "cortex-a72");
+  EXPECT_EQ(big->vector_registers, 32);
+}
+
+TEST(SpaceTarget, Armv7HasFmaOnlyOnCoresKnownForIt) {
+  // An emulator reports vfpv4 although the core that code is made for lacks it.
+  const auto a9 = target_for(device("generic-armv7", "armv7", "", {"+neon", "+vfp4"}), 1);
+  ASSERT_TRUE(a9);
+  EXPECT_FALSE(a9->fma);
+  EXPECT_FALSE(has(*a9, "+vfp4"));
+  EXPECT_TRUE(has(*a9, "-vfp4"));
+  EXPECT_TRUE(target_for(device("x", "armv7", "cortex-a7", {"+neon", "+vfp4"}), 1)->fma);
+}
+
+TEST(SpaceTarget, CanonicalFormSurvives) {
+  const auto t = target_for(device("rk3399-big", "aarch64", "", {}), 2);
+  ASSERT_TRUE(t);
+  const auto back = Target::parse(t->canonical());
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(back->canonical(), t->canonical());
+  EXPECT_FALSE(Target::parse("{}"));
+  EXPECT_FALSE(Target::parse("nonsense"));
+}
+
+TEST(SpaceTarget, OthersAreRefused) {
+  wire::DeviceInfoT gpu = device("gpu", "aarch64", "", {});
+  gpu.kind = wire::DeviceKind::Cuda;
+  EXPECT_EQ(target_for(gpu, 1).error().code, ErrorCode::Unsupported);
+  EXPECT_EQ(target_for(device("x", "riscv64", "", {}), 1).error().code, ErrorCode::Unsupported);
+}
+
+}  // namespace
+}  // namespace fettle::space

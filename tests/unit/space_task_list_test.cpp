@@ -1,0 +1,73 @@
+// Task lists: the embedded networks and users' files.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "host/model/task_list.h"
+
+namespace fettle::model {
+namespace {
+
+TEST(TaskList, NetworksAreEmbedded) {
+  const auto r18 = load_network("resnet-18");
+  ASSERT_TRUE(r18) << r18.error().text();
+  EXPECT_EQ(r18->tasks.size(), 16u);
+  ASSERT_EQ(r18->skipped.size(), 3u);
+  EXPECT_NE(r18->skipped[0].title.find("max_pool2d"), std::string::npos);
+  EXPECT_NE(r18->skipped[0].reason.find("not there yet"), std::string::npos);
+  const auto vta = load_network("resnet-18-vta");
+  ASSERT_TRUE(vta);
+  EXPECT_TRUE(vta->tasks.empty());
+  EXPECT_EQ(vta->skipped.size(), 10u);
+}
+
+TEST(TaskList, AnUnknownNetworkNamesTheKnownOnes) {
+  const auto none = load_network("resnet-19");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::NotFound);
+  EXPECT_NE(none.error().message.find("mobilenet, resnet-18, resnet-18-vta"), std::string::npos);
+  EXPECT_FALSE(load_network("_about"));
+}
+
+class File {
+ public:
+  explicit File(const std::string& text) : path_(::testing::TempDir() + "fettle_task_list.json") {
+    std::ofstream(path_) << text;
+  }
+  ~File() { std::remove(path_.c_str()); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+TEST(TaskList, FilesMergeEqualWorkloads) {
+  const File file(R"([{"op":"dense","in_features":8,"out_features":4,"weight":2},
+                      {"op":"dense","in_features":8,"out_features":4,"batch":1},
+                      {"op":"softmax","features":4}])");
+  const auto list = load_workload_file(file.path());
+  ASSERT_TRUE(list) << list.error().text();
+  ASSERT_EQ(list->tasks.size(), 1u);
+  EXPECT_EQ(list->tasks[0].weight, 3);
+  EXPECT_EQ(list->skipped.size(), 1u);
+}
+
+TEST(TaskList, BadEntriesAreNamed) {
+  for (const auto& [text, says] :
+       {std::pair<const char*, const char*>{R"([{"op":"dense"}])", "entry 1"},
+        {R"({"net":[{"op":"dense","in_features":0,"out_features":1}]})", "in_features"},
+        {R"([{"op":"dense","in_features":1,"out_features":1,"weight":0}])", "weight"},
+        {"[3]", "entry 1"},
+        {"{\"net\":3}", "net"},
+        {"nonsense", "not JSON"}}) {
+    const File file(text);
+    const auto list = load_workload_file(file.path());
+    ASSERT_FALSE(list) << text;
+    EXPECT_NE(list.error().message.find(says), std::string::npos) << list.error().text();
+  }
+  EXPECT_EQ(load_workload_file("/nonexistent.json").error().code, ErrorCode::NotFound);
+}
+
+}  // namespace
+}  // namespace fettle::model

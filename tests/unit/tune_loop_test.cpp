@@ -1,0 +1,331 @@
+// The tuning loop with scripted neighbours: order, duplicates, early stop, failure
+// policy, resume, interrupts.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/unit/tune_doubles.h"
+
+namespace fettle::tune {
+namespace {
+
+using namespace doubles;
+
+// A session over `task_count` tasks of one space; the script of the builder makes
+// every configuration an artifact of its own.
+struct Rig {
+  explicit Rig(space::SearchSpace space_of_tasks, int task_count = 1)
+      : space(std::move(space_of_tasks)) {
+    for (int i = 0; i < task_count; ++i) {
+      workloads.push_back(workload(32 * (i + 1)));
+      tasks.push_back(TuneTask{{workloads.back(), 1}, &space, nullptr, {}});
+      tasks.back().searcher =
+          make_searcher("random", space, {static_cast<std::uint64_t>(i)}).value();
+    }
+    options.session = "session";
+    options.device_key = "double";
+    options.stop_grace = std::chrono::milliseconds(100);
+    target.backend = "cpu_llvm";
+    target.arch = "x86_64";
+    target.triple = "x86_64-linux-gnu";
+    target.threads = 3;
+  }
+
+  TuneSummary run() {
+    ExpectedOutputs expected(workloads, expected_of);
+    auto scheduler = make_round_robin();
+    return tune(
+        tasks, target, options,
+        {builder, runner, records, expected, *scheduler, stop, listener, roofline, recalibrate});
+  }
+
+  std::set<std::string> configurations() const {
+    std::set<std::string> seen;
+    for (const auto& record : records.records) seen.insert(record.workload + record.configuration);
+    return seen;
+  }
+
+  space::SearchSpace space;
+  std::vector<space::Workload> workloads;
+  std::vector<TuneTask> tasks;
+  TuneOptions options;
+  space::Target target;
+  ScriptedBuilder builder{[](const wire::BuildRequestT& request) {
+    return built_program(request, request.workload + request.configuration);
+  }};
+  ScriptedRunner runner{[](std::uint64_t trial, const wire::MeasureRequestT&) {
+    return measurement(1e6 + static_cast<double>(trial * 7919 % 1000));
+  }};
+  MemoryRecords records;
+  Flag stop;
+  Listener listener;
+  Roofline roofline;
+  Recalibrate recalibrate;
+};
+
+TEST(TuneLoop, EveryTrialIsRecordedOnceAndTrialsAreSharedByTheTasks) {
+  Rig rig(grid(4, 8), 3);
+  rig.options.trials = 60;
+  const TuneSummary summary = rig.run();
+  EXPECT_EQ(summary.end, SessionEnd::Finished);
+  EXPECT_EQ(rig.records.records.size(), 60u);
+  EXPECT_EQ(rig.configurations().size(), 60u);
+  EXPECT_EQ(rig.listener.trials, 60u);
+  for (const auto& task : summary.progress.tasks) EXPECT_EQ(task.trials, 20u);
+  double best = 1e9;
+  for (const auto& record : rig.records.records) {
+    if (record.workload == rig.workloads[1].canonical())
+      best = std::min(best, *record.nanoseconds());
+  }
+  EXPECT_DOUBLE_EQ(summary.progress.tasks[1].best_nanoseconds.value(), best);
+}
+
+TEST(TuneLoop, KeepsBuildersAndBoardsFedButNotFlooded) {
+  Rig rig(grid(4, 8));
+  rig.options.trials = 40;
+  rig.run();
+  EXPECT_EQ(rig.runner.most_at_once, rig.runner.capacity());
+  EXPECT_GE(rig.builder.most_at_once, rig.builder.workers());
+  EXPECT_LE(rig.builder.most_at_once, rig.builder.workers() + 2);
+}
+
+TEST(TuneLoop, RequestsCarryExpectedOutputThreadsAndTheBestTimeSoFar) {
+  Rig rig(grid(4, 8));
+  rig.options.trials = 20;
+  rig.run();
+  const auto& first = *rig.runner.requests.front();
+  ASSERT_EQ(first.expected.size(), 1u);
+  EXPECT_EQ(first.expected[0]->buffer, 1u);  // the program's output buffer
+  EXPECT_EQ(first.options->threads, 3u);
+  EXPECT_EQ(first.options->racing_bound_ns, 0);
+  const double bound = rig.runner.requests.back()->options->racing_bound_ns;
+  EXPECT_GE(bound, 1e6);
+  EXPECT_LT(bound, 1e6 + 1000);
+}
+
+TEST(TuneLoop, IdenticalArtifactsAreMeasuredOnceAndMarkedReused) {
+  Rig rig(grid(2, 8));
+  rig.builder = ScriptedBuilder([&](const wire::BuildRequestT& request) {
+    const auto configuration = rig.space.parse(request.configuration).value();
+    return built_program(request, "artifact " + std::to_string(configuration.choice[0]));
+  });
+  rig.options.trials = 64;
+  const TuneSummary summary = rig.run();
+  EXPECT_EQ(rig.runner.requests.size(), 8u);
+  ASSERT_EQ(rig.records.records.size(), 64u);
+  std::map<std::string, double> measured;
+  std::uint32_t reused = 0;
+  for (const auto& record : rig.records.records) {
+    ASSERT_TRUE(record.nanoseconds());
+    const auto [place, fresh] = measured.emplace(record.program_hash, *record.nanoseconds());
+    EXPECT_EQ(place->second, *record.nanoseconds());
+    EXPECT_EQ(fresh, !record.reused) << "the measured trial is recorded before its twins";
+    reused += record.reused;
+  }
+  EXPECT_EQ(reused, 56u);
+  EXPECT_EQ(summary.progress.tasks[0].reused, 56u);
+}
+
+TEST(TuneLoop, ALostBoardsOutcomeIsNotReused) {
+  Rig rig(grid(1, 6));
+  rig.builder = ScriptedBuilder(
+      [](const wire::BuildRequestT& request) { return built_program(request, "one artifact"); });
+  int sent = 0;
+  rig.runner = ScriptedRunner([&](std::uint64_t, const wire::MeasureRequestT&) {
+    return ++sent == 1 ? failure(wire::Stage::Dispatch, ErrorCode::DeviceLost) : measurement(5e5);
+  });
+  rig.options.trials = 6;
+  const TuneSummary summary = rig.run();
+  EXPECT_EQ(sent, 2);
+  EXPECT_EQ(summary.progress.trials, 6u);
+  EXPECT_EQ(summary.progress.failures.at("Dispatch DeviceLost"), 1u);
+  EXPECT_EQ(summary.progress.tasks[0].failed, 1u);
+}
+
+TEST(TuneLoop, FailuresAreDataAndTheSessionGoesOn) {
+  Rig rig(grid(4, 8));
+  int count = 0;
+  rig.builder = ScriptedBuilder([&](const wire::BuildRequestT& request) {
+    return ++count % 3 == 0 ? build_failure(request, ErrorCode::CompilerCrash)
+                            : built_program(request, request.configuration);
+  });
+  rig.options.trials = 30;
+  const TuneSummary summary = rig.run();
+  EXPECT_EQ(summary.end, SessionEnd::Finished);
+  EXPECT_EQ(summary.progress.failures.at("Build CompilerCrash"), 10u);
+  EXPECT_FALSE(summary.all_failed);
+  EXPECT_TRUE(rig.listener.warnings.empty());
+}
+
+TEST(TuneLoop, AllTrialsFailingIsToldAtOnceWithItsCause) {
+  Rig rig(grid(4, 8));
+  rig.runner = ScriptedRunner([](std::uint64_t, const wire::MeasureRequestT&) {
+    return failure(wire::Stage::Load, ErrorCode::LoadError);
+  });
+  std::uint32_t told_after = 0;
+  rig.listener.on_trial = [&](const Progress& progress) {
+    if (rig.listener.warnings.empty()) told_after = progress.trials;
+  };
+  rig.options.trials = 30;
+  const TuneSummary summary = rig.run();
+  ASSERT_EQ(rig.listener.warnings.size(), 1u);
+  EXPECT_EQ(told_after, 8u);
+  EXPECT_NE(rig.listener.warnings[0].find("Load LoadError"), std::string::npos);
+  EXPECT_TRUE(summary.all_failed);
+  EXPECT_NE(summary.main_cause.find("scripted"), std::string::npos);
+}
+
+TEST(TuneLoop, StopsATaskEarlyAndGivesItsTrialsToTheOthers) {
+  Rig rig(grid(4, 8), 2);
+  double next = 1e6;
+  rig.runner = ScriptedRunner([&](std::uint64_t, const wire::MeasureRequestT& request) {
+    const bool stuck = request.program->target == rig.workloads[0].canonical();
+    return measurement(stuck ? 2e6 : next -= 10);
+  });
+  rig.options.trials = 200;
+  rig.options.early_stopping = 10;
+  const TuneSummary summary = rig.run();
+  EXPECT_EQ(summary.progress.tasks[0].end, TaskEnd::StoppedEarly);
+  EXPECT_LT(summary.progress.tasks[0].trials, 25u);  // the first, 10 more, and what was under way
+  EXPECT_EQ(summary.progress.tasks[1].end, TaskEnd::None);
+  EXPECT_EQ(summary.progress.trials, 200u);
+}
+
+TEST(TuneLoop, EndsWhenEverySpaceIsExhausted) {
+  Rig rig(grid(2, 3), 2);
+  rig.options.trials = 1000;
+  const TuneSummary summary = rig.run();
+  EXPECT_EQ(summary.end, SessionEnd::Finished);
+  EXPECT_EQ(rig.configurations().size(), 18u);
+  for (const auto& task : summary.progress.tasks) EXPECT_EQ(task.end, TaskEnd::Exhausted);
+}
+
+TEST(TuneLoop, ResumeRepeatsNothingAndCountsWhatIsThere) {
+  Rig first(grid(2, 6));
+  first.options.trials = 20;
+  first.run();
+
+  Rig second(grid(2, 6));
+  second.tasks[0].history = first.records.records;
+  second.options.trials = 36;
+  const TuneSummary summary = second.run();
+  EXPECT_EQ(summary.progress.resumed, 20u);
+  EXPECT_EQ(second.records.records.size(), 16u);
+  auto seen = first.configurations();
+  seen.merge(second.configurations());
+  EXPECT_EQ(seen.size(), 36u);
+  EXPECT_GT(second.runner.requests.front()->options->racing_bound_ns, 0);
+}
+
+TEST(TuneLoop, ResumeRunsAgainWhatTheEnvironmentSpoiled) {
+  Rig first(grid(1, 4));
+  first.runner = ScriptedRunner([](std::uint64_t trial, const wire::MeasureRequestT&) {
+    return trial == 1 ? failure(wire::Stage::Dispatch, ErrorCode::DeviceLost) : measurement(1e6);
+  });
+  first.options.trials = 4;
+  first.run();
+  Rig second(grid(1, 4));
+  second.tasks[0].history = first.records.records;
+  second.options.trials = 4;
+  const TuneSummary summary = second.run();
+  EXPECT_EQ(summary.progress.resumed, 3u);
+  EXPECT_EQ(second.records.records.size(), 1u);
+}
+
+TEST(TuneLoop, AnEnvironmentErrorEndsTheSessionWithEverythingRecorded) {
+  Rig rig(grid(4, 8));
+  rig.runner.error_after = 10;
+  rig.options.trials = 100;
+  const TuneSummary summary = rig.run();
+  EXPECT_EQ(summary.end, SessionEnd::Failed);
+  ASSERT_TRUE(summary.error);
+  EXPECT_EQ(summary.error->code, ErrorCode::Unreachable);
+  EXPECT_EQ(rig.records.records.size(), rig.listener.trials);
+  EXPECT_GE(rig.records.records.size(), 8u);
+}
+
+TEST(TuneLoop, AFullDiskEndsTheSessionAndSaysSo) {
+  Rig rig(grid(4, 8));
+  rig.records.full_after = 5;
+  rig.options.trials = 100;
+  const TuneSummary summary = rig.run();
+  EXPECT_EQ(summary.end, SessionEnd::Failed);
+  ASSERT_TRUE(summary.error);
+  EXPECT_EQ(summary.error->code, ErrorCode::DiskFull);
+  EXPECT_EQ(rig.listener.trials, 5u) << "nobody learns of a trial that is not stored";
+}
+
+TEST(TuneLoop, AnInterruptStopsProposingAndKeepsWhatIsOnTheBoards) {
+  Rig rig(grid(4, 8));
+  rig.options.trials = 1000;
+  rig.listener.on_trial = [&](const Progress& progress) { rig.stop.set = progress.trials >= 10; };
+  const TuneSummary summary = rig.run();
+  EXPECT_EQ(summary.end, SessionEnd::Interrupted);
+  EXPECT_TRUE(rig.runner.canceled);
+  EXPECT_EQ(rig.runner.requests.size(), rig.records.records.size());
+  EXPECT_LT(rig.records.records.size(), 20u);
+}
+
+TEST(TuneLoop, AResultAboveTheRooflineIsAFailure) {
+  Rig rig(grid(4, 8));
+  rig.roofline.operations_per_second = 2e9;  // 1e6 operations need 5e5 ns
+  rig.runner = ScriptedRunner([](std::uint64_t trial, const wire::MeasureRequestT&) {
+    return measurement(trial % 2 ? 1e5 : 6e5);
+  });
+  rig.options.trials = 20;
+  const TuneSummary summary = rig.run();
+  EXPECT_EQ(summary.progress.failures.at("Accept Implausible"), 10u);
+  EXPECT_EQ(summary.progress.tasks[0].best_nanoseconds, 6e5);
+}
+
+TEST(TuneLoop, AWrongCalibrationIsMeasuredAgainBeforeAResultIsCalledImplausible) {
+  Rig rig(grid(4, 8));
+  rig.roofline.operations_per_second = 2e9;  // 1e6 operations need 5e5 ns, says the calibration
+  rig.runner =
+      ScriptedRunner([](std::uint64_t, const wire::MeasureRequestT&) { return measurement(4e5); });
+  int asked = 0;
+  rig.recalibrate = [&](std::vector<Measured>& others) -> Result<Roofline> {
+    EXPECT_TRUE(others.empty());
+    ++asked;
+    return Roofline{3e9, 0, 0};
+  };
+  rig.options.trials = 20;
+  const TuneSummary summary = rig.run();
+  EXPECT_EQ(asked, 1);
+  EXPECT_TRUE(summary.progress.failures.empty());
+  EXPECT_EQ(summary.progress.trials, 20u);
+  EXPECT_DOUBLE_EQ(summary.progress.peak_gflops, 3);
+}
+
+TEST(TuneLoop, ACalibrationThatStandsIsNotMeasuredForEver) {
+  Rig rig(grid(4, 8));
+  rig.roofline.operations_per_second = 2e9;
+  rig.runner =
+      ScriptedRunner([](std::uint64_t, const wire::MeasureRequestT&) { return measurement(1e5); });
+  int asked = 0;
+  rig.recalibrate = [&](std::vector<Measured>&) -> Result<Roofline> {
+    ++asked;
+    return Roofline{2e9, 0, 0};
+  };
+  rig.options.trials = 20;
+  const TuneSummary summary = rig.run();
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(summary.progress.failures.at("Accept Implausible"), 20u);
+}
+
+TEST(TuneLoop, AnExpectedOutputThatCannotBeComputedEndsTheSession) {
+  Rig rig(grid(4, 8));
+  rig.options.trials = 10;
+  ExpectedOutputs expected(rig.workloads, [](const space::Workload&) -> Result<Expected> {
+    return Error{ErrorCode::OutOfMemory, "no memory", {}};
+  });
+  auto scheduler = make_round_robin();
+  const TuneSummary summary = tune(
+      rig.tasks, rig.target, rig.options,
+      {rig.builder, rig.runner, rig.records, expected, *scheduler, rig.stop, rig.listener, {}, {}});
+  EXPECT_EQ(summary.end, SessionEnd::Failed);
+  EXPECT_EQ(summary.error->code, ErrorCode::OutOfMemory);
+}
+
+}  // namespace
+}  // namespace fettle::tune
