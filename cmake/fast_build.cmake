@@ -2,8 +2,11 @@
 # through CMAKE_PROJECT_TOP_LEVEL_INCLUDES; a plain `cmake -S .` works without it.
 find_program(FETTLE_CCACHE ccache)
 if(FETTLE_CCACHE)
-  # Without these words ccache caches nothing that uses a precompiled header.
-  set(fettle_launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${FETTLE_CCACHE})
+  # Without these words ccache caches nothing that uses a precompiled header; with the
+  # folder left out of the hash, a second work tree or a fresh clone finds what the
+  # first one compiled.
+  set(fettle_launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${FETTLE_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${fettle_launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${fettle_launcher})
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)

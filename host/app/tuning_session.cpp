@@ -22,8 +22,6 @@
 #include "host/fleet/build_pool.h"
 #include "host/model/task_list.h"
 #include "host/records/queries.h"
-#include "host/space/reference.h"
-#include "host/space/wire_types.h"
 
 namespace fettle::app {
 namespace {
@@ -70,22 +68,6 @@ Result<Spaces> spaces_of(const model::TaskList& list, const space::Target& targe
     return Error{ErrorCode::Unsupported, "the device can run no task of " + list.name, {}};
   }
   return result;
-}
-
-Result<tune::Expected> expected_of(const space::Workload& workload) {
-  auto tensors = space::evaluate(space::make_dag(workload));
-  if (!tensors) return tensors.error();
-  tune::Expected expected;
-  for (space::ExpectedTensor& tensor : *tensors) {
-    tune::Expected::Output output;
-    output.check.dtype = space::wire_type(tensor.type.scalar);
-    output.check.blob = std::make_unique<wire::Hash>(content_hash(tensor.bytes));
-    output.check.absolute = tensor.tolerance.absolute;
-    output.check.relative = tensor.tolerance.relative;
-    output.bytes = std::move(tensor.bytes);
-    expected.outputs.push_back(std::move(output));
-  }
-  return expected;
 }
 
 wire::MeasureOptionsT measure_options(const TuneCommand& command) {
@@ -229,7 +211,7 @@ Result<int> run(const TuneCommand& command) {
     task.searcher = std::move(*searcher);
     tasks.push_back(std::move(task));
   }
-  tune::ExpectedOutputs expected(std::move(workloads), expected_of);
+  tune::ExpectedOutputs expected(std::move(workloads));
 
   tune::TuneOptions options;
   options.session = random_session_id();

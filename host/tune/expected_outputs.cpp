@@ -5,7 +5,27 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "host/space/reference.h"
+#include "host/space/wire_types.h"
+#include "schemas/wire/content_hash.h"
+
 namespace fettle::tune {
+
+Result<Expected> evaluate_expected(const space::Workload& workload) {
+  auto tensors = space::evaluate(space::make_dag(workload));
+  if (!tensors) return std::move(tensors).error();
+  Expected expected;
+  for (space::ExpectedTensor& tensor : *tensors) {
+    Expected::Output output;
+    output.check.dtype = space::wire_type(tensor.type.scalar);
+    output.check.blob = std::make_unique<wire::Hash>(content_hash(tensor.bytes));
+    output.check.absolute = tensor.tolerance.absolute;
+    output.check.relative = tensor.tolerance.relative;
+    output.bytes = std::move(tensor.bytes);
+    expected.outputs.push_back(std::move(output));
+  }
+  return expected;
+}
 
 ExpectedOutputs::ExpectedOutputs(std::vector<space::Workload> workloads, ExpectedFunction compute,
                                  std::vector<std::uint32_t> cores)

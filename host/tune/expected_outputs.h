@@ -24,14 +24,18 @@ struct Expected {
   };
   std::vector<Output> outputs;
 };
+// By the reference evaluator, with the tolerances of host/space/tolerance.h.
+Result<Expected> evaluate_expected(const space::Workload& workload);
+
 using ExpectedFunction = std::function<Result<Expected>(const space::Workload&)>;
 
 class ExpectedOutputs {
  public:
   // Starts at once with workload 0, then 1, …; `cores`: where the thread may run
   // (empty: anywhere).
-  ExpectedOutputs(std::vector<space::Workload> workloads, ExpectedFunction compute,
-                  std::vector<std::uint32_t> cores = {});
+  explicit ExpectedOutputs(std::vector<space::Workload> workloads,
+                           ExpectedFunction compute = evaluate_expected,
+                           std::vector<std::uint32_t> cores = {});
   ~ExpectedOutputs();  // waits for the workload in hand
   ExpectedOutputs(const ExpectedOutputs&) = delete;
   ExpectedOutputs& operator=(const ExpectedOutputs&) = delete;

@@ -15,9 +15,7 @@
 #include "host/app/interrupt.h"
 #include "host/fleet/build_pool.h"
 #include "host/records/database.h"
-#include "host/space/reference.h"
 #include "host/space/sketches/sketches.h"
-#include "host/space/wire_types.h"
 #include "host/tune/searchers.h"
 #include "host/tune/tune.h"
 #include "tests/bench/agent_process.h"
@@ -69,22 +67,6 @@ Result<space::Workload> layer_of(double operations) {
       *std::min_element(std::begin(kSizes), std::end(kSizes),
                         [&](const Size& a, const Size& b) { return distance(a) < distance(b); });
   return layer(best.side, best.channels);
-}
-
-Result<tune::Expected> expected_of(const space::Workload& workload) {
-  Result<std::vector<space::ExpectedTensor>> tensors = space::evaluate(space::make_dag(workload));
-  if (!tensors) return std::move(tensors).error();
-  tune::Expected expected;
-  for (space::ExpectedTensor& tensor : *tensors) {
-    tune::Expected::Output output;
-    output.check.dtype = space::wire_type(tensor.type.scalar);
-    output.check.blob = std::make_unique<wire::Hash>(content_hash(tensor.bytes));
-    output.check.absolute = tensor.tolerance.absolute;
-    output.check.relative = tensor.tolerance.relative;
-    output.bytes = std::move(tensor.bytes);
-    expected.outputs.push_back(std::move(output));
-  }
-  return expected;
 }
 
 // Records go into a real database: storing them is part of the loop's work.
@@ -148,7 +130,7 @@ Result<TunedLayer> tune_layer(Bench& bench, const space::Workload& workload, uns
                                   : tune::make_random(*space, {bench.options.seed});
   Result<std::unique_ptr<Store>> store = Store::make();
   if (!store) return std::move(store).error();
-  tune::ExpectedOutputs expected({workload}, expected_of);
+  tune::ExpectedOutputs expected({workload});
   while (!expected.ready(0)) usleep(1000);  // before any device time is counted
   const auto scheduler = tune::make_round_robin();
   Silent listener;

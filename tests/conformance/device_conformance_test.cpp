@@ -237,6 +237,17 @@ TEST_P(Conformance, MoreThreadsThanItHasIsRefused) {
   EXPECT_EQ(prepared.error().code, ErrorCode::InvalidArgument);
 }
 
+TEST_P(Conformance, MoreThreadsThanTheProgramWasMadeForIsRefused) {
+  if (!GetParam().computes) GTEST_SKIP() << "this device computes nothing";
+  if (threads() < 2) GTEST_SKIP() << "one core";
+  auto program = test::candidate_program(kGood);
+  program.max_threads = 1;
+  EXPECT_TRUE(prepare(program, 1).ok());
+  const auto prepared = prepare(program, 2);
+  ASSERT_FALSE(prepared.ok());
+  EXPECT_EQ(prepared.error().code, ErrorCode::InvalidArgument);
+}
+
 INSTANTIATE_TEST_SUITE_P(, Conformance, testing::ValuesIn(kKinds), [](const auto& info) {
   return std::string(wire::EnumNameDeviceKind(info.param.kind));
 });

@@ -137,6 +137,7 @@ wire::ProgramT sample_program() {
   launch->shared_bytes = 1024;
   launch->relocations = {wire::Relocation(3, 0, 16)};
   program.launches.push_back(std::move(launch));
+  program.max_threads = 4;
   return program;
 }
 

@@ -78,6 +78,8 @@ Result<wire::ProgramT> make_program(const ir::Module& module, const space::Targe
     }
     launch->phase = from.prepare ? wire::Phase::Prepare : wire::Phase::Run;
     launch->parallel_extent = static_cast<std::uint32_t>(function.extent);
+    // Scratch per thread was laid out for the target's threads.
+    if (function.thread) program.max_threads = static_cast<std::uint32_t>(target.threads);
     program.launches.push_back(std::move(launch));
   }
   return program;
