@@ -5,6 +5,9 @@
 #include <cstdio>
 
 #include "tests/bench/agent_bench.h"
+#ifdef FETTLE_BENCH_KERNELS
+#include "tests/bench/kernels/kernel_bench.h"
+#endif
 #include "tests/bench/pipeline_bench.h"
 
 int main(int argc, char** argv) {
@@ -39,11 +42,47 @@ int main(int argc, char** argv) {
   pipeline_command->add_option("--seed", pipeline.seed, "of the configurations")
       ->capture_default_str();
 
+#ifdef FETTLE_BENCH_KERNELS
+  bench::KernelBenchOptions kernels;
+  CLI::App* kernels_command = app.add_subcommand(
+      "kernels", "the best record of each layer of a network beside oneDNN and OpenBLAS");
+  kernels_command->add_flag("--json", kernels.json, "JSON lines");
+  kernels_command->add_option("--db", kernels.db, "the database of records")->capture_default_str();
+  kernels_command
+      ->add_option("--network", kernels.network, "a network's name, or a .json file of workloads")
+      ->capture_default_str();
+  kernels_command->add_option("--device", kernels.device, "device key of the records")
+      ->capture_default_str();
+  kernels_command->add_option("--layers", kernels.layers,
+                              "only layers whose title holds one of these texts");
+  kernels_command->add_option("--threads", kernels.threads, "of both sides; 0: one per core")
+      ->capture_default_str();
+  kernels_command->add_option("--rounds", kernels.rounds, "turns of each side")
+      ->check(CLI::Range(1u, 10000u))
+      ->capture_default_str();
+  kernels_command->add_option("--sample-ms", kernels.sample_ms, "about how long a turn is")
+      ->check(CLI::Range(0.1, 1000.0))
+      ->capture_default_str();
+#else
+  CLI::App* kernels_command =
+      app.add_subcommand("kernels", "not in this build: it needs libdnnl-dev and OpenBLAS");
+  kernels_command->allow_extras();
+#endif
+
   CLI11_PARSE(app, argc, argv);
 
   Result<void> done;
   if (agent_command->parsed()) done = bench::run_agent_bench(agent);
   if (pipeline_command->parsed()) done = bench::run_pipeline_bench(pipeline);
+  if (kernels_command->parsed()) {
+#ifdef FETTLE_BENCH_KERNELS
+    done = bench::run_kernel_bench(kernels);
+#else
+    done = Error{ErrorCode::Unsupported,
+                 "kernels: built without oneDNN and OpenBLAS: './dev setup' installs them",
+                 {}};
+#endif
+  }
   if (done) return 0;
   std::fprintf(stderr, "fettle-bench: %s\n", done.error().text().c_str());
   return 1;

@@ -1,0 +1,24 @@
+// Contender: one implementation of a layer that `fettle-bench kernels` times.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "schemas/wire/result.h"
+
+namespace fettle::bench {
+
+// Owns its own tensors, filled like everyone else's. Not thread-safe.
+class Contender {
+ public:
+  virtual ~Contender() = default;
+  virtual const std::string& name() const = 0;            // "fettle", "onednn", "onednn_nhwc"
+  virtual const std::string& implementation() const = 0;  // what it says of itself
+  // Runs the layer `times` times back to back; returns when all are done.
+  virtual Result<void> run(std::uint32_t times) = 0;
+  // The output of one run on fresh inputs, row-major in the workload's own layout.
+  virtual Result<std::vector<float>> output() = 0;
+};
+
+}  // namespace fettle::bench

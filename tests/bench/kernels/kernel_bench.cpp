@@ -1,0 +1,264 @@
+// The benchmark of kernels (kernel_bench.h).
+#include "tests/bench/kernels/kernel_bench.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "host/model/task_list.h"
+#include "host/records/queries.h"
+#include "host/records/table.h"
+#include "tests/bench/kernels/layer_figures.h"
+#include "tests/bench/kernels/onednn_peer.h"
+#include "tests/bench/kernels/openblas_peer.h"
+#include "tests/bench/kernels/openmp_threads.h"
+#include "tests/bench/kernels/our_kernel.h"
+
+namespace fettle::bench {
+namespace {
+
+// How far a peer may be from the expected output, as a share of its largest value.
+// It is a check that the peer was given the same problem, and leaves room for a
+// Winograd transform's cancellation; the kernels of ours are held to their own tolerance.
+constexpr double kPeerTolerance = 1e-3;
+
+// An OpenMP thread without work spins for some milliseconds before it sleeps.
+constexpr double kPauseMs = 20;
+
+struct Bench {
+  const KernelBenchOptions& options;
+  const records::Database& database;
+  agent::Device& device;
+  space::Target here;  // this machine's CPU with the threads wanted
+};
+
+// The fastest record of the layer that this CPU can run: of those tuned with the
+// threads wanted, else of those tuned with others.
+Result<records::TuningRecord> best_record(const Bench& bench, const space::Workload& workload) {
+  records::Filter filter;
+  filter.workload = workload.canonical();
+  filter.device_key = bench.options.device;
+  auto found = records::best(bench.database, filter);
+  if (!found) return std::move(found).error();
+  const records::TuningRecord* chosen = nullptr;
+  bool chosen_fits = false;
+  for (const records::TuningRecord& record : *found) {
+    const auto target = space::Target::parse(record.target);
+    if (!target || target->arch != bench.here.arch || target->cpu != bench.here.cpu ||
+        target->features != bench.here.features) {
+      continue;
+    }
+    const bool fits = target->threads == bench.here.threads;
+    if (chosen == nullptr || (fits && !chosen_fits) ||
+        (fits == chosen_fits && *record.nanoseconds() < *chosen->nanoseconds())) {
+      chosen = &record;
+      chosen_fits = fits;
+    }
+  }
+  if (chosen != nullptr) return *chosen;
+  return Error{ErrorCode::NotFound,
+               "no measured record of it for device " + bench.options.device + " and this CPU",
+               {}};
+}
+
+// "" when the peer computes the layer.
+std::string wrong_answer(Contender& peer, const Layer& layer) {
+  auto output = peer.output();
+  if (!output) return output.error().text();
+  if (output->size() != layer.expected.size()) return "its output has another size";
+  double largest = 0, off = 0;
+  for (std::size_t i = 0; i < output->size(); ++i) {
+    const double difference = std::fabs(double{(*output)[i]} - double{layer.expected[i]});
+    if (std::isnan(difference)) return "its output holds NaN";
+    largest = std::max(largest, std::fabs(double{layer.expected[i]}));
+    off = std::max(off, difference);
+  }
+  if (off <= kPeerTolerance * largest) return "";
+  return fmt::format("its output is off by {:.3g}, where values go up to {:.3g}", off, largest);
+}
+
+// Fills everything of `figures` that is measured.
+Result<void> compare(const Bench& bench, const space::Workload& workload, LayerFigures& figures) {
+  auto layer = make_layer(workload);
+  if (!layer) return std::move(layer).error();
+  auto record = best_record(bench, workload);
+  if (!record) return std::move(record).error();
+  const unsigned threads = static_cast<unsigned>(bench.here.threads);
+  auto ours = make_our_kernel(bench.device, *layer, *record, threads);
+  if (!ours) return std::move(ours).error().in(fmt::format("rebuilding record {}", record->id));
+  figures.record = record->id;
+  figures.configuration = record->configuration;
+  if (const auto target = space::Target::parse(record->target)) {
+    figures.tuned_threads = target->threads;
+  }
+
+  std::vector<std::unique_ptr<Contender>> peers;
+  std::vector<std::size_t> places;  // of peers[i] in figures.peers
+  const auto add = [&](const char* name, Result<std::unique_ptr<Contender>> made) {
+    PeerFigures& peer = figures.peers.emplace_back();
+    peer.name = name;
+    if (!made) {
+      peer.absent = made.error().text();
+      return;
+    }
+    peer.implementation = (*made)->implementation();
+    peer.absent = wrong_answer(**made, *layer);
+    if (!peer.absent.empty()) return;
+    places.push_back(figures.peers.size() - 1);
+    peers.push_back(std::move(*made));
+  };
+  add("onednn", make_onednn_peer(*layer, OneDnnKind::Any));
+  if (!layer->dense) add("onednn_winograd", make_onednn_peer(*layer, OneDnnKind::Winograd));
+  add("onednn_nhwc", make_onednn_peer(*layer, OneDnnKind::Plain));
+  if (layer->dense) add("openblas", make_openblas_peer(*layer, threads));
+
+  // Ours between every two peers.
+  std::vector<Contender*> turns;
+  for (const auto& peer : peers) {
+    turns.push_back(ours->get());
+    turns.push_back(peer.get());
+  }
+  if (turns.empty()) turns.push_back(ours->get());
+  AlternateOptions how;
+  how.rounds = bench.options.rounds;
+  how.sample_ms = bench.options.sample_ms;
+  how.pause_ms = threads > 1 ? kPauseMs : 0;
+  auto timings = alternate(turns, how);
+  if (!timings) return std::move(timings).error();
+  for (std::size_t i = 0; i < turns.size(); i += 2) {
+    auto& all = figures.ours.nanoseconds;
+    all.insert(all.end(), (*timings)[i].nanoseconds.begin(), (*timings)[i].nanoseconds.end());
+  }
+  for (std::size_t i = 0; i < peers.size(); ++i) {
+    figures.peers[places[i]].timing = std::move((*timings)[2 * i + 1]);
+  }
+  return {};
+}
+
+Result<model::TaskList> tasks_of(const std::string& network) {
+  return network.ends_with(".json") ? model::load_workload_file(network)
+                                    : model::load_network(network);
+}
+
+bool wanted(const KernelBenchOptions& options, const std::string& title) {
+  return options.layers.empty() ||
+         std::any_of(options.layers.begin(), options.layers.end(),
+                     [&](const std::string& part) { return title.find(part) != title.npos; });
+}
+
+std::string text_of(const LayerFigures& layer, const PeerFigures* peer) {
+  return peer == nullptr ? "-" : fmt::format("{:.1f}", layer.gflops(peer->timing));
+}
+
+void print_table(const std::vector<LayerFigures>& layers) {
+  using records::Align;
+  records::Table table({{"layer"},
+                        {"record", Align::Right},
+                        {"tuned for", Align::Right},
+                        {"fettle", Align::Right},
+                        {"oneDNN", Align::Right},
+                        {"ratio", Align::Right},
+                        {"NHWC", Align::Right},
+                        {"ratio", Align::Right},
+                        {"BLAS", Align::Right},
+                        {"oneDNN's implementation"}});
+  for (const LayerFigures& layer : layers) {
+    if (!layer.missing.empty()) continue;
+    const PeerFigures* best = layer.best_onednn();
+    const PeerFigures* plain = layer.peer("onednn_nhwc");
+    const auto ratio = [&](const PeerFigures* peer) {
+      return peer == nullptr ? "-" : fmt::format("{:.3f}", layer.ratio(*peer));
+    };
+    table.row({layer.title, std::to_string(layer.record),
+               fmt::format("{} thr.", layer.tuned_threads),
+               fmt::format("{:.1f}", layer.gflops(layer.ours)), text_of(layer, best), ratio(best),
+               text_of(layer, plain), ratio(plain), text_of(layer, layer.peer("openblas")),
+               best == nullptr ? "-" : best->implementation});
+  }
+  table.print(std::cout);
+}
+
+void print_summary(const std::vector<LayerFigures>& layers, const NetworkSummary& summary) {
+  const auto line = [](const char* peer, const std::optional<RatioSummary>& ratios) {
+    if (!ratios) return;
+    std::cout << fmt::format(
+        "{}: {} layers, geometric mean {:.3f}, least {:.3f} ({}), whole network {:.3f}\n", peer,
+        ratios->layers, ratios->geomean, ratios->least, ratios->least_layer, ratios->weighted);
+  };
+  std::cout << "\nGFLOPS (nominal), medians; ratio: the peer's time over ours\n";
+  line("oneDNN", summary.onednn);
+  line("oneDNN on NHWC", summary.plain);
+  for (const LayerFigures& layer : layers) {
+    if (!layer.missing.empty())
+      std::cout << "missing: " << layer.title << ": " << layer.missing << "\n";
+    for (const PeerFigures& peer : layer.peers) {
+      if (peer.absent.empty() || peer.name == "onednn_winograd") continue;
+      std::cout << "not compared: " << layer.title << ": " << peer.name << ": " << peer.absent
+                << "\n";
+    }
+  }
+}
+
+}  // namespace
+
+Result<void> run_kernel_bench(const KernelBenchOptions& options) {
+  auto list = tasks_of(options.network);
+  if (!list) return std::move(list).error();
+  records::OpenOptions how;
+  how.read_only = true;
+  how.create = false;
+  auto database = records::Database::open(options.db, how);
+  if (!database) return std::move(database).error();
+  auto device = open_local_cpu(options.threads);
+  if (!device) return std::move(device).error();
+  const std::vector<std::uint32_t>& cores = (*device)->info().cpu->cores;
+  auto here = space::target_for((*device)->info(), static_cast<int>(cores.size()));
+  if (!here) return std::move(here).error();
+  const unsigned peer_threads = pin_openmp_threads(cores);
+  if (peer_threads != cores.size()) {
+    return Error{ErrorCode::Internal,
+                 fmt::format("OpenMP started {} threads, {} wanted", peer_threads, cores.size()),
+                 {}};
+  }
+  const Bench bench{options, *database, **device, *here};
+
+  std::vector<LayerFigures> layers;
+  for (const space::Task& task : list->tasks) {
+    const std::string title = task.workload.title();
+    if (!wanted(options, title)) continue;
+    LayerFigures& figures = layers.emplace_back();
+    figures.title = title;
+    figures.weight = task.weight;
+    figures.operations = task.workload.operations();
+    auto done = compare(bench, task.workload, figures);
+    if (!done) figures.missing = done.error().text();
+    if (options.json) std::cout << to_json(figures).dump() << std::endl;
+  }
+  const NetworkSummary summary = summarise(layers);
+  if (options.json) {
+    nlohmann::json object = to_json(summary);
+    object["benchmark"] = "kernels";
+    object["summary"] = true;
+    object["network"] = options.network;
+    object["threads"] = cores.size();
+    object["cpu"] = (*device)->info().name;
+    object["onednn"] = onednn_version();
+    object["onednn_instruction_set"] = onednn_instruction_set();
+    std::cout << object.dump() << std::endl;
+  } else {
+    fmt::print("{}, {} threads; oneDNN {} ({})\n\n", (*device)->info().name, cores.size(),
+               onednn_version(), onednn_instruction_set());
+    std::fflush(stdout);
+    print_table(layers);
+    print_summary(layers, summary);
+  }
+  if (!summary.onednn) {
+    return Error{ErrorCode::NotFound, "no layer of " + options.network + " could be compared", {}};
+  }
+  return {};
+}
+
+}  // namespace fettle::bench

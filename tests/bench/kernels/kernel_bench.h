@@ -1,0 +1,29 @@
+// `fettle-bench kernels`: the best record of each layer of a network beside oneDNN
+// (and OpenBLAS for dense layers), rebuilt and run in this process in turns: the
+// same threads on the same cores, each with its own tensors warm in the caches.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schemas/wire/result.h"
+
+namespace fettle::bench {
+
+struct KernelBenchOptions {
+  std::string db = "fettle.db";
+  std::string network = "resnet-18";  // a network's name or a .json file of workloads
+  std::string device = "local";       // device key of the records
+  std::vector<std::string> layers;    // only those whose title holds one of these; empty: all
+  unsigned threads = 1;               // 0: one per core
+  unsigned rounds = 15;
+  double sample_ms = 5;
+  bool json = false;
+};
+
+// Prints a line per layer and a summary. A layer without a record, or whose
+// program is wrong, is named and counted as missing; an Error when nothing could
+// be compared at all.
+Result<void> run_kernel_bench(const KernelBenchOptions& options);
+
+}  // namespace fettle::bench

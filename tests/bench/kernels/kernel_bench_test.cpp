@@ -1,0 +1,209 @@
+// The parts of the benchmark of kernels that are not timing: summary arithmetic, and
+// that peers and rebuilt records compute the same layer.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "host/backend/backend.h"
+#include "tests/bench/kernels/layer_figures.h"
+#include "tests/bench/kernels/onednn_peer.h"
+#include "tests/bench/kernels/openblas_peer.h"
+#include "tests/bench/kernels/our_kernel.h"
+
+namespace fettle::bench {
+namespace {
+
+LayerFigures layer(const std::string& title, double weight, double ours) {
+  LayerFigures figures;
+  figures.title = title;
+  figures.weight = weight;
+  figures.operations = 1000;
+  figures.configuration = "{}";
+  figures.ours.nanoseconds = {ours * 3, ours, ours / 2};
+  return figures;
+}
+
+PeerFigures peer(const std::string& name, double nanoseconds) {
+  return {name, "jit", "", {{nanoseconds}}};
+}
+
+TEST(KernelSummary, RatiosAreMediansAgainstOneDnnsBest) {
+  std::vector<LayerFigures> layers = {layer("a", 1, 100), layer("b", 3, 100), layer("c", 1, 1),
+                                      layer("d", 1, 50)};
+  layers[0].peers = {peer("onednn", 300), peer("onednn_winograd", 200), peer("onednn_nhwc", 400)};
+  layers[1].peers = {peer("onednn", 50), peer("onednn_winograd", 0), peer("onednn_nhwc", 100)};
+  layers[1].peers[1].absent = "no such implementation";
+  layers[2].missing = "no record";
+  layers[3].peers = {peer("onednn_nhwc", 50)};
+  EXPECT_EQ(layers[0].best_onednn()->name, "onednn_winograd");
+  EXPECT_EQ(layers[1].best_onednn()->name, "onednn");
+  EXPECT_EQ(layers[3].best_onednn(), nullptr);
+  EXPECT_DOUBLE_EQ(layers[0].gflops(layers[0].ours), 10);
+
+  const NetworkSummary summary = summarise(layers);
+  EXPECT_EQ(summary.layers, 4u);
+  EXPECT_EQ(summary.missing, 1u);
+  ASSERT_TRUE(summary.onednn && summary.plain);
+  EXPECT_EQ(summary.onednn->layers, 2u);
+  EXPECT_NEAR(summary.onednn->geomean, std::sqrt(2 * 0.5), 1e-12);
+  EXPECT_DOUBLE_EQ(summary.onednn->least, 0.5);
+  EXPECT_EQ(summary.onednn->least_layer, "b");
+  EXPECT_DOUBLE_EQ(summary.onednn->weighted, (200 + 3 * 50) / 400.0);
+  EXPECT_EQ(summary.plain->layers, 3u);
+  EXPECT_NEAR(summary.plain->geomean, std::cbrt(4.0), 1e-12);
+  EXPECT_DOUBLE_EQ(summary.plain->least, 1);
+
+  const nlohmann::json object = to_json(summary);
+  EXPECT_DOUBLE_EQ(object["min_ratio"], 0.5);
+  EXPECT_NEAR(object["nhwc_geomean_ratio"].get<double>(), std::cbrt(4.0), 1e-12);
+  const nlohmann::json line = to_json(layers[0]);
+  EXPECT_DOUBLE_EQ(line["ratio"], 2);
+  EXPECT_DOUBLE_EQ(line["nhwc_ratio"], 4);
+  EXPECT_DOUBLE_EQ(line["peers"][0]["ratio_of_minima"], 6);
+  EXPECT_EQ(to_json(layers[1])["peers"][1]["absent"], "no such implementation");
+  EXPECT_EQ(to_json(layers[2])["missing"], "no record");
+}
+
+TEST(KernelSummary, NothingComparedIsNoRatio) {
+  std::vector<LayerFigures> layers = {layer("a", 1, 1)};
+  EXPECT_FALSE(summarise(layers).onednn);
+  EXPECT_FALSE(to_json(summarise(layers)).contains("geomean_ratio"));
+}
+
+TEST(KernelTiming, MedianOfEvenAndOdd) {
+  EXPECT_DOUBLE_EQ((Timing{{5, 1, 3}}.median()), 3);
+  EXPECT_DOUBLE_EQ((Timing{{4, 1, 3, 2}}.median()), 2.5);
+  EXPECT_DOUBLE_EQ((Timing{{4, 1, 3}}.least()), 1);
+}
+
+// Counts its runs; a turn is two warm-ups and one sample.
+class CountingContender final : public Contender {
+ public:
+  const std::string& name() const override { return name_; }
+  const std::string& implementation() const override { return name_; }
+  Result<void> run(std::uint32_t times) override {
+    calls.push_back(times);
+    if (calls.size() > fail_after) return Error{ErrorCode::Crash, "broken", {}};
+    return {};
+  }
+  Result<std::vector<float>> output() override { return std::vector<float>{}; }
+  std::vector<std::uint32_t> calls;
+  std::size_t fail_after = 1000;
+
+ private:
+  std::string name_ = "counting";
+};
+
+TEST(KernelTiming, EachContenderOnceARoundAndFailuresEndIt) {
+  CountingContender one, two;
+  std::vector<Contender*> both = {&one, &two};
+  auto timings = alternate(both, {.rounds = 4, .sample_ms = 0.01});
+  ASSERT_TRUE(timings.ok());
+  ASSERT_EQ(timings->size(), 2u);
+  EXPECT_EQ((*timings)[1].nanoseconds.size(), 4u);
+  EXPECT_EQ(one.calls.size(), 4u + 2 * 4u);
+  two.fail_after = two.calls.size();
+  EXPECT_EQ(alternate(both, {}).error().code, ErrorCode::Crash);
+}
+
+struct SmallLayer {
+  const char* name;
+  const char* workload;
+};
+void PrintTo(const SmallLayer& layer, std::ostream* out) { *out << layer.name; }
+
+class KernelPeers : public ::testing::TestWithParam<SmallLayer> {};
+
+// The largest difference; infinity when the sizes differ.
+double off(const Result<std::vector<float>>& actual, const Layer& layer) {
+  if (!actual || actual->size() != layer.expected.size()) return INFINITY;
+  double most = 0;
+  for (std::size_t i = 0; i < actual->size(); ++i) {
+    most = std::max(most, std::fabs(double{(*actual)[i]} - double{layer.expected[i]}));
+  }
+  return most;
+}
+
+TEST_P(KernelPeers, ComputeWhatTheReferenceSays) {
+  auto workload = space::Workload::parse(std::string(GetParam().workload));
+  if (!workload && workload.error().code == ErrorCode::Unsupported) {
+    GTEST_SKIP() << workload.error().text();
+  }
+  ASSERT_TRUE(workload.ok()) << workload.error().text();
+  auto layer = make_layer(*workload);
+  ASSERT_TRUE(layer.ok()) << layer.error().text();
+  // Sums of K terms in float, in an order of the library's own.
+  const double tolerance = 16 * (layer->tolerance.absolute + layer->tolerance.relative);
+  for (const OneDnnKind kind : {OneDnnKind::Any, OneDnnKind::Plain}) {
+    auto peer = make_onednn_peer(*layer, kind);
+    ASSERT_TRUE(peer.ok()) << peer.error().text();
+    EXPECT_LE(off((*peer)->output(), *layer), tolerance) << (*peer)->implementation();
+    ASSERT_TRUE((*peer)->run(3).ok());
+    EXPECT_LE(off((*peer)->output(), *layer), tolerance) << "inputs are fresh again";
+  }
+  auto winograd = make_onednn_peer(*layer, OneDnnKind::Winograd);
+  if (winograd) {
+    EXPECT_LE(off((*winograd)->output(), *layer), 1e-3) << (*winograd)->implementation();
+  } else {
+    EXPECT_EQ(winograd.error().code, ErrorCode::Unsupported);
+  }
+  auto blas = make_openblas_peer(*layer, 1);
+  ASSERT_EQ(blas.ok(), layer->dense);
+  if (blas) {
+    EXPECT_LE(off((*blas)->output(), *layer), tolerance);
+  }
+}
+
+TEST_P(KernelPeers, OursIsRebuiltFromTheRecordAndChecked) {
+  auto workload = space::Workload::parse(std::string(GetParam().workload));
+  if (!workload) GTEST_SKIP() << workload.error().text();
+  auto layer = make_layer(*workload);
+  ASSERT_TRUE(layer.ok()) << layer.error().text();
+  auto device = open_local_cpu(1);
+  ASSERT_TRUE(device.ok()) << device.error().text();
+  auto target = space::target_for((*device)->info(), 1);
+  ASSERT_TRUE(target.ok()) << target.error().text();
+  auto space = backend::find_backend("cpu_llvm")->space(*workload, *target);
+  ASSERT_TRUE(space.ok()) << space.error().text();
+  std::mt19937_64 rng(1);
+  records::TuningRecord record;
+  record.target = target->canonical();
+  record.configuration = space->to_json(space->random(rng));
+  auto ours = make_our_kernel(**device, *layer, record, 1);
+  ASSERT_TRUE(ours.ok()) << ours.error().text();
+  EXPECT_LE(off((*ours)->output(), *layer),
+            layer->tolerance.absolute + 4 * layer->tolerance.relative);
+  ours->reset();
+  layer->expected.back() += 1;
+  EXPECT_EQ(make_our_kernel(**device, *layer, record, 1).error().code, ErrorCode::WrongAnswer);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Small, KernelPeers,
+    ::testing::Values(
+        SmallLayer{"conv", R"({"op":"conv2d","height":10,"width":9,"in_channels":16,
+          "out_channels":32,"kernel":[3,3],"pad":[1,1],"tail":["bias","add","relu"]})"},
+        SmallLayer{"strided", R"({"op":"conv2d","batch":2,"height":11,"width":9,"in_channels":5,
+          "out_channels":7,"kernel":[3,2],"stride":[2,1],"pad":[1,0],"dilation":[1,2],
+          "tail":["bias"]})"},
+        SmallLayer{"pointwise", R"({"op":"conv2d","height":6,"width":6,"in_channels":24,
+          "out_channels":16,"kernel":[1,1],"tail":["relu"]})"},
+        SmallLayer{"depthwise", R"({"op":"depthwise_conv2d","height":9,"width":8,"channels":24,
+          "kernel":[3,3],"stride":[2,2],"pad":[1,1],"tail":["bias","relu"]})"},
+        SmallLayer{"dense", R"({"op":"dense","in_features":96,"out_features":40,
+          "tail":["bias","relu"]})"},
+        SmallLayer{"dense_batch", R"({"op":"dense","batch":5,"in_features":33,"out_features":17,
+          "tail":["bias","add"]})"}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(KernelLayer, WhatPeersDoNotKnowIsRefused) {
+  auto workload = space::Workload::parse(std::string(
+      R"({"op":"conv2d","height":6,"width":6,"in_channels":4,"out_channels":4,"kernel":[1,1],
+          "tail":["relu","bias"]})"));
+  if (!workload) GTEST_SKIP() << workload.error().text();
+  EXPECT_EQ(make_layer(*workload).error().code, ErrorCode::Unsupported);
+}
+
+}  // namespace
+}  // namespace fettle::bench

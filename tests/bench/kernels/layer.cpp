@@ -1,0 +1,92 @@
+// Making layers from compute DAGs (layer.h).
+#include "tests/bench/kernels/layer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "host/space/reference.h"
+
+namespace fettle::bench {
+namespace {
+
+std::vector<float> as_floats(const std::vector<std::uint8_t>& bytes) {
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  return values;
+}
+
+// Empty when there is no such placeholder.
+Result<std::vector<float>> values_of(const space::ComputeDag& dag, const char* name) {
+  const space::Stage* stage = dag.find(std::string(name));
+  if (stage == nullptr) return std::vector<float>{};
+  auto bytes = space::filled(stage->buffer, stage->fill);
+  if (!bytes) return std::move(bytes).error();
+  return as_floats(*bytes);
+}
+
+Result<void> check_supported(const space::Workload& workload, const nlohmann::json& fields) {
+  const auto refuse = [&](const std::string& what) {
+    return Error{ErrorCode::Unsupported, "no peer for " + what, {}};
+  };
+  const std::string& op = workload.op();
+  if (op != "conv2d" && op != "depthwise_conv2d" && op != "dense") return refuse(op);
+  if (fields.value("dtype", "") != "float32") return refuse(fields.value("dtype", "?"));
+  if (op != "dense" && fields.value("layout", "") != "NHWC") {
+    return refuse("layout " + fields.value("layout", "?"));
+  }
+  std::size_t done = 0;
+  for (const std::string& step : workload.tail()) {
+    constexpr const char* kSteps[] = {"bias", "add", "relu"};
+    while (done < 3 && step != kSteps[done]) ++done;
+    if (done++ == 3) return refuse("the tail step " + step + " in this place");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Layer> make_layer(const space::Workload& workload) {
+  const nlohmann::json fields = nlohmann::json::parse(workload.canonical());
+  if (auto supported = check_supported(workload, fields); !supported) return supported.error();
+  const space::ComputeDag dag = space::make_dag(workload);
+  const std::vector<std::int64_t>& out = dag.stages.back().buffer->shape;
+  Layer layer{.workload = workload, .dense = workload.op() == "dense"};
+  layer.relu = workload.has_tail("relu");
+  Shape& shape = layer.shape;
+  shape.batch = out.front();
+  shape.out_channels = out.back();
+  if (layer.dense) {
+    shape.in_channels = workload.integer("in_features");
+  } else {
+    const bool depthwise = workload.op() == "depthwise_conv2d";
+    shape.height = workload.integer("height");
+    shape.width = workload.integer("width");
+    shape.in_channels = workload.integer(depthwise ? "channels" : "in_channels");
+    shape.groups = depthwise ? shape.in_channels : workload.integer("groups");
+    shape.out_height = out.at(1);
+    shape.out_width = out.at(2);
+    shape.kernel = workload.pair("kernel");
+    shape.stride = workload.pair("stride");
+    shape.pad = workload.pair("pad");
+    shape.dilation = workload.pair("dilation");
+  }
+  struct Tensor {
+    const char* stage;
+    std::vector<float>* to;
+  };
+  for (const auto& [stage, to] :
+       {Tensor{"input", &layer.input}, Tensor{"weight", &layer.weight}, Tensor{"bias", &layer.bias},
+        Tensor{"residual", &layer.residual}}) {
+    auto values = values_of(dag, stage);
+    if (!values) return std::move(values).error();
+    *to = std::move(*values);
+  }
+  auto expected = space::evaluate(dag);
+  if (!expected) return std::move(expected).error();
+  layer.expected = as_floats(expected->front().bytes);
+  layer.tolerance = expected->front().tolerance;
+  return layer;
+}
+
+}  // namespace fettle::bench

@@ -1,0 +1,40 @@
+// Layer: a workload as plain tensors and numbers, for implementations that know
+// nothing of compute DAGs. Values are those that fettle's own programs get.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "host/space/tolerance.h"
+#include "host/space/workload.h"
+#include "schemas/wire/result.h"
+
+namespace fettle::bench {
+
+// Dense is a convolution of a 1x1 picture: height, width and kernel are 1.
+struct Shape {
+  std::int64_t batch = 1, groups = 1;
+  std::int64_t height = 1, width = 1, in_channels = 0;
+  std::int64_t out_height = 1, out_width = 1, out_channels = 0;
+  std::array<std::int64_t, 2> kernel{1, 1}, stride{1, 1}, pad{0, 0}, dilation{1, 1};
+};
+
+struct Layer {
+  space::Workload workload;
+  bool dense = false;
+  Shape shape;
+  // Row-major: [n][y][x][c]; [kernel y][kernel x][in / groups][out]; [out]; as the output.
+  std::vector<float> input, weight;
+  std::vector<float> bias, residual;  // empty: the tail has none
+  bool relu = false;
+  std::vector<float> expected;  // of the reference evaluator
+  space::Tolerance tolerance;
+};
+
+// Unsupported: an operator other than conv2d, depthwise_conv2d and dense, a layout
+// other than NHWC, a type other than float32, or a tail other than the steps bias,
+// add and relu in this order.
+Result<Layer> make_layer(const space::Workload& workload);
+
+}  // namespace fettle::bench

@@ -1,0 +1,115 @@
+// Ratios and their summary (layer_figures.h).
+#include "tests/bench/kernels/layer_figures.h"
+
+#include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+namespace fettle::bench {
+namespace {
+
+using Json = nlohmann::json;
+
+std::optional<RatioSummary> summary_of(
+    const std::vector<LayerFigures>& layers,
+    const std::function<const PeerFigures*(const LayerFigures&)>& choose) {
+  RatioSummary summary;
+  double logarithms = 0, peer_time = 0, our_time = 0;
+  for (const LayerFigures& layer : layers) {
+    if (!layer.missing.empty()) continue;
+    const PeerFigures* peer = choose(layer);
+    if (peer == nullptr) continue;
+    const double ratio = layer.ratio(*peer);
+    logarithms += std::log(ratio);
+    peer_time += layer.weight * peer->timing.median();
+    our_time += layer.weight * layer.ours.median();
+    if (summary.layers++ == 0 || ratio < summary.least) {
+      summary.least = ratio;
+      summary.least_layer = layer.title;
+    }
+  }
+  if (summary.layers == 0) return std::nullopt;
+  summary.geomean = std::exp(logarithms / static_cast<double>(summary.layers));
+  summary.weighted = peer_time / our_time;
+  return summary;
+}
+
+void put_timing(Json& to, const LayerFigures& layer, const Timing& timing) {
+  to["ns_median"] = timing.median();
+  to["ns_min"] = timing.least();
+  to["gflops"] = layer.gflops(timing);
+}
+
+void put_summary(Json& to, const std::string& prefix, const std::optional<RatioSummary>& summary) {
+  if (!summary) return;
+  to[prefix + "geomean_ratio"] = summary->geomean;
+  to[prefix + "min_ratio"] = summary->least;
+  to[prefix + "min_ratio_layer"] = summary->least_layer;
+  to[prefix + "weighted_ratio"] = summary->weighted;
+}
+
+}  // namespace
+
+const PeerFigures* LayerFigures::peer(const std::string& name) const {
+  for (const PeerFigures& peer : peers) {
+    if (peer.name == name && peer.absent.empty()) return &peer;
+  }
+  return nullptr;
+}
+
+const PeerFigures* LayerFigures::best_onednn() const {
+  const PeerFigures* direct = peer("onednn");
+  const PeerFigures* winograd = peer("onednn_winograd");
+  if (direct == nullptr || winograd == nullptr) return direct ? direct : winograd;
+  return winograd->timing.median() < direct->timing.median() ? winograd : direct;
+}
+
+NetworkSummary summarise(const std::vector<LayerFigures>& layers) {
+  NetworkSummary summary;
+  summary.layers = layers.size();
+  for (const LayerFigures& layer : layers) summary.missing += layer.missing.empty() ? 0 : 1;
+  summary.onednn = summary_of(layers, [](const LayerFigures& l) { return l.best_onednn(); });
+  summary.plain = summary_of(layers, [](const LayerFigures& l) { return l.peer("onednn_nhwc"); });
+  return summary;
+}
+
+Json to_json(const LayerFigures& layer) {
+  Json object = {{"layer", layer.title}, {"weight", layer.weight}};
+  if (!layer.missing.empty()) {
+    object["missing"] = layer.missing;
+    return object;
+  }
+  object["record"] = layer.record;
+  object["tuned_threads"] = layer.tuned_threads;
+  object["configuration"] = Json::parse(layer.configuration, nullptr, false);
+  put_timing(object["fettle"], layer, layer.ours);
+  object["peers"] = Json::array();
+  for (const PeerFigures& peer : layer.peers) {
+    Json one = {{"name", peer.name}};
+    if (peer.absent.empty()) {
+      one["implementation"] = peer.implementation;
+      put_timing(one, layer, peer.timing);
+      one["ratio"] = layer.ratio(peer);
+      one["ratio_of_minima"] = peer.timing.least() / layer.ours.least();
+    } else {
+      one["absent"] = peer.absent;
+    }
+    object["peers"].push_back(std::move(one));
+  }
+  if (const PeerFigures* best = layer.best_onednn()) {
+    object["best_onednn"] = best->name;
+    object["ratio"] = layer.ratio(*best);
+  }
+  if (const PeerFigures* plain = layer.peer("onednn_nhwc"))
+    object["nhwc_ratio"] = layer.ratio(*plain);
+  return object;
+}
+
+Json to_json(const NetworkSummary& summary) {
+  Json object = {{"layers", summary.layers}, {"missing", summary.missing}};
+  put_summary(object, "", summary.onednn);
+  put_summary(object, "nhwc_", summary.plain);
+  return object;
+}
+
+}  // namespace fettle::bench

@@ -1,0 +1,60 @@
+// What the benchmark of kernels found, and its arithmetic: ratios and their summary.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/bench/kernels/alternate.h"
+
+namespace fettle::bench {
+
+struct PeerFigures {
+  std::string name, implementation;
+  std::string absent;  // why it was not timed; else empty
+  Timing timing;
+};
+
+struct LayerFigures {
+  std::string title;
+  double weight = 1;      // how often the network holds it
+  double operations = 0;  // nominal, of one run
+  std::string missing;    // why there is nothing to compare; else empty
+  std::int64_t record = 0;
+  int tuned_threads = 0;  // that the record was tuned with
+  std::string configuration;
+  Timing ours;
+  std::vector<PeerFigures> peers;
+
+  // The timed peer of that name; null: none.
+  const PeerFigures* peer(const std::string& name) const;
+  // The fastest of oneDNN's own choice and its Winograd form; null: neither.
+  const PeerFigures* best_onednn() const;
+  // Median time of the peer over ours: above 1 we are faster.
+  double ratio(const PeerFigures& peer) const { return peer.timing.median() / ours.median(); }
+  double gflops(const Timing& timing) const { return operations / timing.median(); }
+};
+
+// Over the layers where both were timed; empty when there are none.
+struct RatioSummary {
+  std::size_t layers = 0;
+  double geomean = 0, least = 0;
+  std::string least_layer;
+  // Time of the whole list, each layer as often as the network holds it: peer's over ours.
+  double weighted = 0;
+};
+
+struct NetworkSummary {
+  std::size_t layers = 0, missing = 0;
+  std::optional<RatioSummary> onednn;  // best_onednn
+  std::optional<RatioSummary> plain;   // onednn_nhwc
+};
+NetworkSummary summarise(const std::vector<LayerFigures>& layers);
+
+nlohmann::json to_json(const LayerFigures& layer);
+// geomean_ratio, min_ratio, …; the same with nhwc_ before it for the plain peer.
+// Figures that do not exist are absent.
+nlohmann::json to_json(const NetworkSummary& summary);
+
+}  // namespace fettle::bench

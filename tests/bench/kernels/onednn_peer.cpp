@@ -1,0 +1,200 @@
+// oneDNN's convolutions and inner products (onednn_peer.h).
+#include "tests/bench/kernels/onednn_peer.h"
+
+#include <dnnl.hpp>
+#include <unordered_map>
+
+namespace fettle::bench {
+namespace {
+
+using dnnl::memory;
+using Tag = memory::format_tag;
+
+const char* name_of(OneDnnKind kind) {
+  switch (kind) {
+    case OneDnnKind::Any:
+      return "onednn";
+    case OneDnnKind::Winograd:
+      return "onednn_winograd";
+    case OneDnnKind::Plain:
+      return "onednn_nhwc";
+  }
+  return "onednn";
+}
+
+dnnl::primitive_attr tail_of(const Layer& layer) {
+  dnnl::post_ops steps;
+  if (!layer.residual.empty()) steps.append_sum(1.0f);
+  if (layer.relu) steps.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+  dnnl::primitive_attr attributes;
+  attributes.set_post_ops(steps);
+  return attributes;
+}
+
+memory::desc tensor(memory::dims dims, Tag tag) {
+  return {std::move(dims), memory::data_type::f32, tag};
+}
+
+class OneDnnPeer final : public Contender {
+ public:
+  OneDnnPeer(const Layer& layer, OneDnnKind kind) : layer_(layer), name_(name_of(kind)) {
+    layer.dense ? make_dense(kind) : make_convolution(kind);
+  }
+
+  const std::string& name() const override { return name_; }
+  const std::string& implementation() const override { return implementation_; }
+
+  Result<void> run(std::uint32_t times) override {
+    try {
+      for (std::uint32_t i = 0; i < times; ++i) primitive_.execute(stream_, arguments_);
+      stream_.wait();
+    } catch (const dnnl::error& error) {
+      return Error{ErrorCode::Internal, name_ + ": " + error.what(), {}};
+    }
+    return {};
+  }
+
+  Result<std::vector<float>> output() override {
+    try {
+      if (!layer_.residual.empty()) {
+        memory there = arguments_.at(DNNL_ARG_DST);
+        put(layer_.residual, there);
+      }
+      if (auto done = run(1); !done) return std::move(done).error();
+      std::vector<float> values(layer_.expected.size());
+      memory plain(plain_output_, engine_, values.data());
+      memory from = arguments_.at(DNNL_ARG_DST);
+      dnnl::reorder(from, plain).execute(stream_, from, plain);
+      stream_.wait();
+      return values;
+    } catch (const dnnl::error& error) {
+      return Error{ErrorCode::Internal, name_ + ": " + error.what(), {}};
+    }
+  }
+
+ private:
+  void make_convolution(OneDnnKind kind) {
+    const Shape& s = layer_.shape;
+    const auto algorithm = kind == OneDnnKind::Winograd ? dnnl::algorithm::convolution_winograd
+                                                        : dnnl::algorithm::convolution_direct;
+    const Tag data = kind == OneDnnKind::Plain ? Tag::nhwc : Tag::any;
+    const memory::dims source{s.batch, s.in_channels, s.height, s.width};
+    const memory::dims target{s.batch, s.out_channels, s.out_height, s.out_width};
+    const memory::dims weights =
+        s.groups == 1 ? memory::dims{s.out_channels, s.in_channels, s.kernel[0], s.kernel[1]}
+                      : memory::dims{s.groups, s.out_channels / s.groups, s.in_channels / s.groups,
+                                     s.kernel[0], s.kernel[1]};
+    const memory::dims stride{s.stride[0], s.stride[1]}, pad{s.pad[0], s.pad[1]};
+    const memory::dims dilation{s.dilation[0] - 1, s.dilation[1] - 1};
+    const memory::desc bias =
+        layer_.bias.empty() ? memory::desc() : tensor({s.out_channels}, Tag::x);
+    const dnnl::convolution_forward::desc wanted(
+        dnnl::prop_kind::forward_inference, algorithm, tensor(source, data),
+        tensor(weights, Tag::any), bias, tensor(target, data), stride, dilation, pad, pad);
+    const dnnl::convolution_forward::primitive_desc chosen(wanted, tail_of(layer_), engine_);
+    primitive_ = dnnl::convolution_forward(chosen);
+    bind(chosen, tensor(source, Tag::nhwc), tensor(weights, s.groups == 1 ? Tag::hwio : Tag::hwigo),
+         tensor(target, Tag::nhwc));
+  }
+
+  void make_dense(OneDnnKind kind) {
+    const Shape& s = layer_.shape;
+    if (kind == OneDnnKind::Winograd) {
+      throw dnnl::error(dnnl_unimplemented, "an inner product has no Winograd form");
+    }
+    const Tag data = kind == OneDnnKind::Plain ? Tag::nc : Tag::any;
+    const memory::dims source{s.batch, s.in_channels}, target{s.batch, s.out_channels};
+    const memory::dims weights{s.out_channels, s.in_channels};
+    const memory::desc bias =
+        layer_.bias.empty() ? memory::desc() : tensor({s.out_channels}, Tag::x);
+    const dnnl::inner_product_forward::desc wanted(dnnl::prop_kind::forward_inference,
+                                                   tensor(source, data), tensor(weights, Tag::any),
+                                                   bias, tensor(target, data));
+    const dnnl::inner_product_forward::primitive_desc chosen(wanted, tail_of(layer_), engine_);
+    primitive_ = dnnl::inner_product_forward(chosen);
+    bind(chosen, tensor(source, Tag::nc), tensor(weights, Tag::io), tensor(target, Tag::nc));
+  }
+
+  // Allocates every argument as the primitive wants it, from tensors in our layouts.
+  template <typename PrimitiveDesc>
+  void bind(const PrimitiveDesc& chosen, const memory::desc& source, const memory::desc& weights,
+            const memory::desc& target) {
+    implementation_ = chosen.impl_info_str();
+    plain_output_ = target;
+    arguments_ = {{DNNL_ARG_SRC, packed(layer_.input, source, chosen.src_desc())},
+                  {DNNL_ARG_WEIGHTS, packed(layer_.weight, weights, chosen.weights_desc())},
+                  {DNNL_ARG_DST, memory(chosen.dst_desc(), engine_)}};
+    if (!layer_.bias.empty()) {
+      arguments_.insert(
+          {DNNL_ARG_BIAS, packed(layer_.bias, chosen.bias_desc(), chosen.bias_desc())});
+    }
+    if (!layer_.residual.empty()) put(layer_.residual, arguments_.at(DNNL_ARG_DST));
+  }
+
+  memory packed(const std::vector<float>& values, const memory::desc& ours,
+                const memory::desc& wanted) {
+    memory to(wanted, engine_);
+    memory from(ours, engine_, const_cast<float*>(values.data()));  // only read
+    dnnl::reorder(from, to).execute(stream_, from, to);
+    stream_.wait();
+    return to;
+  }
+
+  void put(const std::vector<float>& values, memory& to) {
+    memory from(plain_output_, engine_, const_cast<float*>(values.data()));  // only read
+    dnnl::reorder(from, to).execute(stream_, from, to);
+    stream_.wait();
+  }
+
+  const Layer& layer_;
+  std::string name_, implementation_;
+  dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream_{engine_};
+  dnnl::primitive primitive_;
+  std::unordered_map<int, memory> arguments_;
+  memory::desc plain_output_;
+};
+
+const char* text_of(dnnl::cpu_isa isa) {
+  switch (isa) {
+    case dnnl::cpu_isa::sse41:
+      return "sse41";
+    case dnnl::cpu_isa::avx:
+      return "avx";
+    case dnnl::cpu_isa::avx2:
+      return "avx2";
+    case dnnl::cpu_isa::avx2_vnni:
+      return "avx2_vnni";
+    case dnnl::cpu_isa::avx512_core:
+      return "avx512_core";
+    case dnnl::cpu_isa::avx512_core_vnni:
+      return "avx512_core_vnni";
+    case dnnl::cpu_isa::avx512_core_bf16:
+      return "avx512_core_bf16";
+    default:
+      return "another";
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Contender>> make_onednn_peer(const Layer& layer, OneDnnKind kind) {
+  try {
+    return std::unique_ptr<Contender>(new OneDnnPeer(layer, kind));
+  } catch (const dnnl::error& error) {
+    const bool absent = error.status == dnnl_unimplemented;
+    return Error{absent ? ErrorCode::Unsupported : ErrorCode::Internal,
+                 std::string(name_of(kind)) + ": " + error.what(),
+                 {}};
+  }
+}
+
+std::string onednn_version() {
+  const dnnl::version_t* version = dnnl::version();
+  return std::to_string(version->major) + "." + std::to_string(version->minor) + "." +
+         std::to_string(version->patch);
+}
+
+std::string onednn_instruction_set() { return text_of(dnnl::get_effective_cpu_isa()); }
+
+}  // namespace fettle::bench

@@ -1,0 +1,115 @@
+// Records' programs on the agent's CPU device (our_kernel.h).
+#include "tests/bench/kernels/our_kernel.h"
+
+#include <cstring>
+
+#include "agent/device/cpu/cpu_device.h"
+#include "agent/measure/output_check.h"
+#include "agent/platform/cpu_facts.h"
+#include "host/backend/backend.h"
+
+namespace fettle::bench {
+namespace {
+
+class OurKernel final : public Contender {
+ public:
+  OurKernel(agent::Device& device, wire::ProgramT program, std::string configuration)
+      : device_(device),
+        program_(std::move(program)),
+        name_("fettle"),
+        implementation_(std::move(configuration)) {}
+
+  const std::string& name() const override { return name_; }
+  const std::string& implementation() const override { return implementation_; }
+
+  Result<void> prepare(unsigned threads) {
+    for (std::uint32_t i = 0; i < program_.buffers.size(); ++i) {
+      if (program_.buffers[i]->role == wire::BufferRole::Output) output_ = i;
+    }
+    agent::PrepareOptions options;
+    options.threads = threads;
+    // Programs of the compiler fill their buffers by formula: there are no blobs.
+    auto done = device_.prepare(program_, options, [](const wire::Hash&) { return ByteView(); });
+    if (!done) return std::move(done).error();
+    return {};
+  }
+
+  Result<void> check(const Layer& layer) {
+    if (auto done = run(1); !done) return done;
+    auto actual = device_.read(output_);
+    if (!actual) return std::move(actual).error();
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(layer.expected.data());
+    wire::ExpectedOutputT how;
+    how.dtype = wire::ScalarType::Float32;
+    how.absolute = layer.tolerance.absolute;
+    how.relative = layer.tolerance.relative;
+    auto equal =
+        agent::check_output(*actual, ByteView(bytes, layer.expected.size() * sizeof(float)), how,
+                            device_.unwritten_byte(how.dtype), "output");
+    if (!equal) return equal;
+    return device_.check_surroundings();
+  }
+
+  Result<void> run(std::uint32_t times) override {
+    auto sample = device_.run(times);
+    if (!sample) return std::move(sample).error();
+    return {};
+  }
+
+  Result<std::vector<float>> output() override {
+    if (auto done = run(1); !done) return std::move(done).error();
+    auto bytes = device_.read(output_);
+    if (!bytes) return std::move(bytes).error();
+    std::vector<float> values(bytes->size() / sizeof(float));
+    std::memcpy(values.data(), bytes->data(), values.size() * sizeof(float));
+    return values;
+  }
+
+ private:
+  agent::Device& device_;
+  wire::ProgramT program_;
+  std::string name_, implementation_;
+  std::uint32_t output_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<agent::Device>> open_local_cpu(unsigned threads) {
+  agent::DeviceConfig config;
+  config.key = "local";
+  config.cores = agent::usable_cores();
+  if (threads > config.cores.size()) {
+    return Error{ErrorCode::InvalidArgument,
+                 std::to_string(threads) + " threads wanted, this process may use " +
+                     std::to_string(config.cores.size()) + " cores",
+                 {}};
+  }
+  if (threads > 0) config.cores.erase(config.cores.begin(), config.cores.end() - threads);
+  return agent::open_cpu(agent::describe_cpu(config, agent::SystemRoot()));
+}
+
+Result<std::unique_ptr<Contender>> make_our_kernel(agent::Device& device, const Layer& layer,
+                                                   const records::TuningRecord& record,
+                                                   unsigned threads) {
+  auto target = space::Target::parse(record.target);
+  if (!target) return std::move(target).error();
+  target->threads = static_cast<int>(threads);
+  const backend::Backend* backend = backend::find_backend(target->backend);
+  if (backend == nullptr) {
+    return Error{ErrorCode::Unsupported, "no back end \"" + target->backend + "\"", {}};
+  }
+  auto space = backend->space(layer.workload, *target);
+  if (!space) return std::move(space).error();
+  auto configuration = space->parse(record.configuration);
+  if (!configuration) return std::move(configuration).error();
+  auto built = backend->build(layer.workload, *target, *configuration);
+  if (!built) return std::move(built).error();
+  if (auto sound = check_program(*built->program); !sound) return std::move(sound).error();
+  auto kernel =
+      std::make_unique<OurKernel>(device, std::move(*built->program), record.configuration);
+  if (auto ready = kernel->prepare(threads); !ready) return std::move(ready).error();
+  if (auto right = kernel->check(layer); !right) return std::move(right).error();
+  return std::unique_ptr<Contender>(std::move(kernel));
+}
+
+}  // namespace fettle::bench
