@@ -1,5 +1,6 @@
 // fettle explain: one candidate again, from its record or from its parts: IR, code, facts.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "host/app/commands.h"
 #include "host/app/message.h"
@@ -14,6 +15,8 @@ struct ExplainCommand {
   std::int64_t record = 0;
   std::string db = "fettle.db", workload, target, profile, configuration, dump_after;
   std::uint64_t seed = 0;
+  bool space = false;
+  std::string measured;  // a line; "" without a record or its measurement
 };
 
 // Fills the empty parts of the command from the record.
@@ -28,7 +31,35 @@ Result<void> read_record(ExplainCommand& command) {
   if (command.workload.empty()) command.workload = record->workload;
   if (command.target.empty() && command.profile.empty()) command.target = record->target;
   if (command.configuration.empty()) command.configuration = record->configuration;
+  if (const auto nanoseconds = record->nanoseconds()) {
+    command.measured = fmt::format("measured       {:.0f} ns a run, {:.1f} GFLOPS nominal",
+                                   *nanoseconds, record->operations / *nanoseconds);
+    if (record->peak_gflops > 0) {
+      command.measured += fmt::format(" ({:.0f} % of the board's {:.1f})",
+                                      100 * record->operations / *nanoseconds / record->peak_gflops,
+                                      record->peak_gflops);
+    }
+    command.measured += "\n";
+  }
   return {};
+}
+
+// Every sketch with its knobs and their options.
+std::string text_of(const space::SearchSpace& space) {
+  std::string text =
+      fmt::format("{} sketches, {:.6g} configurations\n", space.sketches().size(), space.size());
+  for (const space::Sketch& sketch : space.sketches()) {
+    text += fmt::format("\n{}: {:.6g} configurations\n", sketch.name, sketch.size());
+    for (const space::Knob& knob : sketch.knobs) {
+      text += fmt::format("  {:<14} {:>3}: ", knob.name, knob.options.size());
+      for (const auto& option : knob.options) {
+        text += fmt::format("{}{}", &option == &knob.options.front() ? "" : " ",
+                            fmt::join(option, "x"));
+      }
+      text += "\n";
+    }
+  }
+  return text;
 }
 
 Result<space::Target> target_of(const ExplainCommand& command) {
@@ -62,6 +93,11 @@ Result<void> explain(ExplainCommand command) {
   if (!backend) return Error{ErrorCode::Unsupported, "no back end \"" + target->backend + "\"", {}};
   const auto space = backend->space(*workload, *target);
   if (!space) return space.error();
+  if (command.space) {
+    fmt::print("workload       {}\ntarget         {}\n\n{}", workload->canonical(),
+               target->canonical(), text_of(*space));
+    return {};
+  }
   std::mt19937_64 rng(command.seed);
   auto configuration = command.configuration.empty()
                            ? Result<space::Configuration>(space->random(rng))
@@ -69,8 +105,9 @@ Result<void> explain(ExplainCommand command) {
   if (!configuration) return configuration.error();
   const auto text = backend->explain(*workload, *target, *configuration, command.dump_after);
   if (!text) return text.error();
-  fmt::print("workload       {}\ntarget         {}\nconfiguration  {}\n\n{}\n",
-             workload->canonical(), target->canonical(), space->to_json(*configuration), *text);
+  fmt::print("workload       {}\ntarget         {}\nconfiguration  {}\n{}\n{}\n",
+             workload->canonical(), target->canonical(), space->to_json(*configuration),
+             command.measured, *text);
   return {};
 }
 
@@ -78,7 +115,7 @@ Result<void> explain(ExplainCommand command) {
 
 void add_explain_command(CLI::App& app, int& status) {
   auto* explain_command =
-      app.add_subcommand("explain", "Rebuilds one candidate and prints IR, code and facts");
+      app.add_subcommand("explain", "Rebuilds one candidate and prints IR, code, loops and facts");
   auto command = std::make_shared<ExplainCommand>();
   explain_command->add_option("RECORD", command->record, "A record's number in --db")
       ->check(CLI::PositiveNumber);
@@ -93,6 +130,8 @@ void add_explain_command(CLI::App& app, int& status) {
       ->capture_default_str();
   explain_command->add_option("--dump-after", command->dump_after,
                               "Prints the IR after this lowering pass instead");
+  explain_command->add_flag("--space", command->space,
+                            "Prints the search space instead: sketches, knobs, options");
   explain_command->callback([command, &status] {
     const auto done = explain(*command);
     status = done ? kFine : fail(done.error());

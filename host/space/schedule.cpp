@@ -26,6 +26,10 @@ struct Words {
   std::string operator()(const PackConstantStep& s) {
     return "pack " + s.constant + " " + s.axis + " by " + std::to_string(s.tile);
   }
+  std::string operator()(const WinogradStep& s) {
+    return "winograd " + s.stage + " " + std::to_string(s.outputs) + " by " +
+           std::to_string(s.channel_tile);
+  }
   std::string operator()(const ComputeAtStep& s) {
     static const char* const scopes[] = {"global", "stack", "register", "shared"};
     return "compute " + s.stage + " at " + s.consumer + "." + s.loop + " in " +

@@ -37,6 +37,24 @@ struct PackConstantStep {
   std::int64_t tile;
 };
 
+// Winograd's algorithm for a convolution by 3x3 windows without strides: `stage`,
+// the sum over channels and the window of a data pixel times a constant, becomes
+// the sum over channels of transformed pixels times transformed weights (winograd.h),
+// one for each of n * n = (outputs + 2)^2 products. Tiles of outputs x outputs pixels;
+// the last of a row or column overlaps the one before it. In place of the stage:
+//   <constant>.rows, <constant>.winograd [out tile][n][n][in][in tile]  once, on loading
+//   pixels.tile, pixels.rows, pixels.winograd [n][n][batch][ty][tx][in]
+//   <stage> [n][n][batch][ty][tx][out tile][in tile]: sums over the input channels
+//   <stage>.rows
+// and its one reader gets the axes ty, tx, a, b (pixel ty * outputs + a, …), and
+// "<out>.tile", "<out>.in" of `channel_tile` elements. InvalidArgument where the
+// stage is not of that form.
+struct WinogradStep {
+  std::string stage;
+  int outputs;  // 2 or 4
+  std::int64_t channel_tile;
+};
+
 // The stage is computed inside loop `loop` of `consumer`, for what is read there.
 // scope: Register, Stack, or Global: a scratch area per thread.
 struct ComputeAtStep {
@@ -74,8 +92,8 @@ struct AnnotateStep {
   ir::ForKind kind;
 };
 
-using Step = std::variant<InlineStep, CacheWriteStep, PackConstantStep, ComputeAtStep, SplitStep,
-                          FuseStep, ReorderStep, AnnotateStep>;
+using Step = std::variant<InlineStep, CacheWriteStep, PackConstantStep, WinogradStep, ComputeAtStep,
+                          SplitStep, FuseStep, ReorderStep, AnnotateStep>;
 std::string to_string(const Step& step);
 
 struct Loop {
@@ -121,6 +139,7 @@ class Schedule {
   Result<void> run(const InlineStep& step);
   Result<void> run(const CacheWriteStep& step);
   Result<void> run(const PackConstantStep& step);
+  Result<void> run(const WinogradStep& step);
   Result<void> run(const ComputeAtStep& step);
   Result<void> run(const SplitStep& step);
   Result<void> run(const FuseStep& step);

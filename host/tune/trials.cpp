@@ -198,6 +198,9 @@ Result<void> Trials::submit(std::uint64_t trial) {
     request.expected.push_back(
         std::make_unique<wire::ExpectedOutputT>(expected->outputs[next++].check));
     request.expected.back()->buffer = static_cast<std::uint32_t>(i);
+    if (candidate.output->facts) {
+      request.expected.back()->absolute *= candidate.output->facts->error_growth;
+    }
   }
   if (next == 0 || next != expected->outputs.size()) {
     return Error{ErrorCode::Internal, "the program's outputs are not those of the workload " +

@@ -3,6 +3,8 @@
 //   cpu_kernels ceilings                 what the calibration programs reach here
 //   cpu_kernels layers [N [SEED [ARCH]]] N random configurations of each ResNet-18 layer;
 //                                        ARCH armv7 or aarch64: only built
+//   cpu_kernels climb PLACE N [SKETCH [SEED]]  N configurations of one layer, of SKETCH only
+//                                        unless "": a third random, then changes of the best
 //   cpu_kernels one PLACE JSON [PASS]    one layer with one configuration; PASS: print
 //                                        the IR after it, "": final IR, assembly, counts
 #include <algorithm>
@@ -151,6 +153,44 @@ int layers(int count, std::uint64_t seed, const std::string& arch) {
   return 0;
 }
 
+int climb(std::size_t place, int count, const std::string& sketch, std::uint64_t seed) {
+  Result<model::TaskList> network = model::load_network("resnet-18");
+  const space::Target target = native_target();
+  const backend::Backend& cpu = *backend::find_backend("cpu_llvm");
+  const space::Workload& workload = network->tasks.at(place).workload;
+  Result<space::SearchSpace> space = cpu.space(workload, target);
+  if (!space) return std::fprintf(stderr, "%s\n", space.error().text().c_str()), 1;
+  std::mt19937_64 rng(seed);
+  space::Configuration best;
+  double best_gflops = 0;
+  int failed = 0;
+  for (int i = 0; i < count; ++i) {
+    space::Configuration next =
+        i > count / 3 && best_gflops > 0 ? space->mutate(best, rng) : space->random(rng);
+    for (int tries = 0; !sketch.empty() && tries < 10000 &&
+                        space->sketches()[next.sketch].name.find(sketch) == std::string::npos;
+         ++tries) {
+      next = space->random(rng);
+    }
+    Result<wire::BuildOutputT> built = cpu.build(workload, target, next);
+    if (!built) {
+      if (++failed == 1) std::fprintf(stderr, "%s\n", built.error().text().c_str());
+      continue;
+    }
+    Result<NativeProgram> loaded = NativeProgram::load(*built->program);
+    if (!loaded) return std::fprintf(stderr, "%s\n", loaded.error().text().c_str()), 1;
+    loaded->run(wire::Phase::Prepare);
+    const double gflops = workload.operations() / best_seconds(*loaded, 0.01) * 1e-9;
+    if (gflops > best_gflops) best_gflops = gflops, best = next;
+  }
+  const nlohmann::json line = {{"layer", workload.title()},
+                               {"best_gflops", best_gflops},
+                               {"failed", failed},
+                               {"configuration", nlohmann::json::parse(space->to_json(best))}};
+  std::printf("%s\n", line.dump().c_str());
+  return 0;
+}
+
 // One layer (by its place in the list) with one configuration: its speed, or with
 // "explain" all that the back end says of it.
 int one(std::size_t place, const std::string& json, const char* dump) {
@@ -188,12 +228,17 @@ int main(int argc, char** argv) {
                                    argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1,
                                    argc > 4 ? argv[4] : "");
   }
+  if (what == "climb" && argc > 3) {
+    return fettle::testing::climb(std::strtoull(argv[2], nullptr, 10), std::atoi(argv[3]),
+                                  argc > 4 ? argv[4] : "",
+                                  argc > 5 ? std::strtoull(argv[5], nullptr, 10) : 1);
+  }
   if (what == "one" && argc > 3) {
     return fettle::testing::one(std::strtoull(argv[2], nullptr, 10), argv[3],
                                 argc > 4 ? argv[4] : nullptr);
   }
   std::fprintf(stderr,
-               "usage: cpu_kernels ceilings | layers [N [SEED [ARCH]]] | one PLACE CONFIGURATION "
-               "[PASS | \"\"]\n");
+               "usage: cpu_kernels ceilings | layers [N [SEED [ARCH]]] | climb PLACE N [SKETCH "
+               "[SEED]] | one PLACE CONFIGURATION [PASS | \"\"]\n");
   return 2;
 }

@@ -76,7 +76,8 @@ void check(const std::vector<space::Target>& targets, std::uint64_t count) {
     ASSERT_TRUE(expected.ok()) << expected.error().text();
     const space::ExpectedTensor& right = expected->front();
     ASSERT_EQ("", difference(as_floats((*actual)[output_of(*travelled)]), as_floats(right.bytes),
-                             right.tolerance.absolute, right.tolerance.relative));
+                             right.tolerance.absolute * built->facts->error_growth,
+                             right.tolerance.relative));
   }
 }
 

@@ -27,6 +27,15 @@ inline space::Workload random_workload(std::mt19937_64& rng) {
               {"batch", one_of({1, 1, 2, 3, 5})},
               {"in_features", number(1, 40)},
               {"out_features", number(1, 70)}};
+    } else if (number(0, 3) == 0) {  // what Winograd's algorithm takes
+      json = {{"op", "conv2d"},
+              {"batch", one_of({1, 1, 2})},
+              {"height", number(4, 11)},
+              {"width", number(4, 11)},
+              {"in_channels", one_of({8, 9, 12, 16, 19})},
+              {"out_channels", one_of({8, 11, 16, 20, 33})},
+              {"kernel", {3, 3}},
+              {"pad", {number(0, 2), number(0, 2)}}};
     } else {
       json = {{"op", "conv2d"},
               {"batch", one_of({1, 1, 1, 2})},

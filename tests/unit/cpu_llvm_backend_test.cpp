@@ -79,7 +79,7 @@ TEST(Explain, ShowsIrAssemblyAndCounts) {
   Result<std::string> text = cpu().explain(small_conv(), target, configuration, "");
   ASSERT_TRUE(text.ok()) << text.error().text();
   for (const char* part :
-       {"--- IR", "--- LLVM IR", "--- assembly", "fmla", "hottest loop: ", "code: "}) {
+       {"--- IR", "--- LLVM IR", "--- assembly", "fmla", "--- densest loop", "code: "}) {
     EXPECT_NE(text->find(part), std::string::npos) << part;
   }
   Result<std::string> dump = cpu().explain(small_conv(), target, configuration, "vectorize");

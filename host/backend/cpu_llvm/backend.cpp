@@ -2,10 +2,12 @@
 #include "host/backend/cpu_llvm/backend.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "host/backend/cpu_llvm/codegen.h"
 #include "host/backend/cpu_llvm/disassemble.h"
 #include "host/backend/cpu_llvm/program.h"
+#include "host/backend/cpu_llvm/throughput.h"
 #include "host/ir/printer.h"
 #include "host/lower/facts.h"
 #include "host/lower/lower.h"
@@ -22,6 +24,52 @@ std::string counts_line(const char* what, const CodeCounts& counts) {
          std::to_string(counts.multiplies) + " other multiplies, " + std::to_string(counts.loads) +
          " loads, " + std::to_string(counts.stores) + " stores, " +
          std::to_string(counts.stack_accesses) + " of them on the stack\n";
+}
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", value);
+  return text;
+}
+
+// What LLVM's analyser says of a loop; a reason where it says nothing.
+std::string throughput_line(std::span<const Instruction> loop, const wire::ImageT& image,
+                            const space::Target& target) {
+  const std::uint64_t begin = loop.front().offset;
+  const std::uint64_t bytes = loop.back().offset + loop.back().bytes - begin;
+  Result<Throughput> found =
+      static_throughput(std::span(image.bytes).subspan(begin, bytes), target);
+  if (!found) return "  static estimate: none, " + found.error().message + "\n";
+  const int fused = count(loop, target.arch).fused;
+  std::string text =
+      "  static estimate (" + found->model + ", all in the first cache): " + number(found->cycles) +
+      " cycles an iteration, " + number(fused / found->cycles) + " fused multiply-adds a cycle, " +
+      number(found->micro_operations / found->cycles) + " micro-operations a cycle";
+  if (!found->busiest.empty()) {
+    text += "; busiest: " + found->busiest + ", " +
+            number(100 * found->busiest_cycles / found->cycles) + " % of the cycles";
+  }
+  return text + "\n";
+}
+
+// Every innermost loop that computes, with its counts and estimate, the one with the
+// largest share of arithmetic last and in full.
+std::string loops_text(std::span<const Instruction> code, const wire::ImageT& image,
+                       const space::Target& target) {
+  std::string text;
+  std::span<const Instruction> densest;
+  double most = 0;
+  for (const std::span<const Instruction> loop : innermost_loops(code, target.arch)) {
+    const CodeCounts counts = count(loop, target.arch);
+    const double share = double(counts.fused + counts.multiplies) / counts.instructions;
+    if (share == 0) continue;
+    char place[32];
+    std::snprintf(place, sizeof place, "loop at %llx",
+                  static_cast<unsigned long long>(loop.front().offset));
+    text += counts_line(place, counts) + throughput_line(loop, image, target);
+    if (share > most) most = share, densest = loop;
+  }
+  return text + "--- densest loop\n" + to_text(densest);
 }
 
 class CpuBackend : public Backend {
@@ -48,6 +96,7 @@ class CpuBackend : public Backend {
     output.facts->compulsory_bytes = facts.compulsory_bytes;
     output.facts->scratch_bytes = facts.scratch_bytes;
     output.facts->features = facts.features;
+    output.facts->error_growth = space::error_growth(workload, configuration);
     return output;
   }
 
@@ -76,11 +125,9 @@ class CpuBackend : public Backend {
     Result<std::vector<Instruction>> code = disassemble(*image, target);
     if (!code) return std::move(code).error();
     const lower::ProgramFacts facts = lower::program_facts(*module);
-    const std::span<const Instruction> loop = hottest_loop(*code, target.arch);
     text = "--- IR\n" + ir::print(*module) + "--- LLVM IR\n" + object->llvm_ir + "--- assembly\n" +
-           to_text(*code);
+           to_text(*code) + "--- loops\n" + loops_text(*code, *image, target);
     text += "--- facts\n" + counts_line("image", count(*code, target.arch)) +
-            counts_line("hottest loop", count(loop, target.arch)) +
             "code: " + std::to_string(image->cpu->text_bytes) + " bytes\n" +
             "operations: " + std::to_string(facts.operations) +
             ", compulsory bytes: " + std::to_string(facts.compulsory_bytes) +

@@ -164,10 +164,9 @@ CodeCounts count(std::span<const Instruction> code, const std::string& arch) {
   return counts;
 }
 
-std::span<const Instruction> hottest_loop(std::span<const Instruction> code,
-                                          const std::string& arch) {
-  std::span<const Instruction> best;
-  int best_work = -1;
+std::vector<std::span<const Instruction>> innermost_loops(std::span<const Instruction> code,
+                                                          const std::string& arch) {
+  std::vector<std::span<const Instruction>> loops;
   std::int64_t last_end =
       -1;  // of the previous backward branch: a loop that holds it is not innermost
   for (std::size_t i = 0; i < code.size(); ++i) {
@@ -175,10 +174,17 @@ std::span<const Instruction> hottest_loop(std::span<const Instruction> code,
     if (!target || *target > static_cast<std::int64_t>(code[i].offset)) continue;
     std::size_t from = i;
     while (from > 0 && static_cast<std::int64_t>(code[from].offset) > *target) --from;
-    const bool innermost = last_end < *target;
+    if (last_end < *target) loops.push_back(code.subspan(from, i - from + 1));
     last_end = static_cast<std::int64_t>(code[i].offset);
-    if (!innermost) continue;
-    std::span<const Instruction> loop = code.subspan(from, i - from + 1);
+  }
+  return loops;
+}
+
+std::span<const Instruction> hottest_loop(std::span<const Instruction> code,
+                                          const std::string& arch) {
+  std::span<const Instruction> best;
+  int best_work = -1;
+  for (const std::span<const Instruction> loop : innermost_loops(code, arch)) {
     const CodeCounts counts = count(loop, arch);
     if (counts.fused + counts.multiplies > best_work) {
       best_work = counts.fused + counts.multiplies;

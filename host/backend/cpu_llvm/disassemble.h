@@ -36,6 +36,9 @@ struct CodeCounts {
   int instructions = 0, fused = 0, multiplies = 0, loads = 0, stores = 0, stack_accesses = 0;
 };
 CodeCounts count(std::span<const Instruction> code, const std::string& arch);
+// Loops that hold no other, in the order of their code.
+std::vector<std::span<const Instruction>> innermost_loops(std::span<const Instruction> code,
+                                                          const std::string& arch);
 // The innermost loop with the most arithmetic; empty when there is no loop.
 std::span<const Instruction> hottest_loop(std::span<const Instruction> code,
                                           const std::string& arch);

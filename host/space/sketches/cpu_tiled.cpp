@@ -2,7 +2,8 @@
 #include "host/space/sketches/cpu_tiled.h"
 
 #include <algorithm>
-#include <optional>
+
+#include "host/space/sketches/steps.h"
 
 namespace fettle::space {
 
@@ -37,58 +38,6 @@ Shape shape_of(const ComputeDag& dag) {
   return s;
 }
 
-using Options = std::vector<std::vector<std::int64_t>>;
-
-// 1, 2, 4, … up to 16 and below `extent`, and 0: all of it.
-Options powers_and_all(std::int64_t extent) {
-  Options out;
-  for (std::int64_t n = 1; n < extent && n <= 16; n *= 2) out.push_back({n});
-  out.push_back({0});
-  return out;
-}
-
-Options plain(std::initializer_list<std::int64_t> values) {
-  Options out;
-  for (std::int64_t v : values) out.push_back({v});
-  return out;
-}
-
-std::int64_t largest_power(std::int64_t at_most) {
-  std::int64_t power = 1;
-  while (2 * power <= at_most) power *= 2;
-  return power;
-}
-
-// Applies steps until one fails.
-class Steps {
- public:
-  explicit Steps(ComputeDag dag) : schedule_(std::move(dag)) {}
-  void operator()(const Step& step) {
-    if (error_) return;
-    auto done = schedule_.apply(step);
-    if (!done) error_ = std::move(done).error();
-  }
-  // A split into tiles of at most `factor`: at most the extent, where that is known.
-  void split(const std::string& stage, const std::string& loop, std::int64_t factor,
-             const std::string& outer, const std::string& inner) {
-    (*this)(SplitStep{stage, loop, factor, outer, inner});
-  }
-  void unroll(const std::string& stage, const std::string& loop) {
-    (*this)(AnnotateStep{stage, loop, ir::ForKind::Unrolled});
-  }
-  void vectorize(const std::string& stage, const std::string& loop) {
-    (*this)(AnnotateStep{stage, loop, ir::ForKind::Vectorized});
-  }
-  Result<Schedule> finish() {
-    if (error_) return std::move(*error_);
-    return std::move(schedule_);
-  }
-
- private:
-  Schedule schedule_;
-  std::optional<Error> error_;
-};
-
 }  // namespace
 
 Sketch cpu_tiled_sketch(const ComputeDag& dag, const Target& target) {
@@ -108,11 +57,7 @@ Sketch cpu_tiled_sketch(const ComputeDag& dag, const Target& target) {
   // Register tiles of a task, outermost first: 0: channels, y, x; 1: y, x,
   // channels; 2: y, channels, x.
   knobs.push_back({"tile_order", s.rows.size() > 1 ? plain({0, 1, 2}) : plain({0, 1})});
-  Options inner;
-  for (std::int64_t f = 1; f <= std::min<std::int64_t>(s.inner, 32); ++f) {
-    if (s.inner % f == 0) inner.push_back({f});
-  }
-  knobs.push_back({"reduce_inner", inner});
+  knobs.push_back({"reduce_inner", divisors(s.inner, 32)});
   // Reduction loops, outermost first: 0: kh, kw, ic, ic inner; 1: ic, kh, kw, ic
   // inner; 2: kh, ic, kw, ic inner.
   if (s.reduction->reduce_axes.size() > 1) knobs.push_back({"reduce_order", plain({0, 1, 2})});
@@ -146,11 +91,6 @@ Result<Schedule> cpu_tiled_schedule(ComputeDag dag, const Target& target, const 
   const auto& tile = space.value(c, "register_tile");
   const std::int64_t ry = tile[0], rx = tile[1], vectors = tile[2], lanes = tile[3];
   const auto number = [&](const char* knob) { return space.value(c, knob)[0]; };
-  // Elements of a task along an axis, from a count of register tiles.
-  const auto task_extent = [](std::int64_t tiles, std::int64_t size, std::int64_t extent) {
-    return tiles == 0 ? extent : std::min(extent, tiles * size);
-  };
-
   Steps steps(std::move(dag));
   for (const std::string& stage : elementwise) steps(InlineStep{stage});
   if (!tail) steps(CacheWriteStep{reduction_name});
@@ -182,10 +122,9 @@ Result<Schedule> cpu_tiled_schedule(ComputeDag dag, const Target& target, const 
   if (image) order.push_back("y.reg");
   for (const char* loop : {"x.reg", "oc.vector", "oc.lane"}) order.push_back(loop);
   steps(ReorderStep{output, order});
-  steps(FuseStep{output, tasks, "task"});
-  steps(AnnotateStep{output, "task", ir::ForKind::Parallel});
-  if (image) steps.unroll(output, "y.reg");
-  for (const char* loop : {"x.reg", "oc.vector"}) steps.unroll(output, loop);
+  steps.parallel(output, tasks);
+  if (image) steps.unroll(output, {"y.reg"});
+  for (const char* loop : {"x.reg", "oc.vector"}) steps.unroll(output, {loop});
   steps.vectorize(output, "oc.lane");
 
   // The sums of a register tile.
@@ -220,9 +159,9 @@ Result<Schedule> cpu_tiled_schedule(ComputeDag dag, const Target& target, const 
     sum_order.push_back(loop);
   }
   steps(ReorderStep{sums, sum_order});
-  for (const std::string& row : rows) steps.unroll(sums, row);
-  steps.unroll(sums, channel + ".tile");
-  steps.unroll(sums, "oc.vector");
+  for (const std::string& row : rows) steps.unroll(sums, {row});
+  steps.unroll(sums, {channel + ".tile"});
+  steps.unroll(sums, {"oc.vector"});
   steps.vectorize(sums, "oc.lane");
   std::int64_t body = ry * rx * vectors;
   for (std::size_t i = reduction.size(); i-- > 0;) {
@@ -233,7 +172,7 @@ Result<Schedule> cpu_tiled_schedule(ComputeDag dag, const Target& target, const 
     // next, in more registers than there are.
     const bool window = reduction[i] == "kh" || reduction[i] == "kw";
     if (window && trips[i] > 1 && number("reduce_inner") > 1) break;
-    steps.unroll(sums, reduction[i]);
+    steps.unroll(sums, {reduction[i]});
   }
 
   // Packing the weights, once.
@@ -241,8 +180,7 @@ Result<Schedule> cpu_tiled_schedule(ComputeDag dag, const Target& target, const 
   steps.split(packed, channel + ".in", lanes, "oc.vector", "oc.lane");
   std::vector<std::string> pack_tasks{channel + ".tile"};
   if (reduce.size() > 1) pack_tasks.push_back("kh");
-  steps(FuseStep{packed, pack_tasks, "task"});
-  steps(AnnotateStep{packed, "task", ir::ForKind::Parallel});
+  steps.parallel(packed, pack_tasks);
   steps.vectorize(packed, "oc.lane");
 
   if (padded) {
@@ -253,8 +191,7 @@ Result<Schedule> cpu_tiled_schedule(ComputeDag dag, const Target& target, const 
     if (number("pad") == 1) {
       steps(ComputeAtStep{"pad", output, "task", ir::Scope::Global});
     } else {
-      steps(FuseStep{"pad", {"n", "y"}, "task"});
-      steps(AnnotateStep{"pad", "task", ir::ForKind::Parallel});
+      steps.parallel("pad", {"n", "y"});
     }
   }
   return steps.finish();

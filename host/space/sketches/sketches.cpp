@@ -2,15 +2,61 @@
 #include "host/space/sketches/sketches.h"
 
 #include "host/space/sketches/cpu_tiled.h"
+#include "host/space/sketches/cpu_winograd.h"
+#include "host/space/winograd.h"
 
 namespace fettle::space {
+
+namespace {
+
+struct Row {
+  bool (*applies)(const ComputeDag& dag);
+  Sketch (*sketch)(const ComputeDag& dag, const Target& target);
+  Result<Schedule> (*schedule)(ComputeDag dag, const Target& target, const SearchSpace& space,
+                               const Configuration& configuration);
+  double (*error_growth)();
+};
+
+template <int outputs>
+constexpr Row winograd_row() {
+  return {[](const ComputeDag& dag) { return winograd_applies(dag, outputs); },
+          [](const ComputeDag& dag, const Target& target) {
+            return cpu_winograd_sketch(dag, target, outputs);
+          },
+          [](ComputeDag dag, const Target& target, const SearchSpace& space,
+             const Configuration& configuration) {
+            return cpu_winograd_schedule(std::move(dag), target, space, configuration, outputs);
+          },
+          [] { return winograd(outputs).error_growth; }};
+}
+
+// A workload's sketches are the rows that apply, in this order.
+const Row kRows[] = {
+    {[](const ComputeDag&) { return true; }, cpu_tiled_sketch, cpu_tiled_schedule,
+     [] { return 1.0; }},
+    winograd_row<2>(),
+    winograd_row<4>(),
+};
+
+std::vector<const Row*> rows_for(const ComputeDag& dag) {
+  std::vector<const Row*> rows;
+  for (const Row& row : kRows) {
+    if (row.applies(dag)) rows.push_back(&row);
+  }
+  return rows;
+}
+
+}  // namespace
 
 Result<SearchSpace> make_space(const Workload& workload, const Target& target) {
   if (target.backend != "cpu_llvm") {
     return Error{ErrorCode::Unsupported,
                  "no sketch of " + workload.op() + " for back end " + target.backend};
   }
-  return SearchSpace({cpu_tiled_sketch(make_dag(workload), target)});
+  const ComputeDag dag = make_dag(workload);
+  std::vector<Sketch> sketches;
+  for (const Row* row : rows_for(dag)) sketches.push_back(row->sketch(dag, target));
+  return SearchSpace(std::move(sketches));
 }
 
 Result<Schedule> schedule_for(const Workload& workload, const Target& target,
@@ -27,7 +73,14 @@ Result<Schedule> schedule_for(const Workload& workload, const Target& target,
     return Error{ErrorCode::InvalidArgument,
                  "the configuration is no point of the space of " + workload.title()};
   }
-  return cpu_tiled_schedule(make_dag(workload), target, *space, configuration);
+  ComputeDag dag = make_dag(workload);
+  const Row* row = rows_for(dag)[configuration.sketch];
+  return row->schedule(std::move(dag), target, *space, configuration);
+}
+
+double error_growth(const Workload& workload, const Configuration& configuration) {
+  const auto rows = rows_for(make_dag(workload));
+  return configuration.sketch < rows.size() ? rows[configuration.sketch]->error_growth() : 1;
 }
 
 }  // namespace fettle::space
