@@ -35,12 +35,10 @@ double SearchSpace::size() const {
 }
 
 Configuration SearchSpace::random(std::mt19937_64& rng) const {
-  // A sketch by its share of the space, then each knob on its own.
+  // A sketch, each as likely as the others: the size of its space says nothing of how
+  // good its programs are. Then each knob on its own.
   Configuration c;
-  double at = std::uniform_real_distribution<double>(0, size())(rng);
-  while (c.sketch + 1 < sketches_.size() && at >= sketches_[c.sketch].size()) {
-    at -= sketches_[c.sketch++].size();
-  }
+  c.sketch = sketches_.size() > 1 ? draw(rng, sketches_.size()) : 0;
   for (const Knob& knob : sketches_[c.sketch].knobs)
     c.choice.push_back(draw(rng, knob.options.size()));
   return c;

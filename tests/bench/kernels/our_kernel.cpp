@@ -34,14 +34,15 @@ class OurKernel final : public Contender {
     return {};
   }
 
-  Result<void> check(const Layer& layer) {
+  // error_growth: of the program, see build.fbs.
+  Result<void> check(const Layer& layer, double error_growth) {
     if (auto done = run(1); !done) return done;
     auto actual = device_.read(output_);
     if (!actual) return std::move(actual).error();
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(layer.expected.data());
     wire::ExpectedOutputT how;
     how.dtype = wire::ScalarType::Float32;
-    how.absolute = layer.tolerance.absolute;
+    how.absolute = layer.tolerance.absolute * error_growth;
     how.relative = layer.tolerance.relative;
     auto equal =
         agent::check_output(*actual, ByteView(bytes, layer.expected.size() * sizeof(float)), how,
@@ -108,7 +109,8 @@ Result<std::unique_ptr<Contender>> make_our_kernel(agent::Device& device, const 
   auto kernel =
       std::make_unique<OurKernel>(device, std::move(*built->program), record.configuration);
   if (auto ready = kernel->prepare(threads); !ready) return std::move(ready).error();
-  if (auto right = kernel->check(layer); !right) return std::move(right).error();
+  if (auto right = kernel->check(layer, built->facts->error_growth); !right)
+    return std::move(right).error();
   return std::unique_ptr<Contender>(std::move(kernel));
 }
 
