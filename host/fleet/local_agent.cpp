@@ -238,7 +238,8 @@ Result<std::unique_ptr<LocalAgent>> LocalAgent::start(LocalAgentOptions options)
   loop.thread = std::thread([&loop] { loop.run(); });
   std::unique_lock lock(loop.mutex);
   loop.changed.wait(lock, [&] { return loop.starts > 0 || loop.dead; });
-  if (loop.dead) return Error(*loop.dead);
+  // One that started and has ended already is health()'s to tell, however fast it was.
+  if (loop.starts == 0) return Error(*loop.dead);
   return agent;
 }
 
