@@ -1,0 +1,163 @@
+// Sessions beside each other: priority, fair share, cancel, clients that vanish.
+#include "tests/unit/broker_fixture.h"
+
+namespace fettle::fleet {
+namespace {
+
+TEST_F(BrokerTest, PriorityThenFairShare) {
+  client("c", 10);
+  agent("a", 1, "board", {}, 1);
+  open("c", 1);
+  open("c", 2);
+  open("c", 3, /*priority=*/5);
+  submit("c", 1, 100);  // takes the only credit
+  for (std::uint64_t i = 0; i < 3; ++i) submit("c", 1, 110 + i);
+  for (std::uint64_t i = 0; i < 3; ++i) submit("c", 2, 210 + i);
+  submit("c", 3, 300);
+  std::vector<std::uint64_t> order;
+  for (int i = 0; i < 8; ++i) {
+    const auto assigns = take<wire::AssignT>("a");
+    ASSERT_EQ(assigns.size(), 1u);
+    order.push_back(trial_of(assigns[0]));
+    done("a", assigns[0].lease, measured(1));
+  }
+  EXPECT_EQ(order, (std::vector<std::uint64_t>{100, 300, 210, 110, 211, 111, 212, 112}));
+}
+
+TEST_F(BrokerTest, ASessionWithManyTrialsDoesNotStarveAnother) {
+  client("c", 10);
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    agent("a" + std::to_string(i), 1 + i, "board-" + std::to_string(i), {}, 1);
+  }
+  open("c", 1);
+  open("c", 2);
+  for (std::uint64_t i = 0; i < 40; ++i) submit("c", 1, 100 + i);
+  for (std::uint64_t i = 0; i < 8; ++i) submit("c", 2, 200 + i);
+  int second = 0, all = 0;
+  for (int round = 0; round < 4; ++round) {
+    for (std::uint64_t i = 0; i < 4; ++i) {
+      const PeerId peer = "a" + std::to_string(i);
+      for (const auto& assign : take<wire::AssignT>(peer)) {
+        if (round > 0) {
+          ++all;
+          second += trial_of(assign) >= 200;
+        }
+        done(peer, assign.lease, measured(1));
+      }
+    }
+  }
+  EXPECT_EQ(all, 12);
+  EXPECT_GE(second, 5);  // about half, though the other has five times as many
+}
+
+TEST_F(BrokerTest, AnotherBoardIsNeverUsedForAPinnedTrial) {
+  agent("a", 1, "board-1");
+  agent("b", 2, "board-2");
+  client("c", 10);
+  open("c", 5);
+  for (std::uint64_t i = 0; i < 6; ++i) submit("c", 5, i, {}, "board-2");
+  EXPECT_EQ(assigned("a").size(), 0u);
+  auto leases = assigned("b");
+  EXPECT_EQ(leases.size(), 2u);
+  submit("c", 5, 50);
+  EXPECT_EQ(assigned("a").size(), 1u) << "a trial for any board passes the pinned ones";
+}
+
+TEST_F(BrokerTest, TrialsWithoutAnyBoardFailInTheEnd) {
+  agent("a", 1, "board");
+  client("c", 10);
+  open("c", 5);
+  for (int i = 0; i < 11; ++i) {
+    beat("c", kClient);
+    pass(milliseconds(100));
+  }  // the board is gone
+  submit("c", 5, 1);
+  for (int i = 0; i < 49; ++i) {
+    beat("c", kClient);
+    pass(milliseconds(100));
+  }
+  EXPECT_TRUE(take<wire::CompletedT>("c").empty());
+  for (int i = 0; i < 4; ++i) {
+    beat("c", kClient);
+    pass(milliseconds(100));
+  }
+  const auto completed = take<wire::CompletedT>("c");
+  ASSERT_EQ(completed.size(), 1u);
+  EXPECT_EQ(failure_of(completed[0]), ErrorCode::DeviceLost);
+}
+
+TEST_F(BrokerTest, CancelDropsWhatWaitsAndLeavesWhatRuns) {
+  agent("a", 1, "board", {}, 1);
+  client("c", 10);
+  open("c", 5);
+  submit("c", 5, 1);
+  submit("c", 5, 2);
+  const auto leases = assigned("a");
+  for (std::uint64_t trial : {1, 2}) {
+    wire::CancelT cancel;
+    cancel.session = 5;
+    cancel.trial = trial;
+    say("c", kClient, std::move(cancel));
+  }
+  auto completed = take<wire::CompletedT>("c");
+  ASSERT_EQ(completed.size(), 1u);
+  EXPECT_EQ(completed[0].trial, 2u);
+  EXPECT_EQ(failure_of(completed[0]), ErrorCode::Canceled);
+  done("a", leases.at(0), measured(1));
+  completed = take<wire::CompletedT>("c");
+  ASSERT_EQ(completed.size(), 1u);
+  EXPECT_EQ(completed[0].trial, 1u);
+  EXPECT_TRUE(assigned("a").empty());
+}
+
+TEST_F(BrokerTest, ASilentClientsWorkIsDropped) {
+  agent("a", 1, "board", {}, 1);
+  client("c", 10);
+  open("c", 5);
+  submit("c", 5, 1);
+  submit("c", 5, 2);
+  const auto leases = assigned("a");
+  for (int i = 0; i < 11; ++i) {
+    beat("a", kAgent, leases);
+    pass(milliseconds(100));
+  }
+  const auto releases = take<wire::ReleaseT>("a");
+  ASSERT_GE(releases.size(), 1u);
+  EXPECT_EQ(releases[0].lease, leases.at(0));
+  EXPECT_EQ(core.device_list().keys.at(0)->pending, 0u);
+  // The credit is in use until the agent lets go of the lease.
+  client("d", 11);
+  open("d", 6);
+  submit("d", 6, 1);
+  EXPECT_TRUE(assigned("a").empty());
+  beat("a", kAgent, {});
+  pass(milliseconds(200));
+  beat("a", kAgent, {});
+  EXPECT_EQ(assigned("a").size(), 1u);
+}
+
+TEST_F(BrokerTest, AClientThatDialsInAgainGetsWhatItMissed) {
+  agent("a", 1, "board");
+  client("c", 10);
+  open("c", 5);
+  submit("c", 5, 1);
+  submit("c", 5, 2);
+  const auto leases = assigned("a");
+  core.unreachable("c", now);
+  done("a", leases.at(0), measured(1));  // nobody to tell
+  client("c2", 10);
+  open("c2", 5);
+  submit("c2", 5, 1);
+  submit("c2", 5, 2);
+  auto completed = take<wire::CompletedT>("c2");
+  ASSERT_EQ(completed.size(), 1u);
+  EXPECT_EQ(completed[0].trial, 1u);
+  EXPECT_TRUE(assigned("a").empty()) << "the second is on its way: it is not measured twice";
+  done("a", leases.at(1), measured(2));
+  completed = take<wire::CompletedT>("c2");
+  ASSERT_EQ(completed.size(), 1u);
+  EXPECT_EQ(completed[0].trial, 2u);
+}
+
+}  // namespace
+}  // namespace fettle::fleet
