@@ -57,6 +57,8 @@ TEST(BenchTrialTimes, GapsAreSharedBetweenBuildersAndPipeline) {
   EXPECT_DOUBLE_EQ(s.busy_share_overall, 270.0 / (270 + 134));
   EXPECT_DOUBLE_EQ(s.supply_limited_share, 130.0 / 404);
   EXPECT_DOUBLE_EQ(s.overhead_ms_median, 6);
+  EXPECT_DOUBLE_EQ(s.load_ms_median, 2);
+  EXPECT_DOUBLE_EQ(s.check_ms_median, 1);
   EXPECT_DOUBLE_EQ(s.kernel_ms_median, 5);
   EXPECT_NEAR(s.trials_per_hour, 3 / 0.48 * 3600, 1e-6);
 }

@@ -168,6 +168,8 @@ void print(const PipelineBenchOptions& options, const space::Workload& workload,
     std::printf("inside kernels           %.4f\n", s.running_share);
     std::printf("overhead per trial       %.3f ms median, %.3f ms 90th percentile\n",
                 s.overhead_ms_median, s.overhead_ms_p90);
+    std::printf("of it                    %.3f ms loading, %.3f ms comparing outputs (medians)\n",
+                s.load_ms_median, s.check_ms_median);
     std::printf("trials per hour          %.0f\n", s.trials_per_hour);
     return;
   }
@@ -194,6 +196,8 @@ void print(const PipelineBenchOptions& options, const space::Workload& workload,
                         {"running_share", s.running_share},
                         {"overhead_ms_median", s.overhead_ms_median},
                         {"overhead_ms_p90", s.overhead_ms_p90},
+                        {"load_ms_median", s.load_ms_median},
+                        {"check_ms_median", s.check_ms_median},
                         {"trials_per_hour", s.trials_per_hour},
                         {"wall_s", s.wall_s}};
   std::cout << summary.dump() << std::endl;

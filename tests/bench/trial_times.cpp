@@ -34,6 +34,8 @@ std::vector<TrialTimes> account(const std::vector<Seen>& seen) {
     const wire::StageTimesT& times = s.outcome.times ? *s.outcome.times : none;
     t.total_ms = static_cast<double>(times.total_ns) / kNsPerMs;
     t.gap_ms = static_cast<double>(times.idle_before_ns) / kNsPerMs;
+    t.load_ms = static_cast<double>(times.load_ns) / kNsPerMs;
+    t.check_ms = static_cast<double>(times.check_ns) / kNsPerMs;
     t.running_ms = static_cast<double>(times.run_ns + times.warmup_ns) / kNsPerMs;
     if (const auto* m = s.outcome.body.AsMeasurement()) {
       t.measured = true;
@@ -56,7 +58,7 @@ std::vector<TrialTimes> account(const std::vector<Seen>& seen) {
 Summary summarise(const std::vector<TrialTimes>& trials, double wall_s) {
   Summary s;
   double total = 0, gap = 0, supply = 0, running = 0;
-  std::vector<double> overheads, kernels, builds;
+  std::vector<double> overheads, loads, checks, kernels, builds;
   for (const TrialTimes& t : trials) {
     ++s.trials;
     total += t.total_ms;
@@ -69,6 +71,8 @@ Summary summarise(const std::vector<TrialTimes>& trials, double wall_s) {
       continue;
     }
     overheads.push_back(t.overhead_ms());
+    loads.push_back(t.load_ms);
+    checks.push_back(t.check_ms);
     kernels.push_back(t.kernel_ms);
   }
   if (total > 0) {
@@ -79,6 +83,8 @@ Summary summarise(const std::vector<TrialTimes>& trials, double wall_s) {
   }
   s.overhead_ms_median = median_of(overheads);
   s.overhead_ms_p90 = quantile(overheads, 0.9);
+  s.load_ms_median = median_of(loads);
+  s.check_ms_median = median_of(checks);
   s.kernel_ms_median = median_of(kernels);
   s.build_ms_median = median_of(builds);
   s.wall_s = wall_s;

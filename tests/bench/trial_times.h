@@ -33,10 +33,11 @@ struct TrialTimes {
   std::string failure;   // code, when not measured
   double kernel_ms = 0;  // median of one run
   double build_ms = 0;
-  double total_ms = 0;    // device time of the trial
-  double running_ms = 0;  // of it inside kernel runs: samples, warm-up, the check's run
-  double gap_ms = 0;      // device idle before it
-  double supply_ms = 0;   // of the gap: no built candidate was there
+  double total_ms = 0;               // device time of the trial
+  double running_ms = 0;             // of it inside kernel runs: samples, warm-up, the check's run
+  double load_ms = 0, check_ms = 0;  // of it, as the schema says: not running
+  double gap_ms = 0;                 // device idle before it
+  double supply_ms = 0;              // of the gap: no built candidate was there
   // Device time that is neither kernel nor waiting for builders.
   double overhead_ms() const { return total_ms - running_ms + gap_ms - supply_ms; }
 };
@@ -48,6 +49,7 @@ struct Summary {
   double supply_limited_share = 0;  // of the session's device time and gaps
   double running_share = 0;         // inside kernel runs, of the same
   double overhead_ms_median = 0, overhead_ms_p90 = 0;
+  double load_ms_median = 0, check_ms_median = 0;  // parts of the overhead
   double kernel_ms_median = 0, build_ms_median = 0;
   double trials_per_hour = 0;
   double wall_s = 0;  // from the end of the first trial to the end of the last
