@@ -4,7 +4,7 @@
 #include <string>
 
 #include "schemas/wire/limits.h"
-#include "schemas/wire/unpacked_size.h"
+#include "schemas/wire/unpack_guard.h"
 
 namespace fettle {
 namespace {
@@ -35,11 +35,10 @@ Result<const Table*> verified(ByteView bytes, const char* identifier, const char
                                            " bytes does not verify"};
   }
   const auto* root = flatbuffers::GetRoot<Table>(bytes.data());
-  if (!unpacks_within(reinterpret_cast<const flatbuffers::Table*>(root),
-                      Table::MiniReflectTypeTable(), bytes.size())) {
-    return Error{ErrorCode::TooLarge, std::string(what) +
-                                          " refers to its parts many times over: it "
-                                          "would unpack into more than its own size"};
+  if (auto guarded = guard_unpacking(reinterpret_cast<const flatbuffers::Table*>(root),
+                                     Table::MiniReflectTypeTable(), bytes.size());
+      !guarded) {
+    return std::move(guarded).error().in(what);
   }
   return root;
 }

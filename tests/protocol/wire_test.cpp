@@ -176,6 +176,28 @@ TEST(Wire, SharedTablesAndVectorsCountEachTime) {
   EXPECT_EQ(program.error().code, ErrorCode::TooLarge);
 }
 
+// Four 64-bit numbers where only 32-bit ones may lie: the verifier lets them pass.
+TEST(Wire, MisalignedElementsAreRefused) {
+  int refused = 0;
+  for (const std::size_t padding : {0u, 1u}) {
+    flatbuffers::FlatBufferBuilder builder;
+    builder.CreateVector(std::vector<std::uint32_t>(padding));
+    const auto words = builder.CreateVector(std::vector<std::uint32_t>(8));
+    auto* length = builder.GetCurrentBufferPointer() + builder.GetSize() - words.o;
+    flatbuffers::WriteScalar<std::uint32_t>(length, 4);
+    const auto leases = flatbuffers::Offset<flatbuffers::Vector<std::uint64_t>>(words.o);
+    const auto beat = wire::CreateHeartbeat(builder, leases);
+    wire::FinishMessageBuffer(builder,
+                              wire::CreateMessage(builder, wire::Body::Heartbeat, beat.Union()));
+    auto message = decode_message({builder.GetBufferPointer(), builder.GetSize()});
+    if (message.ok()) continue;
+    EXPECT_EQ(message.error().code, ErrorCode::Malformed) << message.error().text();
+    EXPECT_NE(message.error().text().find("aligned"), std::string::npos);
+    ++refused;
+  }
+  EXPECT_EQ(refused, 1) << "one of the two lies at a multiple of 8";
+}
+
 TEST(Wire, AMessageOfAnUnknownKindIsRefused) {
   flatbuffers::FlatBufferBuilder builder;
   const auto release = wire::CreateRelease(builder, 3);

@@ -1,5 +1,7 @@
 // A walk over a verified buffer along its type table (flatc --reflect-types).
-#include "schemas/wire/unpacked_size.h"
+#include "schemas/wire/unpack_guard.h"
+
+#include <algorithm>
 
 namespace fettle {
 namespace {
@@ -23,6 +25,20 @@ std::size_t scalar_bytes(flatbuffers::ElementaryType type) {
     default:
       return 8;
   }
+}
+
+// Of a struct: that of its widest field.
+std::size_t alignment_of(const TypeTable* type) {
+  std::size_t widest = 1;
+  for (std::size_t i = 0; i < type->num_elems; ++i) {
+    const auto code = type->type_codes[i];
+    const std::size_t field =
+        code.sequence_ref >= 0 && code.base_type == flatbuffers::ET_SEQUENCE
+            ? alignment_of(type->type_refs[code.sequence_ref]())
+            : scalar_bytes(static_cast<flatbuffers::ElementaryType>(code.base_type));
+    widest = std::max(widest, field);
+  }
+  return widest;
 }
 
 // Where the offset at `at` points to.
@@ -52,6 +68,7 @@ class Walk {
     }
     return true;
   }
+  bool misaligned() const { return misaligned_; }
 
  private:
   bool take(std::size_t bytes) {
@@ -91,20 +108,32 @@ class Walk {
       }
       return true;
     }
+    const bool structs = sequence && of->st == flatbuffers::ST_STRUCT;
+    const std::size_t alignment = structs ? alignment_of(of) : scalar_bytes(kind);
+    if (count > 0 && reinterpret_cast<std::uintptr_t>(element) % alignment != 0) {
+      misaligned_ = true;
+      return false;
+    }
     // A struct's type table ends with its size.
-    const std::size_t each = sequence && of->st == flatbuffers::ST_STRUCT
-                                 ? static_cast<std::size_t>(of->values[of->num_elems])
-                                 : scalar_bytes(kind);
-    return take(count * each);
+    return take(count * (structs ? static_cast<std::size_t>(of->values[of->num_elems])
+                                 : scalar_bytes(kind)));
   }
 
   std::size_t left_;
+  bool misaligned_ = false;
 };
 
 }  // namespace
 
-bool unpacks_within(const flatbuffers::Table* table, const TypeTable* type, std::size_t bytes) {
-  return Walk(bytes).table(reinterpret_cast<const std::uint8_t*>(table), type);
+Result<void> guard_unpacking(const flatbuffers::Table* table, const TypeTable* type,
+                             std::size_t bytes) {
+  Walk walk(bytes);
+  if (walk.table(reinterpret_cast<const std::uint8_t*>(table), type)) return {};
+  if (walk.misaligned()) {
+    return Error{ErrorCode::Malformed, "holds a vector whose elements are not aligned"};
+  }
+  return Error{ErrorCode::TooLarge,
+               "refers to its parts many times over: it would unpack into more than its own size"};
 }
 
 }  // namespace fettle
