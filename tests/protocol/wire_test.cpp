@@ -186,7 +186,7 @@ TEST(Wire, MisalignedElementsAreRefused) {
     auto* length = builder.GetCurrentBufferPointer() + builder.GetSize() - words.o;
     flatbuffers::WriteScalar<std::uint32_t>(length, 4);
     const auto leases = flatbuffers::Offset<flatbuffers::Vector<std::uint64_t>>(words.o);
-    const auto beat = wire::CreateHeartbeat(builder, leases);
+    const auto beat = wire::CreateHeartbeat(builder, 1, leases);
     wire::FinishMessageBuffer(builder,
                               wire::CreateMessage(builder, wire::Body::Heartbeat, beat.Union()));
     auto message = decode_message({builder.GetBufferPointer(), builder.GetSize()});
