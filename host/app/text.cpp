@@ -8,7 +8,7 @@
 namespace fettle::app {
 namespace {
 
-const char* state_text(const tune::TaskProgress& task) {
+const char* state_text(const tune::TaskProgress& task, bool final) {
   switch (task.end) {
     case tune::TaskEnd::StoppedEarly:
       return "stopped early";
@@ -17,7 +17,7 @@ const char* state_text(const tune::TaskProgress& task) {
     case tune::TaskEnd::None:
       break;
   }
-  return task.waiting_for_expected ? "computing the expected output" : "";
+  return task.waiting_for_expected && !final ? "computing the expected output" : "";
 }
 
 }  // namespace
@@ -99,7 +99,7 @@ std::string progress_table(const tune::Progress& progress, std::size_t columns,
         title_width, task.trials, task.failed,
         final ? fmt::format("{:g}", task.weight) : gflops_text(task.current_gflops),
         gflops_text(task.best_gflops()), share_of_peak(task.best_gflops(), progress.peak_gflops),
-        task.best_nanoseconds ? time_text(*task.best_nanoseconds) : "-", state_text(task)));
+        task.best_nanoseconds ? time_text(*task.best_nanoseconds) : "-", state_text(task, final)));
   }
   text += line(overall_line(progress));
   text += line("failures: " + failures_text(progress));
