@@ -61,9 +61,9 @@ class CpuDevice final : public Device {
                                                    std::to_string(pool_.size())};
     }
     if (program.max_threads > 0 && options.threads > program.max_threads) {
-      return Error{ErrorCode::InvalidArgument,
-                   std::to_string(options.threads) + " threads wanted, the program has room for " +
-                       std::to_string(program.max_threads)};
+      return Error{ErrorCode::InvalidArgument, std::to_string(options.threads) +
+                                                   " threads wanted, the program has room for " +
+                                                   std::to_string(program.max_threads)};
     }
     threads_ = options.threads;
     if (auto done = make_buffers(program, blobs); !done) return std::move(done).error();
