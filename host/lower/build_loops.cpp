@@ -201,12 +201,55 @@ class Builder {
     }
     ir::Stmt body = emit(stage, bounds, depth + 1, inner, initialise);
     if (!initialise) body = attach(stage, loop.var, std::move(body));
+    if (!initialise) body = skip(stage, bounds, loop.var, inner, std::move(body));
     for (auto d = definitions.rbegin(); d != definitions.rend(); ++d) {
       body = ir::make_let(d->var, d->value, std::move(body));
     }
     body = ir::make_for(loop.var, ir::int_imm(0), ir::int_imm(loop.extent), loop.kind,
                         std::move(body));
     return zero ? ir::make_block({zero, body}) : body;
+  }
+
+  // The body under the condition that something in it can add to the sums.
+  ir::Stmt skip(const Stage& stage, const StageBounds& bounds, const ir::Var& loop,
+                const std::set<ir::Var>& known, ir::Stmt body) const {
+    for (const space::Skip& skip : schedule_.plan(stage).skips) {
+      if (skip.loop != loop) continue;
+      ir::Expr needed;
+      for (const ir::Expr& condition : skip.conditions) {
+        ir::Expr some = somewhere(ir::substitute(condition, bounds.axis_values), bounds, known);
+        needed = needed ? ir::binary(ir::BinaryOp::And, needed, some) : some;
+      }
+      needed = ir::simplify(needed, bounds_.ranges);
+      if (!ir::as_int(needed)) body = ir::make_if(needed, std::move(body));
+    }
+    return body;
+  }
+
+  // Whether a <= b or a < b holds for some value of the variables that are not known.
+  ir::Expr somewhere(const ir::Expr& condition, const StageBounds& bounds,
+                     const std::set<ir::Var>& known) const {
+    const auto* compare = std::get_if<ir::Binary>(&condition->node);
+    if (!compare || (compare->op != ir::BinaryOp::Le && compare->op != ir::BinaryOp::Lt)) {
+      return ir::bool_imm(true);
+    }
+    auto least = ir::linear_of(ir::simplify(compare->a)),
+         most = ir::linear_of(ir::simplify(compare->b));
+    if (!least || !most) return ir::bool_imm(true);
+    ir::Linear difference = *least;  // a - b at its smallest
+    difference.add(*most, -1);
+    ir::Linear smallest;
+    smallest.constant = difference.constant;
+    for (const auto& [var, c] : difference.terms) {
+      const ir::Expr ref = ir::var_ref(var);
+      if (defined(ref, known, bounds)) {
+        smallest.add(var, c);
+      } else {
+        const ir::Interval range = bounds_.ranges.at(var);
+        smallest.constant += std::min(c * range.low, c * range.high);
+      }
+    }
+    return ir::binary(compare->op, smallest.expr(), ir::int_imm(0));
   }
 
   // A variable of this stage must be known; those of loops around it always are.

@@ -11,8 +11,11 @@ namespace fettle::lower {
 
 namespace {
 
-// Sums over the timed launches. Branches count as taken half the time.
+// Sums over the timed launches. Of two branches each counts as taken half the time. A
+// branch without another is the rule: it skips borders, which are less than half of
+// anything that takes long. So it counts in full, and half of it is certain.
 struct Counts {
+  double certain_operations = 0;
   double operations = 0, vector_operations = 0, multiply_adds = 0;
   double loads = 0, loaded_bytes = 0, broadcast_loads = 0, stores = 0, stored_bytes = 0;
   double register_accesses = 0, loop_iterations = 0, code_stores = 0, branches = 0;
@@ -59,8 +62,11 @@ class Counter {
     }
     if (const auto* n = std::get_if<ir::IfThenElse>(&s->node)) {
       counts.branches += times;
-      double code = stmt(n->then_stmt, times / 2);
+      const double certain = certain_;
+      certain_ = n->else_stmt ? certain : certain / 2;
+      double code = stmt(n->then_stmt, n->else_stmt ? times / 2 : times);
       if (n->else_stmt) code += stmt(n->else_stmt, times / 2);
+      certain_ = certain;
       return code;
     }
     if (const auto* n = std::get_if<ir::Allocate>(&s->node)) {
@@ -74,6 +80,11 @@ class Counter {
   }
 
  private:
+  void count_operations(double number) {
+    counts.operations += number;
+    counts.certain_operations += number * certain_;
+  }
+
   void expr(const ir::Expr& e, double times, bool broadcasting) {
     const double lanes = e->type.lanes;
     if (const auto* n = std::get_if<ir::Load>(&e->node)) {
@@ -87,16 +98,16 @@ class Counter {
       return;  // index arithmetic is not counted
     }
     if (const auto* n = std::get_if<ir::MulAdd>(&e->node)) {
-      counts.operations += 2 * times * lanes;
+      count_operations(2 * times * lanes);
       counts.vector_operations += times;
       counts.multiply_adds += times;
       for (const ir::Expr& child : {n->a, n->b, n->c}) expr(child, times, false);
     } else if (const auto* n = std::get_if<ir::Binary>(&e->node)) {
-      if (e->type.is_float()) counts.operations += times * lanes, counts.vector_operations += times;
+      if (e->type.is_float()) count_operations(times * lanes), counts.vector_operations += times;
       expr(n->a, times, false);
       expr(n->b, times, false);
     } else if (const auto* n = std::get_if<ir::Unary>(&e->node)) {
-      if (e->type.is_float()) counts.operations += times * lanes, counts.vector_operations += times;
+      if (e->type.is_float()) count_operations(times * lanes), counts.vector_operations += times;
       expr(n->a, times, false);
     } else if (const auto* n = std::get_if<ir::Select>(&e->node)) {
       for (const ir::Expr& child : {n->condition, n->then_value, n->else_value})
@@ -107,6 +118,8 @@ class Counter {
       expr(n->value, times, true);
     }
   }
+
+  double certain_ = 1;  // share of what is counted now
 };
 
 float logarithm(double value) { return static_cast<float>(std::log2(1 + value)); }
@@ -170,7 +183,7 @@ ProgramFacts program_facts(const ir::Module& module) {
     }
   }
   const Counts& c = counter.counts;
-  facts.operations = c.operations;
+  facts.operations = c.certain_operations;
   facts.features = {logarithm(c.operations),
                     logarithm(c.vector_operations),
                     logarithm(c.multiply_adds),

@@ -8,7 +8,8 @@
 namespace fettle::lower {
 
 struct ProgramFacts {
-  double operations = 0;        // floating-point operations of the timed launches, per run
+  double operations = 0;        // floating-point operations of the timed launches, per run,
+                                // those that are certain: a lower bound
   double compulsory_bytes = 0;  // inputs, constants and outputs that they touch, each once
   double scratch_bytes = 0;     // of all scratch buffers
   std::vector<float> features;  // the cost model's vector: see feature_names()

@@ -27,8 +27,8 @@ struct Words {
     return "pack " + s.constant + " " + s.axis + " by " + std::to_string(s.tile);
   }
   std::string operator()(const WinogradStep& s) {
-    return "winograd " + s.stage + " " + std::to_string(s.outputs) + " by " +
-           std::to_string(s.channel_tile);
+    return "winograd " + s.stage + " " + std::to_string(s.outputs_y) + "x" +
+           std::to_string(s.outputs_x) + " by " + std::to_string(s.channel_tile);
   }
   std::string operator()(const ComputeAtStep& s) {
     static const char* const scopes[] = {"global", "stack", "register", "shared"};
@@ -44,6 +44,9 @@ struct Words {
   }
   std::string operator()(const ReorderStep& s) {
     return "reorder " + s.stage + "." + join(s.loops);
+  }
+  std::string operator()(const SkipZerosStep& s) {
+    return "skip zeros of " + s.producer + " in " + s.stage + "." + s.loop;
   }
   std::string operator()(const AnnotateStep& s) {
     static const char* const kinds[] = {"serial",   "unroll", "vectorize",
@@ -185,6 +188,43 @@ Result<void> Schedule::run(const ReorderStep& s) {
   }
   plan.loops = std::move(order);
   return {};
+}
+
+namespace {
+
+// a && b && … → a, b, …
+void conjuncts(const ir::Expr& condition, std::vector<ir::Expr>& out) {
+  const auto* both = std::get_if<ir::Binary>(&condition->node);
+  if (!both || both->op != ir::BinaryOp::And) return out.push_back(condition);
+  conjuncts(both->a, out);
+  conjuncts(both->b, out);
+}
+
+}  // namespace
+
+Result<void> Schedule::run(const SkipZerosStep& s) {
+  const int index = index_of(s.stage), from = index_of(s.producer);
+  const Loop* loop = find_loop(s.stage, s.loop);
+  if (index < 0 || from < 0) return absent("no such stage");
+  if (!loop || !loop->reduce) return absent("no such reduction loop");
+  const Stage& producer = dag_.stages[from];
+  const auto* copy = producer.body ? std::get_if<ir::Load>(&producer.body->node) : nullptr;
+  if (!copy || !copy->predicate) return absent("the producer is no copy under a condition");
+  const auto* product = std::get_if<ir::Binary>(&dag_.stages[index].body->node);
+  if (!product || product->op != ir::BinaryOp::Mul) return absent("not a sum of products");
+  for (const ir::Expr& factor : {product->a, product->b}) {
+    const auto* load = std::get_if<ir::Load>(&factor->node);
+    if (!load || load->buffer != producer.buffer) continue;
+    ir::Substitution place;
+    for (std::size_t d = 0; d < load->indices.size(); ++d) {
+      place[producer.axes[d].var] = load->indices[d];
+    }
+    Skip skip{loop->var, {}};
+    conjuncts(ir::substitute(copy->predicate, place), skip.conditions);
+    plans_[s.stage].skips.push_back(std::move(skip));
+    return {};
+  }
+  return absent("no factor is read from the producer");
 }
 
 Result<void> Schedule::run(const AnnotateStep& s) {

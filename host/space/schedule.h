@@ -40,18 +40,19 @@ struct PackConstantStep {
 // Winograd's algorithm for a convolution by 3x3 windows without strides: `stage`,
 // the sum over channels and the window of a data pixel times a constant, becomes
 // the sum over channels of transformed pixels times transformed weights (winograd.h),
-// one for each of n * n = (outputs + 2)^2 products. Tiles of outputs x outputs pixels;
-// the last of a row or column overlaps the one before it. In place of the stage:
-//   <constant>.rows, <constant>.winograd [out tile][n][n][in][in tile]  once, on loading
-//   pixels.tile, pixels.rows, pixels.winograd [n][n][batch][ty][tx][in]
-//   <stage> [n][n][batch][ty][tx][out tile][in tile]: sums over the input channels
+// one for each of u * v = (outputs_y + 2) * (outputs_x + 2) products. Tiles of outputs_y x
+// outputs_x pixels; the last of a row or column overlaps the one before it. In place of
+// the stage:
+//   <constant>.rows, <constant>.winograd [out tile][u][v][in][in tile]  once, on loading
+//   pixels.tile, pixels.rows, pixels.winograd [u][v][batch][ty][tx][in]
+//   <stage> [u][v][batch][ty][tx][out tile][in tile]: sums over the input channels
 //   <stage>.rows
-// and its one reader gets the axes ty, tx, a, b (pixel ty * outputs + a, …), and
+// and its one reader gets the axes ty, tx, a, b (pixel ty * outputs_y + a, …), and
 // "<out>.tile", "<out>.in" of `channel_tile` elements. InvalidArgument where the
 // stage is not of that form.
 struct WinogradStep {
   std::string stage;
-  int outputs;  // 2 or 4
+  int outputs_y, outputs_x;  // 2 or 4
   std::int64_t channel_tile;
 };
 
@@ -86,6 +87,13 @@ struct ReorderStep {
   std::vector<std::string> loops;
 };
 
+// Iterations of the reduction loop `loop` in which the stage reads nothing of
+// `producer` but the zeros around a copy (padding) are skipped. The stage is the sum
+// of products with one factor from there.
+struct SkipZerosStep {
+  std::string stage, producer, loop;
+};
+
 // Vectorized, Unrolled or Parallel (outermost loop of a stage that is a launch).
 struct AnnotateStep {
   std::string stage, loop;
@@ -93,7 +101,7 @@ struct AnnotateStep {
 };
 
 using Step = std::variant<InlineStep, CacheWriteStep, PackConstantStep, WinogradStep, ComputeAtStep,
-                          SplitStep, FuseStep, ReorderStep, AnnotateStep>;
+                          SplitStep, FuseStep, ReorderStep, SkipZerosStep, AnnotateStep>;
 std::string to_string(const Step& step);
 
 struct Loop {
@@ -115,6 +123,13 @@ struct FuseRelation {
 };
 using Relation = std::variant<SplitRelation, FuseRelation>;
 
+// Iterations of `loop` in which one of the conditions, which are comparisons of linear
+// forms of the stage's axes, holds at no point, add nothing.
+struct Skip {
+  ir::Var loop;
+  std::vector<ir::Expr> conditions;
+};
+
 struct StagePlan {
   bool at = false;  // inside a consumer's loop; else a launch of its own
   std::string consumer;
@@ -122,6 +137,7 @@ struct StagePlan {
   ir::Scope scope = ir::Scope::Global;
   std::vector<Loop> loops;          // outermost first
   std::vector<Relation> relations;  // in the order made
+  std::vector<Skip> skips;
 };
 
 class Schedule {
@@ -144,6 +160,7 @@ class Schedule {
   Result<void> run(const SplitStep& step);
   Result<void> run(const FuseStep& step);
   Result<void> run(const ReorderStep& step);
+  Result<void> run(const SkipZerosStep& step);
   Result<void> run(const AnnotateStep& step);
 
   int index_of(const std::string& stage) const;  // -1: none

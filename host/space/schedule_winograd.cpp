@@ -78,20 +78,24 @@ Result<void> Schedule::run(const WinogradStep& s) {
   const int reader_index = index_of(users[0]);
   const Stage reader = dag_.stages[reader_index];
   if (reader.axes.size() != 4 || !reader.store_at.empty()) return unfit("a reader of other axes");
-  if (s.outputs != 2 && s.outputs != 4) return unfit("no such matrices");
-  if (w.y.extent < s.outputs || w.x.extent < s.outputs) return unfit("fewer pixels than a tile");
+  for (const int outputs : {s.outputs_y, s.outputs_x}) {
+    if (outputs != 2 && outputs != 4) return unfit("no such matrices");
+  }
+  if (w.y.extent < s.outputs_y || w.x.extent < s.outputs_x) {
+    return unfit("fewer pixels than a tile");
+  }
   if (s.channel_tile < 1 || s.channel_tile > w.out.extent) return unfit("tile outside the axis");
 
-  const Winograd& g = winograd(s.outputs);
-  const std::int64_t m = g.outputs, n = g.inputs;
-  const std::int64_t rows = (w.y.extent + m - 1) / m, columns = (w.x.extent + m - 1) / m;
+  const Winograd &gy = winograd(s.outputs_y), &gx = winograd(s.outputs_x);
+  const std::int64_t my = gy.outputs, ny = gy.inputs, mx = gx.outputs, nx = gx.inputs;
+  const std::int64_t rows = (w.y.extent + my - 1) / my, columns = (w.x.extent + mx - 1) / mx;
   const auto& weight = std::get<ir::Load>(w.weight->node);
   const std::string weight_name = dag_.find(weight.buffer)->name;
 
   // Weights: rows [n][kw][tile][ic][in tile], then both.
   const TiledAxis own = tile_axis(w.out, s.channel_tile);
   std::vector<ir::Expr> at;
-  Axis u = fresh("u", n), v = fresh("v", n), kw = again(w.kw), in = again(w.in);
+  Axis u = fresh("u", ny), v = fresh("v", nx), kw = again(w.kw), in = again(w.in);
   const ir::Var kh = ir::make_var("kh");
   for (const ir::Expr& i : weight.indices) {
     at.push_back(ir::substitute(i, {{w.kh.var, ir::var_ref(kh)},
@@ -106,37 +110,38 @@ Result<void> Schedule::run(const WinogradStep& s) {
   }
   const Stage weight_rows =
       make(weight_name + ".rows", {own.tile, u, kw, in, own.in},
-           row_of(g.weight, ir::var_ref(u.var), weight.buffer, at, kh_dimension));
-  std::vector<Axis> axes{again(own.tile), fresh("u", n), v, again(w.in), again(own.in)};
+           row_of(gy.weight, ir::var_ref(u.var), weight.buffer, at, kh_dimension));
+  std::vector<Axis> axes{again(own.tile), fresh("u", ny), v, again(w.in), again(own.in)};
   const Stage weights = make(weight_name + ".winograd", axes,
-                             row_of(g.weight, ir::var_ref(v.var), weight_rows.buffer,
+                             row_of(gx.weight, ir::var_ref(v.var), weight_rows.buffer,
                                     {ir::var_ref(axes[0].var), ir::var_ref(axes[1].var), nullptr,
                                      ir::var_ref(axes[3].var), ir::var_ref(axes[4].var)},
                                     2));
 
   // Data: a tile of pixels, its rows, then both.
-  axes = {again(w.n),    fresh("ty", rows), fresh("tx", columns),
-          fresh("i", n), fresh("j", n),     again(w.in)};
-  const Stage tile = make("pixels.tile", axes,
-                          ir::substitute(w.data, {{w.n.var, ir::var_ref(axes[0].var)},
-                                                  {w.y.var, tile_begin(axes[1].var, m, w.y.extent)},
-                                                  {w.x.var, tile_begin(axes[2].var, m, w.x.extent)},
-                                                  {w.kh.var, ir::var_ref(axes[3].var)},
-                                                  {w.kw.var, ir::var_ref(axes[4].var)},
-                                                  {w.in.var, ir::var_ref(axes[5].var)}}));
-  axes = {again(w.n),    fresh("ty", rows), fresh("tx", columns),
-          fresh("u", n), fresh("j", n),     again(w.in)};
+  axes = {again(w.n),     fresh("ty", rows), fresh("tx", columns),
+          fresh("i", ny), fresh("j", nx),    again(w.in)};
+  const Stage tile =
+      make("pixels.tile", axes,
+           ir::substitute(w.data, {{w.n.var, ir::var_ref(axes[0].var)},
+                                   {w.y.var, tile_begin(axes[1].var, my, w.y.extent)},
+                                   {w.x.var, tile_begin(axes[2].var, mx, w.x.extent)},
+                                   {w.kh.var, ir::var_ref(axes[3].var)},
+                                   {w.kw.var, ir::var_ref(axes[4].var)},
+                                   {w.in.var, ir::var_ref(axes[5].var)}}));
+  axes = {again(w.n),     fresh("ty", rows), fresh("tx", columns),
+          fresh("u", ny), fresh("j", nx),    again(w.in)};
   const Stage data_rows = make(
-      "pixels.rows", axes, row_of(g.input, ir::var_ref(axes[3].var), tile.buffer, refs(axes), 3));
-  axes = {fresh("u", n),     fresh("v", n),        again(w.n),
+      "pixels.rows", axes, row_of(gy.input, ir::var_ref(axes[3].var), tile.buffer, refs(axes), 3));
+  axes = {fresh("u", ny),    fresh("v", nx),       again(w.n),
           fresh("ty", rows), fresh("tx", columns), again(w.in)};
   std::vector<ir::Expr> r = refs(axes);
   const Stage pixels =
       make("pixels.winograd", axes,
-           row_of(g.input, r[1], data_rows.buffer, {r[2], r[3], r[4], r[0], nullptr, r[5]}, 4));
+           row_of(gx.input, r[1], data_rows.buffer, {r[2], r[3], r[4], r[0], nullptr, r[5]}, 4));
 
   // The products, summed over the channels.
-  axes = {fresh("u", n),        fresh("v", n),   again(w.n),   fresh("ty", rows),
+  axes = {fresh("u", ny),       fresh("v", nx),  again(w.n),   fresh("ty", rows),
           fresh("tx", columns), again(own.tile), again(own.in)};
   r = refs(axes);
   const Axis sum = again(w.in);
@@ -147,21 +152,21 @@ Result<void> Schedule::run(const WinogradStep& s) {
   products.reduce_axes = {sum};
 
   // Back to pixels: rows, then the reader in tiles.
-  axes = {again(w.n),    fresh("ty", rows), fresh("tx", columns), fresh("a", m),
-          fresh("v", n), again(own.tile),   again(own.in)};
+  axes = {again(w.n),     fresh("ty", rows), fresh("tx", columns), fresh("a", my),
+          fresh("v", nx), again(own.tile),   again(own.in)};
   r = refs(axes);
   const Stage sum_rows = make(
       direct.name + ".rows", axes,
-      row_of(g.output, r[3], products.buffer, {nullptr, r[4], r[0], r[1], r[2], r[5], r[6]}, 0));
+      row_of(gy.output, r[3], products.buffer, {nullptr, r[4], r[0], r[1], r[2], r[5], r[6]}, 0));
   Stage output = reader;
-  output.axes = {reader.axes[0], fresh("ty", rows), fresh("tx", columns), fresh("a", m),
-                 fresh("b", m),  again(own.tile),   again(own.in)};
+  output.axes = {reader.axes[0], fresh("ty", rows), fresh("tx", columns), fresh("a", my),
+                 fresh("b", mx), again(own.tile),   again(own.in)};
   r = refs(output.axes);
   const ir::Expr tiled_channel =
       ir::substitute(own.value, {{own.tile.var, r[5]}, {own.in.var, r[6]}});
   const ir::Substitution place{
-      {reader.axes[1].var, tile_begin(output.axes[1].var, m, w.y.extent) + r[3]},
-      {reader.axes[2].var, tile_begin(output.axes[2].var, m, w.x.extent) + r[4]},
+      {reader.axes[1].var, tile_begin(output.axes[1].var, my, w.y.extent) + r[3]},
+      {reader.axes[2].var, tile_begin(output.axes[2].var, mx, w.x.extent) + r[4]},
       {reader.axes[3].var, tiled_channel}};
   output.store_at = {r[0], place.at(reader.axes[1].var), place.at(reader.axes[2].var),
                      tiled_channel};
@@ -176,7 +181,7 @@ Result<void> Schedule::run(const WinogradStep& s) {
   });
   if (!direct_reads) return unfit("the stage is not read one to one");
   const ir::Expr pixel =
-      row_of(g.output, r[4], sum_rows.buffer, {r[0], r[1], r[2], r[3], nullptr, r[5], r[6]}, 4);
+      row_of(gx.output, r[4], sum_rows.buffer, {r[0], r[1], r[2], r[3], nullptr, r[5], r[6]}, 4);
   // The reader's own loads first, so that only they move to the tiles' places.
   output.body = ReplaceBuffer(direct.buffer, pixel).mutate(ir::substitute(reader.body, place));
 

@@ -75,7 +75,7 @@ TEST(LoweringProperty, EveryPassOfRandomConfigurationsEqualsTheReference) {
                              space->to_json(configuration);
     auto expected = space::evaluate(space::make_dag(workload));
     ASSERT_TRUE(expected) << what << ": " << expected.error().text();
-    expected->front().tolerance.absolute *= space::error_growth(workload, configuration);
+    expected->front().tolerance.absolute *= space::error_growth(workload, target, configuration);
     int dumps = 0;
     auto module = lower::lower_workload(
         workload, target, configuration, [&](const std::string& pass, const ir::Module& stage) {

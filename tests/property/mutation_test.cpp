@@ -60,7 +60,8 @@ std::vector<Kernel> kernels(const space::Target& target, std::mt19937_64& rng) {
       Result<ir::Module> module = lower::lower_workload(workload, target, configuration);
       if (!module) continue;
       all.push_back({workload.title() + " " + text, std::move(*module), expected});
-      all.back().expected.tolerance.absolute *= space::error_growth(workload, configuration);
+      all.back().expected.tolerance.absolute *=
+          space::error_growth(workload, target, configuration);
       ++i;
     }
   }

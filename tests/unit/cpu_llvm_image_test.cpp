@@ -208,6 +208,52 @@ TEST(Profile, TheScanSeesFusedMultiplyAdds) {
   }
 }
 
+// Constants between instructions are left out of the scan, instructions are not: a
+// float like 0.390625 (0x3ec80000) decodes as a conditional multiply-add.
+TEST(Profile, TheScanTellsInstructionsFromConstants) {
+  const auto x = std::make_shared<const ir::BufferDecl>(ir::BufferDecl{"x", ir::kFloat32, {64}});
+  const ir::Var task = ir::make_var("task");
+  ir::Expr value = ir::load(x, {ir::ramp(ir::var_ref(task) * ir::int_imm(4), 1, 4)}, nullptr, 4);
+  for (const double c : {0.390625, 2.25, -1.8984375}) {
+    value = ir::mul_add(value, ir::float_imm(c, ir::kFloat32.with_lanes(4)), value);
+  }
+  ir::Module module;
+  module.buffers.push_back({x, ir::Role::Output, {}});
+  ir::Function function;
+  function.name = "scale";
+  function.params = {x}, function.written = {true}, function.parallel = task, function.extent = 16;
+  function.body = ir::make_store(x, {ir::ramp(ir::var_ref(task) * ir::int_imm(4), 1, 4)}, value);
+  module.functions.push_back(function);
+  space::Target a15 = armv7_target();
+  a15.cpu = "cortex-a15";
+  a15.fma = true;
+  for (const space::Target& target : {a15, aarch64_target()}) {
+    Result<cpu::Object> object = cpu::compile_object(module, target);
+    ASSERT_TRUE(object.ok()) << object.error().text();
+    const std::span<const std::uint8_t> objects[] = {object->bytes};
+    Result<std::vector<std::uint8_t>> linked = cpu::link_shared_object(objects, target);
+    ASSERT_TRUE(linked.ok()) << linked.error().text();
+    const std::string names[] = {"scale"};
+    Result<wire::ImageT> image = cpu::flatten(*linked, target, names);
+    ASSERT_TRUE(image.ok()) << image.error().text();
+    Result<std::vector<cpu::CodeRange>> ranges = cpu::code_ranges(*linked, target);
+    ASSERT_TRUE(ranges.ok()) << ranges.error().text();
+    int fused = 0;
+    std::uint64_t bytes = 0;
+    for (const cpu::CodeRange& range : *ranges) {
+      auto code =
+          cpu::disassemble(std::span(image->bytes).subspan(range.begin, range.end - range.begin),
+                           range.begin, target);
+      ASSERT_TRUE(code.ok());
+      for (const auto& each : *code) EXPECT_NE(each.mnemonic, "") << target.arch;
+      fused += cpu::count(*code, target.arch).fused;
+      bytes += range.end - range.begin;
+    }
+    EXPECT_EQ(fused, 3) << target.arch;
+    EXPECT_LT(bytes, image->cpu->text_bytes) << target.arch;
+  }
+}
+
 // vfma.f32 q0, q1, q2 (A8.8.317) as the A9's profile must never see it.
 TEST(Profile, AnFmaInAnArmImageIsFound) {
   const std::uint8_t vfma[] = {0x54, 0x0c, 0x02, 0xf2};

@@ -4,8 +4,10 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 
 #include "host/ir/interpreter.h"
+#include "host/ir/mutator.h"
 #include "host/ir/printer.h"
 #include "host/lower/lower.h"
 #include "host/space/reference.h"
@@ -30,15 +32,19 @@ Target target() {
   return {"cpu_llvm", "x86_64", "x86_64-linux-gnu", "x86-64-v3", {}, 256, 16, true, 2};
 }
 
-void expect_right(const Workload& workload, const std::vector<Step>& steps) {
+using Change = std::function<void(ir::Module& module)>;
+
+void expect_right(const Workload& workload, const std::vector<Step>& steps,
+                  const Change& change = nullptr) {
   Schedule schedule(make_dag(workload));
   for (const Step& step : steps) {
     const auto done = schedule.apply(step);
     ASSERT_TRUE(done) << const_cast<Result<void>&>(done).error().text();
   }
   EXPECT_EQ(schedule.steps().size(), steps.size());
-  const auto module = lower_schedule(schedule, target());
+  auto module = lower_schedule(schedule, target());
   ASSERT_TRUE(module) << module.error().text();
+  if (change) change(*module);
   const auto expected = evaluate(make_dag(workload));
   ASSERT_TRUE(expected);
   std::vector<std::vector<std::uint8_t>> buffers;
@@ -80,6 +86,36 @@ TEST(LowerSchedule, PaddingInALoopOfTheReductionItself) {
                 ComputeAtStep{"pad", "conv", "y", ir::Scope::Stack}});
 }
 
+// Padding of NaNs instead of zeros: whoever reads it shows.
+void poison_padding(ir::Module& module) {
+  class Poison : public ir::Mutator {
+   public:
+    using ir::Mutator::mutate;
+    ir::Expr mutate(const ir::Expr& e) override {
+      const auto* imm = e ? std::get_if<ir::FloatImm>(&e->node) : nullptr;
+      if (!imm || imm->value != 0) return ir::Mutator::mutate(e);
+      ++found;
+      return ir::float_imm(std::nan(""), e->type);
+    }
+    int found = 0;
+  } poison;
+  for (ir::Function& function : module.functions) {
+    if (function.name == "pad") function.body = poison.mutate(function.body);
+  }
+  EXPECT_GT(poison.found, 0);
+}
+
+TEST(LowerSchedule, SkippedPaddingIsNotRead) {
+  const ReorderStep order{"conv", {"n", "y", "x", "oc", "kh", "kw", "ic"}};
+  expect_right(conv(),
+               {order, SkipZerosStep{"conv", "pad", "kh"}, SkipZerosStep{"conv", "pad", "kw"}},
+               poison_padding);
+  // Of a tile of rows, those taps that any of them needs are computed.
+  expect_right(conv(), {SplitStep{"conv", "y", 3, "yo", "yi"},
+                        ReorderStep{"conv", {"n", "yo", "x", "kh", "kw", "ic", "yi", "oc"}},
+                        SkipZerosStep{"conv", "pad", "kh"}, SkipZerosStep{"conv", "pad", "kw"}});
+}
+
 TEST(LowerSchedule, UnevenSplitsOverlap) {
   expect_right(conv(), {InlineStep{"biased"}, SplitStep{"activated", "y", 4, "yo", "yi"},
                         SplitStep{"activated", "yi", 3, "ym", "yr"},
@@ -111,6 +147,10 @@ TEST(LowerSchedule, MisfitsAreRefused) {
   EXPECT_TRUE(refused({ComputeAtStep{"biased", "conv", "n", ir::Scope::Stack}}));
   EXPECT_TRUE(refused({PackConstantStep{"input", "c", 2}}));
   EXPECT_TRUE(refused({PackConstantStep{"weight", "oc", 11}}));
+  EXPECT_TRUE(refused({SkipZerosStep{"conv", "pad", "y"}}));
+  EXPECT_TRUE(refused({SkipZerosStep{"conv", "weight", "kh"}}));
+  EXPECT_TRUE(refused({WinogradStep{"conv", 3, 2, 8}}));
+  EXPECT_TRUE(refused({WinogradStep{"conv", 4, 4, 11}}));
 }
 
 TEST(LowerSchedule, AnUnevenReductionSplitDoesNotLower) {

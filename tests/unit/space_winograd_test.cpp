@@ -148,7 +148,7 @@ TEST(Winograd, TakesWindowsOfThreeWithoutStridesOnly) {
 
   Schedule strided(dag_of(
       R"({"op":"conv2d","height":9,"width":9,"in_channels":8,"out_channels":8,"kernel":[3,3],"stride":[2,2],"tail":["bias"]})"));
-  const auto refused = strided.apply(WinogradStep{"conv", 2, 8});
+  const auto refused = strided.apply(WinogradStep{"conv", 2, 2, 8});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
 }

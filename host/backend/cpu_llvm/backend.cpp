@@ -96,7 +96,7 @@ class CpuBackend : public Backend {
     output.facts->compulsory_bytes = facts.compulsory_bytes;
     output.facts->scratch_bytes = facts.scratch_bytes;
     output.facts->features = facts.features;
-    output.facts->error_growth = space::error_growth(workload, configuration);
+    output.facts->error_growth = space::error_growth(workload, target, configuration);
     return output;
   }
 

@@ -188,7 +188,55 @@ Result<wire::ImageT> flatten_as(llvm::StringRef bytes, const space::Target& targ
   return Flattener<Elf>(*file, target).run(entries);
 }
 
+template <typename Elf>
+Result<std::vector<CodeRange>> code_ranges_as(llvm::StringRef bytes, bool mapped) {
+  auto file = llvm::object::ELFFile<Elf>::create(bytes);
+  if (!file) return unreadable(file.takeError());
+  auto sections = file->sections();
+  if (!sections) return unreadable(sections.takeError());
+  std::vector<CodeRange> text;
+  std::map<std::uint64_t, bool> marks;  // address → instructions from here on
+  for (const auto& section : *sections) {
+    if ((section.sh_flags & llvm::ELF::SHF_EXECINSTR) != 0 && section.sh_size > 0) {
+      text.push_back({section.sh_addr, section.sh_addr + section.sh_size});
+    }
+    if (!mapped || section.sh_type != llvm::ELF::SHT_SYMTAB) continue;
+    auto symbols = file->symbols(&section);
+    if (!symbols) return unreadable(symbols.takeError());
+    auto names = file->getStringTableForSymtab(section);
+    if (!names) return unreadable(names.takeError());
+    for (const auto& symbol : *symbols) {
+      auto name = symbol.getName(*names);
+      if (!name) return unreadable(name.takeError());
+      if (name->size() < 2 || !name->starts_with("$")) continue;
+      if (symbol.st_shndx == llvm::ELF::SHN_UNDEF) continue;
+      marks[symbol.st_value] = (*name)[1] != 'd';
+    }
+  }
+  if (!mapped) return text;
+  std::vector<CodeRange> ranges;
+  for (const CodeRange& section : text) {
+    bool code = true;  // before the first mark: to be on the safe side
+    std::uint64_t from = section.begin;
+    for (auto mark = marks.lower_bound(section.begin);
+         mark != marks.end() && mark->first < section.end; ++mark) {
+      if (code && mark->first > from) ranges.push_back({from, mark->first});
+      from = mark->first;
+      code = mark->second;
+    }
+    if (code) ranges.push_back({from, section.end});
+  }
+  return ranges;
+}
+
 }  // namespace
+
+Result<std::vector<CodeRange>> code_ranges(std::span<const std::uint8_t> shared_object,
+                                           const space::Target& target) {
+  llvm::StringRef bytes(reinterpret_cast<const char*>(shared_object.data()), shared_object.size());
+  if (target.arch == "armv7") return code_ranges_as<llvm::object::ELF32LE>(bytes, true);
+  return code_ranges_as<llvm::object::ELF64LE>(bytes, target.arch == "aarch64");
+}
 
 Result<wire::ImageT> flatten(std::span<const std::uint8_t> shared_object,
                              const space::Target& target, std::span<const std::string> entries) {

@@ -17,4 +17,13 @@ namespace fettle::backend::cpu_llvm {
 Result<wire::ImageT> flatten(std::span<const std::uint8_t> shared_object,
                              const space::Target& target, std::span<const std::string> entries);
 
+// Where instructions lie in that image, by its text section and, on Arm, by the mapping
+// symbols that tell them from the constants between them (ELF for the Arm
+// Architecture, 5.5.5; ELF for the Arm 64-bit Architecture, 5.7.4).
+struct CodeRange {
+  std::uint64_t begin, end;
+};
+Result<std::vector<CodeRange>> code_ranges(std::span<const std::uint8_t> shared_object,
+                                           const space::Target& target);
+
 }  // namespace fettle::backend::cpu_llvm

@@ -65,6 +65,9 @@ Sketch cpu_tiled_sketch(const ComputeDag& dag, const Target& target) {
   knobs.push_back({"unroll", plain({64, 256, 1024})});
   // 0: the input is padded by a launch of its own, 1: by each task for itself.
   if (s.pad) knobs.push_back({"pad", plain({0, 1})});
+  // Rows (1) and columns (2) of the window that lie in the padding for a whole register
+  // tile are skipped; 0: computed.
+  if (s.pad && s.reduction->reduce_axes.size() > 1) knobs.push_back({"skip", plain({0, 1, 2})});
   return sketch;
 }
 
@@ -175,6 +178,13 @@ Result<Schedule> cpu_tiled_schedule(ComputeDag dag, const Target& target, const 
     steps.unroll(sums, {reduction[i]});
   }
 
+  if (padded && reduce.size() > 1) {
+    const char* const windows[] = {"kh", "kw"};
+    for (std::int64_t i = 0; i < number("skip"); ++i) {
+      steps(SkipZerosStep{sums, "pad", windows[i]});
+    }
+  }
+
   // Packing the weights, once.
   const std::string packed = weight + ".packed";
   steps.split(packed, channel + ".in", lanes, "oc.vector", "oc.lane");
@@ -184,8 +194,8 @@ Result<Schedule> cpu_tiled_schedule(ComputeDag dag, const Target& target, const 
   steps.vectorize(packed, "oc.lane");
 
   if (padded) {
-    const std::int64_t pad_lanes =
-        largest_power(std::min<std::int64_t>(pad_channels, target.vector_bits / 32));
+    // Few channels are one vector of just them: images have three.
+    const std::int64_t pad_lanes = std::min<std::int64_t>(pad_channels, target.vector_bits / 32);
     steps.split("pad", "c", pad_lanes, "c.vector", "c.lane");
     steps.vectorize("pad", "c.lane");
     if (number("pad") == 1) {

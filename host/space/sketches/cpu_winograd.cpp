@@ -1,9 +1,12 @@
 // Knobs and schedule of the Winograd sketch (cpu_winograd.h).
 #include "host/space/sketches/cpu_winograd.h"
 
+#include <cmath>
+
 #include "host/space/sketches/cpu_tiled.h"
 #include "host/space/sketches/steps.h"
 #include "host/space/window.h"
+#include "host/space/winograd.h"
 
 namespace fettle::space {
 
@@ -17,7 +20,7 @@ struct Shape {
   std::int64_t rows, columns;  // of tiles
 };
 
-std::optional<Shape> shape_of(const ComputeDag& dag, int outputs) {
+std::optional<Shape> shape_of(const ComputeDag& dag, WinogradTile tile) {
   Shape s;
   for (const Stage& stage : dag.stages) {
     if (stage.reduce_axes.empty()) continue;
@@ -28,29 +31,42 @@ std::optional<Shape> shape_of(const ComputeDag& dag, int outputs) {
   const auto window = winograd_window(dag, *s.reduction);
   if (!window) return std::nullopt;
   s.window = *window;
-  s.rows = (s.window.y.extent + outputs - 1) / outputs;
-  s.columns = (s.window.x.extent + outputs - 1) / outputs;
+  s.rows = (s.window.y.extent + tile.y - 1) / tile.y;
+  s.columns = (s.window.x.extent + tile.x - 1) / tile.x;
   return s;
 }
 
 }  // namespace
 
-bool winograd_applies(const ComputeDag& dag, int outputs) {
-  const auto s = shape_of(dag, outputs);
+double WinogradTile::error_growth() const {
+  return std::sqrt(winograd(y).error_growth * winograd(x).error_growth);
+}
+
+bool winograd_applies(const ComputeDag& dag, const Target& target, WinogradTile tile) {
+  const auto s = shape_of(dag, tile);
   if (!s || dag.stages.back().axes.size() != 4) return false;
   const Window& w = s->window;
-  return w.y.extent >= outputs && w.x.extent >= outputs && w.in.extent >= kFewestChannels &&
+  if (tile.y != tile.x) {
+    const std::int64_t larger = std::max(winograd(tile.y).inputs, winograd(tile.x).inputs);
+    const std::int64_t bytes = larger * larger * w.in.extent * w.out.extent * 4;
+    std::int64_t cache = 0;
+    for (const CacheLevel& level : target.caches) cache = std::max(cache, level.bytes);
+    if (bytes <= cache) return false;
+  }
+  return w.y.extent >= tile.y && w.x.extent >= tile.x && w.in.extent >= kFewestChannels &&
          w.out.extent >= kFewestChannels;
 }
 
-Sketch cpu_winograd_sketch(const ComputeDag& dag, const Target& target, int outputs) {
-  const Shape s = *shape_of(dag, outputs);
+Sketch cpu_winograd_sketch(const ComputeDag& dag, const Target& target, WinogradTile tile) {
+  const Shape s = *shape_of(dag, tile);
   const Window& w = s.window;
-  Sketch sketch{"cpu_winograd_" + std::to_string(outputs), {}};
+  std::string name = "cpu_winograd_" + std::to_string(tile.y);
+  if (tile.y != tile.x) name += "x" + std::to_string(tile.x);
+  Sketch sketch{std::move(name), {}};
   auto& knobs = sketch.knobs;
   const Options tiles = register_tiles(s.rows, s.columns, w.out.extent, target);
   std::int64_t narrowest = w.out.extent;
-  for (const auto& tile : tiles) narrowest = std::min(narrowest, tile[2] * tile[3]);
+  for (const auto& t : tiles) narrowest = std::min(narrowest, t[2] * t[3]);
   knobs.push_back({"register_tile", tiles});
   // Register tiles per task along each axis; 0: all.
   knobs.push_back({"task_y", powers_and_all(s.rows)});
@@ -70,8 +86,8 @@ Sketch cpu_winograd_sketch(const ComputeDag& dag, const Target& target, int outp
 }
 
 Result<Schedule> cpu_winograd_schedule(ComputeDag dag, const Target&, const SearchSpace& space,
-                                       const Configuration& c, int outputs) {
-  const Shape s = *shape_of(dag, outputs);
+                                       const Configuration& c, WinogradTile pixels_of_tile) {
+  const Shape s = *shape_of(dag, pixels_of_tile);
   const Window w = s.window;
   const std::string channel = w.out.name, in = w.in.name, output = dag.stages.back().name,
                     n = s.reduction->axes[0].name;
@@ -93,7 +109,7 @@ Result<Schedule> cpu_winograd_schedule(ComputeDag dag, const Target&, const Sear
   Steps steps(std::move(dag));
   for (const std::string& stage : elementwise) steps(InlineStep{stage});
   if (!tail) steps(CacheWriteStep{output});
-  steps(WinogradStep{sums, outputs, width});
+  steps(WinogradStep{sums, pixels_of_tile.y, pixels_of_tile.x, width});
   if (padded && number("pad") == 1) steps(InlineStep{"pad"});
   steps(CacheWriteStep{sums});  // products in memory, their sums in registers
   const std::string registers = sums + ".local", oc_tile = channel + ".tile",

@@ -3,45 +3,47 @@
 
 #include "host/space/sketches/cpu_tiled.h"
 #include "host/space/sketches/cpu_winograd.h"
-#include "host/space/winograd.h"
 
 namespace fettle::space {
 
 namespace {
 
 struct Row {
-  bool (*applies)(const ComputeDag& dag);
+  bool (*applies)(const ComputeDag& dag, const Target& target);
   Sketch (*sketch)(const ComputeDag& dag, const Target& target);
   Result<Schedule> (*schedule)(ComputeDag dag, const Target& target, const SearchSpace& space,
                                const Configuration& configuration);
   double (*error_growth)();
 };
 
-template <int outputs>
+template <int y, int x>
 constexpr Row winograd_row() {
-  return {[](const ComputeDag& dag) { return winograd_applies(dag, outputs); },
+  return {[](const ComputeDag& dag, const Target& target) {
+            return winograd_applies(dag, target, {y, x});
+          },
           [](const ComputeDag& dag, const Target& target) {
-            return cpu_winograd_sketch(dag, target, outputs);
+            return cpu_winograd_sketch(dag, target, {y, x});
           },
           [](ComputeDag dag, const Target& target, const SearchSpace& space,
              const Configuration& configuration) {
-            return cpu_winograd_schedule(std::move(dag), target, space, configuration, outputs);
+            return cpu_winograd_schedule(std::move(dag), target, space, configuration, {y, x});
           },
-          [] { return winograd(outputs).error_growth; }};
+          [] { return WinogradTile{y, x}.error_growth(); }};
 }
 
 // A workload's sketches are the rows that apply, in this order.
 const Row kRows[] = {
-    {[](const ComputeDag&) { return true; }, cpu_tiled_sketch, cpu_tiled_schedule,
+    {[](const ComputeDag&, const Target&) { return true; }, cpu_tiled_sketch, cpu_tiled_schedule,
      [] { return 1.0; }},
-    winograd_row<2>(),
-    winograd_row<4>(),
+    winograd_row<2, 2>(),
+    winograd_row<4, 2>(),
+    winograd_row<4, 4>(),
 };
 
-std::vector<const Row*> rows_for(const ComputeDag& dag) {
+std::vector<const Row*> rows_for(const ComputeDag& dag, const Target& target) {
   std::vector<const Row*> rows;
   for (const Row& row : kRows) {
-    if (row.applies(dag)) rows.push_back(&row);
+    if (row.applies(dag, target)) rows.push_back(&row);
   }
   return rows;
 }
@@ -55,7 +57,7 @@ Result<SearchSpace> make_space(const Workload& workload, const Target& target) {
   }
   const ComputeDag dag = make_dag(workload);
   std::vector<Sketch> sketches;
-  for (const Row* row : rows_for(dag)) sketches.push_back(row->sketch(dag, target));
+  for (const Row* row : rows_for(dag, target)) sketches.push_back(row->sketch(dag, target));
   return SearchSpace(std::move(sketches));
 }
 
@@ -74,12 +76,13 @@ Result<Schedule> schedule_for(const Workload& workload, const Target& target,
                  "the configuration is no point of the space of " + workload.title()};
   }
   ComputeDag dag = make_dag(workload);
-  const Row* row = rows_for(dag)[configuration.sketch];
+  const Row* row = rows_for(dag, target)[configuration.sketch];
   return row->schedule(std::move(dag), target, *space, configuration);
 }
 
-double error_growth(const Workload& workload, const Configuration& configuration) {
-  const auto rows = rows_for(make_dag(workload));
+double error_growth(const Workload& workload, const Target& target,
+                    const Configuration& configuration) {
+  const auto rows = rows_for(make_dag(workload), target);
   return configuration.sketch < rows.size() ? rows[configuration.sketch]->error_growth() : 1;
 }
 

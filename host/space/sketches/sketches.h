@@ -20,6 +20,7 @@ Result<Schedule> schedule_for(const Workload& workload, const Target& target,
 // How much larger the rounding errors of this configuration's sketch are than those
 // that tolerance_of() allows for, which are those of the plain sum: 1 or more.
 // Multiplies the absolute tolerance.
-double error_growth(const Workload& workload, const Configuration& configuration);
+double error_growth(const Workload& workload, const Target& target,
+                    const Configuration& configuration);
 
 }  // namespace fettle::space
