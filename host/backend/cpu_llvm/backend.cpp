@@ -52,8 +52,8 @@ std::string throughput_line(std::span<const Instruction> loop, const wire::Image
   return text + "\n";
 }
 
-// Every innermost loop that computes, with its counts and estimate, the one with the
-// largest share of arithmetic last and in full.
+// Every innermost loop that computes, with its counts and estimate; then the one with
+// the largest share of multiply-adds in full.
 std::string loops_text(std::span<const Instruction> code, const wire::ImageT& image,
                        const space::Target& target) {
   std::string text;
@@ -61,8 +61,9 @@ std::string loops_text(std::span<const Instruction> code, const wire::ImageT& im
   double most = 0;
   for (const std::span<const Instruction> loop : innermost_loops(code, target.arch)) {
     const CodeCounts counts = count(loop, target.arch);
-    const double share = double(counts.fused + counts.multiplies) / counts.instructions;
-    if (share == 0) continue;
+    if (counts.fused + counts.multiplies == 0) continue;
+    const double share =
+        double(target.fma ? counts.fused : counts.multiplies) / counts.instructions;
     char place[32];
     std::snprintf(place, sizeof place, "loop at %llx",
                   static_cast<unsigned long long>(loop.front().offset));
