@@ -124,7 +124,11 @@ Result<Configuration> SearchSpace::parse(const std::string& text) const {
   names.clear();
   for (const Knob& knob : sketch.knobs) {
     names.push_back(knob.name);
-    if (!json["knobs"].contains(knob.name)) return bad("knob \"" + knob.name + "\" is missing");
+    if (!json["knobs"].contains(knob.name)) {
+      if (!knob.before) return bad("knob \"" + knob.name + "\" is missing");
+      c.choice.push_back(*knob.before);
+      continue;
+    }
     const auto& value = json["knobs"][knob.name];
     std::size_t option = 0;
     while (option < knob.options.size() && value != nlohmann::json(knob.options[option])) ++option;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -16,6 +17,8 @@ namespace fettle::space {
 struct Knob {
   std::string name;
   std::vector<std::vector<std::int64_t>> options;
+  // The option that records from before this knob stand for; none: they are refused.
+  std::optional<std::uint32_t> before = std::nullopt;
 };
 
 struct Sketch {

@@ -68,6 +68,15 @@ TEST(SpaceSearchSpace, MutationsChangeOneKnobAndStayInside) {
   }
 }
 
+TEST(SearchSpace, RecordsFromBeforeAKnobKeepTheirMeaning) {
+  const SearchSpace space({{"tiled", {{"tile", {{1}, {2}}}, {"skip", {{0}, {1}}, 0}}}});
+  const auto old = space.parse(R"({"sketch":"tiled","knobs":{"tile":[2]}})");
+  ASSERT_TRUE(old) << old.error().text();
+  EXPECT_EQ(space.value(*old, "tile")[0], 2);
+  EXPECT_EQ(space.value(*old, "skip")[0], 0);
+  EXPECT_FALSE(space.parse(R"({"sketch":"tiled","knobs":{"skip":[1]}})"));
+}
+
 TEST(SpaceSketch, RegisterTilesFitTheRegisterFile) {
   for (const Target& target : property::small_targets()) {
     for (const auto [y, x, channels] : {std::array<std::int64_t, 3>{56, 56, 64},

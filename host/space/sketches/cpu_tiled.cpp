@@ -67,7 +67,7 @@ Sketch cpu_tiled_sketch(const ComputeDag& dag, const Target& target) {
   if (s.pad) knobs.push_back({"pad", plain({0, 1})});
   // Rows (1) and columns (2) of the window that lie in the padding for a whole register
   // tile are skipped; 0: computed.
-  if (s.pad && s.reduction->reduce_axes.size() > 1) knobs.push_back({"skip", plain({0, 1, 2})});
+  if (s.pad && s.reduction->reduce_axes.size() > 1) knobs.push_back({"skip", plain({0, 1, 2}), 0});
   return sketch;
 }
 
