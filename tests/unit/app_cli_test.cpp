@@ -50,6 +50,17 @@ TEST_F(CommandLine, HelpNamesEverySubcommand) {
   EXPECT_EQ(help.out.find("build-worker"), std::string::npos) << "started by fettle itself only";
 }
 
+TEST_F(CommandLine, ExplainShowsTheSpace) {
+  const auto space = fettle({"explain", "--space", "--profile", "generic-aarch64", "--workload",
+                             R"({"op":"conv2d","height":14,"width":14,"in_channels":16,
+      "out_channels":32,"kernel":[3,3],"pad":[1,1],"tail":["bias"]})"});
+  EXPECT_EQ(space.status, 0) << space.err;
+  for (const char* part : {"3 sketches", "cpu_tiled: ", "cpu_winograd_2: ", "cpu_winograd_4: ",
+                           "register_tile", "reduce_inner     5: 1 2 4 8 16"}) {
+    EXPECT_NE(space.out.find(part), std::string::npos) << part << " is not in\n" << space.out;
+  }
+}
+
 TEST_F(CommandLine, WrongUsageIsStatusTwo) {
   expect_error(fettle({"tune"}), 2, {"NETWORK"});
   expect_error(fettle({"tune", "resnet-18", "--trials", "none"}), 2, {"--trials"});
