@@ -167,14 +167,18 @@ class Builder {
         at.push_back(ir::simplify(ir::substitute(index, bounds.axis_values), bounds_.ranges));
       }
     }
-    if (initialise) return ir::make_store(place.buffer, at, ir::zero_of(stage.body->type));
+    if (initialise) {
+      return ir::make_store(place.buffer, at, space::neutral_of(stage.combiner, stage.body->type));
+    }
     ir::Expr value = rewrite_loads(stage, stage.body);
-    if (!stage.reduce_axes.empty()) value = ir::load(place.buffer, at) + value;
+    if (!stage.reduce_axes.empty()) {
+      value = space::combine(stage.combiner, ir::load(place.buffer, at), value);
+    }
     return ir::make_store(place.buffer, at, value);
   }
 
   // Loops from number `depth` on. `known`: variables that have a value already.
-  // initialise: the nest that sets a reduction's sums to zero, data loops only.
+  // initialise: the nest that sets a reduction to its neutral element, data loops only.
   ir::Stmt emit(const Stage& stage, const StageBounds& bounds, std::size_t depth,
                 std::set<ir::Var> known, bool initialise) {
     if (depth == bounds.loops.size()) return leaf(stage, initialise);

@@ -7,6 +7,7 @@
 #include "host/lower/extract_parallel.h"
 #include "host/lower/flatten_storage.h"
 #include "host/lower/fuse_multiply_add.h"
+#include "host/lower/split_border.h"
 #include "host/lower/split_predicates.h"
 #include "host/lower/unroll.h"
 #include "host/lower/vectorize.h"
@@ -33,6 +34,7 @@ Result<ir::Function> on_body(ir::Function function) {
 // Inlining and packing are steps of the schedule and done before the first pass;
 // build_loops, which makes the module out of it, comes first.
 const Pass kPasses[] = {
+    {"split_border", on_body<split_border>},
     {"fuse_multiply_add", on_body<fuse_multiply_add>},
     {"flatten_storage", on_body<flatten_storage>},
     {"vectorize", on_body<vectorize>},

@@ -14,21 +14,40 @@ ir::Expr uniform(const ir::Expr& predicate) {
   return wide ? wide->value : nullptr;
 }
 
+// The same condition, written twice.
+bool same(const ir::Expr& a, const ir::Expr& b) {
+  if (a == b) return true;
+  if (!a || !b || a->type != b->type) return false;
+  if (const auto* x = std::get_if<ir::Binary>(&a->node)) {
+    const auto* y = std::get_if<ir::Binary>(&b->node);
+    return y && x->op == y->op && same(x->a, y->a) && same(x->b, y->b);
+  }
+  if (const auto* x = std::get_if<ir::VarRef>(&a->node)) {
+    const auto* y = std::get_if<ir::VarRef>(&b->node);
+    return y && x->var == y->var;
+  }
+  return ir::as_int(a) && ir::as_int(b) && *ir::as_int(a) == *ir::as_int(b);
+}
+
 class Split : public ir::Mutator {
  public:
   using ir::Mutator::mutate;
   ir::Stmt mutate(const ir::Stmt& stmt) override {
     const auto* store = stmt ? std::get_if<ir::Store>(&stmt->node) : nullptr;
-    const auto* load = store ? std::get_if<ir::Load>(&store->value->node) : nullptr;
+    if (!store) return ir::Mutator::mutate(stmt);
+    const ir::DataType type = store->value->type;
+    const auto* choice = std::get_if<ir::Select>(&store->value->node);
+    const ir::Expr outside = choice ? choice->else_value : ir::zero_of(type);
+    const ir::Expr value = choice ? choice->then_value : store->value;
+    const auto* load = std::get_if<ir::Load>(&value->node);
     const ir::Expr condition = load && load->predicate ? uniform(load->predicate) : nullptr;
     if (!condition) return ir::Mutator::mutate(stmt);
-    const ir::DataType type = store->value->type;
-    return ir::make_if(
-        condition,
-        ir::make_store(store->buffer, store->indices,
-                       ir::load(load->buffer, load->indices, nullptr, type.lanes),
-                       store->predicate),
-        ir::make_store(store->buffer, store->indices, ir::zero_of(type), store->predicate));
+    if (choice && !same(uniform(choice->condition), condition)) return ir::Mutator::mutate(stmt);
+    return ir::make_if(condition,
+                       ir::make_store(store->buffer, store->indices,
+                                      ir::load(load->buffer, load->indices, nullptr, type.lanes),
+                                      store->predicate),
+                       ir::make_store(store->buffer, store->indices, outside, store->predicate));
   }
 };
 

@@ -2,6 +2,7 @@
 #include "host/space/compute_dag.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "host/space/operators/operator.h"
 
@@ -21,6 +22,27 @@ const Stage* ComputeDag::find(const ir::Buffer& buffer) const {
   return nullptr;
 }
 
+ir::Expr neutral_of(Combiner combiner, ir::DataType type) {
+  if (combiner == Combiner::Sum) return ir::zero_of(type.element());
+  const bool max = combiner == Combiner::Max;
+  if (type.is_float()) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    return ir::float_imm(max ? -infinity : infinity, type.element());
+  }
+  const int bits = 8 * type.bytes();
+  const bool with_sign = type.scalar != ir::Scalar::UInt8;
+  const std::int64_t high =
+      std::numeric_limits<std::int64_t>::max() >> (with_sign ? 64 - bits : 63 - bits);
+  return ir::int_imm(max ? (with_sign ? -high - 1 : 0) : high, type.element());
+}
+
+ir::Expr combine(Combiner combiner, ir::Expr so_far, ir::Expr value) {
+  const ir::BinaryOp op = combiner == Combiner::Sum   ? ir::BinaryOp::Add
+                          : combiner == Combiner::Max ? ir::BinaryOp::Max
+                                                      : ir::BinaryOp::Min;
+  return ir::binary(op, std::move(so_far), std::move(value));
+}
+
 ComputeDag make_dag(const Workload& workload) {
   return find_operator(workload.op())->dag(workload);  // parse() made sure that there is one
 }
@@ -29,6 +51,7 @@ std::int64_t reduction_length(const ComputeDag& dag) {
   std::int64_t longest = 1;
   for (const Stage& stage : dag.stages) {
     std::int64_t length = 1;
+    if (stage.combiner != Combiner::Sum) continue;
     for (const Axis& axis : stage.reduce_axes) length *= axis.extent;
     longest = std::max(longest, length);
   }

@@ -16,7 +16,13 @@ struct Axis {
   std::int64_t extent = 0;
 };
 
-// One tensor. buffer[axes] = body, or the sum of body over reduce_axes. The body
+// What a reduction does with the values of its body. Sum begins at 0, Max and Min
+// at minus and plus infinity (integers: at the type's end).
+enum class Combiner : std::uint8_t { Sum, Max, Min };
+ir::Expr neutral_of(Combiner combiner, ir::DataType type);  // of one lane
+ir::Expr combine(Combiner combiner, ir::Expr so_far, ir::Expr value);
+
+// One tensor. buffer[axes] = body, or body combined over reduce_axes. The body
 // reads other stages by Loads of their buffers, with indices affine in the axes;
 // a Load with a predicate is 0 where the predicate is false.
 struct Stage {
@@ -24,7 +30,8 @@ struct Stage {
   ir::Buffer buffer;
   std::vector<Axis> axes;
   std::vector<Axis> reduce_axes;  // outermost first
-  ir::Expr body;                  // null: a placeholder, filled before the first run
+  Combiner combiner = Combiner::Sum;
+  ir::Expr body;  // null: a placeholder, filled before the first run
   // Where the value at `axes` is stored, one index per dimension; empty: at the
   // axes themselves. Only a schedule that tiles an axis sets it.
   std::vector<ir::Expr> store_at;
@@ -42,16 +49,15 @@ struct ComputeDag {
 };
 
 // The DAG of a workload: the only place that says which inputs it has, in which
-// layout, and how they are filled. Stages of conv2d: input, weight, [pad], conv,
-// then [bias, biased], [residual, added], [activated]; of dense: input, weight,
-// dense and the same tail.
+// layout, and how they are filled. Inputs are named input (input_b, …), constants
+// weight; a padded copy is named pad; the tail's stages follow (operators/tail.h).
 ComputeDag make_dag(const Workload& workload);
 
 // Streams of the fills, by role.
 inline constexpr std::uint64_t kInputStream = 1, kWeightStream = 2, kBiasStream = 3,
                                kResidualStream = 4;
 
-// Length of the longest reduction, and stages after it: what the tolerance rests on.
+// Length of the longest sum: what the tolerance rests on.
 std::int64_t reduction_length(const ComputeDag& dag);
 
 }  // namespace fettle::space

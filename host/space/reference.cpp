@@ -4,10 +4,12 @@
 #include "host/space/reference.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <map>
 
+#include "host/ir/fold.h"
 #include "host/ir/linear.h"
 #include "host/space/wire_types.h"
 #include "schemas/fill/fill.h"
@@ -32,9 +34,10 @@ struct Affine {
 };
 
 struct Node {
-  enum class Kind { Constant, Index, Load, Unary, Binary, MulAdd, Select } kind;
+  enum class Kind { Constant, Index, Load, Unary, Binary, MulAdd, Select, Cast, Reinterpret } kind;
   ir::UnaryOp unary{};
   ir::BinaryOp binary{};
+  ir::DataType type{}, operand{};  // of the value, and of what it is computed from
   int a = -1, b = -1, c = -1;      // operands: earlier nodes
   bool column = false;             // one value per element of the column, else one
   const Tensor* tensor = nullptr;  // Load: predicate is operand c
@@ -70,8 +73,28 @@ double apply(ir::BinaryOp op, double x, double y) {
     case ir::BinaryOp::Le:
       return x <= y;
     default:
-      return 0;  // refused when the body is compiled
+      return 0;  // integers only: apply_int()
   }
+}
+
+// Integers up to 2^53 are exact in a double.
+double apply_int(ir::BinaryOp op, double x, double y, ir::Scalar scalar) {
+  const auto value =
+      ir::fold_int(op, static_cast<std::int64_t>(x), static_cast<std::int64_t>(y), scalar);
+  return value ? double(*value) : std::nan("");
+}
+
+double converted(double x, ir::DataType from, ir::DataType to) {
+  if (to.is_float()) return x;  // values of float types stay unrounded
+  if (from.is_float()) x = std::trunc(x);
+  if (!(std::fabs(x) < 9.2e18)) return std::nan("");
+  return double(ir::wrap(static_cast<std::int64_t>(x), to.scalar));
+}
+
+// Between int32 and float32.
+double same_bits(double x, ir::DataType to) {
+  if (to.is_float()) return std::bit_cast<float>(static_cast<std::int32_t>(x));
+  return std::bit_cast<std::int32_t>(static_cast<float>(x));
 }
 
 double apply(ir::UnaryOp op, double x) {
@@ -109,7 +132,8 @@ class StageEvaluator {
     auto root = compile(stage_.body);
     if (!root) return std::move(root).error();
     root_ = *root;
-    Tensor out(stage_.buffer->elements());
+    const double begin = stage_.reduce_axes.empty() ? 0 : neutral();
+    Tensor out(stage_.buffer->elements(), begin);
     std::vector<std::int64_t> at(loops_.size(), 0);
     const std::int64_t columns = stage_.buffer->elements() / length_;
     for (std::int64_t column = 0; column < columns; ++column) {
@@ -136,9 +160,24 @@ class StageEvaluator {
     return false;
   }
 
+  double neutral() const {
+    const ir::Expr value = neutral_of(stage_.combiner, stage_.body->type);
+    const auto* real = std::get_if<ir::FloatImm>(&value->node);
+    return real ? real->value : double(*ir::as_int(value));
+  }
+
   // Products of a number and a column are added without a column of their own.
   void accumulate(double* to) const {
     const Node& root = nodes_[root_];
+    if (stage_.combiner != Combiner::Sum && !stage_.reduce_axes.empty()) {
+      const bool max = stage_.combiner == Combiner::Max;
+      const std::int64_t step = root.column ? 1 : 0;
+      for (std::int64_t i = 0; i < length_; ++i) {
+        const double value = root.values[i * step];
+        to[i] = max ? std::max(to[i], value) : std::min(to[i], value);
+      }
+      return;
+    }
     if (product_) {
       const Node& scalar = nodes_[nodes_[root_].a];
       const double* values = nodes_[nodes_[root_].b].values;
@@ -177,6 +216,7 @@ class StageEvaluator {
 
   Result<int> compile(const ir::Expr& e) {
     Node node{Node::Kind::Constant};
+    node.type = e->type;
     if (const auto* n = std::get_if<ir::FloatImm>(&e->node)) {
       auto id = add(std::move(node));
       nodes_[*id].buffer[0] = n->value;
@@ -200,20 +240,22 @@ class StageEvaluator {
       node.kind = Node::Kind::Binary;
       node.binary = n->op;
       operands = {n->a, n->b};
-      const bool floats = n->a->type.is_float() || n->a->type.is_bool();
-      if (n->op == ir::BinaryOp::Mod || n->op == ir::BinaryOp::ShiftLeft ||
-          n->op == ir::BinaryOp::ShiftRight || (n->op == ir::BinaryOp::Div && !floats)) {
-        return refuse(stage_, "integer arithmetic");
-      }
     } else if (const auto* n = std::get_if<ir::MulAdd>(&e->node)) {
       node.kind = Node::Kind::MulAdd;
       operands = {n->a, n->b, n->c};
     } else if (const auto* n = std::get_if<ir::Select>(&e->node)) {
       node.kind = Node::Kind::Select;
       operands = {n->condition, n->then_value, n->else_value};
+    } else if (const auto* n = std::get_if<ir::Cast>(&e->node)) {
+      node.kind = Node::Kind::Cast;
+      operands = {n->value};
+    } else if (const auto* n = std::get_if<ir::Reinterpret>(&e->node)) {
+      node.kind = Node::Kind::Reinterpret;
+      operands = {n->value};
     } else {
       return refuse(stage_, "an expression it does not know");
     }
+    node.operand = operands[0]->type;
     int* slots[] = {&node.a, &node.b, &node.c};
     for (std::size_t i = 0; i < operands.size(); ++i) {
       auto id = compile(operands[i]);
@@ -221,8 +263,8 @@ class StageEvaluator {
       *slots[i] = *id;
       node.column |= nodes_[*id].column;
     }
-    if (e == stage_.body && node.kind == Node::Kind::Binary && node.binary == ir::BinaryOp::Mul &&
-        nodes_[node.a].column != nodes_[node.b].column) {
+    if (e == stage_.body && stage_.combiner == Combiner::Sum && node.kind == Node::Kind::Binary &&
+        node.binary == ir::BinaryOp::Mul && nodes_[node.a].column != nodes_[node.b].column) {
       product_ = true;
       if (nodes_[node.a].column) std::swap(node.a, node.b);
     }
@@ -278,6 +320,16 @@ class StageEvaluator {
         for (std::int64_t i = 0; i < count; ++i) n.buffer[i] = apply(n.unary, a[i]);
         return;
       }
+      case Node::Kind::Cast: {
+        const double* a = nodes_[n.a].values;
+        for (std::int64_t i = 0; i < count; ++i) n.buffer[i] = converted(a[i], n.operand, n.type);
+        return;
+      }
+      case Node::Kind::Reinterpret: {
+        const double* a = nodes_[n.a].values;
+        for (std::int64_t i = 0; i < count; ++i) n.buffer[i] = same_bits(a[i], n.type);
+        return;
+      }
       case Node::Kind::Binary:
         if (product_ && &n == &nodes_[root_]) return;  // see accumulate()
         return evaluate_binary(n, count);
@@ -301,7 +353,10 @@ class StageEvaluator {
     const std::int64_t sa = step(n.a), sb = step(n.b);
     const double *a = nodes_[n.a].values, *b = nodes_[n.b].values;
     double* to = n.buffer.data();
-    if (n.binary == ir::BinaryOp::Mul) {
+    if (n.operand.is_int()) {
+      for (std::int64_t i = 0; i < count; ++i)
+        to[i] = apply_int(n.binary, a[i * sa], b[i * sb], n.operand.scalar);
+    } else if (n.binary == ir::BinaryOp::Mul) {
       for (std::int64_t i = 0; i < count; ++i) to[i] = a[i * sa] * b[i * sb];
     } else if (n.binary == ir::BinaryOp::Add) {
       for (std::int64_t i = 0; i < count; ++i) to[i] = a[i * sa] + b[i * sb];
@@ -356,32 +411,74 @@ Result<std::vector<std::uint8_t>> filled(const ir::Buffer& buffer, const ir::Fil
   return bytes;
 }
 
+namespace {
+
+// Calls use(T{}) with the C++ type of the scalar.
+template <typename Use>
+bool with_type(ir::Scalar scalar, Use use) {
+  switch (scalar) {
+    case ir::Scalar::Int8:
+      return use(std::int8_t{}), true;
+    case ir::Scalar::UInt8:
+      return use(std::uint8_t{}), true;
+    case ir::Scalar::Int16:
+      return use(std::int16_t{}), true;
+    case ir::Scalar::Int32:
+      return use(std::int32_t{}), true;
+    case ir::Scalar::Float32:
+      return use(float{}), true;
+    case ir::Scalar::Float64:
+      return use(double{}), true;
+    default:
+      return false;
+  }
+}
+
+Result<Tensor> to_doubles(const Stage& stage, const std::vector<std::uint8_t>& bytes) {
+  Tensor tensor(stage.buffer->elements());
+  const bool known = with_type(stage.buffer->type.scalar, [&](auto value) {
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+      std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
+      tensor[i] = double(value);
+    }
+  });
+  if (!known) return refuse(stage, "of type " + ir::to_string(stage.buffer->type));
+  return tensor;
+}
+
+Result<std::vector<std::uint8_t>> to_bytes(const Stage& stage, const Tensor& tensor) {
+  std::vector<std::uint8_t> bytes(tensor.size() * stage.buffer->type.bytes());
+  const bool known = with_type(stage.buffer->type.scalar, [&](auto value) {
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+      value = static_cast<decltype(value)>(tensor[i]);
+      std::memcpy(bytes.data() + i * sizeof value, &value, sizeof value);
+    }
+  });
+  if (!known) return refuse(stage, "of type " + ir::to_string(stage.buffer->type));
+  return bytes;
+}
+
+}  // namespace
+
 Result<std::vector<ExpectedTensor>> evaluate(const ComputeDag& dag) {
   std::map<ir::Buffer, Tensor> tensors;
   std::vector<ExpectedTensor> outputs;
   for (const Stage& stage : dag.stages) {
-    if (stage.buffer->type != ir::kFloat32) return refuse(stage, "only float32 is evaluated");
     if (stage.placeholder()) {
       auto bytes = filled(stage.buffer, stage.fill);
       if (!bytes) return std::move(bytes).error();
-      Tensor& tensor = tensors[stage.buffer];
-      tensor.resize(stage.buffer->elements());
-      for (std::size_t i = 0; i < tensor.size(); ++i) {
-        float value;
-        std::memcpy(&value, bytes->data() + i * sizeof value, sizeof value);
-        tensor[i] = value;
-      }
+      auto tensor = to_doubles(stage, *bytes);
+      if (!tensor) return std::move(tensor).error();
+      tensors[stage.buffer] = std::move(*tensor);
       continue;
     }
     auto computed = StageEvaluator(stage, tensors).run();
     if (!computed) return std::move(computed).error();
     if (stage.role == ir::Role::Output) {
       ExpectedTensor out{stage.name, stage.buffer->type, {}, tolerance_of(dag)};
-      out.bytes.resize(computed->size() * sizeof(float));
-      for (std::size_t i = 0; i < computed->size(); ++i) {
-        const auto value = static_cast<float>((*computed)[i]);
-        std::memcpy(out.bytes.data() + i * sizeof value, &value, sizeof value);
-      }
+      auto bytes = to_bytes(stage, *computed);
+      if (!bytes) return std::move(bytes).error();
+      out.bytes = std::move(*bytes);
       outputs.push_back(std::move(out));
     }
     tensors[stage.buffer] = std::move(*computed);

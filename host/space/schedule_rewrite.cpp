@@ -39,11 +39,15 @@ Result<void> Schedule::run(const InlineStep& s) {
   const Stage stage = dag_.stages[index];
   if (!stage.reduce_axes.empty()) return absent("a reduction cannot be inlined");
   if (stage.role == ir::Role::Output) return absent("an output cannot be inlined");
-  ReplaceLoads replace(stage.buffer, [&](const ir::Load&, const std::vector<ir::Expr>& indices) {
-    ir::Substitution values;
-    for (std::size_t d = 0; d < indices.size(); ++d) values[stage.axes[d].var] = indices[d];
-    return ir::substitute(stage.body, values);
-  });
+  ReplaceLoads replace(stage.buffer,
+                       [&](const ir::Load& load, const std::vector<ir::Expr>& indices) {
+                         ir::Substitution values;
+                         for (std::size_t d = 0; d < indices.size(); ++d)
+                           values[stage.axes[d].var] = indices[d];
+                         const ir::Expr value = ir::substitute(stage.body, values);
+                         if (!load.predicate) return value;
+                         return ir::select(load.predicate, value, ir::zero_of(value->type));
+                       });
   for (Stage& other : dag_.stages) {
     if (other.body) other.body = replace.mutate(other.body);
   }
@@ -66,6 +70,7 @@ Result<void> Schedule::run(const CacheWriteStep& s) {
     indices.push_back(ir::var_ref(axis.var));
   }
   copy.reduce_axes.clear();
+  copy.combiner = Combiner::Sum;
   copy.body = ir::load(local.buffer, indices);
   dag_.stages[index] = local;
   dag_.stages.insert(dag_.stages.begin() + index + 1, copy);

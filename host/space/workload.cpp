@@ -69,6 +69,12 @@ std::array<std::int64_t, 2> Workload::pair(const char* field) const {
   return {value[0].get<std::int64_t>(), value[1].get<std::int64_t>()};
 }
 
+std::string Workload::word(const char* field) const {
+  return fields_->at(field).get<std::string>();
+}
+
+bool Workload::has(const char* field) const { return fields_->contains(field); }
+
 bool Workload::has_tail(const char* name) const {
   return std::find(tail_.begin(), tail_.end(), name) != tail_.end();
 }

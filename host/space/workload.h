@@ -34,6 +34,8 @@ class Workload {
   // Fields of the canonical JSON.
   std::int64_t integer(const char* field) const;
   std::array<std::int64_t, 2> pair(const char* field) const;
+  std::string word(const char* field) const;
+  bool has(const char* field) const;
   bool has_tail(const char* name) const;
   const std::vector<std::string>& tail() const { return tail_; }
   bool operator==(const Workload& other) const { return canonical_ == other.canonical_; }

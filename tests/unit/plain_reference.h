@@ -1,5 +1,5 @@
-// conv2d and dense as plain nested loops over the inputs: an oracle that shares
-// no code with the DAG, its evaluator or the compiler.
+// Operators as plain nested loops over the inputs: an oracle that shares no code
+// with the DAG, its evaluator or the compiler.
 #pragma once
 
 #include <cmath>
@@ -23,7 +23,24 @@ inline std::vector<float> uniform(std::size_t count, std::uint64_t stream, doubl
   return values;
 }
 
-inline std::vector<double> plain_reference(const space::Workload& w) {
+// The fused tail, applied to the outputs of an operator. channel_of: the channel of
+// an output element.
+template <typename ChannelOf>
+void plain_tail(const space::Workload& w, std::vector<double>& out, std::int64_t channels,
+                ChannelOf channel_of) {
+  const auto bias = uniform(std::size_t(channels), 3, 1);
+  const auto residual = uniform(out.size(), 4, 1);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    for (const std::string& step : w.tail()) {
+      if (step == "bias") out[i] += bias[channel_of(i)];
+      if (step == "add") out[i] += residual[i];
+      if (step == "relu") out[i] = std::max(out[i], 0.0);
+    }
+  }
+}
+
+// conv2d (NHWC) and dense, which is a convolution over one pixel.
+inline std::vector<double> plain_convolution(const space::Workload& w) {
   struct {
     std::int64_t n, h, w, ci, co, kh, kw, sh, sw, ph, pw, dh, dw;
   } s{};
@@ -63,8 +80,6 @@ inline std::vector<double> plain_reference(const space::Workload& w) {
   const auto in = uniform(std::size_t(s.n * s.h * s.w * s.ci), 1, 1);
   const auto weight =
       uniform(std::size_t(s.kh * s.kw * s.ci * s.co), 2, 1 / std::sqrt(double(s.kh * s.kw * s.ci)));
-  const auto bias = uniform(std::size_t(s.co), 3, 1);
-  const auto residual = uniform(std::size_t(s.n * oh * ow * s.co), 4, 1);
   std::vector<double> out(std::size_t(s.n * oh * ow * s.co));
   std::vector<double> sums(std::size_t(s.co));
   for (std::int64_t n = 0; n < s.n; ++n)
@@ -83,14 +98,66 @@ inline std::vector<double> plain_reference(const space::Workload& w) {
           }
         for (std::int64_t o = 0; o < s.co; ++o) {
           const std::size_t at = std::size_t(((n * oh + y) * ow + x) * s.co + o);
-          double value = sums[std::size_t(o)];
-          if (w.has_tail("bias")) value += bias[std::size_t(o)];
-          if (w.has_tail("add")) value += residual[at];
-          if (w.has_tail("relu") && value < 0) value = 0;
-          out[at] = value;
+          out[at] = sums[std::size_t(o)];
         }
       }
+  plain_tail(w, out, s.co, [&](std::size_t i) { return i % std::size_t(s.co); });
   return out;
+}
+
+// depthwise_conv2d, max_pool2d, avg_pool2d and global_avg_pool2d, NHWC or NCHW.
+inline std::vector<double> plain_window(const space::Workload& w) {
+  const bool nchw = w.word("layout") == "NCHW", depthwise = w.op() == "depthwise_conv2d",
+             max = w.op() == "max_pool2d", global = w.op() == "global_avg_pool2d";
+  const std::int64_t n = w.integer("batch"), h = w.integer("height"), wd = w.integer("width"),
+                     c = w.integer("channels");
+  using Pair = std::array<std::int64_t, 2>;
+  const Pair kernel = global ? Pair{h, wd} : w.pair("kernel"),
+             stride = global ? Pair{1, 1} : w.pair("stride"),
+             pad = global ? Pair{0, 0} : w.pair("pad"),
+             dilation = depthwise ? w.pair("dilation") : Pair{1, 1};
+  const std::int64_t oh = (h + 2 * pad[0] - (kernel[0] - 1) * dilation[0] - 1) / stride[0] + 1;
+  const std::int64_t ow = (wd + 2 * pad[1] - (kernel[1] - 1) * dilation[1] - 1) / stride[1] + 1;
+  const auto taps = double(kernel[0] * kernel[1]);
+  const auto in = uniform(std::size_t(n * h * wd * c), 1, depthwise || max ? 1 : std::sqrt(taps));
+  const auto weight = uniform(std::size_t(kernel[0] * kernel[1] * c), 2, 1 / std::sqrt(taps));
+  const auto place = [&](std::int64_t i, std::int64_t y, std::int64_t x, std::int64_t ch,
+                         std::int64_t ys, std::int64_t xs) {
+    return std::size_t(nchw ? ((i * c + ch) * ys + y) * xs + x : ((i * ys + y) * xs + x) * c + ch);
+  };
+  std::vector<double> out(std::size_t(n * oh * ow * c));
+  for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t y = 0; y < oh; ++y)
+      for (std::int64_t x = 0; x < ow; ++x)
+        for (std::int64_t ch = 0; ch < c; ++ch) {
+          double value = max ? -1e30 : 0, count = 0;
+          for (std::int64_t kh = 0; kh < kernel[0]; ++kh)
+            for (std::int64_t kw = 0; kw < kernel[1]; ++kw) {
+              const std::int64_t iy = y * stride[0] + kh * dilation[0] - pad[0],
+                                 ix = x * stride[1] + kw * dilation[1] - pad[1];
+              if (iy < 0 || iy >= h || ix < 0 || ix >= wd) continue;
+              const double pixel = in[place(i, iy, ix, ch, h, wd)];
+              const std::int64_t tap = kh * kernel[1] + kw;
+              count += 1;
+              if (depthwise) {
+                value +=
+                    pixel *
+                    weight[std::size_t(nchw ? ch * kernel[0] * kernel[1] + tap : tap * c + ch)];
+              } else {
+                value = max ? std::max(value, pixel) : value + pixel;
+              }
+            }
+          if (w.op() == "avg_pool2d" && w.integer("count_include_pad") == 1) count = taps;
+          out[place(i, y, x, ch, oh, ow)] = depthwise || max ? value : value / count;
+        }
+  plain_tail(w, out, c, [&](std::size_t i) {
+    return nchw ? i / std::size_t(oh * ow) % std::size_t(c) : i % std::size_t(c);
+  });
+  return out;
+}
+
+inline std::vector<double> plain_reference(const space::Workload& w) {
+  return w.op() == "conv2d" || w.op() == "dense" ? plain_convolution(w) : plain_window(w);
 }
 
 }  // namespace fettle::testing

@@ -105,6 +105,8 @@ Result<Object> compile_object(const ir::Module& module, const space::Target& tar
   options.has_round =
       target.arch == "aarch64" ||
       (target.arch == "x86_64" && (*machine)->getMCSubtargetInfo()->checkFeatures("+sse4.1"));
+  options.has_masks =
+      target.arch == "x86_64" && (*machine)->getMCSubtargetInfo()->checkFeatures("+avx");
   for (const ir::Function& function : module.functions) {
     FunctionEmitter emitter(unit, function, options);
     if (Result<void> emitted = emitter.emit(); !emitted) return std::move(emitted).error();

@@ -190,6 +190,15 @@ llvm::Value* FunctionEmitter::load(const ir::ExprNode& node, const ir::Load& loa
   std::optional<RampForm> form = as_ramp(at);
   if (form && form->stride == 1) {
     llvm::Value* from = address(load.buffer, form->base, 0, alignment);
+    const auto* one = on ? std::get_if<ir::Broadcast>(&load.predicate->node) : nullptr;
+    if (one && !options_.has_masks && load.buffer->elements() >= node.type.lanes) {
+      // All lanes or none: a load from the buffer's begin instead, whose value is not used.
+      const auto found = buffers_.find(load.buffer.get());
+      llvm::Value* all = value(one->value);
+      llvm::Value* safe = builder_.CreateSelect(all, from, found->second);
+      llvm::Value* got = builder_.CreateAlignedLoad(in_memory, safe, alignment);
+      return from_memory(node.type, builder_.CreateSelect(all, got, off));
+    }
     llvm::Value* got =
         on == nullptr
             ? static_cast<llvm::Value*>(builder_.CreateAlignedLoad(in_memory, from, alignment))

@@ -23,6 +23,7 @@ struct EmitOptions {
   bool fused = false;        // MulAdd may fuse
   bool ask_for_fma = false;  // LLVM would not fuse vectors by itself (ARMv7 with VFPv4)
   bool has_round = true;     // the CPU rounds to integral in one instruction
+  bool has_masks = false;    // the CPU loads and stores under a mask in one instruction
   int vector_bits = 128;
 };
 

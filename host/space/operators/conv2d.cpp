@@ -1,24 +1,10 @@
 // conv2d: NHWC input, weights [kernel y][kernel x][in][out], float32.
 #include <cmath>
 
-#include "host/space/operators/fields.h"
 #include "host/space/operators/operator.h"
-#include "host/space/operators/stages.h"
+#include "host/space/operators/window_operator.h"
 
 namespace fettle::space {
-
-std::array<std::int64_t, 2> conv2d_output(const nlohmann::json& f) {
-  std::array<std::int64_t, 2> out;
-  const char* extents[] = {"height", "width"};
-  for (int d = 0; d < 2; ++d) {
-    const std::int64_t padded =
-        f[extents[d]].get<std::int64_t>() + 2 * f["pad"][d].get<std::int64_t>();
-    const std::int64_t window =
-        (f["kernel"][d].get<std::int64_t>() - 1) * f["dilation"][d].get<std::int64_t>() + 1;
-    out[d] = padded < window ? 0 : (padded - window) / f["stride"][d].get<std::int64_t>() + 1;
-  }
-  return out;
-}
 
 namespace {
 
@@ -31,10 +17,7 @@ Result<nlohmann::json> canonical(const nlohmann::json& json) {
   fields.integer("width", 1, 65536);
   fields.integer("in_channels", 1, 65536);
   fields.integer("out_channels", 1, 65536);
-  fields.pair("kernel", 1, 255);
-  fields.pair("stride", 1, 255, 1);
-  fields.pair("pad", 0, 255, 0);
-  fields.pair("dilation", 1, 255, 1);
+  window_fields(fields, true);
   fields.integer("groups", 1, 65536, 1);
   fields.tail();
   auto checked = fields.finish("conv2d");
@@ -44,7 +27,7 @@ Result<nlohmann::json> canonical(const nlohmann::json& json) {
     return Error{ErrorCode::Unsupported,
                  "conv2d with groups " + f["groups"].dump() + "; supported: 1"};
   }
-  const auto [out_y, out_x] = conv2d_output(f);
+  const auto [out_y, out_x] = window_output(f);
   if (out_y < 1 || out_x < 1) {
     return Error{ErrorCode::InvalidArgument, "conv2d: the kernel " + f["kernel"].dump() +
                                                  " is larger than the padded input of " +
@@ -69,7 +52,7 @@ ComputeDag dag(const Workload& w) {
              dilation = w.pair("dilation");
   const std::int64_t n = w.integer("batch"), h = w.integer("height"), wd = w.integer("width"),
                      ci = w.integer("in_channels"), co = w.integer("out_channels");
-  const auto out = conv2d_output(nlohmann::json::parse(w.canonical()));
+  const auto out = window_output(w);
   const double length = double(kernel[0] * kernel[1] * ci);
 
   ComputeDag dag;
@@ -79,25 +62,8 @@ ComputeDag dag(const Workload& w) {
       make_placeholder("weight", {{"kh", kernel[0]}, {"kw", kernel[1]}, {"ic", ci}, {"oc", co}},
                        ir::Role::Constant, kWeightStream, 1 / std::sqrt(length)));
   if (pad[0] > 0 || pad[1] > 0) {
-    std::vector<Axis> axes = {make_axis("n", n), make_axis("y", h + 2 * pad[0]),
-                              make_axis("x", wd + 2 * pad[1]), make_axis("c", ci)};
-    const ir::Expr y = var_ref(axes[1].var) - int_imm(pad[0]);
-    const ir::Expr x = var_ref(axes[2].var) - int_imm(pad[1]);
-    ir::Expr inside;
-    const auto require = [&](ir::Expr condition) {
-      inside = inside ? ir::binary(ir::BinaryOp::And, inside, condition) : condition;
-    };
-    if (pad[0] > 0) {
-      require(ir::binary(ir::BinaryOp::Le, int_imm(0), y));
-      require(ir::binary(ir::BinaryOp::Lt, y, int_imm(h)));
-    }
-    if (pad[1] > 0) {
-      require(ir::binary(ir::BinaryOp::Le, int_imm(0), x));
-      require(ir::binary(ir::BinaryOp::Lt, x, int_imm(wd)));
-    }
-    const ir::Expr body =
-        ir::load(dag.stages[0].buffer, {var_ref(axes[0].var), y, x, var_ref(axes[3].var)}, inside);
-    dag.stages.push_back(make_stage("pad", axes, {}, body));
+    dag.stages.push_back(make_pad(dag.stages[0], {0, pad[0], pad[1], 0}, {0, pad[0], pad[1], 0},
+                                  ir::zero_of(ir::kFloat32)));
   }
   const Stage& source = dag.stages.back().name == "pad" ? dag.stages[2] : dag.stages[0];
   std::vector<Axis> axes = {make_axis("n", n), make_axis("y", out[0]), make_axis("x", out[1]),
@@ -116,7 +82,7 @@ ComputeDag dag(const Workload& w) {
 }
 
 double output_elements(const Workload& w) {
-  const auto out = conv2d_output(nlohmann::json::parse(w.canonical()));
+  const auto out = window_output(w);
   return double(w.integer("batch")) * double(out[0]) * double(out[1]) *
          double(w.integer("out_channels"));
 }
@@ -126,18 +92,12 @@ double operations(const Workload& w) {
   return 2.0 * output_elements(w) * double(kernel[0] * kernel[1] * w.integer("in_channels"));
 }
 
-std::string both(const std::array<std::int64_t, 2>& p) {
-  return p[0] == p[1] ? std::to_string(p[0]) : std::to_string(p[0]) + "x" + std::to_string(p[1]);
-}
-
 std::string title(const Workload& w) {
   std::string s = "conv2d ";
   if (w.integer("batch") != 1) s += "n" + std::to_string(w.integer("batch")) + " ";
   s += std::to_string(w.integer("height")) + "x" + std::to_string(w.integer("width")) + "x" +
        std::to_string(w.integer("in_channels")) + "→" + std::to_string(w.integer("out_channels"));
-  s += " k" + both(w.pair("kernel")) + " s" + both(w.pair("stride"));
-  if (w.pair("dilation") != std::array<std::int64_t, 2>{1, 1}) s += " d" + both(w.pair("dilation"));
-  return s;
+  return s + window_title(w);
 }
 
 }  // namespace

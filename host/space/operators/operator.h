@@ -27,9 +27,6 @@ struct Operator {
 const Operator* find_operator(const std::string& name);  // null: none
 std::vector<std::string> operator_names();
 
-extern const Operator kConv2d, kDense;
-
-// Output height and width of a convolution.
-std::array<std::int64_t, 2> conv2d_output(const nlohmann::json& fields);
+extern const Operator kConv2d, kDense, kDepthwiseConv2d, kMaxPool2d, kAvgPool2d, kGlobalAvgPool2d;
 
 }  // namespace fettle::space

@@ -4,7 +4,8 @@
 namespace fettle::space {
 
 namespace {
-const Operator* const kOperators[] = {&kConv2d, &kDense};
+const Operator* const kOperators[] = {&kConv2d,    &kDense,     &kDepthwiseConv2d,
+                                      &kMaxPool2d, &kAvgPool2d, &kGlobalAvgPool2d};
 }
 
 const Operator* find_operator(const std::string& name) {

@@ -21,7 +21,7 @@ Stage make_placeholder(std::string name, std::vector<std::pair<std::string, std:
 }
 
 Stage make_stage(std::string name, std::vector<Axis> axes, std::vector<Axis> reduce_axes,
-                 ir::Expr body) {
+                 ir::Expr body, Combiner combiner) {
   Stage stage;
   ir::BufferDecl decl{name, body->type, {}};
   for (const Axis& axis : axes) decl.shape.push_back(axis.extent);
@@ -29,8 +29,33 @@ Stage make_stage(std::string name, std::vector<Axis> axes, std::vector<Axis> red
   stage.buffer = std::make_shared<const ir::BufferDecl>(std::move(decl));
   stage.axes = std::move(axes);
   stage.reduce_axes = std::move(reduce_axes);
+  stage.combiner = combiner;
   stage.body = std::move(body);
   return stage;
+}
+
+Stage make_pad(const Stage& source, const std::vector<std::int64_t>& before,
+               const std::vector<std::int64_t>& after, ir::Expr outside) {
+  std::vector<Axis> axes;
+  std::vector<ir::Expr> from;
+  ir::Expr inside = ir::bool_imm(true);
+  const auto require = [&](ir::Expr condition) {
+    inside = ir::binary(ir::BinaryOp::And, inside, std::move(condition));
+  };
+  for (std::size_t d = 0; d < source.axes.size(); ++d) {
+    const Axis& axis = source.axes[d];
+    axes.push_back(make_axis(axis.name, axis.extent + before[d] + after[d]));
+    from.push_back(ir::var_ref(axes[d].var) - ir::int_imm(before[d]));
+    if (before[d] > 0) require(ir::binary(ir::BinaryOp::Le, ir::int_imm(0), from[d]));
+    if (before[d] + after[d] > 0) {
+      require(ir::binary(ir::BinaryOp::Lt, from[d], ir::int_imm(axis.extent)));
+    }
+  }
+  ir::Expr value = ir::load(source.buffer, from, inside);
+  const auto* real = std::get_if<ir::FloatImm>(&outside->node);
+  const bool zero = real ? real->value == 0 : ir::as_int(outside) && *ir::as_int(outside) == 0;
+  if (!zero) value = ir::select(inside, value, std::move(outside));
+  return make_stage("pad", std::move(axes), {}, value);
 }
 
 ir::Expr at(const Stage& stage, const std::vector<ir::Expr>& indices) {
@@ -56,16 +81,17 @@ Elementwise like(const Stage& stage) {
 
 }  // namespace
 
-void append_tail(ComputeDag& dag, const Workload& workload) {
+void append_tail(ComputeDag& dag, const Workload& workload, const std::string& channel) {
   for (const std::string& step : workload.tail()) {
     const Stage last = dag.stages.back();
     const Elementwise e = like(last);
     const ir::Expr value = at(last, e.indices);
     if (step == "bias") {
-      const Axis& channel = last.axes.back();
-      Stage bias = make_placeholder("bias", {{channel.name, channel.extent}}, ir::Role::Constant,
-                                    kBiasStream, 1);
-      const ir::Expr sum = value + at(bias, {e.indices.back()});
+      std::size_t c = last.axes.size() - 1;
+      while (c > 0 && !channel.empty() && last.axes[c].name != channel) --c;
+      Stage bias = make_placeholder("bias", {{last.axes[c].name, last.axes[c].extent}},
+                                    ir::Role::Constant, kBiasStream, 1);
+      const ir::Expr sum = value + at(bias, {e.indices[c]});
       dag.stages.push_back(std::move(bias));
       dag.stages.push_back(make_stage("biased", e.axes, {}, sum));
     } else if (step == "add") {

@@ -17,13 +17,17 @@ Stage make_placeholder(std::string name, std::vector<std::pair<std::string, std:
                        ir::Role role, std::uint64_t stream, double scale);
 
 Stage make_stage(std::string name, std::vector<Axis> axes, std::vector<Axis> reduce_axes,
-                 ir::Expr body);
+                 ir::Expr body, Combiner combiner = Combiner::Sum);
+
+// `source` with before[d] and after[d] elements of `outside` around each axis.
+Stage make_pad(const Stage& source, const std::vector<std::int64_t>& before,
+               const std::vector<std::int64_t>& after, ir::Expr outside);
 
 // buffer[axes of stage].
 ir::Expr at(const Stage& stage, const std::vector<ir::Expr>& indices);
 
 // Appends the workload's tail to the last stage and marks the last one as output.
-// Bias runs over the innermost axis.
-void append_tail(ComputeDag& dag, const Workload& workload);
+// Bias runs over the axis named `channel`; empty: the innermost.
+void append_tail(ComputeDag& dag, const Workload& workload, const std::string& channel = "");
 
 }  // namespace fettle::space

@@ -1,12 +1,53 @@
 // The table of sketches (sketches.h).
 #include "host/space/sketches/sketches.h"
 
+#include "host/ir/mutator.h"
+#include "host/space/sketches/cpu_spatial.h"
 #include "host/space/sketches/cpu_tiled.h"
 #include "host/space/sketches/cpu_winograd.h"
 
 namespace fettle::space {
 
 namespace {
+
+bool mentions(const ir::Expr& e, const ir::Var& var) {
+  bool found = false;
+  ir::walk(e, [&](const ir::Expr& child) {
+    const auto* ref = std::get_if<ir::VarRef>(&child->node);
+    found |= ref && ref->var == var;
+  });
+  return found;
+}
+
+// A sum of products with a constant, where the constant alone depends on the last
+// axis, and on no other axis that is not reduced: worth packing, as each element of
+// it is used for every row of the output.
+bool reuses_a_constant(const ComputeDag& dag) {
+  const Stage* weight = dag.find("weight");
+  const Stage* reduction = nullptr;
+  for (const Stage& stage : dag.stages) {
+    if (stage.reduce_axes.empty()) continue;
+    if (reduction) return false;
+    reduction = &stage;
+  }
+  if (!weight || weight->role != ir::Role::Constant || !reduction) return false;
+  const auto& axes = reduction->axes;
+  if (axes.size() != 2 && axes.size() != 4) return false;
+  bool packable = true;
+  ir::walk(reduction->body, [&](const ir::Expr& e) {
+    const auto* load = std::get_if<ir::Load>(&e->node);
+    if (!load) return;
+    const bool constant = load->buffer == weight->buffer;
+    for (std::size_t d = 0; d < load->indices.size(); ++d) {
+      for (const Axis& axis : axes) {
+        const bool last = axis.var == axes.back().var;
+        const bool wanted = constant && last && d + 1 == load->indices.size();
+        if (constant || last) packable &= mentions(load->indices[d], axis.var) == wanted;
+      }
+    }
+  });
+  return packable;
+}
 
 struct Row {
   bool (*applies)(const ComputeDag& dag, const Target& target);
@@ -33,11 +74,15 @@ constexpr Row winograd_row() {
 
 // A workload's sketches are the rows that apply, in this order.
 const Row kRows[] = {
-    {[](const ComputeDag&, const Target&) { return true; }, cpu_tiled_sketch, cpu_tiled_schedule,
-     [] { return 1.0; }},
+    {[](const ComputeDag& dag, const Target&) { return reuses_a_constant(dag); },
+     cpu_tiled_sketch, cpu_tiled_schedule, [] { return 1.0; }},
     winograd_row<2, 2>(),
     winograd_row<4, 2>(),
     winograd_row<4, 4>(),
+    {[](const ComputeDag& dag, const Target&) {
+       return !reuses_a_constant(dag) && cpu_spatial_fits(dag);
+     },
+     cpu_spatial_sketch, cpu_spatial_schedule, [] { return 1.0; }},
 };
 
 std::vector<const Row*> rows_for(const ComputeDag& dag, const Target& target) {
@@ -58,6 +103,10 @@ Result<SearchSpace> make_space(const Workload& workload, const Target& target) {
   const ComputeDag dag = make_dag(workload);
   std::vector<Sketch> sketches;
   for (const Row* row : rows_for(dag, target)) sketches.push_back(row->sketch(dag, target));
+  if (sketches.empty()) {
+    return Error{ErrorCode::Unsupported,
+                 "no sketch of " + workload.op() + " for back end " + target.backend};
+  }
   return SearchSpace(std::move(sketches));
 }
 

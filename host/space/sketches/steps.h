@@ -70,6 +70,7 @@ class Steps {
   void vectorize(const std::string& stage, const std::string& loop) {
     (*this)(AnnotateStep{stage, loop, ir::ForKind::Vectorized});
   }
+  const ComputeDag& dag() const { return schedule_.dag(); }  // as the steps have made it
   Result<Schedule> finish() {
     if (error_) return std::move(*error_);
     return std::move(schedule_);

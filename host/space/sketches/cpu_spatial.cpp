@@ -1,0 +1,240 @@
+// Knobs and schedule of the spatial CPU sketch (cpu_spatial.h).
+#include "host/space/sketches/cpu_spatial.h"
+
+#include <algorithm>
+
+#include "host/ir/mutator.h"
+#include "host/space/sketches/steps.h"
+
+namespace fettle::space {
+
+namespace {
+
+bool is_pad(const Stage& stage) {
+  return stage.name.starts_with("pad") && stage.role != ir::Role::Output;
+}
+
+const Stage* reduction_of(const ComputeDag& dag) {
+  for (const Stage& stage : dag.stages) {
+    if (!stage.reduce_axes.empty()) return &stage;
+  }
+  return nullptr;
+}
+
+const Stage* pad_of(const ComputeDag& dag) {
+  for (const Stage& stage : dag.stages) {
+    if (is_pad(stage)) return &stage;
+  }
+  return nullptr;
+}
+
+// The output's axes by what becomes of them: the last one is vectorised, the two
+// before it are tiled too.
+struct Nest {
+  std::vector<std::string> outer;  // axes before y
+  std::string y, x, channel;       // empty: there is none
+  std::int64_t y_extent = 1, x_extent = 1, channels = 1;
+
+  explicit Nest(const Stage& output) {
+    const auto& axes = output.axes;
+    const std::size_t rank = axes.size();
+    channel = axes[rank - 1].name, channels = axes[rank - 1].extent;
+    if (rank > 1) x = axes[rank - 2].name, x_extent = axes[rank - 2].extent;
+    if (rank > 2) y = axes[rank - 3].name, y_extent = axes[rank - 3].extent;
+    for (std::size_t i = 0; i + 3 < rank; ++i) outer.push_back(axes[i].name);
+  }
+};
+
+// What the tile is computed in.
+int element_bits(const ComputeDag& dag) {
+  const Stage* reduction = reduction_of(dag);
+  return 8 * (reduction ? *reduction : dag.stages.back()).buffer->type.bytes();
+}
+
+}  // namespace
+
+bool cpu_spatial_fits(const ComputeDag& dag) {
+  const Stage& output = dag.stages.back();
+  int reductions = 0;
+  for (const Stage& stage : dag.stages) {
+    if (stage.reduce_axes.empty()) continue;
+    ++reductions;
+    if (stage.axes.size() != output.axes.size()) return false;
+    for (std::size_t d = 0; d < stage.axes.size(); ++d) {
+      if (stage.axes[d].extent != output.axes[d].extent) return false;
+    }
+  }
+  return reductions <= 1;
+}
+
+Sketch cpu_spatial_sketch(const ComputeDag& dag, const Target& target) {
+  const Nest nest(dag.stages.back());
+  Sketch sketch{"cpu_spatial", {}};
+  auto& knobs = sketch.knobs;
+  const Options tiles =
+      spatial_tiles(nest.y_extent, nest.x_extent, nest.channels, element_bits(dag), target);
+  knobs.push_back({"register_tile", tiles});
+  // Register tiles per task along each axis; 0: all.
+  if (!nest.y.empty()) knobs.push_back({"task_y", powers_and_all(nest.y_extent)});
+  if (!nest.x.empty()) knobs.push_back({"task_x", {{1}, {4}, {0}}});
+  const std::int64_t narrowest = tiles.front()[2] * tiles.front()[3];
+  knobs.push_back({"task_c", powers_and_all((nest.channels + narrowest - 1) / narrowest)});
+  // Register tiles of a task, outermost first: 0: y, x, channels; 1: channels, y, x;
+  // 2: y, channels, x.
+  if (!nest.x.empty()) knobs.push_back({"tile_order", {{0}, {1}, {2}}});
+  if (const Stage* reduction = reduction_of(dag)) {
+    const auto& axes = reduction->reduce_axes;
+    // Iterations of the innermost reduction loop; the rest of it is a loop around it.
+    knobs.push_back({"reduce_inner", divisors(axes.back().extent, 32)});
+    // 0: reduction loops as listed; 1: the last one outermost but for its inner part.
+    if (axes.size() > 1) knobs.push_back({"reduce_order", {{0}, {1}}});
+    // Most operations in the unrolled body.
+    knobs.push_back({"unroll", {{64}, {256}, {1024}}});
+  }
+  // 0: the input is padded by a launch of its own, 1: by each task for itself, 2: not
+  // copied.
+  if (pad_of(dag)) knobs.push_back({"pad", {{0}, {1}, {2}}});
+  return sketch;
+}
+
+namespace {
+
+// Splits the output's loops into tasks, register tiles of a task, and their elements.
+// Returns the innermost loop over register tiles.
+std::string tile_output(Steps& steps, const std::string& output, const Nest& nest,
+                        const std::vector<std::int64_t>& tile,
+                        const std::vector<std::int64_t>& task_tiles, std::int64_t order) {
+  struct Dimension {
+    std::string axis;
+    std::int64_t extent, size, tiles;
+  };
+  const Dimension all[] = {{nest.y, nest.y_extent, tile[0], task_tiles[0]},
+                           {nest.x, nest.x_extent, tile[1], task_tiles[1]},
+                           {nest.channel, nest.channels, tile[2] * tile[3], task_tiles[2]}};
+  std::vector<std::string> tasks = nest.outer, mids, elements;
+  for (const Dimension& d : all) {
+    if (d.axis.empty()) continue;
+    steps.split(output, d.axis, task_extent(d.tiles, d.size, d.extent), d.axis + ".task",
+                d.axis + ".rest");
+    steps.split(output, d.axis + ".rest", d.size, d.axis + ".mid", d.axis + ".reg");
+    tasks.push_back(d.axis + ".task");
+    mids.push_back(d.axis + ".mid");
+    elements.push_back(d.axis + ".reg");
+  }
+  const std::string lanes = elements.back();
+  steps.split(output, lanes, tile[3], nest.channel + ".vector", nest.channel + ".lane");
+  elements.back() = nest.channel + ".vector";
+  elements.push_back(nest.channel + ".lane");
+  if (order == 1) std::rotate(mids.begin(), mids.end() - 1, mids.end());
+  if (order == 2 && mids.size() > 1) std::swap(mids[mids.size() - 1], mids[mids.size() - 2]);
+  std::vector<std::string> loops = tasks;
+  loops.insert(loops.end(), mids.begin(), mids.end());
+  loops.insert(loops.end(), elements.begin(), elements.end());
+  steps(ReorderStep{output, loops});
+  steps.parallel(output, tasks);
+  for (std::size_t i = 0; i + 1 < elements.size(); ++i) steps.unroll(output, {elements[i]});
+  steps.vectorize(output, elements.back());
+  return mids.back();
+}
+
+// The reduction of one register tile, inside loop `at` of the output. operations: of
+// the tile per reduction step.
+void tile_reduction(Steps& steps, const std::string& name, const std::string& output,
+                    const std::string& at, std::int64_t lanes, std::int64_t inner,
+                    bool last_outermost, std::int64_t operations, std::int64_t most) {
+  const Stage stage = *steps.dag().find(name);
+  steps(ComputeAtStep{name, output, at, ir::Scope::Register});
+  const std::string channel = stage.axes.back().name, last = stage.reduce_axes.back().name;
+  steps.split(name, channel, lanes, channel + ".vector", channel + ".lane");
+  steps.split(name, last, inner, last + ".outer", last + ".inner");
+  std::vector<std::pair<std::string, std::int64_t>> reduce;
+  for (std::size_t i = 0; i + 1 < stage.reduce_axes.size(); ++i) {
+    reduce.emplace_back(stage.reduce_axes[i].name, stage.reduce_axes[i].extent);
+  }
+  reduce.emplace(last_outermost ? reduce.begin() : reduce.end(), last + ".outer",
+                 stage.reduce_axes.back().extent / inner);
+  reduce.emplace_back(last + ".inner", inner);
+  std::vector<std::string> loops;
+  for (const auto& [loop, trips] : reduce) loops.push_back(loop);
+  for (std::size_t d = 0; d + 1 < stage.axes.size(); ++d) {
+    loops.push_back(stage.axes[d].name);
+    steps.unroll(name, {stage.axes[d].name});
+  }
+  loops.push_back(channel + ".vector");
+  loops.push_back(channel + ".lane");
+  steps(ReorderStep{name, loops});
+  steps.unroll(name, {channel + ".vector"});
+  steps.vectorize(name, channel + ".lane");
+  for (std::size_t i = reduce.size(); i-- > 0;) {
+    operations *= reduce[i].second;
+    if (operations > most) break;
+    steps.unroll(name, {reduce[i].first});
+  }
+}
+
+// A padded copy, by vectors along its last axis.
+void schedule_pad(Steps& steps, const Stage& pad, std::int64_t lanes) {
+  const std::string& last = pad.axes.back().name;
+  while (lanes > pad.axes.back().extent) lanes /= 2;
+  steps.split(pad.name, last, lanes, last + ".vector", last + ".lane");
+  steps.vectorize(pad.name, last + ".lane");
+}
+
+}  // namespace
+
+Result<Schedule> cpu_spatial_schedule(ComputeDag dag, const Target& target,
+                                      const SearchSpace& space, const Configuration& c) {
+  const Nest nest(dag.stages.back());
+  const std::string output = dag.stages.back().name;
+  const auto number = [&](const char* knob) { return space.value(c, knob)[0]; };
+  const auto& tile = space.value(c, "register_tile");
+  const std::int64_t pad_lanes = std::max<std::int64_t>(1, target.vector_bits / element_bits(dag));
+  std::vector<std::string> inlined;
+  std::string pad, reduction;
+  for (const Stage& stage : dag.stages) {
+    if (stage.placeholder()) continue;
+    if (!stage.reduce_axes.empty()) {
+      reduction = stage.name;
+    } else if (is_pad(stage) && number("pad") != 2) {
+      pad = stage.name;
+    } else if (stage.role != ir::Role::Output) {
+      inlined.push_back(stage.name);
+    }
+  }
+
+  Steps steps(std::move(dag));
+  for (const std::string& stage : inlined) steps(InlineStep{stage});
+  if (reduction == output) {
+    steps(CacheWriteStep{reduction});
+    reduction += ".local";
+  }
+  const std::vector<std::int64_t> task_tiles{nest.y.empty() ? 1 : number("task_y"),
+                                             nest.x.empty() ? 1 : number("task_x"),
+                                             number("task_c")};
+  const std::string at =
+      tile_output(steps, output, nest, tile, task_tiles, nest.x.empty() ? 0 : number("tile_order"));
+  if (!reduction.empty()) {
+    const bool several = steps.dag().find(reduction)->reduce_axes.size() > 1;
+    tile_reduction(steps, reduction, output, at, tile[3], number("reduce_inner"),
+                   several && number("reduce_order") == 1, tile[0] * tile[1] * tile[2],
+                   number("unroll"));
+  }
+  if (!pad.empty()) {
+    const Stage stage = *steps.dag().find(pad);
+    // A task's part of it is at least one vector of the output wide.
+    schedule_pad(steps, stage, number("pad") == 1 ? std::min(tile[3], pad_lanes) : pad_lanes);
+    if (number("pad") == 1) {
+      steps(ComputeAtStep{pad, output, "task", ir::Scope::Global});
+    } else {
+      std::vector<std::string> rows;
+      for (std::size_t d = 0; d + 2 < stage.axes.size(); ++d) rows.push_back(stage.axes[d].name);
+      if (rows.empty())
+        rows.push_back(stage.axes.size() > 1 ? stage.axes.front().name
+                                             : stage.axes.back().name + ".vector");
+      steps.parallel(pad, rows);
+    }
+  }
+  return steps.finish();
+}
+
+}  // namespace fettle::space

@@ -1,0 +1,38 @@
+// The CPU sketch of everything that reads its constants as they lie: windows over
+// images (depthwise, pooling), products of two inputs, elementwise operators.
+// Generated from the DAG: a tile of the output's three innermost axes is computed at
+// a time, the innermost one by vectors.
+//
+//   parallel task (fused: the outer axes, tiles of y, x and channels)
+//     [padded input of the task, per thread]
+//     mid loops over register tiles, in one of three orders
+//       reduction of one register tile: reduction loops, unrolled inside
+//       the stages after it, inlined; store
+//
+// A padded copy of an input is made by a launch of its own, per task, or not at all:
+// then tiles inside the image read it directly and those at its border by loads
+// under a condition (host/lower/split_border.h).
+#pragma once
+
+#include "host/space/schedule.h"
+#include "host/space/search_space.h"
+#include "host/space/target.h"
+
+namespace fettle::space {
+
+// At most one reduction, whose axes are the output's.
+bool cpu_spatial_fits(const ComputeDag& dag);
+
+Sketch cpu_spatial_sketch(const ComputeDag& dag, const Target& target);
+
+Result<Schedule> cpu_spatial_schedule(ComputeDag dag, const Target& target,
+                                      const SearchSpace& space, const Configuration& configuration);
+
+// Register tiles [y, x, vectors, lanes]: at most as many elements as registers hold
+// beside what is read, little waste on extents that they do not divide.
+// element_bits: of what is computed.
+std::vector<std::vector<std::int64_t>> spatial_tiles(std::int64_t y, std::int64_t x,
+                                                     std::int64_t channels, int element_bits,
+                                                     const Target& target);
+
+}  // namespace fettle::space
