@@ -1,5 +1,5 @@
-// ResNet-18's layers at full size: every output of a few configurations each against
-// a plain convolution written here, which shares no code with the compiler.
+// ResNet-18's layers and MobileNet's depthwise ones at full size: every output of a
+// few configurations each against plain loops, which share no code with the compiler.
 #include <algorithm>
 #include <random>
 
@@ -10,6 +10,7 @@
 #include "host/space/tolerance.h"
 #include "tests/support/compare.h"
 #include "tests/support/native_run.h"
+#include "tests/unit/plain_reference.h"
 
 namespace fettle::testing {
 namespace {
@@ -75,10 +76,19 @@ Shape shape_of(const space::Workload& workload) {
   return s;
 }
 
-TEST(FullSize, EveryOutputOfEveryResNetLayerIsRight) {
+bool is_convolution(const space::Workload& workload) {
+  return workload.op() == "conv2d" || workload.op() == "dense";
+}
+
+TEST(FullSize, EveryOutputOfEveryLayerIsRight) {
   Result<model::TaskList> network = model::load_network("resnet-18");
   ASSERT_TRUE(network.ok()) << network.error().text();
-  ASSERT_GE(network->tasks.size(), 12u);
+  ASSERT_GE(network->tasks.size(), 18u);
+  Result<model::TaskList> mobilenet = model::load_network("mobilenet");
+  ASSERT_TRUE(mobilenet.ok()) << mobilenet.error().text();
+  for (const space::Task& task : mobilenet->tasks) {
+    if (!is_convolution(task.workload)) network->tasks.push_back(task);
+  }
   const std::uint64_t seed = 7;
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   std::mt19937_64 rng(seed);
@@ -105,6 +115,10 @@ TEST(FullSize, EveryOutputOfEveryResNetLayerIsRight) {
         }
         return nullptr;
       };
+      if (expected.empty() && !is_convolution(workload)) {
+        const std::vector<double> plain = plain_reference(workload);
+        expected.assign(plain.begin(), plain.end());
+      }
       if (expected.empty()) {
         expected = plain_convolution(shape_of(workload), find("input"), find("weight"),
                                      find("bias"), find("residual"), workload.has_tail("relu"));

@@ -16,10 +16,20 @@ const Node* as(const Expr& expr) {
   return expr ? std::get_if<Node>(&expr->node) : nullptr;
 }
 
-bool is_zero(const Expr& expr) {
-  if (const auto* imm = as<FloatImm>(expr)) return imm->value == 0;
-  if (const auto* copies = as<Broadcast>(expr)) return is_zero(copies->value);
-  return false;
+bool is_constant(const Expr& expr) {
+  if (const auto* copies = as<Broadcast>(expr)) return is_constant(copies->value);
+  return as<FloatImm>(expr) != nullptr || as<IntImm>(expr) != nullptr;
+}
+
+Expr one_of(DataType type) { return type.is_float() ? float_imm(1, type) : int_imm(1, type); }
+
+// A step of a reduction in registers that is not a multiply-add: combined(so far, value).
+const Binary* reduction_step(const Store& store) {
+  const auto* op = as<Binary>(store.value);
+  const auto* so_far = op != nullptr ? as<Load>(op->a) : nullptr;
+  const bool step =
+      so_far != nullptr && so_far->buffer == store.buffer && store.buffer->scope == Scope::Register;
+  return step ? op : nullptr;
 }
 
 bool is_input(const Buffer& b) {
@@ -140,13 +150,15 @@ class Maker : public Mutator {
       return with(shifted(store.indices[0], *store.buffer), store.value);
     }
     if (mistake_ == Mistake::WrongStart && store.buffer->scope == Scope::Register &&
-        is_zero(store.value) && here()) {
-      const int lanes = store.value->type.lanes;
-      return with(store.indices[0], lanes > 1 ? broadcast(float_imm(1), lanes) : float_imm(1));
+        is_constant(store.value) && here()) {
+      return with(store.indices[0], one_of(store.value->type));
     }
-    if (mistake_ == Mistake::PadNotZero && in_pad_ && is_zero(store.value) && here()) {
-      const int lanes = store.value->type.lanes;
-      return with(store.indices[0], lanes > 1 ? broadcast(float_imm(1), lanes) : float_imm(1));
+    if (mistake_ == Mistake::PadNotZero && in_pad_ && is_constant(store.value) && here()) {
+      return with(store.indices[0], one_of(store.value->type));
+    }
+    if (const Binary* step = reduction_step(store)) {
+      if (mistake_ == Mistake::DroppedTerm && here()) return with(store.indices[0], step->a);
+      if (mistake_ == Mistake::LostSum && here()) return with(store.indices[0], step->b);
     }
     return nullptr;
   }
