@@ -68,6 +68,7 @@ TEST(BenchProgram, TheAgentsAreStaticAndSmall) {
 TEST(BenchProgram, WrongUseIsRefused) {
   EXPECT_NE(run(FETTLE_BENCH " 2>/dev/null").status, 0);
   EXPECT_NE(run(FETTLE_BENCH " pipeline --kernel-ms 0 2>/dev/null").status, 0);
+  EXPECT_NE(run(FETTLE_BENCH " kernels --db /no/such/file.db --json 2>/dev/null").status, 0);
   EXPECT_NE(run(FETTLE_BENCH " agent --agents /no/such/folder 2>/dev/null").status, 0);
 }
 

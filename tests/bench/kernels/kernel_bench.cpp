@@ -161,6 +161,8 @@ void print_table(const std::vector<LayerFigures>& layers) {
                         {"fettle", Align::Right},
                         {"oneDNN", Align::Right},
                         {"ratio", Align::Right},
+                        {"direct", Align::Right},
+                        {"ratio", Align::Right},
                         {"NHWC", Align::Right},
                         {"ratio", Align::Right},
                         {"BLAS", Align::Right},
@@ -168,15 +170,16 @@ void print_table(const std::vector<LayerFigures>& layers) {
   for (const LayerFigures& layer : layers) {
     if (!layer.missing.empty()) continue;
     const PeerFigures* best = layer.best_onednn();
+    const PeerFigures* direct = layer.peer("onednn");
     const PeerFigures* plain = layer.peer("onednn_nhwc");
     const auto ratio = [&](const PeerFigures* peer) {
       return peer == nullptr ? "-" : fmt::format("{:.3f}", layer.ratio(*peer));
     };
-    table.row({layer.title, std::to_string(layer.record),
-               fmt::format("{} thr.", layer.tuned_threads),
-               fmt::format("{:.1f}", layer.gflops(layer.ours)), text_of(layer, best), ratio(best),
-               text_of(layer, plain), ratio(plain), text_of(layer, layer.peer("openblas")),
-               best == nullptr ? "-" : best->implementation});
+    table.row(
+        {layer.title, std::to_string(layer.record), fmt::format("{} thr.", layer.tuned_threads),
+         fmt::format("{:.1f}", layer.gflops(layer.ours)), text_of(layer, best), ratio(best),
+         text_of(layer, direct), ratio(direct), text_of(layer, plain), ratio(plain),
+         text_of(layer, layer.peer("openblas")), best == nullptr ? "-" : best->implementation});
   }
   table.print(std::cout);
 }
@@ -190,6 +193,7 @@ void print_summary(const std::vector<LayerFigures>& layers, const NetworkSummary
   };
   std::cout << "\nGFLOPS (nominal), medians; ratio: the peer's time over ours\n";
   line("oneDNN", summary.onednn);
+  line("oneDNN without Winograd", summary.direct);
   line("oneDNN on NHWC", summary.plain);
   for (const LayerFigures& layer : layers) {
     if (!layer.missing.empty())

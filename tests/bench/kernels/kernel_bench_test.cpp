@@ -50,6 +50,9 @@ TEST(KernelSummary, RatiosAreMediansAgainstOneDnnsBest) {
   EXPECT_DOUBLE_EQ(summary.onednn->least, 0.5);
   EXPECT_EQ(summary.onednn->least_layer, "b");
   EXPECT_DOUBLE_EQ(summary.onednn->weighted, (200 + 3 * 50) / 400.0);
+  EXPECT_NEAR(summary.onednn->geomean_of_minima, std::sqrt(4 * 1.0), 1e-12);
+  ASSERT_TRUE(summary.direct);
+  EXPECT_NEAR(summary.direct->geomean, std::sqrt(3 * 0.5), 1e-12);
   EXPECT_EQ(summary.plain->layers, 3u);
   EXPECT_NEAR(summary.plain->geomean, std::cbrt(4.0), 1e-12);
   EXPECT_DOUBLE_EQ(summary.plain->least, 1);

@@ -14,13 +14,14 @@ std::optional<RatioSummary> summary_of(
     const std::vector<LayerFigures>& layers,
     const std::function<const PeerFigures*(const LayerFigures&)>& choose) {
   RatioSummary summary;
-  double logarithms = 0, peer_time = 0, our_time = 0;
+  double logarithms = 0, minima = 0, peer_time = 0, our_time = 0;
   for (const LayerFigures& layer : layers) {
     if (!layer.missing.empty()) continue;
     const PeerFigures* peer = choose(layer);
     if (peer == nullptr) continue;
     const double ratio = layer.ratio(*peer);
     logarithms += std::log(ratio);
+    minima += std::log(layer.ratio_of_minima(*peer));
     peer_time += layer.weight * peer->timing.median();
     our_time += layer.weight * layer.ours.median();
     if (summary.layers++ == 0 || ratio < summary.least) {
@@ -30,6 +31,7 @@ std::optional<RatioSummary> summary_of(
   }
   if (summary.layers == 0) return std::nullopt;
   summary.geomean = std::exp(logarithms / static_cast<double>(summary.layers));
+  summary.geomean_of_minima = std::exp(minima / static_cast<double>(summary.layers));
   summary.weighted = peer_time / our_time;
   return summary;
 }
@@ -43,6 +45,7 @@ void put_timing(Json& to, const LayerFigures& layer, const Timing& timing) {
 void put_summary(Json& to, const std::string& prefix, const std::optional<RatioSummary>& summary) {
   if (!summary) return;
   to[prefix + "geomean_ratio"] = summary->geomean;
+  to[prefix + "geomean_ratio_of_minima"] = summary->geomean_of_minima;
   to[prefix + "min_ratio"] = summary->least;
   to[prefix + "min_ratio_layer"] = summary->least_layer;
   to[prefix + "weighted_ratio"] = summary->weighted;
@@ -69,6 +72,7 @@ NetworkSummary summarise(const std::vector<LayerFigures>& layers) {
   summary.layers = layers.size();
   for (const LayerFigures& layer : layers) summary.missing += layer.missing.empty() ? 0 : 1;
   summary.onednn = summary_of(layers, [](const LayerFigures& l) { return l.best_onednn(); });
+  summary.direct = summary_of(layers, [](const LayerFigures& l) { return l.peer("onednn"); });
   summary.plain = summary_of(layers, [](const LayerFigures& l) { return l.peer("onednn_nhwc"); });
   return summary;
 }
@@ -90,7 +94,7 @@ Json to_json(const LayerFigures& layer) {
       one["implementation"] = peer.implementation;
       put_timing(one, layer, peer.timing);
       one["ratio"] = layer.ratio(peer);
-      one["ratio_of_minima"] = peer.timing.least() / layer.ours.least();
+      one["ratio_of_minima"] = layer.ratio_of_minima(peer);
     } else {
       one["absent"] = peer.absent;
     }
@@ -100,6 +104,9 @@ Json to_json(const LayerFigures& layer) {
     object["best_onednn"] = best->name;
     object["ratio"] = layer.ratio(*best);
   }
+  if (const PeerFigures* direct = layer.peer("onednn")) {
+    object["direct_ratio"] = layer.ratio(*direct);
+  }
   if (const PeerFigures* plain = layer.peer("onednn_nhwc"))
     object["nhwc_ratio"] = layer.ratio(*plain);
   return object;
@@ -108,6 +115,7 @@ Json to_json(const LayerFigures& layer) {
 Json to_json(const NetworkSummary& summary) {
   Json object = {{"layers", summary.layers}, {"missing", summary.missing}};
   put_summary(object, "", summary.onednn);
+  put_summary(object, "direct_", summary.direct);
   put_summary(object, "nhwc_", summary.plain);
   return object;
 }

@@ -33,6 +33,9 @@ struct LayerFigures {
   const PeerFigures* best_onednn() const;
   // Median time of the peer over ours: above 1 we are faster.
   double ratio(const PeerFigures& peer) const { return peer.timing.median() / ours.median(); }
+  double ratio_of_minima(const PeerFigures& peer) const {
+    return peer.timing.least() / ours.least();
+  }
   double gflops(const Timing& timing) const { return operations / timing.median(); }
 };
 
@@ -40,6 +43,7 @@ struct LayerFigures {
 struct RatioSummary {
   std::size_t layers = 0;
   double geomean = 0, least = 0;
+  double geomean_of_minima = 0;  // of the fastest rounds: what a restless machine leaves whole
   std::string least_layer;
   // Time of the whole list, each layer as often as the network holds it: peer's over ours.
   double weighted = 0;
@@ -48,12 +52,14 @@ struct RatioSummary {
 struct NetworkSummary {
   std::size_t layers = 0, missing = 0;
   std::optional<RatioSummary> onednn;  // best_onednn
+  std::optional<RatioSummary> direct;  // onednn
   std::optional<RatioSummary> plain;   // onednn_nhwc
 };
 NetworkSummary summarise(const std::vector<LayerFigures>& layers);
 
 nlohmann::json to_json(const LayerFigures& layer);
-// geomean_ratio, min_ratio, …; the same with nhwc_ before it for the plain peer.
+// geomean_ratio, min_ratio, … against oneDNN's best; the same with direct_ before it
+// against its direct algorithm, and with nhwc_ against that on plain NHWC.
 // Figures that do not exist are absent.
 nlohmann::json to_json(const NetworkSummary& summary);
 
