@@ -29,6 +29,12 @@ class Backend {
   virtual Result<wire::BuildOutputT> build(const space::Workload& workload,
                                            const space::Target& target,
                                            const space::Configuration& configuration) const = 0;
+  // The cost model's view of the program, without compiling it: the same vector as
+  // build's. Thread-safe. BuildError as build.
+  virtual Result<std::vector<float>> features(const space::Workload& workload,
+                                              const space::Target& target,
+                                              const space::Configuration& configuration) const = 0;
+  virtual std::vector<std::string> feature_names() const = 0;
   // IR, assembly, facts: what `fettle explain` prints. dump_after: a pass's name or "".
   virtual Result<std::string> explain(const space::Workload& workload, const space::Target& target,
                                       const space::Configuration& configuration,

@@ -1,7 +1,5 @@
-// Facts of a lowered program: what the roofline and the cost model read.
+// Facts of a lowered program: what the roofline reads.
 #pragma once
-
-#include <vector>
 
 #include "host/ir/module.h"
 
@@ -12,10 +10,8 @@ struct ProgramFacts {
                                 // those that are certain: a lower bound
   double compulsory_bytes = 0;  // inputs, constants and outputs that they touch, each once
   double scratch_bytes = 0;     // of all scratch buffers
-  std::vector<float> features;  // the cost model's vector: see feature_names()
 };
 
 ProgramFacts program_facts(const ir::Module& module);
-std::vector<std::string> feature_names();
 
 }  // namespace fettle::lower

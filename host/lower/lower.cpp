@@ -5,6 +5,7 @@
 #include "host/lower/bounds.h"
 #include "host/lower/build_loops.h"
 #include "host/lower/extract_parallel.h"
+#include "host/lower/features.h"
 #include "host/lower/flatten_storage.h"
 #include "host/lower/fuse_multiply_add.h"
 #include "host/lower/split_border.h"
@@ -52,8 +53,11 @@ std::vector<std::string> pass_names() {
   return names;
 }
 
-Result<ir::Module> lower_schedule(const space::Schedule& schedule, const space::Target& target,
-                                  const DumpHook& dump) {
+namespace {
+
+// `last`: the name of the pass to stop after; null: all run.
+Result<ir::Module> run_passes(const space::Schedule& schedule, const space::Target& target,
+                              const DumpHook& dump, const char* last) {
   auto bounds = infer_bounds(schedule);
   if (!bounds) return std::move(bounds).error().in("inferring bounds");
   auto module = build_loops(schedule, *bounds, target);
@@ -66,21 +70,40 @@ Result<ir::Module> lower_schedule(const space::Schedule& schedule, const space::
       function = std::move(*lowered);
     }
     if (dump) dump(pass.name, *module);
+    if (last && std::string_view(last) == pass.name) break;
   }
   return module;
 }
 
-Result<ir::Module> lower_workload(const space::Workload& workload, const space::Target& target,
-                                  const space::Configuration& configuration, const DumpHook& dump) {
+Result<ir::Module> lower_configuration(const space::Workload& workload, const space::Target& target,
+                                       const space::Configuration& configuration,
+                                       const DumpHook& dump, const char* last) {
   auto schedule = space::schedule_for(workload, target, configuration);
   if (!schedule) return std::move(schedule).error();
-  auto module = lower_schedule(*schedule, target, dump);
+  auto module = run_passes(*schedule, target, dump, last);
   if (!module) {
     Error error = std::move(module).error();
     if (error.code == ErrorCode::InvalidArgument) error.code = ErrorCode::BuildError;
     return std::move(error).in("lowering " + workload.title());
   }
   return module;
+}
+
+}  // namespace
+
+Result<ir::Module> lower_schedule(const space::Schedule& schedule, const space::Target& target,
+                                  const DumpHook& dump) {
+  return run_passes(schedule, target, dump, nullptr);
+}
+
+Result<ir::Module> lower_workload(const space::Workload& workload, const space::Target& target,
+                                  const space::Configuration& configuration, const DumpHook& dump) {
+  return lower_configuration(workload, target, configuration, dump, nullptr);
+}
+
+Result<ir::Module> lower_loops(const space::Workload& workload, const space::Target& target,
+                               const space::Configuration& configuration) {
+  return lower_configuration(workload, target, configuration, nullptr, kFeaturesAfter);
 }
 
 }  // namespace fettle::lower

@@ -30,4 +30,9 @@ Result<ir::Module> lower_workload(const space::Workload& workload, const space::
                                   const space::Configuration& configuration,
                                   const DumpHook& dump = nullptr);
 
+// As lower_workload, but stops where features are read (features.h), before loops
+// are unrolled: a small part of the work.
+Result<ir::Module> lower_loops(const space::Workload& workload, const space::Target& target,
+                               const space::Configuration& configuration);
+
 }  // namespace fettle::lower

@@ -1,92 +1,135 @@
-// Evolutionary search: children of the best configurations so far, by crossover
-// and mutation, beside a share of random ones that keeps the search from settling.
+// Evolutionary search: evolution guided by a cost model (evolutionary_planner.h),
+// planned a few trials ahead. With a Background the next plan is made while the last
+// one is being tried, and the loop never waits: without a plan it breeds blindly.
 #include <algorithm>
+#include <mutex>
 
+#include "host/tune/background.h"
+#include "host/tune/evolutionary_planner.h"
 #include "host/tune/searchers.h"
-#include "host/tune/unseen.h"
 
 namespace fettle::tune {
 namespace {
 
-constexpr std::size_t kFirstRandom = 12;  // observations before anyone breeds
-constexpr std::size_t kPopulation = 24;   // the best of all observations
-constexpr double kRandomShare = 0.1;
-constexpr double kCrossoverShare = 0.4;
-constexpr double kExtraMutation = 0.35;  // chance of each further mutation of a child
-constexpr int kBreedingTries = 16;       // children seen before, until a random draw steps in
+constexpr std::size_t kBatch = 8;   // trials of a plan
+constexpr std::size_t kSpare = 8;   // more of it, for while the next plan is being made
+constexpr int kMutationTries = 16;  // of the fastest, when there is no plan
 
 class EvolutionarySearcher final : public Searcher {
  public:
   EvolutionarySearcher(const space::SearchSpace& space, const SearcherOptions& options)
-      : space_(space), unseen_(space), rng_(options.seed) {}
+      : space_(space),
+        options_(options),
+        known_{{}, Unseen(space)},
+        rng_(options.seed + 1),
+        shared_(std::make_shared<Shared>(space, options)) {}
 
   std::vector<space::Configuration> propose(std::size_t n) override {
     std::vector<space::Configuration> proposals;
     while (proposals.size() < n) {
-      auto configuration = draw();
+      auto configuration = next();
       if (!configuration) break;
       proposals.push_back(std::move(*configuration));
     }
     return proposals;
   }
 
-  // A censored time is a lower bound: it ranks behind every full measurement that
-  // is not slower, and breeds only while better ones are few. Failures never breed.
   void observe(const Observation& observation) override {
-    unseen_.insert(observation.configuration);
-    ++observed_;
-    if (!observation.nanoseconds) return;
-    const Member member{observation.configuration, *observation.nanoseconds, observation.censored};
-    const auto place = std::upper_bound(population_.begin(), population_.end(), member);
-    population_.insert(place, member);
-    if (population_.size() > kPopulation) population_.pop_back();
+    known_.unseen.insert(observation.configuration);
+    Knowledge::Trial trial{observation.configuration,
+                           observation.nanoseconds.value_or(0),
+                           observation.censored,
+                           {observation.features.begin(), observation.features.end()}};
+    if (options_.experience && !trial.features.empty()) {
+      options_.experience->add(options_.task, {trial.features, trial.nanoseconds, trial.censored});
+    }
+    known_.trials.push_back(std::move(trial));
+    ++news_;
+  }
+
+  SearchStatistics statistics() const override {
+    const std::lock_guard lock(shared_->mutex);
+    return shared_->statistics;
   }
 
  private:
-  struct Member {
-    space::Configuration configuration;
-    double nanoseconds;
-    bool censored;
-    bool operator<(const Member& other) const {
-      return std::pair(nanoseconds, censored) < std::pair(other.nanoseconds, other.censored);
-    }
+  // What a plan under way may still touch when this searcher is gone.
+  struct Shared {
+    Shared(const space::SearchSpace& space, const SearcherOptions& options)
+        : planner(space, options) {}
+    EvolutionaryPlanner planner;  // of the thread that plans
+    std::mutex mutex;             // of the rest
+    bool planning = false;
+    std::optional<std::vector<space::Configuration>> made;
+    SearchStatistics statistics;
   };
 
-  double uniform() { return std::uniform_real_distribution<double>(0, 1)(rng_); }
-
-  std::optional<space::Configuration> draw() {
-    if (observed_ < kFirstRandom || population_.empty() || uniform() < kRandomShare) {
-      return unseen_.draw(rng_);
+  std::optional<space::Configuration> next() {
+    take_plan();
+    if (options_.background) {
+      if (news_ >= kBatch / 2 || plan_.empty()) start_plan();
+    } else if (plan_.empty()) {
+      start_plan();
+      take_plan();
     }
-    for (int i = 0; i < kBreedingTries; ++i) {
-      space::Configuration child = breed();
-      if (unseen_.insert(child)) return child;
+    while (!plan_.empty()) {
+      space::Configuration configuration = std::move(plan_.back());
+      plan_.pop_back();
+      if (known_.unseen.insert(configuration)) return configuration;
     }
-    return unseen_.draw(rng_);
+    return without_plan();
   }
 
-  // Better members are parents more often: the rank is the square of a uniform draw.
-  const space::Configuration& parent() {
-    const double draw = uniform();
-    const auto rank =
-        static_cast<std::size_t>(draw * draw * static_cast<double>(population_.size()));
-    return population_[std::min(rank, population_.size() - 1)].configuration;
+  void start_plan() {
+    {
+      const std::lock_guard lock(shared_->mutex);
+      if (shared_->planning) return;
+      shared_->planning = true;
+    }
+    news_ = 0;
+    const std::size_t wanted = options_.background ? kBatch + kSpare : kBatch;
+    auto job = [shared = shared_, known = known_, wanted] {
+      auto made = shared->planner.plan(known, wanted);
+      const std::lock_guard lock(shared->mutex);
+      shared->made = std::move(made);
+      shared->statistics = shared->planner.statistics();
+      shared->planning = false;
+    };
+    if (options_.background) {
+      options_.background->post(std::move(job));
+    } else {
+      job();
+    }
   }
 
-  space::Configuration breed() {
-    space::Configuration child = parent();
-    const bool crossed = uniform() < kCrossoverShare;
-    if (crossed) child = space_.crossover(child, parent(), rng_);
-    if (!crossed || uniform() < 0.5) child = space_.mutate(child, rng_);
-    while (uniform() < kExtraMutation) child = space_.mutate(child, rng_);
-    return child;
+  void take_plan() {
+    const std::lock_guard lock(shared_->mutex);
+    if (!shared_->made) return;
+    plan_ = std::move(*shared_->made);
+    std::reverse(plan_.begin(), plan_.end());
+    shared_->made.reset();
+  }
+
+  std::optional<space::Configuration> without_plan() {
+    const Knowledge::Trial* fastest = nullptr;
+    for (const auto& trial : known_.trials) {
+      if (trial.nanoseconds <= 0 || trial.censored) continue;
+      if (!fastest || trial.nanoseconds < fastest->nanoseconds) fastest = &trial;
+    }
+    for (int i = 0; fastest && i < kMutationTries; ++i) {
+      space::Configuration child = space_.mutate(fastest->configuration, rng_);
+      if (known_.unseen.insert(child)) return child;
+    }
+    return known_.unseen.draw(rng_);
   }
 
   const space::SearchSpace& space_;
-  Unseen unseen_;
+  SearcherOptions options_;
+  Knowledge known_;
   std::mt19937_64 rng_;
-  std::size_t observed_ = 0;
-  std::vector<Member> population_;  // best first
+  std::shared_ptr<Shared> shared_;
+  std::vector<space::Configuration> plan_;  // next one last
+  std::size_t news_ = 0;                    // observations since the last plan was begun
 };
 
 }  // namespace

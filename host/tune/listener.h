@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "host/records/record.h"
+#include "host/tune/searcher.h"
 #include "schemas/wire/result.h"
 
 namespace fettle::tune {
@@ -54,6 +55,7 @@ struct TuneSummary {
   Progress progress;
   SessionEnd end = SessionEnd::Finished;
   std::optional<Error> error;  // Failed: what ended the session
+  SearchStatistics search;     // of all tasks together
   bool all_failed = false;     // trials were made in this session and none succeeded
   std::string main_cause;      // the commonest failure with one message; "" when none
 };

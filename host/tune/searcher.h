@@ -1,17 +1,21 @@
-// Searcher, CostModel and TaskScheduler: the three decisions of a session.
+// Searcher and TaskScheduler: the decisions of a session.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "host/cost/experience.h"
 #include "host/space/search_space.h"
 #include "schemas/wire/result.h"
 
 namespace fettle::tune {
+
+class Background;
 
 // What a searcher learns of one trial. Censored: at least this slow.
 struct Observation {
@@ -19,6 +23,16 @@ struct Observation {
   std::optional<double> nanoseconds;  // per run; empty: the candidate failed
   bool censored = false;
   std::span<const float> features;  // of the built program; may be empty
+};
+
+// What a search cost besides its trials.
+struct SearchStatistics {
+  std::uint64_t plans = 0;      // made with a trained model
+  std::uint64_t lowered = 0;    // configurations whose features were computed
+  std::uint64_t unlowered = 0;  // of those: no program can be made of them
+  std::uint64_t screened = 0;   // of those: the static screen took them out
+  double feature_seconds = 0, training_seconds = 0, planning_seconds = 0;  // the last: all of it
+  SearchStatistics& operator+=(const SearchStatistics& other);
 };
 
 // Proposes configurations of one task's space. Not thread-safe; used from the loop only.
@@ -29,18 +43,27 @@ class Searcher {
   // when the space is exhausted.
   virtual std::vector<space::Configuration> propose(std::size_t n) = 0;
   virtual void observe(const Observation& observation) = 0;
+  virtual SearchStatistics statistics() const { return {}; }
 };
 
-// Predicts the score of configurations (higher is better) from observations.
-class CostModel {
- public:
-  virtual ~CostModel() = default;
-  virtual void observe(const Observation& observation) = 0;
-  virtual std::vector<float> predict(std::span<const space::Configuration> configurations) = 0;
-};
+// Features of the program that a configuration makes, without compiling it: as those
+// of an Observation. An Error: it makes none. Called from other threads too.
+using FeatureFunction = std::function<Result<std::vector<float>>(const space::Configuration&)>;
+// Why a program is not worth building, from its features; null: it may be.
+using ScreenFunction = std::function<const char*(std::span<const float>)>;
 
 struct SearcherOptions {
   std::uint64_t seed = 0;
+  // What a learned model rests on. Without features it sees the knobs only.
+  FeatureFunction features;
+  std::size_t feature_count = 0;
+  ScreenFunction screen;
+  // Shared by the searchers of a session; `task` names this one's trials in it.
+  std::shared_ptr<cost::Experience> experience;
+  std::string task;
+  // Where plans are made, beside the loop; it must outlive the searcher. Null: inside
+  // propose(), so that proposals depend on the seed and the observations alone.
+  Background* background = nullptr;
 };
 // NotFound: names the searchers that there are.
 Result<std::unique_ptr<Searcher>> make_searcher(const std::string& name,
@@ -55,6 +78,8 @@ struct TaskState {
   double best_nanoseconds = 0;  // 0: none yet
   std::uint32_t since_improvement = 0;
   bool exhausted = false;  // no more proposals, or stopped early
+  double operations = 0;   // nominal, of one run
+  std::string kind;        // of operator: tasks of one kind can be about as fast
 };
 
 class TaskScheduler {
@@ -64,5 +89,10 @@ class TaskScheduler {
   virtual std::optional<std::size_t> next(std::span<const TaskState> tasks) = 0;
 };
 std::unique_ptr<TaskScheduler> make_round_robin();
+// The task whose further trials shorten sum(weight * time) most, as far as its past
+// and its like tell.
+std::unique_ptr<TaskScheduler> make_gradient(std::uint64_t seed);
+// "gradient" or "round-robin". NotFound names them.
+Result<std::unique_ptr<TaskScheduler>> make_scheduler(const std::string& name, std::uint64_t seed);
 
 }  // namespace fettle::tune

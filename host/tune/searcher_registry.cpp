@@ -11,10 +11,24 @@ struct Row {
 
 constexpr Row kSearchers[] = {
     {"evolutionary", make_evolutionary},
+    {"xgb", make_xgb},
+    {"ga", make_ga},
     {"random", make_random},
+    {"grid", make_grid},
 };
 
 }  // namespace
+
+SearchStatistics& SearchStatistics::operator+=(const SearchStatistics& other) {
+  plans += other.plans;
+  lowered += other.lowered;
+  unlowered += other.unlowered;
+  screened += other.screened;
+  feature_seconds += other.feature_seconds;
+  training_seconds += other.training_seconds;
+  planning_seconds += other.planning_seconds;
+  return *this;
+}
 
 Result<std::unique_ptr<Searcher>> make_searcher(const std::string& name,
                                                 const space::SearchSpace& space,

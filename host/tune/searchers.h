@@ -9,6 +9,10 @@ namespace fettle::tune {
 
 std::unique_ptr<Searcher> make_random(const space::SearchSpace& space,
                                       const SearcherOptions& options);
+std::unique_ptr<Searcher> make_grid(const space::SearchSpace& space,
+                                    const SearcherOptions& options);
+std::unique_ptr<Searcher> make_ga(const space::SearchSpace& space, const SearcherOptions& options);
+std::unique_ptr<Searcher> make_xgb(const space::SearchSpace& space, const SearcherOptions& options);
 std::unique_ptr<Searcher> make_evolutionary(const space::SearchSpace& space,
                                             const SearcherOptions& options);
 

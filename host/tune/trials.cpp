@@ -8,6 +8,7 @@ namespace fettle::tune {
 namespace {
 
 constexpr int kFutileRecalibrations = 2;  // in a row; then the roofline is believed
+constexpr std::uint32_t kBatch = 16;      // trials of a deterministic session between two lessons
 constexpr std::size_t kStock = 2;         // built candidates kept beyond what the boards can hold
 
 // The environment's doing, not the candidate's: another try may end otherwise, so
@@ -60,6 +61,8 @@ Trials::Trials(std::vector<TuneTask>& tasks, const space::Target& target,
     progress_.tasks[i].title = tasks[i].task.workload.title();
     progress_.tasks[i].operations = tasks[i].task.workload.operations();
     progress_.tasks[i].weight = states_[i].weight = tasks[i].task.weight;
+    states_[i].operations = progress_.tasks[i].operations;
+    states_[i].kind = tasks[i].task.workload.op();
   }
   learn_history();
 }
@@ -80,7 +83,7 @@ void Trials::learn_history() {
       ++states_[i].proposed;
       ++progress_.resumed;
       count(i, record);
-      observe(candidate, record.outcome);
+      observe(candidate, 0, record.outcome);
     }
   }
 }
@@ -95,6 +98,9 @@ std::optional<std::size_t> Trials::wants_candidate() {
   if (closed_ || proposed_ >= options_.trials) return std::nullopt;
   if (building_ > parts_.builder.workers()) return std::nullopt;
   if (waiting_.size() >= parts_.runner.capacity() + kStock) return std::nullopt;
+  if (options_.deterministic) {
+    return batch_open() ? parts_.scheduler.next(states_) : std::nullopt;
+  }
   // Tasks whose expected outputs are ready go first: others could only wait.
   std::vector<TaskState> ready = states_;
   bool any = false;
@@ -106,7 +112,22 @@ std::optional<std::size_t> Trials::wants_candidate() {
   return parts_.scheduler.next(any ? ready : states_);
 }
 
+// The next batch opens once all of the last one has ended. Only then the searchers
+// and the scheduler learn of it, in the order in which it was proposed.
+bool Trials::batch_open() {
+  if (batch_left_ > 0) return true;
+  if (!candidates_.empty()) return false;
+  for (const auto& [trial, held] : std::exchange(held_, {})) {
+    Observation observation = held.observation;
+    observation.features = held.features;
+    tell(held.task, observation);
+  }
+  batch_left_ = kBatch;
+  return true;
+}
+
 void Trials::propose(std::size_t task) {
+  if (batch_left_ > 0) --batch_left_;
   std::vector<space::Configuration> proposed = tasks_[task].searcher->propose(1);
   if (proposed.empty()) {
     states_[task].exhausted = true;
@@ -190,7 +211,11 @@ Result<void> Trials::submit(std::uint64_t trial) {
   request.program = std::move(candidate.output->program);
   request.options = std::make_unique<wire::MeasureOptionsT>(options_.measure);
   request.options->threads = static_cast<std::uint32_t>(target_.threads);
-  request.options->racing_bound_ns = progress_.tasks[task].best_nanoseconds.value_or(0);
+  if (options_.racing) {
+    request.options->racing_bound_ns = options_.deterministic
+                                           ? states_[task].best_nanoseconds
+                                           : progress_.tasks[task].best_nanoseconds.value_or(0);
+  }
   std::size_t next = 0;
   for (std::size_t i = 0; i < request.program->buffers.size(); ++i) {
     if (request.program->buffers[i]->role != wire::BufferRole::Output) continue;
@@ -325,7 +350,7 @@ Result<void> Trials::finish(std::uint64_t trial, wire::OutcomeT outcome, bool re
     }
   }
   count(task, record);
-  observe(candidate, record.outcome);
+  observe(candidate, trial, record.outcome);
   parts_.listener.trial_done(task, record, progress_);
   return {};
 }
@@ -347,10 +372,8 @@ void Trials::count(std::size_t task, const records::TuningRecord& record) {
   }
 }
 
-void Trials::observe(const Candidate& candidate, const wire::OutcomeT& outcome) {
-  TaskState& state = states_[candidate.task];
-  ++state.finished;
-  ++state.since_improvement;
+void Trials::observe(const Candidate& candidate, std::uint64_t trial,
+                     const wire::OutcomeT& outcome) {
   Observation observation;
   observation.configuration = candidate.configuration;
   if (candidate.output && candidate.output->facts) {
@@ -359,18 +382,37 @@ void Trials::observe(const Candidate& candidate, const wire::OutcomeT& outcome) 
   if (const wire::MeasurementT* measurement = outcome.body.AsMeasurement()) {
     observation.nanoseconds = score_of(*measurement);
     observation.censored = measurement->censored;
-    if (!observation.censored &&
-        (state.best_nanoseconds == 0 || *observation.nanoseconds < state.best_nanoseconds)) {
-      state.best_nanoseconds = *observation.nanoseconds;
-      state.since_improvement = 0;
-    }
   }
-  tasks_[candidate.task].searcher->observe(observation);
+  if (options_.deterministic && trial != 0) {
+    Held held{
+        candidate.task, observation, {observation.features.begin(), observation.features.end()}};
+    held_.emplace(trial, std::move(held));
+  } else {
+    tell(candidate.task, observation);
+  }
+}
+
+void Trials::tell(std::size_t task, const Observation& observation) {
+  TaskState& state = states_[task];
+  ++state.finished;
+  ++state.since_improvement;
+  if (observation.nanoseconds && !observation.censored &&
+      (state.best_nanoseconds == 0 || *observation.nanoseconds < state.best_nanoseconds)) {
+    state.best_nanoseconds = *observation.nanoseconds;
+    state.since_improvement = 0;
+  }
+  tasks_[task].searcher->observe(observation);
   if (options_.early_stopping > 0 && state.since_improvement >= options_.early_stopping &&
       !state.exhausted) {
     state.exhausted = true;
-    progress_.tasks[candidate.task].end = TaskEnd::StoppedEarly;
+    progress_.tasks[task].end = TaskEnd::StoppedEarly;
   }
+}
+
+SearchStatistics Trials::search_statistics() const {
+  SearchStatistics sum;
+  for (const TuneTask& task : tasks_) sum += task.searcher->statistics();
+  return sum;
 }
 
 void Trials::drop_unmeasured() {

@@ -43,6 +43,7 @@ class Trials {
   bool all_failed() const { return succeeded_ == 0 && finished_ > 0; }
   std::uint32_t finished() const { return finished_; }
   std::string main_cause() const;
+  SearchStatistics search_statistics() const;
 
  private:
   struct Candidate {
@@ -66,7 +67,9 @@ class Trials {
   void learn_history();
   Result<void> submit(std::uint64_t trial);
   Result<void> finish(std::uint64_t trial, wire::OutcomeT outcome, bool reused);
-  void observe(const Candidate& candidate, const wire::OutcomeT& outcome);
+  void observe(const Candidate& candidate, std::uint64_t trial, const wire::OutcomeT& outcome);
+  void tell(std::size_t task, const Observation& observation);
+  bool batch_open();
   Result<void> accept(Measured measured);
   void count(std::size_t task, const records::TuningRecord& record);
 
@@ -85,6 +88,14 @@ class Trials {
   std::size_t building_ = 0, on_boards_ = 0;
   std::uint32_t proposed_ = 0, finished_ = 0, succeeded_ = 0;
   bool closed_ = false;
+  // Deterministic sessions: what a batch showed, by trial, until all of it is there.
+  struct Held {
+    std::size_t task;
+    Observation observation;
+    std::vector<float> features;
+  };
+  std::map<std::uint64_t, Held> held_;
+  std::uint32_t batch_left_ = 0;
   std::vector<Measured> doubted_;
   int futile_ = 0;  // recalibrations that showed nothing new, in a row
   double busy_ns_ = 0, gap_ns_ = 0;

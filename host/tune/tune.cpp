@@ -125,6 +125,7 @@ TuneSummary tune(std::vector<TuneTask>& tasks, const space::Target& target,
   if (summary.end != SessionEnd::Finished) wind_down(parts, trials, watch, options.stop_grace);
   watch.tick(true);
   summary.progress = trials.progress();
+  summary.search = trials.search_statistics();
   summary.all_failed = trials.all_failed();
   summary.main_cause = trials.main_cause();
   return summary;

@@ -32,6 +32,10 @@ struct TuneOptions {
       0;  // a task ends after so many trials without improvement; 0: never
   // Number of the first trial: a runner that serves several calls must not see one twice.
   std::uint64_t first_trial = 1;
+  // Synchronous batches: proposals depend on the searchers' seeds and on the outcomes,
+  // not on the order in which they come back. Builders and boards idle between batches.
+  bool deterministic = false;
+  bool racing = true;  // candidates that are clearly slower than the best are stopped early
   wire::MeasureOptionsT measure;               // threads and racing bound are set by the loop
   std::chrono::milliseconds stop_grace{3000};  // after an interrupt, for what is on the boards
 };

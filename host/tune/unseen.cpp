@@ -3,7 +3,7 @@
 
 namespace fettle::tune {
 
-std::size_t Unseen::Hasher::operator()(const space::Configuration& configuration) const {
+std::size_t ConfigurationHash::operator()(const space::Configuration& configuration) const {
   std::uint64_t hash = configuration.sketch + 0x9e3779b97f4a7c15ull;
   for (std::uint32_t choice : configuration.choice) {
     hash = (hash ^ choice) * 0xff51afd7ed558ccdull;

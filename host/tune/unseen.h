@@ -11,6 +11,10 @@
 
 namespace fettle::tune {
 
+struct ConfigurationHash {
+  std::size_t operator()(const space::Configuration& configuration) const;
+};
+
 class Unseen {
  public:
   // The space must outlive this object.
@@ -25,12 +29,8 @@ class Unseen {
   std::optional<space::Configuration> draw(std::mt19937_64& rng);
 
  private:
-  struct Hasher {
-    std::size_t operator()(const space::Configuration& configuration) const;
-  };
-
   const space::SearchSpace& space_;
-  std::unordered_set<space::Configuration, Hasher> seen_;
+  std::unordered_set<space::Configuration, ConfigurationHash> seen_;
 };
 
 }  // namespace fettle::tune

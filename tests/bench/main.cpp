@@ -9,6 +9,8 @@
 #include "tests/bench/kernels/kernel_bench.h"
 #endif
 #include "tests/bench/pipeline_bench.h"
+#include "tests/bench/record_space.h"
+#include "tests/bench/search_bench.h"
 
 int main(int argc, char** argv) {
   using namespace fettle;
@@ -69,6 +71,42 @@ int main(int argc, char** argv) {
   kernels_command->allow_extras();
 #endif
 
+  bench::RecordSpaceOptions record;
+  CLI::App* record_command = app.add_subcommand(
+      "record-space", "measures every configuration of a part of a task's space, for replays");
+  record_command
+      ->add_option("NETWORK|WORKLOADS", record.network, "a network, or a JSON file of workloads")
+      ->required();
+  record_command->add_option("--task", record.task, "place in its list of tasks, from 0")
+      ->required();
+  record_command->add_option("--options", record.options, "options kept of each knob")
+      ->check(CLI::Range(1u, 1000u))
+      ->capture_default_str();
+  record_command->add_option("--keep", record.keep, "KNOB=N: options kept of that knob");
+  record_command->add_option("--db", record.db, "where trials are kept: run again to go on")
+      ->required();
+  record_command->add_option("--seconds", record.seconds, "stops after so long; run again to go on")
+      ->capture_default_str();
+  record_command->add_option("-o,--output", record.output, "the recording; written once complete")
+      ->required();
+
+  bench::SearchBenchOptions search;
+  CLI::App* search_command = app.add_subcommand(
+      "search", "searchers on recorded spaces: trials to 95 % and to 99 % of the best");
+  search_command->add_flag("--json", search.json, "JSON lines");
+  search_command->add_option("RECORDINGS", search.recordings,
+                             "files; without any: tests/data/recordings of the source tree");
+  search_command->add_option("--searcher", search.searchers, "only these");
+  search_command->add_option("--seeds", search.seeds, "runs of each searcher on each recording")
+      ->check(CLI::Range(1u, 1000u))
+      ->capture_default_str();
+  search_command->add_option("--trials", search.trials, "given up after so many")
+      ->check(CLI::Range(10u, 100000u))
+      ->capture_default_str();
+  search_command->add_flag(
+      "--transfer", search.transfer,
+      "begin with random trials of the other recordings, as an earlier session leaves them");
+
   CLI11_PARSE(app, argc, argv);
 
   Result<void> done;
@@ -82,6 +120,11 @@ int main(int argc, char** argv) {
                  "kernels: built without oneDNN and OpenBLAS: './dev setup' installs them",
                  {}};
 #endif
+  }
+  if (record_command->parsed()) done = bench::run_record_space(record);
+  if (search_command->parsed()) {
+    if (search.recordings.empty()) search.recordings = bench::stored_recordings();
+    done = bench::run_search_bench(search);
   }
   if (done) return 0;
   std::fprintf(stderr, "fettle-bench: %s\n", done.error().text().c_str());

@@ -101,7 +101,11 @@ TEST_P(EverySearcher, IsDeterminedByItsSeed) {
     }
   }
   EXPECT_EQ(runs[0], runs[1]);
-  EXPECT_NE(runs[0], runs[2]);
+  if (GetParam() == "grid") {
+    EXPECT_EQ(runs[0], runs[2]) << "the space's own order";
+  } else {
+    EXPECT_NE(runs[0], runs[2]);
+  }
 }
 
 TEST_P(EverySearcher, GoesOnWhenEverythingFails) {

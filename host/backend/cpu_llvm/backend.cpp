@@ -10,6 +10,7 @@
 #include "host/backend/cpu_llvm/throughput.h"
 #include "host/ir/printer.h"
 #include "host/lower/facts.h"
+#include "host/lower/features.h"
 #include "host/lower/lower.h"
 #include "host/space/sketches/sketches.h"
 #include "schemas/wire/codec.h"
@@ -84,7 +85,11 @@ class CpuBackend : public Backend {
 
   Result<wire::BuildOutputT> build(const space::Workload& workload, const space::Target& target,
                                    const space::Configuration& configuration) const override {
-    Result<ir::Module> module = lower::lower_workload(workload, target, configuration);
+    std::vector<float> features;
+    Result<ir::Module> module = lower::lower_workload(
+        workload, target, configuration, [&](const std::string& pass, const ir::Module& made) {
+          if (pass == lower::kFeaturesAfter) features = lower::program_features(made, target);
+        });
     if (!module) return std::move(module).error();
     Result<wire::ProgramT> program = make_program(*module, target);
     if (!program) return std::move(program).error();
@@ -96,10 +101,17 @@ class CpuBackend : public Backend {
     output.facts->operations = facts.operations;
     output.facts->compulsory_bytes = facts.compulsory_bytes;
     output.facts->scratch_bytes = facts.scratch_bytes;
-    output.facts->features = facts.features;
     output.facts->error_growth = space::error_growth(workload, target, configuration);
+    output.facts->features = std::move(features);
     return output;
   }
+
+  Result<std::vector<float>> features(const space::Workload& workload, const space::Target& target,
+                                      const space::Configuration& configuration) const override {
+    return lower::features_of(workload, target, configuration);
+  }
+
+  std::vector<std::string> feature_names() const override { return lower::feature_names(); }
 
   Result<std::string> explain(const space::Workload& workload, const space::Target& target,
                               const space::Configuration& configuration,

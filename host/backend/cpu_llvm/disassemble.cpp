@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdlib>
-#include <set>
 
 #include <llvm/MC/MCAsmInfo.h>
 #include <llvm/MC/MCContext.h>
@@ -78,26 +77,6 @@ std::optional<std::int64_t> branch_target(const Instruction& i, const std::strin
   return here + number(i.operands.substr(hash + 1)) + (arch == "armv7" ? 8 : 0);
 }
 
-// ARMv7 keeps constants between the instructions: words that are read relative to the
-// program counter, which is 8 ahead, are no instructions, whatever they decode to.
-void clear_literals(std::vector<Instruction>& code) {
-  std::set<std::uint64_t> literals;
-  for (const Instruction& i : code) {
-    const bool load = i.operands.find("[pc, #") != std::string::npos;
-    const std::size_t hash = i.operands.rfind('#');
-    if (hash == std::string::npos || !(load || i.mnemonic == "adr")) continue;
-    const std::int64_t distance = std::strtoll(i.operands.c_str() + hash + 1, nullptr, 0);
-    const auto first =
-        static_cast<std::uint64_t>(static_cast<std::int64_t>(i.offset) + 8 + distance);
-    // adr is how vectors of 16 bytes are reached; vldr of a d register reads 8.
-    const std::uint64_t bytes = !load ? 16 : i.operands.starts_with('d') ? 8 : 4;
-    for (std::uint64_t at = 0; at < bytes; at += 4) literals.insert(first + at);
-  }
-  for (Instruction& i : code) {
-    if (literals.count(i.offset)) i.mnemonic.clear(), i.operands.clear();
-  }
-}
-
 }  // namespace
 
 Result<std::vector<Instruction>> disassemble(std::span<const std::uint8_t> code,
@@ -145,7 +124,6 @@ Result<std::vector<Instruction>> disassemble(std::span<const std::uint8_t> code,
     at += size;
     result.push_back(std::move(instruction));
   }
-  if (target.arch == "armv7") clear_literals(result);
   return result;
 }
 

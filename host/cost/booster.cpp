@@ -1,0 +1,144 @@
+// Booster (booster.h).
+#include "host/cost/booster.h"
+
+#include <xgboost/c_api.h>
+
+#include <cassert>
+#include <cstdio>
+#include <limits>
+#include <string>
+
+namespace fettle::cost {
+
+namespace {
+
+constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
+
+Error failed(const char* doing) {
+  return Error{ErrorCode::Internal, std::string("XGBoost: ") + XGBGetLastError(), {doing}};
+}
+
+struct FreeMatrix {
+  void operator()(void* handle) const { XGDMatrixFree(handle); }
+};
+using Matrix = std::unique_ptr<void, FreeMatrix>;
+
+// XGBoost takes vectors of at least one element by address.
+bool set(DMatrixHandle matrix, const char* field, const std::vector<float>& values) {
+  return XGDMatrixSetFloatInfo(matrix, field, values.data(), values.size()) == 0;
+}
+
+Result<Matrix> matrix_of(const TrainingData& data, Objective objective) {
+  const std::size_t rows = data.features.rows();
+  if (rows == 0 || data.labels.size() != rows ||
+      (!data.weights.empty() && data.weights.size() != rows) ||
+      (!data.censored.empty() && data.censored.size() != rows)) {
+    return Error{ErrorCode::InvalidArgument, "a training table without rows, or of two lengths"};
+  }
+  DMatrixHandle handle = nullptr;
+  if (XGDMatrixCreateFromMat(data.features.values.data(), rows, data.features.columns, kMissing,
+                             &handle) != 0) {
+    return failed("making the training table");
+  }
+  Matrix matrix(handle);
+  bool good = true;
+  if (objective == Objective::Rank) {
+    const unsigned group = static_cast<unsigned>(rows);
+    good =
+        set(handle, "label", data.labels) && XGDMatrixSetUIntInfo(handle, "group", &group, 1) == 0;
+  } else {
+    std::vector<float> high = data.labels;
+    for (std::size_t i = 0; i < data.censored.size(); ++i) {
+      if (data.censored[i]) high[i] = std::numeric_limits<float>::infinity();
+    }
+    good = set(handle, "label_lower_bound", data.labels) && set(handle, "label_upper_bound", high);
+    // Weights are per row here; a ranking takes them per group.
+    if (good && !data.weights.empty()) good = set(handle, "weight", data.weights);
+  }
+  if (!good) return failed("labelling the training table");
+  return matrix;
+}
+
+Result<void> configure(BoosterHandle booster, const BoosterOptions& options) {
+  const bool rank = options.objective == Objective::Rank;
+  const std::pair<const char*, std::string> parameters[] = {
+      {"objective", rank ? "rank:pairwise" : "survival:aft"},
+      {"aft_loss_distribution", "normal"},
+      {"aft_loss_distribution_scale", "1.0"},
+      {"eval_metric", rank ? "rmse" : "aft-nloglik"},
+      {"tree_method", "exact"},
+      {"max_depth", std::to_string(options.depth)},
+      {"eta", std::to_string(options.learning_rate)},
+      {"gamma", rank ? "0.0001" : "0"},
+      {"min_child_weight", std::to_string(options.minimum_weight)},
+      {"subsample", std::to_string(options.row_share)},
+      {"colsample_bytree", std::to_string(options.column_share)},
+      {"lambda", "1"},
+      {"seed", std::to_string(options.seed)},
+      {"nthread", "1"},
+      {"verbosity", "0"},
+  };
+  for (const auto& [name, value] : parameters) {
+    if (rank && std::string_view(name).starts_with("aft")) continue;
+    if (XGBoosterSetParam(booster, name, value.c_str()) != 0) return failed(name);
+  }
+  return {};
+}
+
+constexpr const char* kPredictMargin =
+    R"({"type":1,"training":false,"iteration_begin":0,"iteration_end":0,"strict_shape":false})";
+
+}  // namespace
+
+void Table::add(std::span<const float> row) {
+  const std::size_t known = std::min(row.size(), columns);
+  values.insert(values.end(), row.begin(), row.begin() + static_cast<std::ptrdiff_t>(known));
+  values.insert(values.end(), columns - known, kMissing);
+}
+
+Result<Booster> Booster::train(const TrainingData& data, const BoosterOptions& options) {
+  auto matrix = matrix_of(data, options.objective);
+  if (!matrix) return std::move(matrix).error();
+  const DMatrixHandle table = matrix->get();
+  BoosterHandle raw = nullptr;
+  if (XGBoosterCreate(&table, 1, &raw) != 0) return failed("making a booster");
+  Booster booster(std::shared_ptr<void>(raw, [](void* handle) { XGBoosterFree(handle); }));
+  if (auto done = configure(raw, options); !done) return std::move(done).error();
+  for (int round = 0; round < options.rounds; ++round) {
+    if (XGBoosterUpdateOneIter(raw, round, table) != 0) return failed("training");
+    if (!options.finished) continue;
+    const bst_ulong* shape = nullptr;
+    bst_ulong dimensions = 0;
+    const float* result = nullptr;
+    if (XGBoosterPredictFromDMatrix(raw, table, kPredictMargin, &shape, &dimensions, &result) !=
+        0) {
+      return failed("watching the training");
+    }
+    if (options.finished({result, data.features.rows()})) break;
+  }
+  return booster;
+}
+
+std::vector<float> Booster::predict(const Table& features) const {
+  const std::size_t rows = features.rows();
+  if (rows == 0) return {};
+  char values[200];
+  std::snprintf(
+      values, sizeof values,
+      R"({"data":[%llu,true],"shape":[%zu,%zu],"typestr":"<f4","version":3})",
+      static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(features.values.data())),
+      rows, features.columns);
+  static const std::string config =
+      R"({"type":1,"training":false,"iteration_begin":0,"iteration_end":0,"strict_shape":false,)"
+      R"("cache_id":0,"missing":NaN})";
+  const bst_ulong* shape = nullptr;
+  bst_ulong dimensions = 0;
+  const float* result = nullptr;
+  const int status = XGBoosterPredictFromDense(handle_.get(), values, config.c_str(), nullptr,
+                                               &shape, &dimensions, &result);
+  assert(status == 0 && "the table has other columns than the training data");
+  if (status != 0) return std::vector<float>(rows, 0);
+  return {result, result + rows};
+}
+
+}  // namespace fettle::cost

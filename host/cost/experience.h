@@ -1,0 +1,34 @@
+// Experience: what trials of all tasks showed, in features that mean the same for
+// every task. Lets the model of one task start with what others taught.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace fettle::cost {
+
+struct Sample {
+  std::vector<float> features;  // of the lowered program
+  double nanoseconds = 0;       // 0: the trial failed
+  bool censored = false;        // at least so long
+};
+
+// Thread-safe.
+class Experience {
+ public:
+  // Samples of a task beyond the newest kPerTask are forgotten.
+  static constexpr std::size_t kPerTask = 400;
+  void add(const std::string& task, Sample sample);
+  // Of all other tasks, with times as multiples of their task's best. Tasks without
+  // a measured time are left out.
+  std::vector<Sample> beside(const std::string& task) const;
+  std::size_t size() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, std::vector<Sample>> samples_;
+};
+
+}  // namespace fettle::cost

@@ -1,0 +1,46 @@
+// TimeModel: predicts times of one task's programs from its trials and, where they
+// are few, from those of other tasks. Several boosters on different parts of the
+// data: where they disagree, little is known.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "host/cost/booster.h"
+#include "host/cost/experience.h"
+
+namespace fettle::cost {
+
+// One trial of the task itself: features of the program and of the knobs.
+struct Trial {
+  std::vector<float> row;
+  double nanoseconds = 0;  // 0: failed; counts as slower than everything measured
+  bool censored = false;
+};
+
+struct TimeModelOptions {
+  std::size_t members = 4;
+  int rounds = 50, depth = 5;
+  double learning_rate = 0.25;
+  double foreign_weight = 0.3;     // of a sample of another task
+  std::size_t most_foreign = 600;  // samples of other tasks; evenly taken from more
+};
+
+class TimeModel {
+ public:
+  // `columns`: of every row; rows of other tasks have the first of them only.
+  // InvalidArgument: nothing to learn from: no time among the trials and no others.
+  static Result<TimeModel> train(std::size_t columns, const std::vector<Trial>& trials,
+                                 const std::vector<Sample>& others, const TimeModelOptions& options,
+                                 std::uint32_t seed);
+
+  // [member][row]: predicted logarithms (base e) of times; only differences count.
+  std::vector<std::vector<float>> predict(const Table& rows) const;
+  // Their mean.
+  std::vector<float> mean(const Table& rows) const;
+
+ private:
+  std::vector<Booster> members_;
+};
+
+}  // namespace fettle::cost

@@ -1,0 +1,284 @@
+// Features (features.h).
+#include "host/lower/features.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "host/lower/loop_nest.h"
+#include "host/lower/lower.h"
+
+namespace fettle::lower {
+
+const char* const kFeaturesAfter = "split_predicates";
+
+namespace {
+
+constexpr int kCacheLevels = 3;
+constexpr int kIntensityPoints = 6;   // along the loops, from the innermost outwards
+constexpr std::size_t kAccesses = 4;  // of the hot statement, the largest first
+constexpr double kUsableShare = 0.8;  // of a cache, before something else evicts
+
+double logarithm(double value) { return std::log2(1 + std::max(0.0, value)); }
+
+class Features {
+ public:
+  std::vector<std::string> names;
+  std::vector<float> values;
+  void add(std::string name, double value) {
+    names.push_back(std::move(name));
+    values.push_back(static_cast<float>(value));
+  }
+  void log(const std::string& name, double value) { add("log_" + name, logarithm(value)); }
+};
+
+// The hot statement and what is asked of it again and again.
+struct Hot {
+  LoopNest nest;
+  double line_bytes = 64;
+  std::size_t body = 0;           // loops from here on are unrolled
+  std::vector<double> footprint;  // [depth]: bytes that loops[depth…] touch; one more: no loop
+
+  Hot(LoopNest hot, double line) : nest(std::move(hot)), line_bytes(line) {
+    for (std::size_t i = 0; i < nest.loops.size(); ++i) {
+      if (nest.loops[i].kind != ir::ForKind::Unrolled) body = i + 1;
+    }
+    for (std::size_t depth = 0; depth <= nest.loops.size(); ++depth) {
+      footprint.push_back(lines(depth) * line_bytes);
+    }
+  }
+  std::span<const LoopTrip> inside(std::size_t depth) const {
+    return std::span(nest.loops).subspan(depth);
+  }
+  double trips(std::size_t from, std::size_t to) const {
+    double product = 1;
+    for (std::size_t i = from; i < to; ++i) product *= nest.loops[i].extent;
+    return product;
+  }
+  // Of several accesses of one buffer the widest counts.
+  double lines(std::size_t depth) const {
+    std::map<const ir::BufferDecl*, double> widest;
+    for (const Access& access : nest.accesses) {
+      double& seen = widest[access.buffer.get()];
+      seen = std::max(seen, lower::footprint(access, inside(depth), line_bytes).lines);
+    }
+    double sum = 0;
+    for (const auto& [buffer, lines] : widest) sum += lines;
+    return sum;
+  }
+  std::size_t depth_of_task() const { return std::min<std::size_t>(1, nest.loops.size()); }
+};
+
+double cache_bytes(const space::Target& target, int level) {
+  double bytes = 32768;
+  for (const space::CacheLevel& cache : target.caches) {
+    if (cache.level <= level) bytes = double(cache.bytes);
+  }
+  return bytes;
+}
+
+// The register file: sums of the tile, a row of vector operands, one broadcast.
+void add_registers(Features& f, const Hot& hot, double register_bytes,
+                   const space::Target& target) {
+  const LoopNest& nest = hot.nest;
+  const double vector_bytes = target.vector_bits / 8.0;
+  const double tile = register_bytes / vector_bytes;
+  std::vector<LoopTrip> tile_loops;  // unrolled and in the result's index: not of the reduction
+  for (const LoopTrip& loop : hot.inside(hot.body)) {
+    if (nest.stored.count(loop.var)) tile_loops.push_back(loop);
+  }
+  double operands = 0, loads = 0, broadcasts = 0;
+  for (std::size_t i = 0; i < nest.accesses.size(); ++i) {
+    const Access& access = nest.accesses[i];
+    if (access.store) continue;
+    const double width = access.lanes * access.buffer->type.bytes();
+    if (access.lanes > 1) {
+      operands += footprint(access, tile_loops, hot.line_bytes).bytes / vector_bytes;
+    }
+    const double distinct = footprint(access, hot.inside(hot.body), hot.line_bytes).bytes / width;
+    loads += distinct;
+    if (nest.broadcast[i]) broadcasts += distinct;
+  }
+  const double work =
+      std::max(1.0, nest.vector_operations * hot.trips(hot.body, nest.loops.size()));
+  f.add("register_tile_vectors", tile);
+  f.add("estimated_registers", tile + operands + 1);
+  f.add("register_file_share", (tile + operands + 1) / target.vector_registers);
+  f.add("vector_fill", nest.lanes * 32.0 / target.vector_bits);
+  f.add("loads_per_operation", loads / work);
+  f.add("broadcasts_per_operation", broadcasts / work);
+  f.log("body_operations", work);
+  f.log("body_code", hot.trips(hot.body, nest.loops.size()));
+  f.log("innermost_trips", hot.body > 0 ? nest.loops[hot.body - 1].extent : 1);
+  f.log("bodies", nest.times / std::max(1.0, hot.trips(hot.body, nest.loops.size())));
+}
+
+// Bytes that must come through each cache: the outermost loops whose data fits are
+// loaded once for each of their runs.
+void add_caches(Features& f, const Hot& hot, const space::Target& target) {
+  const double operations = hot.nest.operations * hot.nest.times;
+  for (int level = 1; level <= kCacheLevels; ++level) {
+    const double room = kUsableShare * cache_bytes(target, level);
+    std::size_t depth = 0;
+    while (depth < hot.nest.loops.size() && hot.footprint[depth] > room) ++depth;
+    const double traffic = hot.trips(0, depth) * hot.footprint[depth];
+    const std::string name = "l" + std::to_string(level);
+    f.log(name + "_traffic", traffic);
+    f.add(name + "_intensity", std::log2((1 + operations) / (1 + traffic)));
+    f.add(name + "_task_share", std::log2(1 + hot.footprint[hot.depth_of_task()] / room));
+    f.add(name + "_body_share", std::log2(1 + hot.footprint[hot.body] / room));
+  }
+}
+
+// Operations per byte of data that inner loops touch, as the loops grow.
+void add_intensity(Features& f, const Hot& hot) {
+  const std::size_t depths = hot.nest.loops.size();
+  const double all = logarithm(hot.nest.operations * hot.trips(0, depths));
+  for (int point = 0; point < kIntensityPoints; ++point) {
+    const double wanted = all * (point + 1) / (kIntensityPoints + 1);
+    std::size_t depth = depths;  // the innermost loops that do at least so much
+    while (depth > 0 && logarithm(hot.nest.operations * hot.trips(depth, depths)) < wanted) --depth;
+    const double operations = hot.nest.operations * hot.trips(depth, depths);
+    f.add("intensity_" + std::to_string(point),
+          std::log2((1 + operations) / (1 + hot.footprint[depth])));
+  }
+}
+
+void add_access(Features& f, const Hot& hot, const Access* access, std::size_t place) {
+  const std::string name = "access_" + std::to_string(place) + "_";
+  if (!access) {
+    for (const char* what :
+         {"store", "log_bytes", "log_task_bytes", "log_unique_bytes", "log_task_reuse",
+          "log_stride", "log_run_bytes", "line_use", "log_reuse_distance"}) {
+      f.add(name + what, 0);
+    }
+    return;
+  }
+  const std::size_t task = hot.depth_of_task();
+  const double element = access->buffer->type.bytes();
+  const double moved = hot.nest.times * access->lanes * element;
+  const Footprint whole = footprint(*access, hot.inside(0), hot.line_bytes);
+  const Footprint of_task = footprint(*access, hot.inside(task), hot.line_bytes);
+  const Footprint of_body = footprint(*access, hot.inside(hot.body), hot.line_bytes);
+  double stride = 0, distance = 0;
+  if (hot.body > 0) {
+    const auto term = access->terms.find(hot.nest.loops[hot.body - 1].var);
+    if (term != access->terms.end()) stride = std::fabs(term->second) * element;
+  }
+  // What is touched between two uses of the same data.
+  for (std::size_t depth = hot.body; depth-- > 0;) {
+    if (access->terms.count(hot.nest.loops[depth].var)) continue;
+    distance = hot.footprint[depth + 1];
+    break;
+  }
+  f.add(name + "store", access->store);
+  f.log(name + "bytes", moved);
+  f.log(name + "task_bytes", of_task.bytes);
+  f.log(name + "unique_bytes", whole.bytes);
+  f.log(name + "task_reuse", moved / std::max(1.0, hot.trips(0, task)) / of_task.bytes);
+  f.log(name + "stride", stride);
+  f.log(name + "run_bytes", of_body.run_bytes);
+  f.add(name + "line_use", of_task.bytes / (of_task.lines * hot.line_bytes));
+  f.log(name + "reuse_distance", distance);
+}
+
+void add_accesses(Features& f, const Hot& hot) {
+  std::vector<std::pair<double, const Access*>> largest;
+  for (const Access& access : hot.nest.accesses) {
+    largest.emplace_back(footprint(access, hot.inside(0), hot.line_bytes).bytes, &access);
+  }
+  std::stable_sort(largest.begin(), largest.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (std::size_t i = 0; i < kAccesses; ++i) {
+    add_access(f, hot, i < largest.size() ? largest[i].second : nullptr, i);
+  }
+}
+
+void add_parallel(Features& f, const Hot& hot, const space::Target& target) {
+  const bool parallel =
+      !hot.nest.loops.empty() && hot.nest.loops.front().kind == ir::ForKind::Parallel;
+  const double tasks = parallel ? hot.nest.loops.front().extent : 1;
+  const double threads = std::max(1, target.threads);
+  f.log("tasks", tasks);
+  f.log("operations_per_task", hot.nest.operations * hot.nest.times / tasks);
+  f.add("thread_balance", tasks / (std::ceil(tasks / threads) * threads));
+}
+
+Features all_features(const ir::Module& module, const space::Target& target) {
+  LoopNest hottest;
+  double register_bytes = 0, branches = 0, launches = 0;
+  double operations = 0, vector_operations = 0, moved = 0, stored = 0, iterations = 0, code = 0;
+  double heat = -1;
+  for (const ir::Launch& launch : module.launches) {
+    if (launch.prepare) continue;
+    launches += 1;
+    LoopNests found = loop_nests(module.functions[launch.function]);
+    register_bytes = std::max(register_bytes, found.register_bytes);
+    branches += found.branches;
+    for (LoopNest& nest : found.nests) {
+      operations += nest.operations * nest.times;
+      vector_operations += nest.vector_operations * nest.times;
+      double unrolled = 1;
+      for (const LoopTrip& loop : nest.loops) {
+        if (loop.kind == ir::ForKind::Unrolled) unrolled *= loop.extent;
+      }
+      code += unrolled;
+      iterations += nest.times / unrolled;
+      for (const Access& access : nest.accesses) {
+        const double bytes = nest.times * access.lanes * access.buffer->type.bytes();
+        (access.store ? stored : moved) += bytes;
+      }
+      const double warmth = nest.times * (nest.vector_operations + 1e-3);
+      if (warmth > heat) heat = warmth, hottest = std::move(nest);
+    }
+  }
+  const double line = target.caches.empty() ? 64 : std::max(16, target.caches.front().line_bytes);
+  const Hot hot(std::move(hottest), line);
+  double scratch = 0, memory = 0;
+  for (const ir::ProgramBuffer& b : module.buffers) {
+    const double bytes = double(b.buffer->elements()) * b.buffer->type.bytes();
+    (b.role == ir::Role::Scratch ? scratch : memory) += bytes;
+  }
+  Features f;
+  f.log("operations", operations);
+  f.log("vector_operations", vector_operations);
+  f.log("loaded_bytes", moved);
+  f.log("stored_bytes", stored);
+  f.log("iterations", iterations);
+  f.log("code", code);
+  f.log("branches", branches);
+  f.log("scratch_bytes", scratch);
+  f.log("memory_bytes", memory);
+  f.add("launches", launches);
+  f.add("hot_share", hot.nest.operations * hot.nest.times / std::max(1.0, operations));
+  add_registers(f, hot, register_bytes, target);
+  add_caches(f, hot, target);
+  add_intensity(f, hot);
+  add_parallel(f, hot, target);
+  add_accesses(f, hot);
+  return f;
+}
+
+}  // namespace
+
+std::vector<float> program_features(const ir::Module& loops, const space::Target& target) {
+  return all_features(loops, target).values;
+}
+
+std::vector<std::string> feature_names() { return all_features({}, {}).names; }
+
+std::size_t feature_index(const std::string& name) {
+  const std::vector<std::string> names = feature_names();
+  const auto found = std::find(names.begin(), names.end(), name);
+  assert(found != names.end());
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+Result<std::vector<float>> features_of(const space::Workload& workload, const space::Target& target,
+                                       const space::Configuration& configuration) {
+  auto loops = lower_loops(workload, target, configuration);
+  if (!loops) return std::move(loops).error();
+  return program_features(*loops, target);
+}
+
+}  // namespace fettle::lower

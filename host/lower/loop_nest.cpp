@@ -1,0 +1,116 @@
+// LoopNests (loop_nest.h).
+#include "host/lower/loop_nest.h"
+
+#include <algorithm>
+
+namespace fettle::lower {
+
+namespace {
+
+class Collector {
+ public:
+  LoopNests found;
+
+  void stmt(const ir::Stmt& s, double times) {
+    if (const auto* n = std::get_if<ir::For>(&s->node)) {
+      loop(*n, times);
+    } else if (const auto* n = std::get_if<ir::Store>(&s->node)) {
+      store(*n, times);
+    } else if (const auto* n = std::get_if<ir::Block>(&s->node)) {
+      for (const ir::Stmt& child : n->stmts) stmt(child, times);
+    } else if (const auto* n = std::get_if<ir::IfThenElse>(&s->node)) {
+      found.branches += times;
+      stmt(n->then_stmt, times / 2);
+      if (n->else_stmt) stmt(n->else_stmt, times / 2);
+    } else if (const auto* n = std::get_if<ir::Allocate>(&s->node)) {
+      const double bytes = double(n->buffer->elements()) * n->buffer->type.bytes();
+      const bool innermost = n->buffer->scope == ir::Scope::Register;
+      if (innermost) live_ += bytes;
+      found.register_bytes = std::max(found.register_bytes, live_);
+      stmt(n->body, times);
+      if (innermost) live_ -= bytes;
+    } else if (const auto* n = std::get_if<ir::Let>(&s->node)) {
+      lets_[n->var.get()] = index_terms(n->value, lets_);
+      stmt(n->body, times);
+    }
+  }
+
+ private:
+  void loop(const ir::For& n, double times) {
+    const std::int64_t* extent = ir::as_int(n.extent);
+    const double trips = extent ? double(std::max<std::int64_t>(*extent, 1)) : 1;
+    loops_.push_back({n.var.get(), trips, n.kind});
+    stmt(n.body, times * trips);
+    loops_.pop_back();
+  }
+
+  void store(const ir::Store& n, double times) {
+    LoopNest nest;
+    nest.loops = loops_;
+    nest.times = times;
+    nest.lanes = n.value->type.lanes;
+    nest.stored = index_terms(n.indices.front(), lets_);
+    access(nest, n.buffer, n.indices.front(), nest.lanes, true, false);
+    expr(nest, n.value, false);
+    found.nests.push_back(std::move(nest));
+  }
+
+  void access(LoopNest& nest, const ir::Buffer& buffer, const ir::Expr& index, int lanes,
+              bool store, bool broadcast) {
+    if (buffer->scope == ir::Scope::Register) {
+      nest.register_accesses += 1;
+      return;
+    }
+    nest.accesses.push_back(make_access(buffer, index, lanes, store, lets_));
+    nest.broadcast.push_back(broadcast);
+  }
+
+  void expr(LoopNest& nest, const ir::Expr& e, bool broadcast) {
+    const double lanes = e->type.lanes;
+    if (const auto* n = std::get_if<ir::Load>(&e->node)) {
+      access(nest, n->buffer, n->indices.front(), e->type.lanes, false, broadcast);
+    } else if (const auto* n = std::get_if<ir::MulAdd>(&e->node)) {
+      nest.operations += 2 * lanes;
+      nest.vector_operations += 1;
+      nest.multiply_adds += 1;
+      for (const ir::Expr& child : {n->a, n->b, n->c}) expr(nest, child, false);
+    } else if (const auto* n = std::get_if<ir::Binary>(&e->node)) {
+      count(nest, e);
+      expr(nest, n->a, false);
+      expr(nest, n->b, false);
+    } else if (const auto* n = std::get_if<ir::Unary>(&e->node)) {
+      count(nest, e);
+      expr(nest, n->a, false);
+    } else if (const auto* n = std::get_if<ir::Select>(&e->node)) {
+      for (const ir::Expr& child : {n->condition, n->then_value, n->else_value}) {
+        expr(nest, child, false);
+      }
+    } else if (const auto* n = std::get_if<ir::Cast>(&e->node)) {
+      expr(nest, n->value, false);
+    } else if (const auto* n = std::get_if<ir::Reinterpret>(&e->node)) {
+      expr(nest, n->value, false);
+    } else if (const auto* n = std::get_if<ir::Broadcast>(&e->node)) {
+      expr(nest, n->value, true);
+    }
+  }
+
+  void count(LoopNest& nest, const ir::Expr& e) {
+    nest.operations += e->type.lanes;
+    nest.vector_operations += 1;
+  }
+
+  std::vector<LoopTrip> loops_;
+  LetTerms lets_;  // variables are unique, so none is ever taken back
+  double live_ = 0;
+};
+
+}  // namespace
+
+LoopNests loop_nests(const ir::Function& function) {
+  Collector collector;
+  // Before the parallel loop is extracted it is part of the body.
+  collector.stmt(function.body, double(function.extent));
+  return std::move(collector.found);
+}
+
+}  // namespace fettle::lower

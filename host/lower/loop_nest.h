@@ -1,0 +1,35 @@
+// LoopNests: the statements of a function, each with the loops around it, what it
+// accesses and what it computes. How features see a program.
+#pragma once
+
+#include <vector>
+
+#include "host/ir/module.h"
+#include "host/lower/footprint.h"
+
+namespace fettle::lower {
+
+// One store. Branches count as taken half the time.
+struct LoopNest {
+  std::vector<LoopTrip> loops;   // outermost first, the parallel one included
+  double times = 1;              // executions in one run
+  std::vector<Access> accesses;  // of memory, and `register_accesses` of register tiles
+  std::vector<bool> broadcast;   // per access: one element for all lanes
+  double register_accesses = 0;
+  double operations = 0;         // floating point, of one execution; a multiply-add is two
+  double vector_operations = 0;  // instructions for them
+  double multiply_adds = 0;      // of those
+  int lanes = 1;
+  IndexTerms stored;  // index of the store
+};
+
+struct LoopNests {
+  std::vector<LoopNest> nests;
+  double register_bytes = 0;  // of the largest register tile
+  double branches = 0;        // executed in one run
+};
+
+// Of a function between vectorise and unroll: loops to be unrolled still stand.
+LoopNests loop_nests(const ir::Function& function);
+
+}  // namespace fettle::lower

@@ -1,0 +1,114 @@
+// Recordings in memory (recording.h); their file is in recording_file.cpp.
+#include "host/replay/recording.h"
+
+#include <algorithm>
+
+namespace fettle::replay {
+
+namespace {
+
+std::string key_of(const space::Configuration& configuration) {
+  std::string key = std::to_string(configuration.sketch);
+  for (std::uint32_t choice : configuration.choice) key += "," + std::to_string(choice);
+  return key;
+}
+
+RecordedTrial trial_of(const records::TuningRecord& record, space::Configuration configuration) {
+  RecordedTrial trial;
+  trial.configuration = std::move(configuration);
+  trial.program = record.program_hash.substr(0, 16);
+  if (const auto nanoseconds = record.nanoseconds()) {
+    const wire::MeasurementT& measurement = *record.measurement();
+    trial.nanoseconds = *nanoseconds;
+    trial.interval_low = measurement.interval_low / measurement.ticks_per_second * 1e9;
+  } else if (const wire::FailureT* failure = record.failure()) {
+    trial.stage = failure->stage;
+    trial.code = failure->error ? failure->error->code : ErrorCode::Internal;
+    trial.message = failure->error ? failure->error->message : "";
+  }
+  return trial;
+}
+
+}  // namespace
+
+double Recording::best_nanoseconds() const {
+  double best = 0;
+  for (const RecordedTrial& trial : trials) {
+    if (trial.nanoseconds > 0 && (best == 0 || trial.nanoseconds < best)) best = trial.nanoseconds;
+  }
+  return best;
+}
+
+Result<std::size_t> Recording::find(const space::Configuration& configuration) const {
+  const auto place = places_.find(key_of(configuration));
+  if (place != places_.end()) return place->second;
+  return Error{ErrorCode::NotFound, "configuration " + key_of(configuration) + " of " +
+                                        workload.title() + " is not in the recording"};
+}
+
+void Recording::index_trials() {
+  places_.clear();
+  for (std::size_t i = 0; i < trials.size(); ++i) places_[key_of(trials[i].configuration)] = i;
+}
+
+Result<Recording> make_recording(space::Workload workload, space::Target target,
+                                 space::SearchSpace space,
+                                 const std::vector<records::TuningRecord>& records) {
+  Recording recording;
+  recording.workload = std::move(workload);
+  recording.target = std::move(target);
+  recording.space = std::move(space);
+  std::unordered_map<std::string, std::size_t> places;
+  for (const records::TuningRecord& record : records) {
+    auto configuration = recording.space.parse(record.configuration);
+    if (!configuration) continue;  // of the whole space, not of this part
+    const std::string key = key_of(*configuration);
+    RecordedTrial trial = trial_of(record, std::move(*configuration));
+    const auto [place, fresh] = places.emplace(key, recording.trials.size());
+    if (fresh) {
+      recording.trials.push_back(std::move(trial));
+    } else {
+      recording.trials[place->second] = std::move(trial);
+    }
+  }
+  const double size = recording.space.size();
+  if (static_cast<double>(recording.trials.size()) < size) {
+    return Error{ErrorCode::InvalidArgument,
+                 "only " + std::to_string(recording.trials.size()) + " of " +
+                     std::to_string(static_cast<std::int64_t>(size)) + " configurations of " +
+                     recording.workload.title() + " are recorded"};
+  }
+  recording.index_trials();
+  return recording;
+}
+
+Result<space::SearchSpace> thin_out(const space::SearchSpace& space, std::size_t options,
+                                    const std::vector<std::pair<std::string, std::size_t>>& keep) {
+  std::vector<space::Sketch> sketches = space.sketches();
+  for (const auto& [name, count] : keep) {
+    bool known = false;
+    for (const space::Sketch& sketch : sketches) {
+      for (const space::Knob& knob : sketch.knobs) known |= knob.name == name;
+    }
+    if (!known) return Error{ErrorCode::InvalidArgument, "there is no knob \"" + name + "\""};
+  }
+  for (space::Sketch& sketch : sketches) {
+    for (space::Knob& knob : sketch.knobs) {
+      std::size_t wanted = options;
+      for (const auto& [name, count] : keep) {
+        if (name == knob.name) wanted = count;
+      }
+      const std::size_t all = knob.options.size();
+      wanted = std::clamp<std::size_t>(wanted, 1, all);
+      std::vector<std::vector<std::int64_t>> kept;
+      // The middles of `wanted` equal parts.
+      for (std::size_t i = 0; i < wanted; ++i) {
+        kept.push_back(knob.options[(2 * i + 1) * all / (2 * wanted)]);
+      }
+      knob.options = std::move(kept);
+    }
+  }
+  return space::SearchSpace(std::move(sketches));
+}
+
+}  // namespace fettle::replay

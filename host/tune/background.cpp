@@ -1,0 +1,40 @@
+// Background (background.h).
+#include "host/tune/background.h"
+
+#include <utility>
+
+namespace fettle::tune {
+
+Background::~Background() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    jobs_.clear();
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+void Background::post(std::function<void()> job) {
+  {
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back(std::move(job));
+  }
+  wake_.notify_one();
+}
+
+void Background::run() {
+  for (;;) {
+    std::function<void()> job;
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [this] { return stop_ || !jobs_.empty(); });
+      if (stop_) return;
+      job = std::move(jobs_.front());
+      jobs_.pop_front();
+    }
+    job();
+  }
+}
+
+}  // namespace fettle::tune

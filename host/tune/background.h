@@ -1,0 +1,33 @@
+// Background: one thread that does jobs in their order, so that the loop never waits
+// for a model to be trained.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace fettle::tune {
+
+class Background {
+ public:
+  Background() : thread_([this] { run(); }) {}
+  // Waits for the job in hand; those not begun are dropped.
+  ~Background();
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+
+  void post(std::function<void()> job);
+
+ private:
+  void run();
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::function<void()>> jobs_;
+  bool stop_ = false;
+  std::thread thread_;  // last: it uses the others
+};
+
+}  // namespace fettle::tune

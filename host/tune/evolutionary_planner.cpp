@@ -1,0 +1,259 @@
+// EvolutionaryPlanner (evolutionary_planner.h).
+#include "host/tune/evolutionary_planner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+#include "host/cost/knob_features.h"
+
+namespace fettle::tune {
+namespace {
+
+constexpr std::size_t kFirstTrials = 8;  // spread over the space, until a model is trained
+constexpr int kSpreadDraws = 24;         // of which the one farthest from all others is taken
+constexpr std::size_t kParents = 16;     // fastest trials that breed
+constexpr std::size_t kChildren = 64;    // of each generation
+constexpr int kGenerations = 3;
+constexpr double kRandomShare = 0.25;  // of the first generation
+constexpr double kEpsilon = 0.05;      // of a plan: random, whatever the model says
+constexpr double kCrossover = 0.4, kExtraMutation = 0.35;
+
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
+  ~Stopwatch() {
+    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  double& seconds_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// Knobs that differ, each by at least a half and by how far apart its options are.
+double distance(const space::SearchSpace& space, const space::Configuration& a,
+                const space::Configuration& b) {
+  if (a.sketch != b.sketch) return 1e9;
+  const auto& knobs = space.sketches()[a.sketch].knobs;
+  double sum = 0;
+  for (std::size_t k = 0; k < knobs.size(); ++k) {
+    if (a.choice[k] == b.choice[k]) continue;
+    const double apart = std::fabs(double(a.choice[k]) - double(b.choice[k]));
+    sum += 0.5 + 0.5 * apart / static_cast<double>(knobs[k].options.size() - 1);
+  }
+  return sum;
+}
+
+}  // namespace
+
+EvolutionaryPlanner::EvolutionaryPlanner(const space::SearchSpace& space,
+                                         const SearcherOptions& options)
+    : space_(space), options_(options), rng_(options.seed) {}
+
+std::vector<space::Configuration> EvolutionaryPlanner::plan(Knowledge knowledge, std::size_t n) {
+  const Stopwatch all(statistics_.planning_seconds);
+  const bool taught = options_.experience && options_.experience->size() > knowledge.trials.size();
+  if (knowledge.trials.size() < kFirstTrials && !taught) {
+    return first_plan(knowledge, std::min(n, kFirstTrials - knowledge.trials.size()));
+  }
+  auto model = train(knowledge);
+  if (!model) return first_plan(knowledge, n);
+  ++statistics_.plans;
+  return choose(breed_candidates(knowledge, *model), knowledge.unseen, n);
+}
+
+std::vector<space::Configuration> EvolutionaryPlanner::first_plan(Knowledge& knowledge,
+                                                                  std::size_t n) {
+  std::vector<space::Configuration> plan;
+  const auto nearest = [&](const space::Configuration& candidate) {
+    double least = 1e9;
+    for (const auto& trial : knowledge.trials) {
+      least = std::min(least, distance(space_, candidate, trial.configuration));
+    }
+    for (const auto& planned : plan) least = std::min(least, distance(space_, candidate, planned));
+    return least;
+  };
+  while (plan.size() < n) {
+    std::optional<space::Configuration> farthest;
+    double reach = -1;
+    for (int i = 0; i < kSpreadDraws; ++i) {
+      space::Configuration candidate = space_.random(rng_);
+      if (knowledge.unseen.contains(candidate)) continue;
+      const double here = nearest(candidate);
+      if (here <= reach || (options_.features && !features_of(candidate))) continue;
+      reach = here;
+      farthest = std::move(candidate);
+    }
+    if (farthest) {
+      knowledge.unseen.insert(*farthest);
+    } else {
+      farthest = knowledge.unseen.draw(rng_);
+    }
+    if (!farthest) break;
+    plan.push_back(std::move(*farthest));
+  }
+  return plan;
+}
+
+Result<cost::TimeModel> EvolutionaryPlanner::train(const Knowledge& knowledge) {
+  std::vector<cost::Trial> trials;
+  for (const auto& trial : knowledge.trials) {
+    const std::vector<float>* features = &trial.features;
+    if (features->size() != options_.feature_count && options_.features) {
+      const std::vector<float>* lowered = features_of(trial.configuration);
+      if (lowered) features = lowered;
+    }
+    trials.push_back({row_of(trial.configuration, *features), trial.nanoseconds, trial.censored});
+  }
+  const Stopwatch training(statistics_.training_seconds);
+  std::vector<cost::Sample> others;
+  if (options_.experience) others = options_.experience->beside(options_.task);
+  const std::size_t columns = options_.feature_count + cost::knob_feature_count(space_);
+  return cost::TimeModel::train(columns, trials, others, {},
+                                static_cast<std::uint32_t>(options_.seed));
+}
+
+EvolutionaryPlanner::Candidates EvolutionaryPlanner::breed_candidates(
+    const Knowledge& knowledge, const cost::TimeModel& model) {
+  bred_.clear();
+  std::vector<const Knowledge::Trial*> fastest;
+  for (const auto& trial : knowledge.trials) {
+    if (trial.nanoseconds > 0) fastest.push_back(&trial);
+  }
+  // A censored time is a lower bound: behind every measured one that is as long.
+  std::stable_sort(fastest.begin(), fastest.end(), [](const auto* a, const auto* b) {
+    return std::pair(a->nanoseconds, a->censored) < std::pair(b->nanoseconds, b->censored);
+  });
+  if (fastest.size() > kParents) fastest.resize(kParents);
+  std::vector<const space::Configuration*> parents;
+  for (const auto* trial : fastest) parents.push_back(&trial->configuration);
+
+  Candidates candidates;
+  candidates.reserve(kChildren * kGenerations);
+  for (int generation = 0; generation < kGenerations; ++generation) {
+    const std::size_t from = candidates.size();
+    const bool first = generation == 0;
+    breed(knowledge, parents, kChildren, first ? kRandomShare : 0, candidates);
+    predict(model, candidates, from);
+    // The next generation's parents: the fastest trials and the best predictions.
+    std::vector<std::size_t> order(candidates.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return candidates[a].mean < candidates[b].mean;
+    });
+    parents.clear();
+    for (std::size_t i = 0; i < std::max(order.size(), fastest.size()); ++i) {
+      if (i < kParents && i < order.size()) parents.push_back(&candidates[order[i]].configuration);
+      if (i < kParents / 2 && i < fastest.size()) parents.push_back(&fastest[i]->configuration);
+    }
+  }
+  return candidates;
+}
+
+// Parents that stand first breed more often.
+void EvolutionaryPlanner::breed(const Knowledge& knowledge,
+                                const std::vector<const space::Configuration*>& parents,
+                                std::size_t count, double random_share, Candidates& into) {
+  const auto parent = [&]() -> const space::Configuration& {
+    const double draw = uniform();
+    const auto rank = static_cast<std::size_t>(draw * draw * static_cast<double>(parents.size()));
+    return *parents[std::min(rank, parents.size() - 1)];
+  };
+  const std::size_t end = into.size() + count;
+  for (std::size_t tries = 0; tries < 8 * count && into.size() < end; ++tries) {
+    space::Configuration child;
+    if (parents.empty() || uniform() < random_share) {
+      child = space_.random(rng_);
+    } else {
+      child = parent();
+      const bool crossed = uniform() < kCrossover;
+      if (crossed) child = space_.crossover(child, parent(), rng_);
+      if (!crossed || uniform() < 0.5) child = space_.mutate(child, rng_);
+      while (uniform() < kExtraMutation) child = space_.mutate(child, rng_);
+    }
+    if (knowledge.unseen.contains(child) || !bred_.insert(child).second) continue;
+    static const std::vector<float> kNone;
+    const std::vector<float>* features = options_.features ? features_of(child) : &kNone;
+    if (!features) continue;
+    into.push_back({child, row_of(child, *features), {}, 0});
+  }
+}
+
+void EvolutionaryPlanner::predict(const cost::TimeModel& model, Candidates& candidates,
+                                  std::size_t from) {
+  if (from == candidates.size()) return;
+  cost::Table table{candidates[from].row.size(), {}};
+  for (std::size_t i = from; i < candidates.size(); ++i) table.add(candidates[i].row);
+  for (const std::vector<float>& member : model.predict(table)) {
+    for (std::size_t i = from; i < candidates.size(); ++i) {
+      candidates[i].members.push_back(member[i - from]);
+    }
+  }
+  for (std::size_t i = from; i < candidates.size(); ++i) {
+    const auto& members = candidates[i].members;
+    candidates[i].mean =
+        std::accumulate(members.begin(), members.end(), 0.0f) / static_cast<float>(members.size());
+  }
+}
+
+// Every other place goes to the best by the mean, those between to the best by one
+// member: where the members disagree, a batch is spread.
+std::vector<space::Configuration> EvolutionaryPlanner::choose(const Candidates& candidates,
+                                                              Unseen& unseen, std::size_t n) {
+  std::vector<space::Configuration> plan;
+  std::vector<bool> taken(candidates.size(), false);
+  for (std::size_t place = 0; plan.size() < n; ++place) {
+    std::optional<std::size_t> best;
+    const bool random = uniform() < kEpsilon;
+    const std::size_t member = place / 2;
+    for (std::size_t i = 0; i < candidates.size() && !random; ++i) {
+      if (taken[i]) continue;
+      const auto value = [&](std::size_t c) {
+        const auto& members = candidates[c].members;
+        return place % 2 == 0 ? candidates[c].mean : members[member % members.size()];
+      };
+      if (!best || value(i) < value(*best)) best = i;
+    }
+    if (best) {
+      taken[*best] = true;
+      unseen.insert(candidates[*best].configuration);
+      plan.push_back(candidates[*best].configuration);
+    } else if (auto drawn = unseen.draw(rng_)) {
+      plan.push_back(std::move(*drawn));
+    } else {
+      break;
+    }
+  }
+  return plan;
+}
+
+const std::vector<float>* EvolutionaryPlanner::features_of(
+    const space::Configuration& configuration) {
+  auto [place, fresh] = features_.try_emplace(configuration);
+  if (fresh) {
+    const Stopwatch lowering(statistics_.feature_seconds);
+    ++statistics_.lowered;
+    auto features = options_.features(configuration);
+    if (!features || features->size() != options_.feature_count) {
+      ++statistics_.unlowered;
+    } else if (options_.screen && options_.screen(*features)) {
+      ++statistics_.screened;
+    } else {
+      place->second = std::move(*features);
+    }
+  }
+  return place->second.empty() ? nullptr : &place->second;
+}
+
+std::vector<float> EvolutionaryPlanner::row_of(const space::Configuration& configuration,
+                                               const std::vector<float>& features) const {
+  std::vector<float> row = features;
+  row.resize(options_.feature_count, std::nanf(""));
+  const std::vector<float> knobs = cost::knob_features(space_, configuration);
+  row.insert(row.end(), knobs.begin(), knobs.end());
+  return row;
+}
+
+}  // namespace fettle::tune

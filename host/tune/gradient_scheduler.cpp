@@ -1,0 +1,101 @@
+// Ansor's task scheduler: trials go where sum(weight * time) is expected to fall
+// fastest. Expected is a mix of how the task improved of late and of how much it
+// could at best: down by one part in its trials, or up to what tasks of its kind reach.
+#include <algorithm>
+#include <random>
+
+#include "host/tune/searcher.h"
+
+namespace fettle::tune {
+namespace {
+
+constexpr std::uint32_t kWarmUp = 16;  // trials before a task's past says anything
+constexpr std::uint32_t kWindow = 32;  // trials back to which an improvement is of late
+constexpr double kPast = 0.2;          // weight of the past; the rest is the outlook
+constexpr double kOptimism = 2;        // a task may come within this factor of its like
+constexpr double kEpsilon = 0.05;      // of the choices: any task
+
+class Gradient final : public TaskScheduler {
+ public:
+  explicit Gradient(std::uint64_t seed) : rng_(seed) {}
+
+  std::optional<std::size_t> next(std::span<const TaskState> tasks) override {
+    past_.resize(tasks.size());
+    std::vector<std::size_t> live;
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      note(tasks[i], past_[i]);
+      if (!tasks[i].exhausted) live.push_back(i);
+    }
+    if (live.empty()) return std::nullopt;
+    // Behind the others, from the start or since an earlier session: first of all.
+    const auto behind = *std::min_element(live.begin(), live.end(), [&](auto a, auto b) {
+      return tasks[a].proposed < tasks[b].proposed;
+    });
+    if (tasks[behind].proposed < kWarmUp) return behind;
+    if (std::uniform_real_distribution<double>(0, 1)(rng_) < kEpsilon) {
+      return live[rng_() % live.size()];
+    }
+    std::size_t best = behind;
+    double most = -1;
+    for (std::size_t i : live) {
+      const double expected = gain(tasks, i);
+      if (expected > most) most = expected, best = i;
+    }
+    return best;
+  }
+
+ private:
+  struct Point {
+    std::uint32_t finished;
+    double best;
+  };
+  using Past = std::vector<Point>;  // each improvement
+
+  static void note(const TaskState& task, Past& past) {
+    if (task.best_nanoseconds <= 0) return;
+    if (past.empty() || past.back().best > task.best_nanoseconds) {
+      past.push_back({task.finished, task.best_nanoseconds});
+    }
+  }
+
+  // Weighted nanoseconds per trial.
+  double gain(std::span<const TaskState> tasks, std::size_t i) const {
+    const TaskState& task = tasks[i];
+    if (task.best_nanoseconds <= 0) return 0;  // nothing but failures
+    const std::uint32_t from = task.finished > kWindow ? task.finished - kWindow : 0;
+    double then = past_[i].front().best;
+    for (const Point& point : past_[i]) {
+      if (point.finished <= from) then = point.best;
+    }
+    const double improved = (then - task.best_nanoseconds) / kWindow;
+    double fastest = 0;  // operations per nanosecond of its kind
+    for (const TaskState& other : tasks) {
+      if (other.best_nanoseconds <= 0 || other.kind != task.kind) continue;
+      fastest = std::max(fastest, other.operations / other.best_nanoseconds);
+    }
+    double outlook = task.best_nanoseconds / std::max(1u, task.proposed);
+    if (fastest > 0) {
+      const double possible = kOptimism * task.operations / fastest;
+      outlook = std::max(outlook, (task.best_nanoseconds - possible) / kWindow);
+    }
+    return task.weight * (kPast * improved + (1 - kPast) * outlook);
+  }
+
+  std::mt19937_64 rng_;
+  std::vector<Past> past_;
+};
+
+}  // namespace
+
+std::unique_ptr<TaskScheduler> make_gradient(std::uint64_t seed) {
+  return std::make_unique<Gradient>(seed);
+}
+
+Result<std::unique_ptr<TaskScheduler>> make_scheduler(const std::string& name, std::uint64_t seed) {
+  if (name == "gradient") return make_gradient(seed);
+  if (name == "round-robin") return make_round_robin();
+  return Error{ErrorCode::NotFound,
+               "there is no scheduler \"" + name + "\"; there are: gradient, round-robin"};
+}
+
+}  // namespace fettle::tune

@@ -1,0 +1,25 @@
+// Recording a space: every configuration of a part of one task's search space built
+// and measured by the real loop on this machine, for tests/data.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schemas/wire/result.h"
+
+namespace fettle::bench {
+
+struct RecordSpaceOptions {
+  std::string network = "resnet-18";
+  unsigned task = 0;              // place in its list of tasks
+  unsigned options = 1;           // kept of each knob
+  std::vector<std::string> keep;  // "KNOB=N"
+  std::string db, output;
+  unsigned seconds = 170;
+};
+
+// Goes on where the database ends. Writes the recording once every configuration
+// has its outcome; before that it says how many are left.
+Result<void> run_record_space(const RecordSpaceOptions& options);
+
+}  // namespace fettle::bench

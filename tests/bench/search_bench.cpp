@@ -1,0 +1,303 @@
+// Searchers on recorded spaces (search_bench.h).
+#include "tests/bench/search_bench.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <numeric>
+
+#include <nlohmann/json.hpp>
+
+#include "host/cost/knob_features.h"
+#include "host/cost/time_model.h"
+#include "host/replay/replay.h"
+#include "host/tune/tune.h"
+
+namespace fettle::bench {
+namespace {
+
+using Json = nlohmann::json;
+using replay::Recording;
+
+constexpr double kShares[] = {0.95, 0.99};  // of the best
+constexpr unsigned kModelTrials = 500;      // of which a model is trained, the rest held back
+constexpr std::size_t kTaught = 200;        // trials of each other recording in a transfer
+
+class Never final : public tune::StopSignal {
+ public:
+  bool requested() const override { return false; }
+  int fd() const override { return -1; }
+};
+
+class Silent final : public tune::TuneListener {
+ public:
+  void trial_done(std::size_t, const records::TuningRecord&, const tune::Progress&) override {}
+  void tick(const tune::Progress&) override {}
+  void warn(const std::string& line) override {
+    std::fprintf(stderr, "fettle-bench: %s\n", line.c_str());
+  }
+};
+
+// Ends the session's record of when each share of the best was reached.
+class Reached final : public tune::RecordSink {
+ public:
+  explicit Reached(double best) : best_(best) {}
+  Result<void> add(const records::TuningRecord& record) override {
+    ++trials_;
+    const auto nanoseconds = record.nanoseconds();
+    for (std::size_t i = 0; i < std::size(kShares); ++i) {
+      if (at_[i] == 0 && nanoseconds && best_ / *nanoseconds >= kShares[i]) at_[i] = trials_;
+    }
+    return {};
+  }
+  // Trials until it was reached; one more than were made when it never was.
+  unsigned at(std::size_t share) const { return at_[share] ? at_[share] : trials_ + 1; }
+
+ private:
+  double best_;
+  unsigned trials_ = 0;
+  unsigned at_[std::size(kShares)] = {};
+};
+
+struct Run {
+  unsigned reached[std::size(kShares)];
+  double seconds = 0;
+  tune::SearchStatistics search;
+};
+
+tune::FeatureFunction features_of(const Recording& recording) {
+  return [&recording](const space::Configuration& configuration) -> Result<std::vector<float>> {
+    const auto place = recording.find(configuration);
+    if (!place) return place.error();
+    const replay::RecordedTrial& trial = recording.trials[*place];
+    if (trial.features.empty()) return Error{trial.code, trial.message, {}};
+    return trial.features;
+  };
+}
+
+// Random trials of the recordings beside this one, as earlier sessions would have left.
+std::shared_ptr<cost::Experience> taught(const std::vector<Recording>& recordings, std::size_t but,
+                                         std::uint64_t seed) {
+  auto experience = std::make_shared<cost::Experience>();
+  std::mt19937_64 rng(seed);
+  for (std::size_t i = 0; i < recordings.size(); ++i) {
+    if (i == but) continue;
+    for (std::size_t t = 0; t < kTaught; ++t) {
+      const auto& trial = recordings[i].trials[rng() % recordings[i].trials.size()];
+      if (trial.features.empty()) continue;
+      experience->add("earlier " + std::to_string(i), {trial.features, trial.nanoseconds, false});
+    }
+  }
+  return experience;
+}
+
+Result<Run> run_once(const std::vector<Recording>& recordings, std::size_t which,
+                     const std::string& searcher, const SearchBenchOptions& options,
+                     std::uint64_t seed) {
+  const Recording& recording = recordings[which];
+  tune::SearcherOptions how;
+  how.seed = seed * 1000003 + which;
+  how.features = features_of(recording);
+  how.feature_count = recording.feature_names.size();
+  how.task = recording.workload.canonical();
+  if (options.transfer) how.experience = taught(recordings, which, seed);
+  auto made = tune::make_searcher(searcher, recording.space, how);
+  if (!made) return std::move(made).error();
+  std::vector<tune::TuneTask> tasks;
+  tasks.push_back({{recording.workload, 1}, &recording.space, std::move(*made), {}});
+  replay::ReplayBuilder builder(recordings);
+  replay::ReplayRunner runner(recordings);
+  tune::ExpectedOutputs expected({recording.workload}, replay::no_expected_outputs);
+  while (!expected.ready(0)) ::usleep(100);
+  Reached reached(recording.best_nanoseconds());
+  const auto scheduler = tune::make_round_robin();
+  Never never;
+  Silent silent;
+  tune::TuneOptions loop;
+  loop.session = "search";
+  loop.device_key = "replay";
+  loop.trials = options.trials;
+  const auto start = std::chrono::steady_clock::now();
+  const tune::TuneSummary summary =
+      tune::tune(tasks, recording.target, loop,
+                 {builder, runner, reached, expected, *scheduler, never, silent, {}, {}});
+  if (summary.end == tune::SessionEnd::Failed) return *summary.error;
+  Run run;
+  for (std::size_t i = 0; i < std::size(kShares); ++i) run.reached[i] = reached.at(i);
+  run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  run.search = summary.search;
+  return run;
+}
+
+double mean(const std::vector<unsigned>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+double median(std::vector<unsigned> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2.0;
+}
+
+std::vector<double> ranks(const std::vector<double>& values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return values[a] < values[b]; });
+  std::vector<double> rank(values.size());
+  for (std::size_t i = 0; i < order.size();) {
+    std::size_t end = i;
+    while (end < order.size() && values[order[end]] == values[order[i]]) ++end;
+    for (std::size_t k = i; k < end; ++k) rank[order[k]] = static_cast<double>(i + end - 1) / 2;
+    i = end;
+  }
+  return rank;
+}
+
+// Spearman's.
+double rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
+  const std::vector<double> x = ranks(a), y = ranks(b);
+  const double middle = static_cast<double>(x.size() - 1) / 2;
+  double xy = 0, xx = 0, yy = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xy += (x[i] - middle) * (y[i] - middle);
+    xx += (x[i] - middle) * (x[i] - middle);
+    yy += (y[i] - middle) * (y[i] - middle);
+  }
+  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
+}
+
+// The model alone: trained on random trials, compared on those held back.
+Result<double> held_back_correlation(const Recording& recording, std::uint64_t seed) {
+  std::vector<std::size_t> order(recording.trials.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::mt19937_64 rng(seed);
+  std::shuffle(order.begin(), order.end(), rng);
+  const std::size_t columns =
+      recording.feature_names.size() + cost::knob_feature_count(recording.space);
+  std::vector<cost::Trial> trials;
+  cost::Table held{columns, {}};
+  std::vector<double> measured;
+  for (std::size_t i : order) {
+    const replay::RecordedTrial& trial = recording.trials[i];
+    if (trial.nanoseconds <= 0 || trial.features.empty()) continue;
+    std::vector<float> row = trial.features;
+    const auto knobs = cost::knob_features(recording.space, trial.configuration);
+    row.insert(row.end(), knobs.begin(), knobs.end());
+    if (trials.size() < kModelTrials) {
+      trials.push_back({row, trial.nanoseconds, false});
+    } else {
+      held.add(row);
+      measured.push_back(trial.nanoseconds);
+    }
+  }
+  auto model = cost::TimeModel::train(columns, trials, {}, {}, static_cast<std::uint32_t>(seed));
+  if (!model) return std::move(model).error();
+  const std::vector<float> predicted = model->mean(held);
+  return rank_correlation({predicted.begin(), predicted.end()}, measured);
+}
+
+struct Totals {
+  std::vector<unsigned> reached[std::size(kShares)];
+  double seconds = 0;
+  void add(const Run& run) {
+    for (std::size_t i = 0; i < std::size(kShares); ++i) reached[i].push_back(run.reached[i]);
+    seconds += run.seconds;
+  }
+};
+
+Result<void> run_all(const SearchBenchOptions& options, const std::vector<Recording>& recordings) {
+  std::vector<std::string> searchers = options.searchers;
+  if (searchers.empty()) {
+    searchers = tune::searcher_names();
+    std::erase(searchers, "grid");
+  }
+  Json summary = {{"benchmark", "search"},
+                  {"summary", true},
+                  {"seeds", options.seeds},
+                  {"trials", options.trials},
+                  {"transfer", options.transfer}};
+  for (const std::string& searcher : searchers) {
+    Totals all;
+    for (std::size_t which = 0; which < recordings.size(); ++which) {
+      Totals task;
+      tune::SearchStatistics search;
+      for (unsigned seed = 0; seed < options.seeds; ++seed) {
+        auto run = run_once(recordings, which, searcher, options, seed);
+        if (!run) return std::move(run).error();
+        task.add(*run);
+        all.add(*run);
+        search += run->search;
+      }
+      const double runs = options.seeds;
+      const Json line = {{"benchmark", "search"},
+                         {"searcher", searcher},
+                         {"task", recordings[which].workload.title()},
+                         {"trials_to_95", mean(task.reached[0])},
+                         {"trials_to_95_median", median(task.reached[0])},
+                         {"trials_to_99", mean(task.reached[1])},
+                         {"trials_to_99_median", median(task.reached[1])},
+                         {"each_to_95", task.reached[0]},
+                         {"each_to_99", task.reached[1]},
+                         {"seconds", task.seconds / runs},
+                         {"plans", static_cast<double>(search.plans) / runs},
+                         {"lowered", static_cast<double>(search.lowered) / runs},
+                         {"screened", static_cast<double>(search.screened) / runs},
+                         {"training_seconds", search.training_seconds / runs}};
+      if (options.json) {
+        std::cout << line.dump() << std::endl;
+      } else {
+        std::printf("%-13s %-44s to 95 %%: %6.1f (median %5.1f)  to 99 %%: %6.1f (median %5.1f)\n",
+                    searcher.c_str(), recordings[which].workload.title().c_str(),
+                    mean(task.reached[0]), median(task.reached[0]), mean(task.reached[1]),
+                    median(task.reached[1]));
+      }
+    }
+    summary["trials_to_95"][searcher] = mean(all.reached[0]);
+    summary["trials_to_99"][searcher] = mean(all.reached[1]);
+  }
+  for (std::size_t which = 0; which < recordings.size(); ++which) {
+    auto correlation = held_back_correlation(recordings[which], 1);
+    if (!correlation) return std::move(correlation).error();
+    summary["rank_correlation"][recordings[which].workload.title()] = *correlation;
+  }
+  for (const std::string share : {"95", "99"}) {
+    const Json& means = summary["trials_to_" + share];
+    if (!means.contains("evolutionary") || !means.contains("xgb")) continue;
+    summary["evolutionary_over_xgb_" + share] =
+        means["evolutionary"].get<double>() / means["xgb"].get<double>();
+  }
+  std::cout << summary.dump(options.json ? -1 : 1) << std::endl;
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> stored_recordings() {
+  std::vector<std::string> paths;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(FETTLE_RECORDINGS, none)) {
+    if (entry.path().extension() == ".gz") paths.push_back(entry.path().string());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+Result<void> run_search_bench(const SearchBenchOptions& options) {
+  std::vector<Recording> recordings;
+  for (const std::string& path : options.recordings) {
+    auto recording = replay::read_recording(path);
+    if (!recording) return std::move(recording).error();
+    recordings.push_back(std::move(*recording));
+  }
+  if (recordings.empty()) {
+    return Error{ErrorCode::NotFound, "no recordings: name some, or run from the source tree", {}};
+  }
+  return run_all(options, recordings);
+}
+
+}  // namespace fettle::bench

@@ -1,0 +1,134 @@
+// Footprints by closed formulas, and features of lowered programs.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "host/lower/features.h"
+#include "host/lower/footprint.h"
+#include "host/space/sketches/sketches.h"
+
+namespace fettle::lower {
+namespace {
+
+using namespace space;
+
+Target target() {
+  Target t{"cpu_llvm", "x86_64", "x86_64-linux-gnu", "x86-64-v3", {}, 256, 16, true, 2};
+  t.caches = {{1, 32768, 64, 1}, {2, 1 << 20, 64, 1}, {3, 32 << 20, 64, 8}};
+  return t;
+}
+
+Workload conv(int channels = 64) {
+  return *Workload::parse(nlohmann::json{{"op", "conv2d"},
+                                         {"height", 28},
+                                         {"width", 28},
+                                         {"in_channels", channels},
+                                         {"out_channels", channels},
+                                         {"kernel", 3},
+                                         {"pad", 1},
+                                         {"tail", {"bias", "relu"}}});
+}
+
+struct Image {
+  ir::Var y = ir::make_var("y"), x = ir::make_var("x"), c = ir::make_var("c"),
+          kx = ir::make_var("kx");
+  ir::Buffer buffer =
+      std::make_shared<ir::BufferDecl>(ir::BufferDecl{"in", ir::kFloat32, {10 * 12 * 8}});
+  // in[y][x + kx][c] of an image 12 wide with 8 channels.
+  Access access() const {
+    const auto at = [](const ir::Var& v, std::int64_t by) {
+      return ir::var_ref(v) * ir::int_imm(by);
+    };
+    return make_access(
+        buffer, at(y, 96) + (ir::var_ref(x) + ir::var_ref(kx)) * ir::int_imm(8) + ir::var_ref(c), 1,
+        false, {});
+  }
+};
+
+TEST(Footprint, LoopsThatOverlapCountTheirUnion) {
+  const Image image;
+  const Access access = image.access();
+  const std::vector<LoopTrip> loops = {
+      {image.y.get(), 10}, {image.x.get(), 5}, {image.kx.get(), 3}, {image.c.get(), 8}};
+  const std::span<const LoopTrip> all(loops);
+  EXPECT_EQ(footprint(access, all.subspan(3), 64).bytes, 8 * 4);
+  EXPECT_EQ(footprint(access, all.subspan(2), 64).bytes, 3 * 8 * 4);
+  // x + kx runs over 5 + 3 - 1 columns.
+  EXPECT_EQ(footprint(access, all.subspan(1), 64).bytes, 7 * 8 * 4);
+  EXPECT_EQ(footprint(access, all, 64).bytes, 10 * 7 * 8 * 4);
+  EXPECT_EQ(footprint(access, all, 64).run_bytes, 7 * 8 * 4);
+  EXPECT_EQ(footprint(access, all, 64).lines, 10 * 7 * 8 * 4 / 64.0);
+}
+
+TEST(Footprint, IsNeverMoreThanTheBuffer) {
+  const Image image;
+  const std::vector<LoopTrip> loops = {{image.y.get(), 1000}, {image.c.get(), 1000}};
+  EXPECT_LE(footprint(image.access(), loops, 64).bytes, 10 * 12 * 8 * 4);
+}
+
+TEST(Footprint, AStrideTouchesALinePerElement) {
+  const Image image;
+  const std::vector<LoopTrip> column = {{image.y.get(), 10}};
+  const Footprint touched = footprint(image.access(), column, 64);
+  EXPECT_EQ(touched.bytes, 10 * 4);
+  EXPECT_EQ(touched.lines, 10);
+}
+
+TEST(Features, AreFiniteAndAsManyAsTheirNamesForEveryOperator) {
+  const std::vector<std::string> names = feature_names();
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
+  const Workload dense =
+      *Workload::parse(nlohmann::json{{"op", "dense"}, {"in_features", 96}, {"out_features", 100}});
+  std::mt19937_64 rng(7);
+  for (const Workload& workload : {conv(), dense}) {
+    const SearchSpace space = make_space(workload, target()).value();
+    for (int i = 0; i < 40; ++i) {
+      const Configuration configuration = space.random(rng);
+      const auto features = features_of(workload, target(), configuration);
+      if (!features) continue;
+      ASSERT_EQ(features->size(), names.size());
+      for (std::size_t f = 0; f < names.size(); ++f) {
+        EXPECT_TRUE(std::isfinite((*features)[f]))
+            << names[f] << " of " << space.to_json(configuration);
+      }
+    }
+  }
+}
+
+TEST(Features, CountTheOperationsOfTheWorkload) {
+  const SearchSpace space = make_space(conv(), target()).value();
+  std::mt19937_64 rng(1);
+  const std::size_t place = feature_index("log_operations");
+  for (int i = 0; i < 20; ++i) {
+    const auto features = features_of(conv(), target(), space.random(rng));
+    if (!features) continue;
+    // Tiles that do not divide an extent compute some elements twice, never fewer.
+    const double nominal = std::log2(conv().operations());
+    EXPECT_GE((*features)[place], nominal - 0.1);
+    EXPECT_LE((*features)[place], nominal + 1);
+  }
+}
+
+TEST(Features, SmallerCachesSeeMoreTraffic) {
+  Target small = target();
+  small.caches[0].bytes = 4096;
+  const SearchSpace space = make_space(conv(), target()).value();
+  std::mt19937_64 rng(3);
+  const std::size_t place = feature_index("log_l1_traffic");
+  double more = 0;
+  for (int i = 0; i < 30; ++i) {
+    const Configuration configuration = space.random(rng);
+    const auto here = features_of(conv(), target(), configuration);
+    const auto there = features_of(conv(), small, configuration);
+    if (!here || !there) continue;
+    EXPECT_GE((*there)[place], (*here)[place] - 1e-3);
+    more += (*there)[place] - (*here)[place];
+  }
+  EXPECT_GT(more, 1);
+}
+
+}  // namespace
+}  // namespace fettle::lower
