@@ -101,6 +101,14 @@ std::string progress_table(const tune::Progress& progress, std::size_t columns,
         gflops_text(task.best_gflops()), share_of_peak(task.best_gflops(), progress.peak_gflops),
         task.best_nanoseconds ? time_text(*task.best_nanoseconds) : "-", state_text(task, final)));
   }
+  const bool fewer_operations =
+      std::any_of(progress.tasks.begin(), progress.tasks.end(), [&](const auto& task) {
+        return progress.peak_gflops > 0 && task.best_gflops().value_or(0) > progress.peak_gflops;
+      });
+  if (final && fewer_operations) {
+    text += line("(GFLOPS count a task's own operations; Winograd's algorithm needs fewer of them, "
+                 "so it can pass the peak)");
+  }
   text += line(overall_line(progress));
   text += line("failures: " + failures_text(progress));
   return text;

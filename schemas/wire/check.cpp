@@ -28,6 +28,13 @@ Result<void> check_cpu_image(const wire::ImageT& image, const std::string& where
       return bad(where + " has a relocation outside of it");
     }
   }
+  std::uint64_t after = 0;
+  for (const wire::CodeRange& range : cpu.code) {
+    if (range.begin() < after || range.end() < range.begin() || range.end() > cpu.text_bytes) {
+      return bad(where + " has a code range outside its text or out of order");
+    }
+    after = range.end();
+  }
   for (const auto& entry : image.entries) {
     if (entry->offset >= cpu.text_bytes) {
       return bad(where + ": entry '" + entry->name + "' lies outside its text");

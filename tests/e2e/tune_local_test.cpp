@@ -20,7 +20,9 @@ TEST_F(TuneTest, TunesEveryTaskAndRecordsEveryTrial) {
   EXPECT_GT(session.summary["peak_gflops"].get<double>(), 0.1);
   for (const auto& task : session.summary["tasks"]) {
     EXPECT_GT(task["best_gflops"].get<double>(), 0) << task;
-    EXPECT_LE(task["share_of_peak"].get<double>(), 1.1) << task;
+    // Counted in operations of the direct algorithm: Winograd's F(4,3) needs a quarter.
+    const bool winograd = task["title"].get<std::string>().starts_with("conv2d");
+    EXPECT_LE(task["share_of_peak"].get<double>(), winograd ? 4.4 : 1.1) << task;
   }
   expect_sound_database(40);
 

@@ -55,8 +55,8 @@ TEST_F(CommandLine, ExplainShowsTheSpace) {
                              R"({"op":"conv2d","height":14,"width":14,"in_channels":16,
       "out_channels":32,"kernel":[3,3],"pad":[1,1],"tail":["bias"]})"});
   EXPECT_EQ(space.status, 0) << space.err;
-  for (const char* part : {"3 sketches", "cpu_tiled: ", "cpu_winograd_2: ", "cpu_winograd_4: ",
-                           "register_tile", "reduce_inner     5: 1 2 4 8 16"}) {
+  for (const char* part : {"4 sketches", "cpu_tiled: ", "cpu_winograd_2: ", "cpu_winograd_4x2: ",
+                           "cpu_winograd_4: ", "register_tile", "reduce_inner     5: 1 2 4 8 16"}) {
     EXPECT_NE(space.out.find(part), std::string::npos) << part << " is not in\n" << space.out;
   }
 }

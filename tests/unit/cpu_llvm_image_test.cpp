@@ -236,21 +236,14 @@ TEST(Profile, TheScanTellsInstructionsFromConstants) {
     const std::string names[] = {"scale"};
     Result<wire::ImageT> image = cpu::flatten(*linked, target, names);
     ASSERT_TRUE(image.ok()) << image.error().text();
-    Result<std::vector<cpu::CodeRange>> ranges = cpu::code_ranges(*linked, target);
-    ASSERT_TRUE(ranges.ok()) << ranges.error().text();
-    int fused = 0;
     std::uint64_t bytes = 0;
-    for (const cpu::CodeRange& range : *ranges) {
-      auto code =
-          cpu::disassemble(std::span(image->bytes).subspan(range.begin, range.end - range.begin),
-                           range.begin, target);
-      ASSERT_TRUE(code.ok());
-      for (const auto& each : *code) EXPECT_NE(each.mnemonic, "") << target.arch;
-      fused += cpu::count(*code, target.arch).fused;
-      bytes += range.end - range.begin;
-    }
-    EXPECT_EQ(fused, 3) << target.arch;
-    EXPECT_LT(bytes, image->cpu->text_bytes) << target.arch;
+    for (const wire::CodeRange& range : image->cpu->code) bytes += range.end() - range.begin();
+    Result<std::vector<cpu::Instruction>> code = cpu::disassemble(*image, target);
+    ASSERT_TRUE(code.ok()) << code.error().text();
+    for (const auto& each : *code) EXPECT_NE(each.mnemonic, "") << target.arch;
+    EXPECT_EQ(cpu::count(*code, target.arch).fused, 3) << target.arch;
+    // AArch64 keeps its constants in a section of their own.
+    if (target.arch == "armv7") EXPECT_LT(bytes, image->cpu->text_bytes);
   }
 }
 

@@ -32,7 +32,7 @@ TEST(Throughput, IndependentSumsTakeTwoACycle) {
   ASSERT_TRUE(found.ok()) << found.error().text();
   EXPECT_NEAR(found->cycles, 5, 0.5);
   EXPECT_EQ(found->model, "haswell");
-  EXPECT_FALSE(found->busiest.empty());
+  EXPECT_TRUE(found->busiest == "HWPort0" || found->busiest == "HWPort1") << found->busiest;
   EXPECT_NEAR(found->busiest_cycles, 5, 0.5);
 }
 

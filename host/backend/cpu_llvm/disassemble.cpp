@@ -129,10 +129,20 @@ Result<std::vector<Instruction>> disassemble(std::span<const std::uint8_t> code,
 
 Result<std::vector<Instruction>> disassemble(const wire::ImageT& image,
                                              const space::Target& target) {
-  if (image.cpu == nullptr || image.cpu->text_bytes > image.bytes.size()) {
+  if (image.cpu == nullptr || image.cpu->code.empty()) {
     return Error{ErrorCode::InvalidArgument, "not a CPU image"};
   }
-  return disassemble(std::span(image.bytes).first(image.cpu->text_bytes), 0, target);
+  std::vector<Instruction> all;
+  for (const wire::CodeRange& range : image.cpu->code) {
+    if (range.end() > image.bytes.size() || range.begin() > range.end()) {
+      return Error{ErrorCode::InvalidArgument, "instructions outside the image"};
+    }
+    const auto bytes = std::span(image.bytes).subspan(range.begin(), range.end() - range.begin());
+    Result<std::vector<Instruction>> part = disassemble(bytes, range.begin(), target);
+    if (!part) return part;
+    all.insert(all.end(), part->begin(), part->end());
+  }
+  return all;
 }
 
 bool is_fused(const std::string& arch, const std::string& m) {

@@ -24,7 +24,7 @@ struct Instruction {
 Result<std::vector<Instruction>> disassemble(std::span<const std::uint8_t> code,
                                              std::uint64_t offset, const space::Target& target);
 
-// The whole text part of an image, constants decoded as if they were code.
+// All instructions of an image, by its code ranges.
 Result<std::vector<Instruction>> disassemble(const wire::ImageT& image,
                                              const space::Target& target);
 

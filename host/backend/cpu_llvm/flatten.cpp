@@ -51,6 +51,7 @@ class Flattener {
         if (Result<void> done = read_symbols(section); !done) return std::move(done).error();
       }
     }
+    mark_code();
     for (const std::string& name : entries) {
       auto found = symbols_.find(name);
       if (found == symbols_.end())
@@ -82,6 +83,9 @@ class Flattener {
     const std::string name = name_of(section);
     if (kDynamic.count(name) != 0) return {};
     const std::uint64_t end = section.sh_addr + section.sh_size;
+    if ((section.sh_flags & llvm::ELF::SHF_EXECINSTR) != 0) {
+      executable_.emplace_back(section.sh_addr, end);
+    }
     if (name == ".text" || name == ".rodata") {
       image_.cpu->text_bytes = std::max<std::uint64_t>(image_.cpu->text_bytes, end);
     } else if (name == ".data" || name == ".bss") {
@@ -165,12 +169,30 @@ class Flattener {
     auto names = file_.getStringTableForSymtab(section);
     if (!names) return unreadable(names.takeError());
     for (const auto& symbol : *symbols) {
-      if (symbol.getType() != llvm::ELF::STT_FUNC || symbol.isUndefined()) continue;
+      if (symbol.isUndefined()) continue;
       auto name = symbol.getName(*names);
       if (!name) return unreadable(name.takeError());
-      symbols_[name->str()] = symbol.st_value;
+      if (symbol.getType() == llvm::ELF::STT_FUNC) symbols_[name->str()] = symbol.st_value;
+      if (target_.arch != "x86_64" && name->size() > 1 && name->starts_with("$")) {
+        marks_[symbol.st_value] = (*name)[1] != 'd';
+      }
     }
     return {};
+  }
+
+  // What is executable and not marked as data.
+  void mark_code() {
+    for (const auto& [begin, end] : executable_) {
+      bool code = true;  // before the first mark: to be on the safe side
+      std::uint64_t from = begin;
+      for (auto mark = marks_.lower_bound(begin); mark != marks_.end() && mark->first < end;
+           ++mark) {
+        if (code && mark->first > from) image_.cpu->code.emplace_back(from, mark->first);
+        from = mark->first;
+        code = mark->second;
+      }
+      if (code) image_.cpu->code.emplace_back(from, end);
+    }
   }
 
   const File& file_;
@@ -178,6 +200,8 @@ class Flattener {
   wire::ImageT image_;
   std::uint64_t data_begin_ = 0, data_end_ = 0;
   std::map<std::string, std::uint64_t> symbols_;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> executable_;  // sections: begin, end
+  std::map<std::uint64_t, bool> marks_;  // address → instructions from here on
 };
 
 template <typename Elf>
@@ -188,55 +212,7 @@ Result<wire::ImageT> flatten_as(llvm::StringRef bytes, const space::Target& targ
   return Flattener<Elf>(*file, target).run(entries);
 }
 
-template <typename Elf>
-Result<std::vector<CodeRange>> code_ranges_as(llvm::StringRef bytes, bool mapped) {
-  auto file = llvm::object::ELFFile<Elf>::create(bytes);
-  if (!file) return unreadable(file.takeError());
-  auto sections = file->sections();
-  if (!sections) return unreadable(sections.takeError());
-  std::vector<CodeRange> text;
-  std::map<std::uint64_t, bool> marks;  // address → instructions from here on
-  for (const auto& section : *sections) {
-    if ((section.sh_flags & llvm::ELF::SHF_EXECINSTR) != 0 && section.sh_size > 0) {
-      text.push_back({section.sh_addr, section.sh_addr + section.sh_size});
-    }
-    if (!mapped || section.sh_type != llvm::ELF::SHT_SYMTAB) continue;
-    auto symbols = file->symbols(&section);
-    if (!symbols) return unreadable(symbols.takeError());
-    auto names = file->getStringTableForSymtab(section);
-    if (!names) return unreadable(names.takeError());
-    for (const auto& symbol : *symbols) {
-      auto name = symbol.getName(*names);
-      if (!name) return unreadable(name.takeError());
-      if (name->size() < 2 || !name->starts_with("$")) continue;
-      if (symbol.st_shndx == llvm::ELF::SHN_UNDEF) continue;
-      marks[symbol.st_value] = (*name)[1] != 'd';
-    }
-  }
-  if (!mapped) return text;
-  std::vector<CodeRange> ranges;
-  for (const CodeRange& section : text) {
-    bool code = true;  // before the first mark: to be on the safe side
-    std::uint64_t from = section.begin;
-    for (auto mark = marks.lower_bound(section.begin);
-         mark != marks.end() && mark->first < section.end; ++mark) {
-      if (code && mark->first > from) ranges.push_back({from, mark->first});
-      from = mark->first;
-      code = mark->second;
-    }
-    if (code) ranges.push_back({from, section.end});
-  }
-  return ranges;
-}
-
 }  // namespace
-
-Result<std::vector<CodeRange>> code_ranges(std::span<const std::uint8_t> shared_object,
-                                           const space::Target& target) {
-  llvm::StringRef bytes(reinterpret_cast<const char*>(shared_object.data()), shared_object.size());
-  if (target.arch == "armv7") return code_ranges_as<llvm::object::ELF32LE>(bytes, true);
-  return code_ranges_as<llvm::object::ELF64LE>(bytes, target.arch == "aarch64");
-}
 
 Result<wire::ImageT> flatten(std::span<const std::uint8_t> shared_object,
                              const space::Target& target, std::span<const std::string> entries) {

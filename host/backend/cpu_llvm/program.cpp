@@ -27,25 +27,14 @@ std::unique_ptr<wire::BufferT> wire_buffer(const ir::ProgramBuffer& from) {
   return buffer;
 }
 
-// Constants look like anything when they are decoded: only instructions are looked at.
-Result<void> check_no_fma(const wire::ImageT& image, std::span<const std::uint8_t> linked,
-                          const space::Target& target) {
-  Result<std::vector<CodeRange>> ranges = code_ranges(linked, target);
-  if (!ranges) return std::move(ranges).error();
-  for (const CodeRange& range : *ranges) {
-    if (range.end > image.bytes.size() || range.begin > range.end) {
-      return Error{ErrorCode::Internal, "instructions outside the image"};
-    }
-    const std::span<const std::uint8_t> bytes =
-        std::span(image.bytes).subspan(range.begin, range.end - range.begin);
-    Result<std::vector<Instruction>> code = disassemble(bytes, range.begin, target);
-    if (!code) return std::move(code).error();
-    for (const Instruction& each : *code) {
-      if (is_fused(target.arch, each.mnemonic)) {
-        return Error{ErrorCode::Internal, "the image holds " + each.mnemonic + " at offset " +
-                                              std::to_string(each.offset) + ", and " + target.cpu +
-                                              " has no fused multiply-add"};
-      }
+Result<void> check_no_fma(const wire::ImageT& image, const space::Target& target) {
+  Result<std::vector<Instruction>> code = disassemble(image, target);
+  if (!code) return std::move(code).error();
+  for (const Instruction& each : *code) {
+    if (is_fused(target.arch, each.mnemonic)) {
+      return Error{ErrorCode::Internal, "the image holds " + each.mnemonic + " at offset " +
+                                            std::to_string(each.offset) + ", and " + target.cpu +
+                                            " has no fused multiply-add"};
     }
   }
   return {};
@@ -66,8 +55,7 @@ Result<wire::ImageT> make_image(const ir::Module& module, const space::Target& t
   Result<wire::ImageT> image = flatten(*linked, target, names);
   if (!image) return image;
   if (!target.fma) {
-    if (Result<void> clean = check_no_fma(*image, *linked, target); !clean)
-      return std::move(clean).error();
+    if (Result<void> clean = check_no_fma(*image, target); !clean) return std::move(clean).error();
   }
   return image;
 }

@@ -18,7 +18,6 @@
 #include <llvm/MCA/InstrBuilder.h>
 #include <llvm/MCA/Pipeline.h>
 #include <llvm/MCA/SourceMgr.h>
-#include <llvm/MCA/Support.h>
 #include <llvm/Support/raw_ostream.h>
 
 #include "host/backend/cpu_llvm/llvm_target.h"
@@ -28,7 +27,8 @@ namespace {
 
 constexpr unsigned kIterations = 100;
 
-// Cycles for which each unit of each resource is used.
+// Cycles for which each unit of each resource is used. Events name a resource by its
+// index in the scheduling model.
 class Pressure : public llvm::mca::HWEventListener {
  public:
   void onEvent(const llvm::mca::HWInstructionEvent& event) override {
@@ -104,14 +104,10 @@ Result<Throughput> static_throughput(std::span<const std::uint8_t> loop,
   result.model = cpu;
   result.cycles = double(*cycles) / kIterations;
   result.micro_operations = pressure.micro_operations / kIterations;
-  llvm::SmallVector<std::uint64_t, 16> masks(model.getNumProcResourceKinds());
-  llvm::mca::computeProcResourceMasks(model, masks);
   for (const auto& [resource, used] : pressure.used) {
     if (used / kIterations <= result.busiest_cycles) continue;
     result.busiest_cycles = used / kIterations;
-    for (unsigned i = 1; i < masks.size(); ++i) {
-      if (masks[i] == resource.first) result.busiest = model.getProcResource(i)->Name;
-    }
+    result.busiest = model.getProcResource(static_cast<unsigned>(resource.first))->Name;
   }
   return result;
 }
