@@ -20,7 +20,7 @@ class Collector {
       for (const ir::Stmt& child : n->stmts) stmt(child, times);
     } else if (const auto* n = std::get_if<ir::IfThenElse>(&s->node)) {
       found.branches += times;
-      stmt(n->then_stmt, times / 2);
+      stmt(n->then_stmt, n->else_stmt ? times / 2 : times);
       if (n->else_stmt) stmt(n->else_stmt, times / 2);
     } else if (const auto* n = std::get_if<ir::Allocate>(&s->node)) {
       const double bytes = double(n->buffer->elements()) * n->buffer->type.bytes();

@@ -9,7 +9,8 @@
 
 namespace fettle::lower {
 
-// One store. Branches count as taken half the time.
+// One store. Of two branches each counts as taken half the time; a branch without
+// another skips borders and counts in full.
 struct LoopNest {
   std::vector<LoopTrip> loops;   // outermost first, the parallel one included
   double times = 1;              // executions in one run

@@ -80,7 +80,10 @@ TEST(Explain, ShowsIrAssemblyAndCounts) {
   const space::Target target = aarch64_target();
   std::mt19937_64 rng(4);
   space::SearchSpace space = cpu().space(small_conv(), target).value();
-  const space::Configuration configuration = space.random(rng);
+  space::Configuration configuration = space.random(rng);
+  for (int i = 0; i < 100 && space.sketches()[configuration.sketch].name != "cpu_tiled"; ++i) {
+    configuration = space.random(rng);
+  }
   Result<std::string> text = cpu().explain(small_conv(), target, configuration, "");
   ASSERT_TRUE(text.ok()) << text.error().text();
   for (const char* part : {"--- IR", "--- LLVM IR", "--- assembly", "fmla", "--- loops",

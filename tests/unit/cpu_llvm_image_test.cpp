@@ -243,7 +243,9 @@ TEST(Profile, TheScanTellsInstructionsFromConstants) {
     for (const auto& each : *code) EXPECT_NE(each.mnemonic, "") << target.arch;
     EXPECT_EQ(cpu::count(*code, target.arch).fused, 3) << target.arch;
     // AArch64 keeps its constants in a section of their own.
-    if (target.arch == "armv7") EXPECT_LT(bytes, image->cpu->text_bytes);
+    if (target.arch == "armv7") {
+      EXPECT_LT(bytes, image->cpu->text_bytes);
+    }
   }
 }
 

@@ -71,6 +71,7 @@ std::string loops_text(std::span<const Instruction> code, const wire::ImageT& im
     text += counts_line(place, counts) + throughput_line(loop, image, target);
     if (share > most) most = share, densest = loop;
   }
+  if (densest.empty()) text += "no innermost loop multiplies: see the assembly\n";
   return text + "--- densest loop\n" + to_text(densest);
 }
 
