@@ -106,8 +106,9 @@ std::string progress_table(const tune::Progress& progress, std::size_t columns,
         return progress.peak_gflops > 0 && task.best_gflops().value_or(0) > progress.peak_gflops;
       });
   if (final && fewer_operations) {
-    text += line("(GFLOPS count a task's own operations; Winograd's algorithm needs fewer of them, "
-                 "so it can pass the peak)");
+    text += line(
+        "(GFLOPS count a task's own operations; Winograd's algorithm needs fewer of them, "
+        "so it can pass the peak)");
   }
   text += line(overall_line(progress));
   text += line("failures: " + failures_text(progress));

@@ -74,8 +74,8 @@ constexpr Row winograd_row() {
 
 // A workload's sketches are the rows that apply, in this order.
 const Row kRows[] = {
-    {[](const ComputeDag& dag, const Target&) { return reuses_a_constant(dag); },
-     cpu_tiled_sketch, cpu_tiled_schedule, [] { return 1.0; }},
+    {[](const ComputeDag& dag, const Target&) { return reuses_a_constant(dag); }, cpu_tiled_sketch,
+     cpu_tiled_schedule, [] { return 1.0; }},
     winograd_row<2, 2>(),
     winograd_row<4, 2>(),
     winograd_row<4, 4>(),
