@@ -10,6 +10,7 @@ namespace fettle::bench {
 
 struct Timing {
   std::vector<double> nanoseconds;  // per run, one entry a round
+  unsigned disturbed = 0;           // samples that another process interrupted, taken again
   double median() const;            // of at least one round
   double least() const;
 };
@@ -23,7 +24,8 @@ struct AlternateOptions {
 };
 
 // In each round each contender once, in order: pause, two runs that do not count (its
-// tensors come back into the caches), then one sample. Results in the contenders' order.
+// tensors come back into the caches), then one sample,
+// taken again when another process interrupted it. Results in the contenders' order.
 Result<std::vector<Timing>> alternate(std::span<Contender* const> contenders,
                                       const AlternateOptions& options);
 

@@ -130,6 +130,7 @@ Result<void> compare(const Bench& bench, const space::Workload& workload, LayerF
   if (!timings) return std::move(timings).error();
   for (std::size_t i = 0; i < turns.size(); i += 2) {
     auto& all = figures.ours.nanoseconds;
+    figures.ours.disturbed += (*timings)[i].disturbed;
     all.insert(all.end(), (*timings)[i].nanoseconds.begin(), (*timings)[i].nanoseconds.end());
   }
   for (std::size_t i = 0; i < peers.size(); ++i) {

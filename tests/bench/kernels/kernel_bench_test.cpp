@@ -25,7 +25,7 @@ LayerFigures layer(const std::string& title, double weight, double ours) {
 }
 
 PeerFigures peer(const std::string& name, double nanoseconds) {
-  return {name, "jit", "", {{nanoseconds}}};
+  return {name, "jit", "", {{nanoseconds}, 0}};
 }
 
 TEST(KernelSummary, RatiosAreMediansAgainstOneDnnsBest) {
@@ -75,9 +75,9 @@ TEST(KernelSummary, NothingComparedIsNoRatio) {
 }
 
 TEST(KernelTiming, MedianOfEvenAndOdd) {
-  EXPECT_DOUBLE_EQ((Timing{{5, 1, 3}}.median()), 3);
-  EXPECT_DOUBLE_EQ((Timing{{4, 1, 3, 2}}.median()), 2.5);
-  EXPECT_DOUBLE_EQ((Timing{{4, 1, 3}}.least()), 1);
+  EXPECT_DOUBLE_EQ((Timing{{5, 1, 3}, 0}.median()), 3);
+  EXPECT_DOUBLE_EQ((Timing{{4, 1, 3, 2}, 0}.median()), 2.5);
+  EXPECT_DOUBLE_EQ((Timing{{4, 1, 3}, 0}.least()), 1);
 }
 
 // Counts its runs; a turn is two warm-ups and one sample.
@@ -105,7 +105,9 @@ TEST(KernelTiming, EachContenderOnceARoundAndFailuresEndIt) {
   ASSERT_TRUE(timings.ok());
   ASSERT_EQ(timings->size(), 2u);
   EXPECT_EQ((*timings)[1].nanoseconds.size(), 4u);
-  EXPECT_EQ(one.calls.size(), 4u + 2 * 4u);
+  const unsigned retaken = (*timings)[0].disturbed;  // this machine may be busy
+  EXPECT_GE(one.calls.size(), 4u + 2 * 4u);
+  EXPECT_LE(one.calls.size(), 4u + 2 * 4u + retaken);
   two.fail_after = two.calls.size();
   EXPECT_EQ(alternate(both, {}).error().code, ErrorCode::Crash);
 }

@@ -39,6 +39,7 @@ std::optional<RatioSummary> summary_of(
 void put_timing(Json& to, const LayerFigures& layer, const Timing& timing) {
   to["ns_median"] = timing.median();
   to["ns_min"] = timing.least();
+  to["disturbed"] = timing.disturbed;
   to["gflops"] = layer.gflops(timing);
 }
 
