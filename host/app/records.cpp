@@ -1,4 +1,5 @@
-// fettle records: what the database knows. best, show, distill, export, import.
+// fettle records: what the database knows. best, show, plot, distill, export,
+// import.
 #include <fstream>
 #include <iostream>
 
@@ -8,6 +9,8 @@
 #include "host/app/commands.h"
 #include "host/app/json_view.h"
 #include "host/app/message.h"
+#include "host/plot/page.h"
+#include "host/plot/plot_data.h"
 #include "host/records/export.h"
 #include "host/records/outcome_json.h"
 #include "host/records/queries.h"
@@ -126,23 +129,41 @@ Result<void> show(const records::Database& database, const RecordsOptions& optio
   return {};
 }
 
-// "-" is standard output.
-Result<void> with_output(const std::string& path,
-                         const std::function<Result<records::LineCounts>(std::ostream&)>& write) {
+// "-" is standard output. `write` returns what to tell people of the file.
+Result<void> with_file(const std::string& path,
+                       const std::function<Result<std::string>(std::ostream&)>& write) {
   std::ofstream file;
   if (path != "-") {
     file.open(path, std::ios::trunc);
     if (!file) return Error{ErrorCode::Io, "cannot write " + path, {}};
   }
-  const auto counts = write(path == "-" ? std::cout : file);
-  if (!counts) return counts.error();
+  const auto told = write(path == "-" ? std::cout : file);
+  if (!told) return told.error();
   if (path != "-") {
     file.close();
     if (!file)
       return Error{ErrorCode::DiskFull, "cannot write all of " + path + ": is the disk full?", {}};
-    note(fmt::format("{} records in {} lines written to {}", counts->trials, counts->lines, path));
+    note(*told + " written to " + path);
   }
   return {};
+}
+
+Result<void> with_output(const std::string& path,
+                         const std::function<Result<records::LineCounts>(std::ostream&)>& write) {
+  return with_file(path, [&](std::ostream& out) -> Result<std::string> {
+    const auto counts = write(out);
+    if (!counts) return counts.error();
+    return fmt::format("{} records in {} lines", counts->trials, counts->lines);
+  });
+}
+
+Result<void> plot(const records::Database& database, const RecordsOptions& options) {
+  const auto data = plot::plot_data(database, options.filter());
+  if (!data) return data.error();
+  return with_file(options.output, [&](std::ostream& out) -> Result<std::string> {
+    out << plot::page(*data, "fettle: " + options.db);
+    return fmt::format("a plot of {} trials", data->at("trials").get<std::size_t>());
+  });
 }
 
 Result<void> export_all(const records::Database& database, const RecordsOptions& options) {
@@ -222,6 +243,10 @@ void add_records_command(CLI::App& app, int& status) {
   auto* show_command =
       add("show", "One record in full; without a number, sessions and tasks", show);
   show_command->add_option("RECORD", options->id, "Its number")->check(CLI::PositiveNumber);
+  auto* plot_command =
+      add("plot", "Draws curves, stages and failures as one HTML file for a browser", plot);
+  plot_command->add_option("-o,--output", options->output, "The .html file; -: standard output")
+      ->capture_default_str();
   auto* distill_command = add("distill", "Writes only the best records of each task", distill);
   count_option(distill_command);
   distill_command
