@@ -1,0 +1,77 @@
+// The measuring threads: who runs, that launches do not overlap, and, under
+// ThreadSanitizer, that what one launch wrote may be read by the next.
+#include <gtest/gtest.h>
+
+#include "agent/device/cpu/thread_pool.h"
+
+namespace fettle::agent {
+namespace {
+
+TEST(ThreadPool, RunsAJobOnceOnEachOfTheFirstThreads) {
+  ThreadPool pool({}, 3);
+  ASSERT_EQ(pool.size(), 3u);
+  for (std::uint32_t threads = 1; threads <= 4; ++threads) {
+    std::vector<int> runs(8, 0);
+    pool.run(
+        threads,
+        [](void* context, std::uint32_t thread) {
+          ++(*static_cast<std::vector<int>*>(context))[thread];
+        },
+        &runs);
+    for (std::uint32_t i = 0; i < runs.size(); ++i) {
+      EXPECT_EQ(runs[i], i < std::min(threads, 3u) ? 1 : 0) << threads << " threads, " << i;
+    }
+  }
+}
+
+// Every thread reads what its neighbour wrote before the barrier.
+struct Relay {
+  explicit Relay(ThreadPool& p) : pool(p) {}
+  ThreadPool& pool;
+  std::uint32_t threads = 0;
+  int rounds = 0;
+  std::vector<int> cells[2];
+  std::vector<int> wrong;
+};
+
+void relay(void* context, std::uint32_t thread) {
+  auto& r = *static_cast<Relay*>(context);
+  for (int round = 0; round < r.rounds; ++round) {
+    const std::vector<int>& from = r.cells[round % 2];
+    std::vector<int>& to = r.cells[(round + 1) % 2];
+    const int seen = from[(thread + 1) % r.threads];
+    r.wrong[thread] += seen != round;
+    to[thread] = round + 1;
+    r.pool.barrier().arrive_and_wait();
+  }
+}
+
+void expect_relay(ThreadPool& pool, std::uint32_t threads) {
+  Relay r(pool);
+  r.threads = threads;
+  r.rounds = 400;
+  r.cells[0].assign(threads, 0);
+  r.cells[1].assign(threads, 0);
+  r.wrong.assign(threads, 0);
+  for (int i = 0; i < 8; ++i) {
+    pool.run(threads, relay, &r);
+    for (std::uint32_t t = 0; t < threads; ++t) EXPECT_EQ(r.wrong[t], 0) << "thread " << t;
+    EXPECT_EQ(r.cells[0][0], r.rounds);
+    r.cells[0].assign(threads, 0);
+    r.rounds = 2 + 2 * i;  // even: the last round writes cells[0]
+  }
+}
+
+TEST(ThreadPool, TheBarrierOrdersLaunches) {
+  ThreadPool pool({0, 1}, 2);  // spins first
+  expect_relay(pool, 2);
+}
+
+TEST(ThreadPool, SleepsInTheKernelWhenThreadsShareACore) {
+  ThreadPool pool({0}, 4);  // never spins
+  expect_relay(pool, 4);
+  expect_relay(pool, 2);
+}
+
+}  // namespace
+}  // namespace fettle::agent
