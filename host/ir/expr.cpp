@@ -217,6 +217,12 @@ Expr cast(DataType type, Expr value) {
   return node(type, Cast{std::move(value)});
 }
 
+Expr reinterpret(DataType type, Expr value) {
+  assert(type.bytes() * type.lanes == value->type.bytes() * value->type.lanes);
+  if (type == value->type) return value;
+  return node(type, Reinterpret{std::move(value)});
+}
+
 Expr load(Buffer buffer, std::vector<Expr> indices, Expr predicate, int lanes) {
   assert(!indices.empty() || buffer->shape.empty());
   assert(!predicate || (predicate->type.is_bool() && predicate->type.lanes == lanes));

@@ -124,6 +124,7 @@ Expr binary(BinaryOp op, Expr a, Expr b);
 Expr mul_add(Expr a, Expr b, Expr c);
 Expr select(Expr condition, Expr then_value, Expr else_value);
 Expr cast(DataType type, Expr value);
+Expr reinterpret(DataType type, Expr value);  // of the same size
 Expr load(Buffer buffer, std::vector<Expr> indices, Expr predicate = nullptr, int lanes = 1);
 Expr ramp(Expr base, std::int64_t stride, int lanes);
 Expr broadcast(Expr value, int lanes);

@@ -17,7 +17,19 @@ Cases(Ts...) -> Cases<Ts...>;
 std::vector<Expr> Mutator::mutate_all(const std::vector<Expr>& exprs) {
   std::vector<Expr> out;
   out.reserve(exprs.size());
-  for (const Expr& e : exprs) out.push_back(mutate(e));
+  for (const Expr& e : exprs) out.push_back(child(e));
+  return out;
+}
+
+Expr Mutator::child(const Expr& expr) {
+  // Variables and constants are cheaper to visit than to look up.
+  if (!expr || expr.use_count() < 2 || std::holds_alternative<VarRef>(expr->node) ||
+      std::holds_alternative<IntImm>(expr->node) || std::holds_alternative<FloatImm>(expr->node)) {
+    return mutate(expr);
+  }
+  if (auto known = shared_.find(expr); known != shared_.end()) return known->second;
+  Expr out = mutate(expr);
+  shared_.emplace(expr, out);
   return out;
 }
 
@@ -29,43 +41,42 @@ Expr Mutator::mutate(const Expr& expr) {
           [&](const FloatImm&) { return expr; },
           [&](const VarRef&) { return expr; },
           [&](const Unary& n) {
-            Expr a = mutate(n.a);
+            Expr a = child(n.a);
             return a == n.a ? expr : unary(n.op, a);
           },
           [&](const Binary& n) {
-            Expr a = mutate(n.a), b = mutate(n.b);
+            Expr a = child(n.a), b = child(n.b);
             return a == n.a && b == n.b ? expr : binary(n.op, a, b);
           },
           [&](const MulAdd& n) {
-            Expr a = mutate(n.a), b = mutate(n.b), c = mutate(n.c);
+            Expr a = child(n.a), b = child(n.b), c = child(n.c);
             return a == n.a && b == n.b && c == n.c ? expr : mul_add(a, b, c);
           },
           [&](const Select& n) {
-            Expr c = mutate(n.condition), t = mutate(n.then_value), e = mutate(n.else_value);
+            Expr c = child(n.condition), t = child(n.then_value), e = child(n.else_value);
             return c == n.condition && t == n.then_value && e == n.else_value ? expr
                                                                               : select(c, t, e);
           },
           [&](const Cast& n) {
-            Expr v = mutate(n.value);
+            Expr v = child(n.value);
             return v == n.value ? expr : cast(expr->type, v);
           },
           [&](const Reinterpret& n) {
-            Expr v = mutate(n.value);
-            if (v == n.value) return expr;
-            return Expr(std::make_shared<const ExprNode>(ExprNode{expr->type, Reinterpret{v}}));
+            Expr v = child(n.value);
+            return v == n.value ? expr : reinterpret(expr->type, v);
           },
           [&](const Load& n) {
             std::vector<Expr> indices = mutate_all(n.indices);
-            Expr predicate = mutate(n.predicate);
+            Expr predicate = child(n.predicate);
             if (indices == n.indices && predicate == n.predicate) return expr;
             return load(n.buffer, std::move(indices), predicate, expr->type.lanes);
           },
           [&](const Ramp& n) {
-            Expr base = mutate(n.base);
+            Expr base = child(n.base);
             return base == n.base ? expr : ramp(base, n.stride, expr->type.lanes);
           },
           [&](const Broadcast& n) {
-            Expr v = mutate(n.value);
+            Expr v = child(n.value);
             return v == n.value ? expr : broadcast(v, expr->type.lanes);
           },
       },
@@ -74,6 +85,14 @@ Expr Mutator::mutate(const Expr& expr) {
 
 Stmt Mutator::mutate(const Stmt& stmt) {
   if (!stmt) return stmt;
+  std::unordered_map<Expr, Expr> around;
+  std::swap(around, shared_);
+  Stmt out = rebuilt(stmt);
+  std::swap(around, shared_);
+  return out;
+}
+
+Stmt Mutator::rebuilt(const Stmt& stmt) {
   return std::visit(
       Cases{
           [&](const For& n) {
@@ -84,7 +103,7 @@ Stmt Mutator::mutate(const Stmt& stmt) {
           },
           [&](const Store& n) {
             std::vector<Expr> indices = mutate_all(n.indices);
-            Expr value = mutate(n.value), predicate = mutate(n.predicate);
+            Expr value = child(n.value), predicate = child(n.predicate);
             if (indices == n.indices && value == n.value && predicate == n.predicate) return stmt;
             return make_store(n.buffer, std::move(indices), value, predicate);
           },

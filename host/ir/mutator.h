@@ -1,9 +1,13 @@
 // Mutator: rebuilds a tree bottom up; a pass overrides what it changes. Visitor
-// needs are met by walk(), which shows every node once per occurrence.
+// needs are met by walk(), which shows every node.
+//
+// A node that a statement's expressions share is mutated once, and stays shared: a
+// polynomial in an expression of many nodes would else become one of very many.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <unordered_map>
 
 #include "host/ir/stmt.h"
 
@@ -18,9 +22,17 @@ class Mutator {
 
  protected:
   std::vector<Expr> mutate_all(const std::vector<Expr>& exprs);
+
+ private:
+  Expr child(const Expr& expr);
+  Stmt rebuilt(const Stmt& stmt);
+
+  // Of the statement at hand. Keys live as long as their entries.
+  std::unordered_map<Expr, Expr> shared_;
 };
 
-// Calls on_expr for each expression and on_stmt for each statement below, parents first.
+// Calls on_expr for each expression and on_stmt for each statement below, parents first;
+// once for an expression that a statement's expressions share.
 void walk(const Expr& expr, const std::function<void(const Expr&)>& on_expr);
 void walk(const Stmt& stmt, const std::function<void(const Stmt&)>& on_stmt,
           const std::function<void(const Expr&)>& on_expr);

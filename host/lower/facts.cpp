@@ -7,34 +7,42 @@ namespace fettle::lower {
 
 namespace {
 
-// Floating-point operations. Of two branches each counts as taken half the time; of a
-// branch without another, which skips borders, half is certain.
-double operations_of(const ir::Expr& e) {
-  const double lanes = e->type.lanes;
-  if (const auto* n = std::get_if<ir::MulAdd>(&e->node)) {
-    return 2 * lanes + operations_of(n->a) + operations_of(n->b) + operations_of(n->c);
+// Floating-point operations of one statement: what its expressions share is computed once.
+class Operations {
+ public:
+  double of(const ir::Expr& e) {
+    if (e.use_count() > 1 && !seen_.insert(e.get()).second) return 0;
+    const double lanes = e->type.lanes;
+    if (const auto* n = std::get_if<ir::MulAdd>(&e->node)) {
+      return 2 * lanes + of(n->a) + of(n->b) + of(n->c);
+    }
+    if (const auto* n = std::get_if<ir::Binary>(&e->node)) {
+      return (e->type.is_float() ? lanes : 0) + of(n->a) + of(n->b);
+    }
+    if (const auto* n = std::get_if<ir::Unary>(&e->node)) {
+      return (e->type.is_float() ? lanes : 0) + of(n->a);
+    }
+    if (const auto* n = std::get_if<ir::Select>(&e->node)) {
+      return of(n->condition) + of(n->then_value) + of(n->else_value);
+    }
+    if (const auto* n = std::get_if<ir::Cast>(&e->node)) return of(n->value);
+    if (const auto* n = std::get_if<ir::Reinterpret>(&e->node)) return of(n->value);
+    if (const auto* n = std::get_if<ir::Broadcast>(&e->node)) return of(n->value);
+    return 0;  // index arithmetic is not counted
   }
-  if (const auto* n = std::get_if<ir::Binary>(&e->node)) {
-    return (e->type.is_float() ? lanes : 0) + operations_of(n->a) + operations_of(n->b);
-  }
-  if (const auto* n = std::get_if<ir::Unary>(&e->node)) {
-    return (e->type.is_float() ? lanes : 0) + operations_of(n->a);
-  }
-  if (const auto* n = std::get_if<ir::Select>(&e->node)) {
-    return operations_of(n->condition) + operations_of(n->then_value) +
-           operations_of(n->else_value);
-  }
-  if (const auto* n = std::get_if<ir::Cast>(&e->node)) return operations_of(n->value);
-  if (const auto* n = std::get_if<ir::Broadcast>(&e->node)) return operations_of(n->value);
-  return 0;  // index arithmetic is not counted
-}
 
+ private:
+  std::set<const ir::ExprNode*> seen_;
+};
+
+// Of two branches each counts as taken half the time; of a branch without another,
+// which skips borders, half is certain.
 double operations_of(const ir::Stmt& s, double times) {
   if (const auto* n = std::get_if<ir::For>(&s->node)) {
     const std::int64_t* extent = ir::as_int(n->extent);
     return operations_of(n->body, times * (extent ? double(*extent) : 1));
   }
-  if (const auto* n = std::get_if<ir::Store>(&s->node)) return times * operations_of(n->value);
+  if (const auto* n = std::get_if<ir::Store>(&s->node)) return times * Operations().of(n->value);
   if (const auto* n = std::get_if<ir::Block>(&s->node)) {
     double sum = 0;
     for (const ir::Stmt& child : n->stmts) sum += operations_of(child, times);

@@ -2,6 +2,7 @@
 #include "host/lower/loop_nest.h"
 
 #include <algorithm>
+#include <set>
 
 namespace fettle::lower {
 
@@ -51,6 +52,7 @@ class Collector {
     nest.lanes = n.value->type.lanes;
     nest.stored = index_terms(n.indices.front(), lets_);
     access(nest, n.buffer, n.indices.front(), nest.lanes, true, false);
+    seen_.clear();
     expr(nest, n.value, false);
     found.nests.push_back(std::move(nest));
   }
@@ -65,7 +67,9 @@ class Collector {
     nest.broadcast.push_back(broadcast);
   }
 
+  // What the expressions of a statement share is computed once.
   void expr(LoopNest& nest, const ir::Expr& e, bool broadcast) {
+    if (e.use_count() > 1 && !seen_.insert(e.get()).second) return;
     const double lanes = e->type.lanes;
     if (const auto* n = std::get_if<ir::Load>(&e->node)) {
       access(nest, n->buffer, n->indices.front(), e->type.lanes, false, broadcast);
@@ -102,6 +106,7 @@ class Collector {
   std::vector<LoopTrip> loops_;
   LetTerms lets_;  // variables are unique, so none is ever taken back
   double live_ = 0;
+  std::set<const ir::ExprNode*> seen_;  // of the statement at hand
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "host/lower/vectorize.h"
 
 #include <optional>
+#include <unordered_map>
 
 #include "host/ir/mutator.h"
 
@@ -79,8 +80,15 @@ class Widen {
     return full(widen(indices[0]));
   }
 
-  // Scalar where the expression does not depend on the loop, else `lanes_` wide.
+  // Scalar where the expression does not depend on the loop, else `lanes_` wide. What
+  // expressions share is widened once.
   Expr widen(const Expr& e) {
+    if (e.use_count() < 2) return widened(e);
+    if (auto known = shared_.find(e); known != shared_.end()) return known->second;
+    return shared_.emplace(e, widened(e)).first->second;
+  }
+
+  Expr widened(const Expr& e) {
     if (!depends(e)) return e;
     if (e->type.lanes != 1) throw Problem{"nested vectors in loop " + var_->name};
     if (e->type.is_int()) {
@@ -105,12 +113,16 @@ class Widen {
     if (const auto* n = std::get_if<ir::Cast>(&e->node)) {
       return ir::cast(e->type.with_lanes(lanes_), full(widen(n->value)));
     }
+    if (const auto* n = std::get_if<ir::Reinterpret>(&e->node)) {
+      return ir::reinterpret(e->type.with_lanes(lanes_), full(widen(n->value)));
+    }
     throw Problem{"an expression that cannot be vectorised in loop " + var_->name};
   }
 
   ir::Var var_;
   Expr min_;
   int lanes_;
+  std::unordered_map<Expr, Expr> shared_;
 };
 
 class Vectorize : public ir::Mutator {

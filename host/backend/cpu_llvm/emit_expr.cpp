@@ -53,8 +53,19 @@ llvm::Value* FunctionEmitter::broadcast(llvm::Value* scalar, int lanes) {
   return lanes == 1 ? scalar : builder_.CreateVectorSplat(static_cast<unsigned>(lanes), scalar);
 }
 
-// After a failure it returns poison of the right type; emit() reports the error.
 llvm::Value* FunctionEmitter::value(const ir::Expr& expr) {
+  if (expr.use_count() < 2 || std::holds_alternative<ir::VarRef>(expr->node)) return computed(expr);
+  if (auto known = shared_.find(expr);
+      known != shared_.end() && known->second.second == builder_.GetInsertBlock()) {
+    return known->second.first;
+  }
+  llvm::Value* made = computed(expr);
+  shared_[expr] = {made, builder_.GetInsertBlock()};
+  return made;
+}
+
+// After a failure it returns poison of the right type; emit() reports the error.
+llvm::Value* FunctionEmitter::computed(const ir::Expr& expr) {
   llvm::Value* nothing = llvm::PoisonValue::get(type(expr->type));
   if (error_) return nothing;
   const ir::ExprNode& node = *expr;

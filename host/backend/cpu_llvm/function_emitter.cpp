@@ -101,6 +101,7 @@ void FunctionEmitter::emit_body(llvm::Function* body) {
 }
 
 void FunctionEmitter::emit(const ir::Stmt& stmt) {
+  shared_.clear();
   if (error_ || stmt == nullptr) return;
   if (const auto* block_node = std::get_if<ir::Block>(&stmt->node)) {
     for (const ir::Stmt& each : block_node->stmts) emit(each);

@@ -70,7 +70,8 @@ class FunctionEmitter {
   llvm::BasicBlock* block(const char* name);
 
   // emit_expr.cpp: values
-  llvm::Value* value(const ir::Expr& expr);
+  llvm::Value* value(const ir::Expr& expr);  // once for what a statement's expressions share
+  llvm::Value* computed(const ir::Expr& expr);
   llvm::Value* value_of(const ir::ExprNode& node, const ir::Binary& binary);
   llvm::Value* value_of(const ir::ExprNode& node, const ir::Unary& unary);
   llvm::Value* value_of(const ir::ExprNode& node, const ir::MulAdd& mul_add);
@@ -110,6 +111,8 @@ class FunctionEmitter {
   int depth_ = 0;
   std::unordered_map<const ir::VarDecl*, Binding> variables_;
   std::unordered_map<const ir::BufferDecl*, llvm::Value*> buffers_;
+  // Of the statement at hand; good in the block where they were made.
+  std::unordered_map<ir::Expr, std::pair<llvm::Value*, llvm::BasicBlock*>> shared_;
   std::optional<Error> error_;
 };
 
