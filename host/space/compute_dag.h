@@ -2,6 +2,7 @@
 // of how: loops, tiles and placement are the Schedule's.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,8 @@ struct Stage {
   std::vector<Axis> reduce_axes;  // outermost first
   Combiner combiner = Combiner::Sum;
   ir::Expr body;  // null: a placeholder, filled before the first run
-  // Where the value at `axes` is stored, one index per dimension; empty: at the
-  // axes themselves. Only a schedule that tiles an axis sets it.
+  // Where the value at `axes` is stored, one index per dimension, each place once;
+  // empty: at the axes themselves. Where an operator or a schedule cuts an axis in two.
   std::vector<ir::Expr> store_at;
   ir::Role role = ir::Role::Scratch;
   ir::Fill fill;  // of a placeholder
@@ -41,8 +42,17 @@ struct Stage {
   bool placeholder() const { return !body; }
 };
 
+// |actual - expected| <= absolute + relative * |expected|.
+struct Tolerance {
+  double absolute = 0, relative = 0;
+};
+
 struct ComputeDag {
   std::vector<Stage> stages;  // producers before consumers; the last one is the output
+  // Of operators that know it: what their outputs may be off; none: tolerance.h says it
+  // from the longest sum.
+  std::optional<Tolerance> tolerance;
+  double tail_error = 0;  // absolute, which functions of the tail add
 
   const Stage* find(const std::string& name) const;  // null: none
   const Stage* find(const ir::Buffer& buffer) const;
@@ -55,7 +65,8 @@ ComputeDag make_dag(const Workload& workload);
 
 // Streams of the fills, by role.
 inline constexpr std::uint64_t kInputStream = 1, kWeightStream = 2, kBiasStream = 3,
-                               kResidualStream = 4;
+                               kResidualStream = 4, kSecondStream = 5, kShiftStream = 6,
+                               kFactorStream = 7;
 
 // Length of the longest sum: what the tolerance rests on.
 std::int64_t reduction_length(const ComputeDag& dag);

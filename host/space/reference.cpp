@@ -148,10 +148,36 @@ class StageEvaluator {
         accumulate(to);
       } while (next_reduction(at));
     }
+    if (!stage_.store_at.empty()) return stored(out);
     return out;
   }
 
  private:
+  // The values in the order of the axes, at the places where the stage stores them.
+  Result<Tensor> stored(const Tensor& values) const {
+    ir::Linear flat;
+    for (std::size_t d = 0; d < stage_.store_at.size(); ++d) {
+      auto linear = ir::linear_of(stage_.store_at[d]);
+      if (!linear) return refuse(stage_, "a place that is not affine");
+      ir::Linear scaled;
+      scaled.add(flat, stage_.buffer->shape[d]);
+      scaled.add(*linear);
+      flat = std::move(scaled);
+    }
+    Tensor out(values.size(), std::nan(""));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      std::int64_t to = flat.constant;
+      auto rest = std::int64_t(i);
+      for (std::size_t d = stage_.axes.size(); d-- > 0;) {
+        to += flat.coefficient(stage_.axes[d].var) * (rest % stage_.axes[d].extent);
+        rest /= stage_.axes[d].extent;
+      }
+      if (to < 0 || to >= std::int64_t(out.size())) return refuse(stage_, "a place outside of it");
+      out[std::size_t(to)] = values[i];
+    }
+    return out;
+  }
+
   bool next_reduction(std::vector<std::int64_t>& at) const {
     for (int d = int(loops_.size()) - 1; d > column_axis_; --d) {
       if (++at[d] < loops_[d]->extent) return true;

@@ -31,6 +31,23 @@ class ReplaceLoads : public ir::Mutator {
   Rewrite rewrite_;
 };
 
+// Lets an expression's loads happen under a condition.
+class Under : public ir::Mutator {
+ public:
+  explicit Under(ir::Expr condition) : condition_(std::move(condition)) {}
+  using ir::Mutator::mutate;
+  ir::Expr mutate(const ir::Expr& expr) override {
+    const auto* load = expr ? std::get_if<ir::Load>(&expr->node) : nullptr;
+    if (!load) return ir::Mutator::mutate(expr);
+    const ir::Expr both =
+        load->predicate ? ir::binary(ir::BinaryOp::And, condition_, load->predicate) : condition_;
+    return ir::load(load->buffer, load->indices, both, expr->type.lanes);
+  }
+
+ private:
+  ir::Expr condition_;
+};
+
 }  // namespace
 
 Result<void> Schedule::run(const InlineStep& s) {
@@ -46,7 +63,9 @@ Result<void> Schedule::run(const InlineStep& s) {
                            values[stage.axes[d].var] = indices[d];
                          const ir::Expr value = ir::substitute(stage.body, values);
                          if (!load.predicate) return value;
-                         return ir::select(load.predicate, value, ir::zero_of(value->type));
+                         // What the value reads may not be there where it is not needed.
+                         return ir::select(load.predicate, Under(load.predicate).mutate(value),
+                                           ir::zero_of(value->type));
                        });
   for (Stage& other : dag_.stages) {
     if (other.body) other.body = replace.mutate(other.body);
@@ -64,11 +83,16 @@ Result<void> Schedule::run(const CacheWriteStep& s) {
   local.name += ".local";
   local.buffer = make_buffer(local.name, copy.buffer->type, copy.axes);
   local.role = ir::Role::Scratch;
+  local.store_at.clear();
   std::vector<ir::Expr> indices;
+  ir::Substitution renamed;
   for (Axis& axis : copy.axes) {
+    const ir::Var old = axis.var;
     axis.var = ir::make_var(axis.name);
     indices.push_back(ir::var_ref(axis.var));
+    renamed[old] = indices.back();
   }
+  for (ir::Expr& index_expr : copy.store_at) index_expr = ir::substitute(index_expr, renamed);
   copy.reduce_axes.clear();
   copy.combiner = Combiner::Sum;
   copy.body = ir::load(local.buffer, indices);

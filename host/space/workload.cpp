@@ -69,6 +69,10 @@ std::array<std::int64_t, 2> Workload::pair(const char* field) const {
   return {value[0].get<std::int64_t>(), value[1].get<std::int64_t>()};
 }
 
+std::vector<std::int64_t> Workload::list(const char* field) const {
+  return fields_->at(field).get<std::vector<std::int64_t>>();
+}
+
 std::string Workload::word(const char* field) const {
   return fields_->at(field).get<std::string>();
 }

@@ -34,6 +34,7 @@ class Workload {
   // Fields of the canonical JSON.
   std::int64_t integer(const char* field) const;
   std::array<std::int64_t, 2> pair(const char* field) const;
+  std::vector<std::int64_t> list(const char* field) const;
   std::string word(const char* field) const;
   bool has(const char* field) const;
   bool has_tail(const char* name) const;

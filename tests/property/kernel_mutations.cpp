@@ -2,6 +2,8 @@
 #include "tests/property/kernel_mutations.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <set>
 
 #include "host/ir/mutator.h"
@@ -33,7 +35,17 @@ const Binary* reduction_step(const Store& store) {
 }
 
 bool is_input(const Buffer& b) {
-  return b->name == "pad" || b->name == "input" || b->name.starts_with("weight");
+  return b->name == "pad" || b->name.starts_with("input") || b->name.starts_with("weight");
+}
+
+// The largest element of a softmax's row: any number in its place gives the same result.
+bool is_free(const Buffer& b) { return b->name.starts_with("largest"); }
+
+// A bound that values of the fills reach: not one that only guards an exponential.
+bool is_near(const Expr& expr) {
+  if (const auto* copies = as<Broadcast>(expr)) return is_near(copies->value);
+  const auto* real = as<FloatImm>(expr);
+  return real == nullptr || std::fabs(real->value) < 8;
 }
 
 // index, kept in [0, elements - lanes]. A ramp's base is what is moved.
@@ -72,6 +84,7 @@ class Maker : public Mutator {
   Stmt mutate(const Stmt& stmt) override {
     if (!stmt) return stmt;
     if (const auto* loop = std::get_if<For>(&stmt->node)) {
+      fresh_.clear();
       const std::int64_t* extent = as_int(loop->extent);
       const bool fits = !in_pad_ && extent && *extent > 1 && !only_pads(loop->body);
       if (mistake_ == Mistake::ShortLoop && fits && here()) {
@@ -91,6 +104,10 @@ class Maker : public Mutator {
       if (!moves) fixed_.insert(let->var.get());
     }
     if (const auto* store = std::get_if<Store>(&stmt->node)) {
+      if (is_free(store->buffer)) return stmt;
+      const std::optional<Element> element = register_element(*store);
+      first_term_ = element && fresh_.erase(*element) > 0;
+      if (element && is_constant(store->value)) fresh_.insert(*element);
       if (Stmt changed = change(*store)) return changed;
       const bool was = in_output_;
       in_output_ = store->buffer->scope == Scope::Global && !in_pad_ &&
@@ -107,14 +124,16 @@ class Maker : public Mutator {
     if (const auto* read = as<Load>(expr)) {
       if (Expr changed = change(expr, *read)) return changed;
     }
-    if (const auto* fused = as<MulAdd>(expr)) {
+    // A term of a polynomial may be smaller than the tolerance.
+    if (const auto* fused = as<MulAdd>(expr); fused != nullptr && !is_constant(fused->c)) {
       if (mistake_ == Mistake::DroppedTerm && here()) return fused->c;
-      if (mistake_ == Mistake::LostSum && here()) return fused->a * fused->b;
+      if (mistake_ == Mistake::LostSum && !first_term_ && here()) return fused->a * fused->b;
       if (mistake_ == Mistake::WrongFactor && here()) return mul_add(fused->a, fused->a, fused->c);
     }
     if (const auto* op = as<Binary>(expr)) {
       if (in_output_ && expr->type.is_float()) {
-        if (mistake_ == Mistake::MissingRelu && op->op == BinaryOp::Max && here()) return op->a;
+        if (mistake_ == Mistake::MissingRelu && op->op == BinaryOp::Max && is_near(op->b) && here())
+          return op->a;
         if (mistake_ == Mistake::SubtractedTail && op->op == BinaryOp::Add && here())
           return op->a - op->b;
       }
@@ -127,14 +146,25 @@ class Maker : public Mutator {
   }
 
  private:
-  // A loop whose stores all go to a padded copy, in a task of its own.
+  using Element = std::pair<const BufferDecl*, std::int64_t>;
+
+  // The first element of a register that is stored to.
+  static std::optional<Element> register_element(const Store& store) {
+    if (store.buffer->scope != Scope::Register) return std::nullopt;
+    const auto* vector = as<Ramp>(store.indices[0]);
+    const std::int64_t* at = as_int(vector ? vector->base : store.indices[0]);
+    if (at == nullptr) return std::nullopt;
+    return Element{store.buffer.get(), *at};
+  }
+
+  // A loop whose stores all go to a padded copy, in a task of its own, or have no effect.
   static bool only_pads(const Stmt& body) {
     bool others = false;
     walk(
         body,
         [&](const Stmt& s) {
           if (const auto* store = std::get_if<Store>(&s->node))
-            others |= store->buffer->name != "pad";
+            others |= store->buffer->name != "pad" && !is_free(store->buffer);
         },
         [](const Expr&) {});
     return !others;
@@ -158,7 +188,8 @@ class Maker : public Mutator {
     }
     if (const Binary* step = reduction_step(store)) {
       if (mistake_ == Mistake::DroppedTerm && here()) return with(store.indices[0], step->a);
-      if (mistake_ == Mistake::LostSum && here()) return with(store.indices[0], step->b);
+      if (mistake_ == Mistake::LostSum && !first_term_ && here())
+        return with(store.indices[0], step->b);
     }
     return nullptr;
   }
@@ -175,10 +206,13 @@ class Maker : public Mutator {
       case Mistake::ShiftedLoad:
         return own_index && room && here() ? with(shifted(read.indices[0], *buffer)) : nullptr;
       case Mistake::WrongBiasIndex:
-        return buffer->name == "bias" && room && here() ? with(shifted(read.indices[0], *buffer))
-                                                        : nullptr;
+        return (buffer->name == "bias" || buffer->name == "factor") && room && here()
+                   ? with(shifted(read.indices[0], *buffer))
+                   : nullptr;
       case Mistake::MissingBias:
         return buffer->name == "bias" && here() ? zero_of(expr->type) : nullptr;
+      case Mistake::MissingFactor:
+        return buffer->name == "factor" && here() ? one_of(expr->type) : nullptr;
       case Mistake::MissingResidual:
         return buffer->name == "residual" && here() ? zero_of(expr->type) : nullptr;
       case Mistake::WrongRegister: {
@@ -240,6 +274,10 @@ class Maker : public Mutator {
   Mistake mistake_;
   int place_, seen_ = 0;
   bool in_pad_ = false, in_output_ = false;
+  // Registers that hold what a sum begins with, in straight-line code: the first term
+  // that is added to them has no sum to lose.
+  std::set<Element> fresh_;
+  bool first_term_ = false;
   std::set<const VarDecl*> fixed_;  // variables that have one value only
 };
 
@@ -263,7 +301,7 @@ const char* name_of(Mistake mistake) {
       "short loop",       "late loop",       "dropped task",   "wrong stride", "swapped index",
       "shifted load",     "shifted store",   "wrong register", "dropped term", "lost sum",
       "wrong factor",     "wrong start",     "missing relu",   "missing bias", "missing residual",
-      "wrong bias index", "subtracted tail", "pad not zero",   "pad too wide"};
+      "wrong bias index", "subtracted tail", "pad not zero",   "pad too wide", "missing factor"};
   static_assert(std::size(kNames) == static_cast<std::size_t>(Mistake::Count));
   return kNames[static_cast<std::size_t>(mistake)];
 }

@@ -32,6 +32,7 @@ enum class Mistake {
   SubtractedTail,  // bias or residual subtracted
   PadNotZero,
   PadTooWide,  // the last real column or row counts as padding
+  MissingFactor,
   Count
 };
 

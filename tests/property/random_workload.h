@@ -2,6 +2,8 @@
 // targets they are lowered for.
 #pragma once
 
+#include <algorithm>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -23,8 +25,87 @@ class RandomFields {
   }
   int channels() { return one_of({1, 2, 3, 4, 5, 7, 8, 11, 16, 20, 33}); }
 
-  nlohmann::json fields(const std::string& op) {
+  std::vector<int> shape(int axes, int most) {
+    std::vector<int> out;
+    while (int(out.size()) < axes) out.push_back(number(1, most));
+    return out;
+  }
+
+  // Operators on tensors whose axes have no names of their own.
+  nlohmann::json tensor_fields(const std::string& op) {
     nlohmann::json json = {{"op", op}};
+    const std::vector<int> extents = shape(number(1, 4), 9);
+    json["shape"] = extents;
+    const int rank = int(extents.size());
+    if (op == "elementwise") {
+      static const std::vector<std::string> kFunctions = {"add",    "subtract", "multiply",
+                                                          "divide", "maximum",  "minimum"};
+      json["function"] = kFunctions[std::size_t(number(0, 5))];
+      std::vector<int> other(extents.end() - number(0, rank), extents.end());
+      for (int& extent : other) {
+        if (number(0, 2) == 0) extent = 1;
+      }
+      json["shape_b"] = other;
+    } else if (op == "pad") {
+      json.update(
+          {{"before", shape(rank, 3)}, {"after", shape(rank, 3)}, {"value", number(-1, 1)}});
+      json["before"][0] = 0;
+    } else if (op == "transpose") {
+      std::vector<int> order(extents.size());
+      std::iota(order.begin(), order.end(), 0);
+      std::shuffle(order.begin(), order.end(), rng_);
+      json["permutation"] = order;
+    } else {
+      static const std::vector<std::string> kFunctions = {"sum", "mean", "max", "min"};
+      json["function"] = kFunctions[std::size_t(number(0, 3))];
+      std::vector<int> axes;
+      for (int d = 0; d < rank; ++d) {
+        if (number(0, 1) || (d + 1 == rank && axes.empty())) axes.push_back(d);
+      }
+      json["axes"] = axes;
+    }
+    return json;
+  }
+
+  nlohmann::json fields(const std::string& op) {
+    if (op == "elementwise" || op == "pad" || op == "transpose" || op == "reduce")
+      return tensor_fields(op);
+    nlohmann::json json = {{"op", op}};
+    if (op == "softmax" || op == "layer_norm") {
+      json.update({{"batch", number(1, 5)}, {"features", one_of({1, 5, 8, 16, 24, 30, 33, 64})}});
+      return json;
+    }
+    if (op == "conv3d") {
+      json.update({{"depth", number(1, 5)},
+                   {"height", number(1, 6)},
+                   {"width", number(1, 7)},
+                   {"in_channels", number(1, 6)},
+                   {"out_channels", channels()},
+                   {"kernel", shape(3, 3)},
+                   {"stride", shape(3, 2)},
+                   {"pad", {number(0, 1), number(0, 2), number(0, 1)}},
+                   {"dilation", shape(3, 2)}});
+      return json;
+    }
+    if (op == "conv2d_transpose") {
+      json.update({{"batch", number(1, 2)},
+                   {"height", number(1, 6)},
+                   {"width", number(1, 6)},
+                   {"in_channels", number(1, 6)},
+                   {"out_channels", channels()},
+                   {"kernel", shape(2, 5)},
+                   {"stride", shape(2, 3)},
+                   {"pad", {number(0, 2), number(0, 2)}},
+                   {"output_pad", {number(0, 1), number(0, 1)}}});
+      return json;
+    }
+    if (op == "batch_matmul") {
+      json.update({{"batch", number(1, 3)},
+                   {"m", number(1, 9)},
+                   {"n", number(1, 40)},
+                   {"k", number(1, 20)}});
+      return json;
+    }
     if (op == "dense") {
       json.update({{"batch", one_of({1, 1, 2, 3, 5})},
                    {"in_features", number(1, 40)},
@@ -39,9 +120,12 @@ class RandomFields {
                    {"pad", {number(0, 2), number(0, 2)}}});
     }
     if (op == "conv2d") {
-      json.update({{"in_channels", one_of({1, 2, 3, 4, 5, 6, 7, 8, 12})},
-                   {"out_channels", channels()},
-                   {"dilation", {number(1, 2), number(1, 2)}}});
+      const int groups = number(0, 3) ? 1 : one_of({2, 3, 4});
+      json.update({{"in_channels", one_of({1, 2, 3, 4, 5, 6, 7, 8, 12}) * groups},
+                   {"out_channels", groups == 1 ? channels() : number(1, 9) * groups},
+                   {"dilation", {number(1, 2), number(1, 2)}},
+                   {"groups", groups},
+                   {"layout", number(0, 3) ? "NHWC" : "NCHW"}});
       return json;
     }
     json["channels"] = channels();
@@ -52,10 +136,17 @@ class RandomFields {
   }
 
   nlohmann::json tail() {
-    nlohmann::json steps = nlohmann::json::array();
-    for (const char* step : {"bias", "add", "relu"}) {
-      if (number(0, 1)) steps.push_back(step);
-    }
+    std::vector<std::string> steps;
+    if (number(0, 1)) steps.push_back("bias");
+    if (number(0, 3) == 0) steps.push_back("multiply");
+    if (number(0, 1)) steps.push_back("add");
+    // Most tails end with one; relu is the one that most networks have.
+    static const std::vector<std::string> kActivations = {
+        "relu", "relu6", "clip -1 2", "sigmoid", "hard_swish", "gelu", "tanh"};
+    const int choice = number(0, 9);
+    if (choice < 2) steps.push_back("relu");
+    if (choice >= 3) steps.push_back(kActivations[std::size_t(choice - 3)]);
+    if (number(0, 4) == 0) std::shuffle(steps.begin(), steps.end(), rng_);
     return steps;
   }
 
@@ -66,8 +157,12 @@ class RandomFields {
 // Every operator that has a row in the table, convolutions more often.
 inline space::Workload random_workload(std::mt19937_64& rng) {
   static const std::vector<std::string> kOperators = {
-      "conv2d",           "conv2d",     "dense",      "depthwise_conv2d",
-      "depthwise_conv2d", "max_pool2d", "avg_pool2d", "global_avg_pool2d"};
+      "conv2d",       "conv2d",           "conv2d",
+      "dense",        "depthwise_conv2d", "depthwise_conv2d",
+      "max_pool2d",   "avg_pool2d",       "global_avg_pool2d",
+      "batch_matmul", "elementwise",      "pad",
+      "transpose",    "reduce",           "softmax",
+      "layer_norm"};
   RandomFields random(rng);
   for (;;) {
     nlohmann::json json =

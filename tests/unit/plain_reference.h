@@ -2,25 +2,34 @@
 // with the DAG, its evaluator or the compiler.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "host/space/workload.h"
-#include "schemas/fill/fill.h"
+#include "tests/unit/plain_fill.h"
+#include "tests/unit/plain_tensor.h"
+#include "tests/unit/plain_volume.h"
 
 namespace fettle::testing {
 
-inline std::vector<float> uniform(std::size_t count, std::uint64_t stream, double scale) {
-  wire::FillT fill;
-  fill.kind = wire::FillKind::UniformReal;
-  fill.low = 0.25 * scale;
-  fill.high = scale;
-  fill.stream = stream;
-  std::vector<float> values(count);
-  if (!fill_bytes(fill, {reinterpret_cast<std::uint8_t*>(values.data()), count * 4}))
-    values.clear();
-  return values;
+// A tail step that is a function of the value alone; the value itself where it is not.
+inline double plain_function(const std::string& step, double x) {
+  if (step == "relu") return std::max(x, 0.0);
+  if (step == "relu6") return std::min(std::max(x, 0.0), 6.0);
+  if (step == "sigmoid") return 1 / (1 + std::exp(-x));
+  if (step == "hard_swish") return x * std::min(std::max(x + 3, 0.0), 6.0) / 6;
+  if (step == "gelu") return x * (1 + std::erf(x / std::sqrt(2.0))) / 2;
+  if (step == "tanh") return std::tanh(x);
+  if (step.starts_with("clip ")) {
+    double low = 0, high = 0;
+    std::istringstream(step.substr(5)) >> low >> high;
+    return std::min(std::max(x, low), high);
+  }
+  return x;
 }
 
 // The fused tail, applied to the outputs of an operator. channel_of: the channel of
@@ -30,11 +39,13 @@ void plain_tail(const space::Workload& w, std::vector<double>& out, std::int64_t
                 ChannelOf channel_of) {
   const auto bias = uniform(std::size_t(channels), 3, 1);
   const auto residual = uniform(out.size(), 4, 1);
+  const auto factor = uniform(std::size_t(channels), 7, 1);
   for (std::size_t i = 0; i < out.size(); ++i) {
     for (const std::string& step : w.tail()) {
       if (step == "bias") out[i] += bias[channel_of(i)];
+      if (step == "multiply") out[i] *= factor[channel_of(i)];
       if (step == "add") out[i] += residual[i];
-      if (step == "relu") out[i] = std::max(out[i], 0.0);
+      out[i] = plain_function(step, out[i]);
     }
   }
 }
@@ -105,6 +116,48 @@ inline std::vector<double> plain_convolution(const space::Workload& w) {
   return out;
 }
 
+// conv2d in NCHW or with groups, one output at a time.
+inline std::vector<double> plain_grouped(const space::Workload& w) {
+  const bool nchw = w.word("layout") == "NCHW";
+  const auto k = w.pair("kernel"), st = w.pair("stride"), p = w.pair("pad"), d = w.pair("dilation");
+  const std::int64_t n = w.integer("batch"), h = w.integer("height"), wd = w.integer("width"),
+                     groups = w.integer("groups"), all_in = w.integer("in_channels"),
+                     all_out = w.integer("out_channels"), ci = all_in / groups,
+                     co = all_out / groups;
+  const std::int64_t oh = (h + 2 * p[0] - (k[0] - 1) * d[0] - 1) / st[0] + 1;
+  const std::int64_t ow = (wd + 2 * p[1] - (k[1] - 1) * d[1] - 1) / st[1] + 1;
+  const auto in = uniform(std::size_t(n * h * wd * all_in), 1, 1);
+  const auto weight =
+      uniform(std::size_t(k[0] * k[1] * ci * all_out), 2, 1 / std::sqrt(double(k[0] * k[1] * ci)));
+  const auto place = [&](std::int64_t i, std::int64_t y, std::int64_t x, std::int64_t c,
+                         std::int64_t ys, std::int64_t xs, std::int64_t cs) {
+    return std::size_t(nchw ? ((i * cs + c) * ys + y) * xs + x : ((i * ys + y) * xs + x) * cs + c);
+  };
+  std::vector<double> out(std::size_t(n * oh * ow * all_out));
+  for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t y = 0; y < oh; ++y)
+      for (std::int64_t x = 0; x < ow; ++x)
+        for (std::int64_t o = 0; o < all_out; ++o) {
+          double sum = 0;
+          for (std::int64_t kh = 0; kh < k[0]; ++kh)
+            for (std::int64_t kw = 0; kw < k[1]; ++kw)
+              for (std::int64_t c = 0; c < ci; ++c) {
+                const std::int64_t iy = y * st[0] + kh * d[0] - p[0],
+                                   ix = x * st[1] + kw * d[1] - p[1];
+                if (iy < 0 || iy >= h || ix < 0 || ix >= wd) continue;
+                const std::int64_t tap = nchw ? ((o * ci + c) * k[0] + kh) * k[1] + kw
+                                              : ((kh * k[1] + kw) * ci + c) * all_out + o;
+                sum += double(in[place(i, iy, ix, o / co * ci + c, h, wd, all_in)]) *
+                       weight[std::size_t(tap)];
+              }
+          out[place(i, y, x, o, oh, ow, all_out)] = sum;
+        }
+  plain_tail(w, out, all_out, [&](std::size_t i) {
+    return nchw ? i / std::size_t(oh * ow) % std::size_t(all_out) : i % std::size_t(all_out);
+  });
+  return out;
+}
+
 // depthwise_conv2d, max_pool2d, avg_pool2d and global_avg_pool2d, NHWC or NCHW.
 inline std::vector<double> plain_window(const space::Workload& w) {
   const bool nchw = w.word("layout") == "NCHW", depthwise = w.op() == "depthwise_conv2d",
@@ -157,7 +210,17 @@ inline std::vector<double> plain_window(const space::Workload& w) {
 }
 
 inline std::vector<double> plain_reference(const space::Workload& w) {
-  return w.op() == "conv2d" || w.op() == "dense" ? plain_convolution(w) : plain_window(w);
+  if (w.op() == "conv2d" && (w.word("layout") == "NCHW" || w.integer("groups") > 1))
+    return plain_grouped(w);
+  if (w.op() == "conv2d" || w.op() == "dense") return plain_convolution(w);
+  if (w.op().ends_with("pool2d") || w.op() == "depthwise_conv2d") return plain_window(w);
+  const bool volume = w.op() == "conv3d", transposed = w.op() == "conv2d_transpose";
+  std::vector<double> out = volume       ? plain_conv3d(w)
+                            : transposed ? plain_conv2d_transpose(w)
+                                         : plain_tensor(w);
+  const std::int64_t last = volume || transposed ? w.integer("out_channels") : plain_last_extent(w);
+  plain_tail(w, out, last, [&](std::size_t i) { return i % std::size_t(last); });
+  return out;
 }
 
 }  // namespace fettle::testing

@@ -12,9 +12,11 @@
 namespace fettle::space {
 namespace {
 
-// Doubles against doubles, both rounded to float: half a unit in the last place at most apart.
+// Doubles against doubles, both rounded to float: half a unit in the last place at most
+// apart, and functions of the tail as far from libm's as they state.
 void expect_equal(const Workload& w) {
-  const auto result = evaluate(make_dag(w));
+  const ComputeDag dag = make_dag(w);
+  const auto result = evaluate(dag);
   ASSERT_TRUE(result) << result.error().text();
   ASSERT_EQ(result->size(), 1u);
   const auto plain = testing::plain_reference(w);
@@ -23,7 +25,7 @@ void expect_equal(const Workload& w) {
   for (std::size_t i = 0; i < plain.size(); ++i) {
     float value;
     std::memcpy(&value, &bytes[i * 4], 4);
-    ASSERT_NEAR(value, plain[i], 1e-6 * std::fabs(plain[i]) + 1e-12)
+    ASSERT_NEAR(value, plain[i], 1e-6 * std::fabs(plain[i]) + 1e-12 + dag.tail_error)
         << w.canonical() << " element " << i;
   }
 }
@@ -39,7 +41,7 @@ TEST(SpaceReference, EqualsPlainLoopsOnSmallWorkloads) {
 TEST(SpaceReference, EqualsPlainLoopsOnFullLayers) {
   const auto list = model::load_network("resnet-18");
   ASSERT_TRUE(list);
-  ASSERT_EQ(list->tasks.size(), 18u);
+  ASSERT_EQ(list->tasks.size(), 19u);
   for (const Task& task : list->tasks) expect_equal(task.workload);
 }
 

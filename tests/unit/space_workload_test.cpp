@@ -62,11 +62,17 @@ TEST(SpaceWorkload, BadFieldsAreNamed) {
       {"kernel", {99, 3}, ErrorCode::InvalidArgument, "larger than the padded input"},
       {"stride", {0, 1}, ErrorCode::InvalidArgument, "\"stride\""},
       {"colour", 1, ErrorCode::InvalidArgument, "\"colour\""},
-      {"groups", 2, ErrorCode::Unsupported, "groups"},
-      {"layout", "NCHW", ErrorCode::Unsupported, "\"NCHW\"; supported: NHWC"},
+      {"groups", 3, ErrorCode::InvalidArgument, "groups 3 do not divide"},
+      {"layout", "NCHW1n16c", ErrorCode::Unsupported, "\"NCHW1n16c\"; supported: NHWC, NCHW"},
       {"dtype", "int8", ErrorCode::Unsupported, "int8"},
       {"tail", {"softmax"}, ErrorCode::Unsupported, "softmax"},
-      {"tail", {"relu", "bias"}, ErrorCode::Unsupported, "order"},
+      {"tail", {"relu", "bias", "relu"}, ErrorCode::Unsupported, "twice"},
+      {"tail", {"gelu", "tanh"}, ErrorCode::Unsupported, "second function"},
+      {"tail", {"clip 3"}, ErrorCode::Unsupported, "clip LOW HIGH"},
+      {"tail", {"clip 0  6"}, ErrorCode::Unsupported, "clip LOW HIGH"},
+      {"tail", {"clip 6 0"}, ErrorCode::InvalidArgument, "bounds"},
+      {"tail", {"relu 1"}, ErrorCode::Unsupported, "supported"},
+      {"tail", {7}, ErrorCode::InvalidArgument, "string"},
       {"op", "conv9d", ErrorCode::Unsupported, "supported: conv2d, dense"},
       {"in_channels", 65536, ErrorCode::InvalidArgument, ""},  // and 65536 out: too many weights
   };
@@ -84,6 +90,28 @@ TEST(SpaceWorkload, BadFieldsAreNamed) {
   EXPECT_NE(Workload::parse(json).error().message.find("\"width\" is missing"), std::string::npos);
   EXPECT_FALSE(Workload::parse(std::string("{")));
   EXPECT_FALSE(Workload::parse(nlohmann::json(3)));
+}
+
+TEST(SpaceWorkload, BadShapesAreNamed) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"op":"elementwise","function":"add","shape":[4,6],"shape_b":[4]})", "broadcast"},
+      {R"({"op":"elementwise","function":"add","shape":[4],"shape_b":[2,4]})", "broadcast"},
+      {R"({"op":"elementwise","function":"add","shape":[]})", "1 to 6 integers"},
+      {R"({"op":"elementwise","function":"add","shape":[65536,65536]})", "2^30"},
+      {R"({"op":"pad","shape":[4,6],"before":[1],"after":[1,1]})", "differ in length"},
+      {R"({"op":"pad","shape":[4],"before":[-1],"after":[1]})", "\"before\""},
+      {R"({"op":"transpose","shape":[4,6],"permutation":[0,0]})", "every axis once"},
+      {R"({"op":"transpose","shape":[4,6],"permutation":[1]})", "every axis once"},
+      {R"({"op":"reduce","function":"sum","shape":[4,6],"axes":[2]})", "ascending axes"},
+      {R"({"op":"reduce","function":"sum","shape":[4,6],"axes":[1,0]})", "ascending axes"},
+      {R"({"op":"softmax","batch":1048576,"features":1048576})", "2^30"},
+      {R"({"op":"batch_matmul","batch":65536,"m":256,"n":1,"k":256})", "2^30"}};
+  for (const auto& [json, says] : cases) {
+    const auto w = Workload::parse(std::string(json));
+    ASSERT_FALSE(w) << json;
+    EXPECT_EQ(w.error().code, ErrorCode::InvalidArgument) << w.error().text();
+    EXPECT_NE(w.error().message.find(says), std::string::npos) << w.error().text();
+  }
 }
 
 }  // namespace

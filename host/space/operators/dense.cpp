@@ -4,6 +4,7 @@
 #include "host/space/operators/fields.h"
 #include "host/space/operators/operator.h"
 #include "host/space/operators/stages.h"
+#include "host/space/operators/tail.h"
 
 namespace fettle::space {
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "host/space/operators/operator.h"
+#include "host/space/operators/tail.h"
 #include "host/space/operators/window_operator.h"
 
 namespace fettle::space {
@@ -52,7 +53,7 @@ ComputeDag dag(const Workload& w) {
   dag.stages.push_back(make_stage(
       "conv", in_layout(layout, an, ay, ax, ac), {kh, kw},
       under_window(image, w, an, ay, ax, ir::var_ref(ac.var), kh, kw) * at(weight, tap)));
-  append_tail(dag, w, "c");
+  append_tail(dag, w, {"c"});
   return dag;
 }
 

@@ -1,6 +1,10 @@
 // Reading and checking a workload's fields (fields.h).
 #include "host/space/operators/fields.h"
 
+#include <algorithm>
+
+#include "host/space/operators/tail.h"
+
 namespace fettle::space {
 
 namespace {
@@ -58,6 +62,31 @@ void Fields::pair(const char* name, std::int64_t low, std::int64_t high,
   }
 }
 
+void Fields::list(const char* name, std::size_t shortest, std::size_t longest, std::int64_t low,
+                  std::int64_t high, std::optional<std::vector<std::int64_t>> fallback) {
+  seen_.insert(name);
+  auto it = json_.find(name);
+  if (it == json_.end()) {
+    if (!fallback)
+      return fail(ErrorCode::InvalidArgument, std::string("field \"") + name + "\" is missing");
+    out_[name] = *fallback;
+    return;
+  }
+  const auto good = [&](const nlohmann::json& v) {
+    return v.is_number_integer() && v.get<double>() >= double(low) &&
+           v.get<double>() <= double(high);
+  };
+  if (it->is_array() && it->size() >= shortest && it->size() <= longest &&
+      std::all_of(it->begin(), it->end(), good)) {
+    out_[name] = *it;
+    return;
+  }
+  fail(ErrorCode::InvalidArgument, std::string("field \"") + name + "\" is " + it->dump() +
+                                       "; it must be a list of " + std::to_string(shortest) +
+                                       " to " + std::to_string(longest) + " integers " +
+                                       range_text(low, high));
+}
+
 void Fields::word(const char* name, const std::vector<std::string>& supported,
                   std::optional<std::string> fallback) {
   seen_.insert(name);
@@ -86,23 +115,9 @@ void Fields::tail() {
   auto it = json_.find("tail");
   if (it == json_.end()) return;
   if (!it->is_array()) return fail(ErrorCode::InvalidArgument, "field \"tail\" must be a list");
-  static const std::vector<std::string> order = {"bias", "add", "relu"};
-  std::size_t next = 0;
-  for (const nlohmann::json& step : *it) {
-    std::size_t at = 0;
-    while (at < order.size() && step != order[at]) ++at;
-    if (at == order.size()) {
-      return fail(step.is_string() ? ErrorCode::Unsupported : ErrorCode::InvalidArgument,
-                  "tail " + step.dump() + "; supported: bias, add, relu");
-    }
-    if (at < next) {
-      return fail(
-          ErrorCode::Unsupported,
-          "tail " + it->dump() + "; supported is the order bias, add, relu, each at most once");
-    }
-    next = at + 1;
-    out_["tail"].push_back(step);
-  }
+  auto steps = parse_tail(*it);
+  if (!steps) return fail(steps.error().code, steps.error().message);
+  out_["tail"] = *it;
 }
 
 Result<nlohmann::json> Fields::finish(const char* op) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -22,10 +23,13 @@ class Fields {
   // Two integers, or one that stands for both.
   void pair(const char* name, std::int64_t low, std::int64_t high,
             std::optional<std::int64_t> fallback = std::nullopt);
+  // From `shortest` to `longest` integers; fallback empty: the field must be there.
+  void list(const char* name, std::size_t shortest, std::size_t longest, std::int64_t low,
+            std::int64_t high, std::optional<std::vector<std::int64_t>> fallback = std::nullopt);
   // One of the supported words: any other is Unsupported.
   void word(const char* name, const std::vector<std::string>& supported,
             std::optional<std::string> fallback = std::nullopt);
-  // Fused tail: a subsequence of bias, add, relu in this order.
+  // Fused tail (tail.h): a list, empty where the field is not there.
   void tail();
 
   // The canonical fields, or the first thing that was wrong.

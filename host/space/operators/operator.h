@@ -27,6 +27,8 @@ struct Operator {
 const Operator* find_operator(const std::string& name);  // null: none
 std::vector<std::string> operator_names();
 
-extern const Operator kConv2d, kDense, kDepthwiseConv2d, kMaxPool2d, kAvgPool2d, kGlobalAvgPool2d;
+extern const Operator kConv2d, kDense, kDepthwiseConv2d, kMaxPool2d, kAvgPool2d, kGlobalAvgPool2d,
+    kConv3d, kConv2dTranspose, kBatchMatmul, kElementwise, kPad, kTranspose, kReduce, kSoftmax,
+    kLayerNorm;
 
 }  // namespace fettle::space

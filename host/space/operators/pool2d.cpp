@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "host/space/operators/operator.h"
+#include "host/space/operators/tail.h"
 #include "host/space/operators/window_operator.h"
 
 namespace fettle::space {
@@ -119,7 +120,7 @@ ComputeDag pool(const Workload& w, bool max) {
     dag.stages.push_back(
         make_stage("mean", in_order(b), {}, at(dag.stages.back(), index) * reciprocal(count)));
   }
-  append_tail(dag, w, "c");
+  append_tail(dag, w, {"c"});
   return dag;
 }
 

@@ -4,8 +4,10 @@
 namespace fettle::space {
 
 namespace {
-const Operator* const kOperators[] = {&kConv2d,    &kDense,     &kDepthwiseConv2d,
-                                      &kMaxPool2d, &kAvgPool2d, &kGlobalAvgPool2d};
+const Operator* const kOperators[] = {
+    &kConv2d,          &kDense,       &kDepthwiseConv2d, &kMaxPool2d, &kAvgPool2d,
+    &kGlobalAvgPool2d, &kBatchMatmul, &kElementwise,     &kPad,       &kTranspose,
+    &kReduce,          &kSoftmax,     &kLayerNorm,       &kConv3d,    &kConv2dTranspose};
 }
 
 const Operator* find_operator(const std::string& name) {

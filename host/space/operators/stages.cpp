@@ -1,4 +1,4 @@
-// Making of stages and fused tails (stages.h).
+// Making of stages (stages.h).
 #include "host/space/operators/stages.h"
 
 namespace fettle::space {
@@ -60,53 +60,6 @@ Stage make_pad(const Stage& source, const std::vector<std::int64_t>& before,
 
 ir::Expr at(const Stage& stage, const std::vector<ir::Expr>& indices) {
   return ir::load(stage.buffer, indices);
-}
-
-namespace {
-
-struct Elementwise {
-  std::vector<Axis> axes;
-  std::vector<ir::Expr> indices;
-};
-
-// Fresh axes of the same names and extents.
-Elementwise like(const Stage& stage) {
-  Elementwise e;
-  for (const Axis& axis : stage.axes) {
-    e.axes.push_back(make_axis(axis.name, axis.extent));
-    e.indices.push_back(ir::var_ref(e.axes.back().var));
-  }
-  return e;
-}
-
-}  // namespace
-
-void append_tail(ComputeDag& dag, const Workload& workload, const std::string& channel) {
-  for (const std::string& step : workload.tail()) {
-    const Stage last = dag.stages.back();
-    const Elementwise e = like(last);
-    const ir::Expr value = at(last, e.indices);
-    if (step == "bias") {
-      std::size_t c = last.axes.size() - 1;
-      while (c > 0 && !channel.empty() && last.axes[c].name != channel) --c;
-      Stage bias = make_placeholder("bias", {{last.axes[c].name, last.axes[c].extent}},
-                                    ir::Role::Constant, kBiasStream, 1);
-      const ir::Expr sum = value + at(bias, {e.indices[c]});
-      dag.stages.push_back(std::move(bias));
-      dag.stages.push_back(make_stage("biased", e.axes, {}, sum));
-    } else if (step == "add") {
-      std::vector<std::pair<std::string, std::int64_t>> dims;
-      for (const Axis& axis : last.axes) dims.emplace_back(axis.name, axis.extent);
-      Stage residual = make_placeholder("residual", dims, ir::Role::Input, kResidualStream, 1);
-      const ir::Expr sum = value + at(residual, e.indices);
-      dag.stages.push_back(std::move(residual));
-      dag.stages.push_back(make_stage("added", e.axes, {}, sum));
-    } else {
-      dag.stages.push_back(make_stage(
-          "activated", e.axes, {}, ir::binary(ir::BinaryOp::Max, value, ir::zero_of(value->type))));
-    }
-  }
-  dag.stages.back().role = ir::Role::Output;
 }
 
 }  // namespace fettle::space

@@ -1,4 +1,4 @@
-// Helpers that operators share to make stages, fused tails among them.
+// Helpers that operators share to make stages.
 #pragma once
 
 #include <initializer_list>
@@ -25,9 +25,5 @@ Stage make_pad(const Stage& source, const std::vector<std::int64_t>& before,
 
 // buffer[axes of stage].
 ir::Expr at(const Stage& stage, const std::vector<ir::Expr>& indices);
-
-// Appends the workload's tail to the last stage and marks the last one as output.
-// Bias runs over the axis named `channel`; empty: the innermost.
-void append_tail(ComputeDag& dag, const Workload& workload, const std::string& channel = "");
 
 }  // namespace fettle::space

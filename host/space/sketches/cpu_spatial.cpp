@@ -45,6 +45,25 @@ struct Nest {
   }
 };
 
+// The stage that is tiled: a reduction that is stored elsewhere than at its axes is a
+// launch of its own, before the output's; else the output.
+const Stage& tiled_stage(const ComputeDag& dag) {
+  const Stage* reduction = reduction_of(dag);
+  return reduction && !reduction->store_at.empty() ? *reduction : dag.stages.back();
+}
+
+// A stage that reads constants only is computed once, when the program is loaded.
+bool is_prepared(const ComputeDag& dag, const Stage& stage) {
+  bool constant = true, reads = false;
+  ir::walk(stage.body, [&](const ir::Expr& e) {
+    const auto* load = std::get_if<ir::Load>(&e->node);
+    if (!load) return;
+    reads = true;
+    constant &= dag.find(load->buffer)->role == ir::Role::Constant;
+  });
+  return reads && constant;
+}
+
 // What the tile is computed in.
 int element_bits(const ComputeDag& dag) {
   const Stage* reduction = reduction_of(dag);
@@ -59,6 +78,7 @@ bool cpu_spatial_fits(const ComputeDag& dag) {
   for (const Stage& stage : dag.stages) {
     if (stage.reduce_axes.empty()) continue;
     ++reductions;
+    if (!stage.store_at.empty()) continue;
     if (stage.axes.size() != output.axes.size()) return false;
     for (std::size_t d = 0; d < stage.axes.size(); ++d) {
       if (stage.axes[d].extent != output.axes[d].extent) return false;
@@ -68,7 +88,7 @@ bool cpu_spatial_fits(const ComputeDag& dag) {
 }
 
 Sketch cpu_spatial_sketch(const ComputeDag& dag, const Target& target) {
-  const Nest nest(dag.stages.back());
+  const Nest nest(tiled_stage(dag));
   Sketch sketch{"cpu_spatial", {}};
   auto& knobs = sketch.knobs;
   const Options tiles =
@@ -172,24 +192,36 @@ void tile_reduction(Steps& steps, const std::string& name, const std::string& ou
   }
 }
 
-// A padded copy, by vectors along its last axis.
-void schedule_pad(Steps& steps, const Stage& pad, std::int64_t lanes) {
-  const std::string& last = pad.axes.back().name;
-  while (lanes > pad.axes.back().extent) lanes /= 2;
-  steps.split(pad.name, last, lanes, last + ".vector", last + ".lane");
-  steps.vectorize(pad.name, last + ".lane");
+// A copy, by vectors along its last axis.
+void vectorize_copy(Steps& steps, const Stage& copy, std::int64_t lanes) {
+  const std::string& last = copy.axes.back().name;
+  while (lanes > copy.axes.back().extent) lanes /= 2;
+  steps.split(copy.name, last, lanes, last + ".vector", last + ".lane");
+  steps.vectorize(copy.name, last + ".lane");
+}
+
+// A copy by a launch of its own, parallel over its outer axes.
+void launch_copy(Steps& steps, const Stage& copy, std::int64_t lanes) {
+  vectorize_copy(steps, copy, lanes);
+  std::vector<std::string> rows;
+  for (std::size_t d = 0; d + 2 < copy.axes.size(); ++d) rows.push_back(copy.axes[d].name);
+  if (rows.empty()) {
+    rows.push_back(copy.axes.size() > 1 ? copy.axes.front().name
+                                        : copy.axes.back().name + ".vector");
+  }
+  steps.parallel(copy.name, rows);
 }
 
 }  // namespace
 
 Result<Schedule> cpu_spatial_schedule(ComputeDag dag, const Target& target,
                                       const SearchSpace& space, const Configuration& c) {
-  const Nest nest(dag.stages.back());
-  const std::string output = dag.stages.back().name;
+  const Nest nest(tiled_stage(dag));
+  const std::string output = dag.stages.back().name, tiled = tiled_stage(dag).name;
   const auto number = [&](const char* knob) { return space.value(c, knob)[0]; };
   const auto& tile = space.value(c, "register_tile");
-  const std::int64_t pad_lanes = std::max<std::int64_t>(1, target.vector_bits / element_bits(dag));
-  std::vector<std::string> inlined;
+  const std::int64_t copy_lanes = std::max<std::int64_t>(1, target.vector_bits / element_bits(dag));
+  std::vector<std::string> inlined, prepared;
   std::string pad, reduction;
   for (const Stage& stage : dag.stages) {
     if (stage.placeholder()) continue;
@@ -198,13 +230,13 @@ Result<Schedule> cpu_spatial_schedule(ComputeDag dag, const Target& target,
     } else if (is_pad(stage) && number("pad") != 2) {
       pad = stage.name;
     } else if (stage.role != ir::Role::Output) {
-      inlined.push_back(stage.name);
+      (is_prepared(dag, stage) ? prepared : inlined).push_back(stage.name);
     }
   }
 
   Steps steps(std::move(dag));
   for (const std::string& stage : inlined) steps(InlineStep{stage});
-  if (reduction == output) {
+  if (reduction == tiled) {
     steps(CacheWriteStep{reduction});
     reduction += ".local";
   }
@@ -212,26 +244,25 @@ Result<Schedule> cpu_spatial_schedule(ComputeDag dag, const Target& target,
                                              nest.x.empty() ? 1 : number("task_x"),
                                              number("task_c")};
   const std::string at =
-      tile_output(steps, output, nest, tile, task_tiles, nest.x.empty() ? 0 : number("tile_order"));
+      tile_output(steps, tiled, nest, tile, task_tiles, nest.x.empty() ? 0 : number("tile_order"));
   if (!reduction.empty()) {
     const bool several = steps.dag().find(reduction)->reduce_axes.size() > 1;
-    tile_reduction(steps, reduction, output, at, tile[3], number("reduce_inner"),
+    tile_reduction(steps, reduction, tiled, at, tile[3], number("reduce_inner"),
                    several && number("reduce_order") == 1, tile[0] * tile[1] * tile[2],
                    number("unroll"));
   }
+  if (tiled != output) prepared.push_back(output);
+  for (const std::string& name : prepared) {
+    launch_copy(steps, Stage(*steps.dag().find(name)), copy_lanes);
+  }
   if (!pad.empty()) {
     const Stage stage = *steps.dag().find(pad);
-    // A task's part of it is at least one vector of the output wide.
-    schedule_pad(steps, stage, number("pad") == 1 ? std::min(tile[3], pad_lanes) : pad_lanes);
     if (number("pad") == 1) {
-      steps(ComputeAtStep{pad, output, "task", ir::Scope::Global});
+      // A task's part of it is at least one vector of the output wide.
+      vectorize_copy(steps, stage, std::min(tile[3], copy_lanes));
+      steps(ComputeAtStep{pad, tiled, "task", ir::Scope::Global});
     } else {
-      std::vector<std::string> rows;
-      for (std::size_t d = 0; d + 2 < stage.axes.size(); ++d) rows.push_back(stage.axes[d].name);
-      if (rows.empty())
-        rows.push_back(stage.axes.size() > 1 ? stage.axes.front().name
-                                             : stage.axes.back().name + ".vector");
-      steps.parallel(pad, rows);
+      launch_copy(steps, stage, copy_lanes);
     }
   }
   return steps.finish();

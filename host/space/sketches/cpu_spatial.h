@@ -11,7 +11,9 @@
 //
 // A padded copy of an input is made by a launch of its own, per task, or not at all:
 // then tiles inside the image read it directly and those at its border by loads
-// under a condition (host/lower/split_border.h).
+// under a condition (host/lower/split_border.h). A reduction that is stored elsewhere
+// than at its axes (conv2d_transpose) is tiled as a launch of its own, and the output
+// reads it in a second one; what depends on constants only is computed on loading.
 #pragma once
 
 #include "host/space/schedule.h"
@@ -20,7 +22,7 @@
 
 namespace fettle::space {
 
-// At most one reduction, whose axes are the output's.
+// At most one reduction, whose axes are the output's or which says where it is stored.
 bool cpu_spatial_fits(const ComputeDag& dag);
 
 Sketch cpu_spatial_sketch(const ComputeDag& dag, const Target& target);

@@ -2,6 +2,7 @@
 #include "host/space/sketches/sketches.h"
 
 #include "host/ir/mutator.h"
+#include "host/space/sketches/cpu_rows.h"
 #include "host/space/sketches/cpu_spatial.h"
 #include "host/space/sketches/cpu_tiled.h"
 #include "host/space/sketches/cpu_winograd.h"
@@ -83,6 +84,10 @@ const Row kRows[] = {
        return !reuses_a_constant(dag) && cpu_spatial_fits(dag);
      },
      cpu_spatial_sketch, cpu_spatial_schedule, [] { return 1.0; }},
+    {[](const ComputeDag& dag, const Target&) {
+       return !cpu_spatial_fits(dag) && cpu_rows_fits(dag);
+     },
+     cpu_rows_sketch, cpu_rows_schedule, [] { return 1.0; }},
 };
 
 std::vector<const Row*> rows_for(const ComputeDag& dag, const Target& target) {

@@ -196,6 +196,8 @@ INSTANTIATE_TEST_SUITE_P(
           "out_channels":16,"kernel":[1,1],"tail":["relu"]})"},
         SmallLayer{"depthwise", R"({"op":"depthwise_conv2d","height":9,"width":8,"channels":24,
           "kernel":[3,3],"stride":[2,2],"pad":[1,1],"tail":["bias","relu"]})"},
+        SmallLayer{"grouped", R"({"op":"conv2d","height":9,"width":8,"in_channels":16,
+          "out_channels":24,"groups":4,"kernel":[3,3],"pad":[1,1],"tail":["bias","relu"]})"},
         SmallLayer{"dense", R"({"op":"dense","in_features":96,"out_features":40,
           "tail":["bias","relu"]})"},
         SmallLayer{"dense_batch", R"({"op":"dense","batch":5,"in_features":33,"out_features":17,

@@ -55,7 +55,8 @@ Result<Layer> make_layer(const space::Workload& workload) {
   layer.relu = workload.has_tail("relu");
   Shape& shape = layer.shape;
   shape.batch = out.front();
-  shape.out_channels = out.back();
+  // With groups they are two axes of the DAG's output.
+  shape.out_channels = workload.op() == "conv2d" ? workload.integer("out_channels") : out.back();
   if (layer.dense) {
     shape.in_channels = workload.integer("in_features");
   } else {

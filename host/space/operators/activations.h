@@ -1,0 +1,34 @@
+// Activations as expressions of the IR: no library is called, so every back end
+// computes the same. float32 in, float32 out.
+#pragma once
+
+#include "host/ir/expr.h"
+
+namespace fettle::space {
+
+// e^x by Cephes' expf (S. Moshier): x = n ln 2 + r with ln 2 in two parts, a polynomial
+// of degree 5 in r, times 2^n. x is cut to [-87.3, 88.3]. Relative error below 3e-7.
+ir::Expr exponential(const ir::Expr& x);
+
+// 1 / (1 + e^-x). Absolute error below 2e-7.
+ir::Expr sigmoid(const ir::Expr& x);
+
+// 1 - 2 / (1 + e^2x). Absolute error below 4e-7: near zero it is not relative.
+ir::Expr hyperbolic_tangent(const ir::Expr& x);
+
+// x min(max(x + 3, 0), 6) / 6.
+ir::Expr hard_swish(const ir::Expr& x);
+
+// x (1 + erf(x / sqrt 2)) / 2, with erf by Abramowitz and Stegun 7.1.26, whose
+// absolute error is below 1.5e-7. Absolute error below 6e-7 for |x| <= 4, and below
+// 1.5e-7 |x| beyond.
+ir::Expr gelu(const ir::Expr& x);
+
+// Bound of the absolute errors of sigmoid to gelu, in float32 and with its roundings, for
+// |x| <= 4; beyond, gelu's grows with x as its value does.
+inline constexpr double kActivationError = 1e-6;
+
+// min(max(x, low), high), of any type.
+ir::Expr clip(const ir::Expr& x, double low, double high);
+
+}  // namespace fettle::space

@@ -1,0 +1,37 @@
+// Shapes without names (shapes.h).
+#include "host/space/operators/shapes.h"
+
+namespace fettle::space {
+
+double elements_of(const Shape& shape) {
+  double elements = 1;
+  for (const std::int64_t extent : shape) elements *= double(extent);
+  return elements;
+}
+
+std::string to_text(const Shape& shape) {
+  std::string text;
+  for (const std::int64_t extent : shape) {
+    text += (text.empty() ? "" : "x") + std::to_string(extent);
+  }
+  return text;
+}
+
+std::vector<std::pair<std::string, std::int64_t>> named_axes(const Shape& shape) {
+  std::vector<std::pair<std::string, std::int64_t>> axes;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    axes.emplace_back("d" + std::to_string(d), shape[d]);
+  }
+  return axes;
+}
+
+Result<void> require(bool fits, const char* op, const std::string& what) {
+  if (fits) return {};
+  return Error{ErrorCode::InvalidArgument, std::string(op) + ": " + what};
+}
+
+Result<void> require_size(const char* op, double elements) {
+  return require(elements <= double(1 << 30), op, "a tensor has more than 2^30 elements");
+}
+
+}  // namespace fettle::space

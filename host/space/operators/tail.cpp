@@ -1,0 +1,162 @@
+// Fused tails (tail.h).
+#include "host/space/operators/tail.h"
+
+#include <algorithm>
+#include <optional>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+
+#include "host/space/operators/activations.h"
+#include "host/space/operators/stages.h"
+
+namespace fettle::space {
+
+namespace {
+
+const char* const kSteps[] = {"bias",    "multiply",   "add",  "relu", "relu6",
+                              "sigmoid", "hard_swish", "gelu", "tanh", "clip"};
+
+bool is_function(const std::string& name) {
+  return name == "sigmoid" || name == "hard_swish" || name == "gelu" || name == "tanh";
+}
+
+Error refuse(ErrorCode code, const nlohmann::json& step, const char* why) {
+  return Error{code, "tail " + step.dump() + " " + why};
+}
+
+// "clip 0 6" → clip, {0, 6}; empty: not of that form.
+std::optional<TailStep> parse_step(const std::string& text) {
+  std::istringstream words(text);
+  TailStep step;
+  words >> step.name;
+  if (std::find(std::begin(kSteps), std::end(kSteps), step.name) == std::end(kSteps)) return {};
+  if (step.name == "clip") words >> step.low >> step.high;
+  std::string more;
+  if (words.fail() || words >> more) return {};
+  // One way to write a step, so that equal workloads have equal texts.
+  const std::string canonical =
+      step.name == "clip" ? "clip " + std::to_string(step.low) + " " + std::to_string(step.high)
+                          : step.name;
+  if (text != canonical) return {};
+  return step;
+}
+
+}  // namespace
+
+Result<std::vector<TailStep>> parse_tail(const nlohmann::json& list) {
+  std::vector<TailStep> steps;
+  bool function = false;
+  for (const nlohmann::json& entry : list) {
+    if (!entry.is_string()) return refuse(ErrorCode::InvalidArgument, entry, "is not a string");
+    const auto step = parse_step(entry.get<std::string>());
+    if (!step) {
+      return refuse(ErrorCode::Unsupported, entry,
+                    "; supported: bias, multiply, add, relu, relu6, \"clip LOW HIGH\", sigmoid, "
+                    "hard_swish, gelu, tanh");
+    }
+    if (step->low > step->high) {
+      return refuse(ErrorCode::InvalidArgument, entry, "has no values between its bounds");
+    }
+    const bool again = std::any_of(steps.begin(), steps.end(),
+                                   [&](const TailStep& s) { return s.name == step->name; });
+    if (again) return refuse(ErrorCode::Unsupported, entry, "is there twice");
+    if (function && is_function(step->name)) {
+      return refuse(ErrorCode::Unsupported, entry, "is a second function");
+    }
+    function |= is_function(step->name);
+    steps.push_back(*step);
+  }
+  return steps;
+}
+
+namespace {
+
+struct Elementwise {
+  std::vector<Axis> axes;
+  std::vector<ir::Expr> indices;
+};
+
+// Fresh axes of the same names and extents.
+Elementwise like(const Stage& stage) {
+  Elementwise e;
+  for (const Axis& axis : stage.axes) {
+    e.axes.push_back(make_axis(axis.name, axis.extent));
+    e.indices.push_back(ir::var_ref(e.axes.back().var));
+  }
+  return e;
+}
+
+class Appender {
+ public:
+  Appender(ComputeDag& dag, const std::vector<std::string>& channels)
+      : dag_(dag), channels_(channels) {}
+
+  void append(const TailStep& step) {
+    const Stage last = dag_.stages.back();
+    const Elementwise e = like(last);
+    const ir::Expr x = at(last, e.indices);
+    const auto push = [&](const char* name, const ir::Expr& value) {
+      dag_.stages.push_back(make_stage(name, e.axes, {}, value));
+    };
+    if (step.name == "bias") {
+      push("biased", x + per_channel("bias", kBiasStream, last, e));
+    } else if (step.name == "multiply") {
+      push("scaled", x * per_channel("factor", kFactorStream, last, e));
+    } else if (step.name == "add") {
+      std::vector<std::pair<std::string, std::int64_t>> dims;
+      for (const Axis& axis : last.axes) dims.emplace_back(axis.name, axis.extent);
+      const Stage residual =
+          make_placeholder("residual", dims, ir::Role::Input, kResidualStream, 1);
+      dag_.stages.push_back(residual);
+      push("added", x + at(residual, e.indices));
+    } else if (step.name == "relu") {
+      push("activated", ir::binary(ir::BinaryOp::Max, x, ir::zero_of(x->type)));
+    } else if (step.name == "relu6") {
+      push("activated6", clip(x, 0, 6));
+    } else if (step.name == "clip") {
+      push("clipped", clip(x, double(step.low), double(step.high)));
+    } else {
+      dag_.tail_error = kActivationError;
+      push(step.name.c_str(), step.name == "sigmoid"      ? sigmoid(x)
+                              : step.name == "hard_swish" ? hard_swish(x)
+                              : step.name == "gelu"       ? gelu(x)
+                                                          : hyperbolic_tangent(x));
+    }
+  }
+
+ private:
+  ir::Expr per_channel(const char* name, std::uint64_t stream, const Stage& last,
+                       const Elementwise& e) {
+    std::vector<std::pair<std::string, std::int64_t>> dims;
+    std::vector<ir::Expr> indices;
+    for (std::size_t d = 0; d < last.axes.size(); ++d) {
+      const bool named =
+          std::find(channels_.begin(), channels_.end(), last.axes[d].name) != channels_.end();
+      if (!named && !(channels_.empty() && d + 1 == last.axes.size())) continue;
+      dims.emplace_back(last.axes[d].name, last.axes[d].extent);
+      indices.push_back(e.indices[d]);
+    }
+    const Stage constant = make_placeholder(name, dims, ir::Role::Constant, stream, 1);
+    dag_.stages.push_back(constant);
+    return at(constant, indices);
+  }
+
+  ComputeDag& dag_;
+  const std::vector<std::string>& channels_;
+};
+
+}  // namespace
+
+bool has_channel_constants(const Workload& workload) {
+  return workload.has_tail("bias") || workload.has_tail("multiply");
+}
+
+void append_tail(ComputeDag& dag, const Workload& workload,
+                 const std::vector<std::string>& channels) {
+  const auto steps = parse_tail(nlohmann::json(workload.tail()));  // checked when parsed
+  for (const TailStep& step : *steps) Appender(dag, channels).append(step);
+  dag.stages.back().role = ir::Role::Output;
+}
+
+}  // namespace fettle::space

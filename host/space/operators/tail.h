@@ -1,0 +1,41 @@
+// Fused tails: what is done to each output of an operator before it is stored.
+//
+//   bias         plus a constant per channel
+//   multiply     times a constant per channel
+//   add          plus another tensor of the output's shape
+//   relu, relu6, "clip LOW HIGH" with integers
+//   sigmoid, hard_swish, gelu, tanh   at most one of them (activations.h)
+//
+// In any order, each at most once.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "host/space/compute_dag.h"
+#include "host/space/workload.h"
+#include "schemas/wire/result.h"
+
+namespace fettle::space {
+
+struct TailStep {
+  std::string name;                // the first word
+  std::int64_t low = 0, high = 0;  // of clip
+};
+
+// Of a list of strings. Unsupported: an unknown step, one that is there twice, or a
+// second one of sigmoid, hard_swish, gelu and tanh. InvalidArgument: an entry that is
+// no string, or a clip without values between its bounds.
+Result<std::vector<TailStep>> parse_tail(const nlohmann::json& list);
+
+// Whether the tail has a constant per channel: then the channels are an axis of the DAG.
+bool has_channel_constants(const Workload& workload);
+
+// Appends the workload's tail to the last stage and marks the last one as output.
+// Constants per channel run over the axes named in `channels`; none: the innermost.
+void append_tail(ComputeDag& dag, const Workload& workload,
+                 const std::vector<std::string>& channels = {});
+
+}  // namespace fettle::space

@@ -1,0 +1,26 @@
+// The CPU sketch of operators whose reductions run along the rows of a matrix and are
+// read by every element of the row: softmax, layer norm, sums of rows.
+//
+//   parallel task (rows of a task)
+//     row
+//       reductions of the row: side by side in one or more vectors, then over those
+//       [intermediate values of the row, kept per thread instead of computed twice]
+//       the output's row, by vectors
+#pragma once
+
+#include "host/space/schedule.h"
+#include "host/space/search_space.h"
+#include "host/space/target.h"
+
+namespace fettle::space {
+
+// Reductions of [n] from [n][lane], as append_row_reduction makes them; the output is
+// [n] or [n][k].
+bool cpu_rows_fits(const ComputeDag& dag);
+
+Sketch cpu_rows_sketch(const ComputeDag& dag, const Target& target);
+
+Result<Schedule> cpu_rows_schedule(ComputeDag dag, const Target& target, const SearchSpace& space,
+                                   const Configuration& configuration);
+
+}  // namespace fettle::space

@@ -1,0 +1,88 @@
+// Activations against libm: the errors that activations.h states.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+
+#include "host/ir/interpreter.h"
+#include "host/space/operators/activations.h"
+
+namespace fettle::space {
+namespace {
+
+struct Point {
+  float x;
+  double value;
+};
+
+// The function in float32 arithmetic at evenly spaced places of [low, high].
+std::vector<Point> over(const std::function<ir::Expr(const ir::Expr&)>& function, double low,
+                        double high) {
+  constexpr std::int64_t kCount = 40001;
+  const auto buffer = [&](const char* name) {
+    return std::make_shared<const ir::BufferDecl>(ir::BufferDecl{name, ir::kFloat32, {kCount}});
+  };
+  const ir::Buffer in = buffer("in"), out = buffer("out");
+  const ir::Var i = ir::make_var("i");
+  const ir::Expr at = ir::var_ref(i);
+  const ir::Stmt loop = ir::make_for(i, ir::int_imm(0), ir::int_imm(kCount), ir::ForKind::Serial,
+                                     ir::make_store(out, {at}, function(ir::load(in, {at}))));
+  std::vector<float> x(kCount), y(kCount);
+  for (std::int64_t k = 0; k < kCount; ++k) {
+    x[std::size_t(k)] = float(low + (high - low) * double(k) / double(kCount - 1));
+  }
+  const auto bytes = [](std::vector<float>& v) {
+    return std::span(reinterpret_cast<std::uint8_t*>(v.data()), v.size() * 4);
+  };
+  const auto problem = ir::interpret(loop, {{in, bytes(x)}, {out, bytes(y)}});
+  EXPECT_FALSE(problem) << *problem;
+  std::vector<Point> points;
+  for (std::size_t k = 0; k < x.size(); ++k) points.push_back({x[k], y[k]});
+  return points;
+}
+
+TEST(Activations, ExponentialIsRelativelyRight) {
+  double worst = 0;
+  for (const Point& p : over(exponential, -87, 88)) {
+    worst = std::max(worst, std::fabs(p.value / std::exp(double{p.x}) - 1));
+  }
+  EXPECT_LT(worst, 3e-7);
+  // Beyond its ends it stays at the values there.
+  for (const Point& p : over(exponential, -1000, -88)) EXPECT_LT(p.value, 2e-38);
+  for (const Point& p : over(exponential, 89, 1000)) EXPECT_GT(p.value, 2e38);
+}
+
+double worst_of(const std::function<ir::Expr(const ir::Expr&)>& function,
+                const std::function<double(double)>& right, double low, double high) {
+  double worst = 0;
+  for (const Point& p : over(function, low, high)) {
+    worst = std::max(worst, std::fabs(p.value - right(double{p.x})));
+  }
+  return worst;
+}
+
+TEST(Activations, SigmoidAndTanh) {
+  const auto logistic = [](double x) { return 1 / (1 + std::exp(-x)); };
+  EXPECT_LT(worst_of(sigmoid, logistic, -100, 100), 2e-7);
+  EXPECT_LT(worst_of(sigmoid, logistic, -4, 4), 2e-7);
+  const auto right = [](double x) { return std::tanh(x); };
+  EXPECT_LT(worst_of(hyperbolic_tangent, right, -100, 100), 4e-7);
+  EXPECT_LT(worst_of(hyperbolic_tangent, right, -2, 2), 4e-7);
+}
+
+TEST(Activations, Gelu) {
+  const auto right = [](double x) { return x * (1 + std::erf(x / std::sqrt(2.0))) / 2; };
+  EXPECT_LT(worst_of(gelu, right, -4, 4), 6e-7);
+  EXPECT_LT(worst_of(gelu, right, -20, 20), 3e-6);
+}
+
+TEST(Activations, HardSwishAndClip) {
+  const auto right = [](double x) { return x * std::min(std::max(x + 3, 0.0), 6.0) / 6; };
+  EXPECT_LT(worst_of(hard_swish, right, -5, 5), 1e-6);
+  const auto six = [](const ir::Expr& x) { return clip(x, 0, 6); };
+  EXPECT_EQ(worst_of(six, [](double x) { return std::min(std::max(x, 0.0), 6.0); }, -9, 9), 0);
+}
+
+}  // namespace
+}  // namespace fettle::space
