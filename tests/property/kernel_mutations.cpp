@@ -128,7 +128,8 @@ class Maker : public Mutator {
     if (const auto* fused = as<MulAdd>(expr); fused != nullptr && !is_constant(fused->c)) {
       if (mistake_ == Mistake::DroppedTerm && here()) return fused->c;
       if (mistake_ == Mistake::LostSum && !first_term_ && here()) return fused->a * fused->b;
-      if (mistake_ == Mistake::WrongFactor && here()) return mul_add(fused->a, fused->a, fused->c);
+      if (mistake_ == Mistake::WrongFactor && fused->a != fused->b && here())
+        return mul_add(fused->a, fused->a, fused->c);
     }
     if (const auto* op = as<Binary>(expr)) {
       if (in_output_ && expr->type.is_float()) {

@@ -48,7 +48,7 @@ const Operator kOperators[] = {
     {"conv3d",
      {R"({"op":"conv3d","depth":6,"height":9,"width":11,"in_channels":8,"out_channels":24,"kernel":[3,3,3],"pad":[1,1,1],"tail":["bias","relu"]})"}},
     {"conv2d_transpose",
-     {R"({"op":"conv2d_transpose","height":7,"width":9,"in_channels":12,"out_channels":24,"kernel":[4,4],"stride":[2,2],"tail":["bias"]})",
+     {R"({"op":"conv2d_transpose","height":7,"width":15,"in_channels":12,"out_channels":24,"kernel":[4,4],"stride":[2,2],"tail":["bias"]})",
       R"({"op":"conv2d_transpose","height":6,"width":7,"in_channels":8,"out_channels":16,"kernel":[3,3],"stride":[3,3],"tail":["relu"]})"}},
     {"batch_matmul",
      {R"({"op":"batch_matmul","batch":3,"m":18,"k":40,"n":50,"tail":["bias"]})",
@@ -65,7 +65,7 @@ const Operator kOperators[] = {
     {"reduce",
      {R"({"op":"reduce","function":"mean","shape":[21,6,40],"axes":[1,2]})",
       R"({"op":"reduce","function":"sum","shape":[30,70],"axes":[0],"tail":["bias"]})",
-      R"({"op":"reduce","function":"min","shape":[12,50,9],"axes":[1]})"}},
+      R"({"op":"reduce","function":"max","shape":[12,4,27],"axes":[1]})"}},
     {"softmax", {R"({"op":"softmax","batch":9,"features":72})"}},
     {"layer_norm", {R"({"op":"layer_norm","batch":9,"features":72,"tail":["add"]})"}},
 };
