@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "tests/bench/agent_bench.h"
+#include "tests/bench/instructions/instruction_bench.h"
 #ifdef FETTLE_BENCH_KERNELS
 #include "tests/bench/kernels/kernel_bench.h"
 #endif
@@ -71,6 +72,30 @@ int main(int argc, char** argv) {
   kernels_command->allow_extras();
 #endif
 
+  bench::InstructionBenchOptions instructions;
+  CLI::App* instructions_command = app.add_subcommand(
+      "instructions",
+      "instructions that an emulated Arm CPU executes for the best records of pointwise and "
+      "depthwise layers, beside XNNPACK's");
+  instructions_command->add_flag("--json", instructions.json, "JSON lines");
+  instructions_command->add_option("--db", instructions.db, "the database of records")
+      ->capture_default_str();
+  instructions_command
+      ->add_option("--network", instructions.network,
+                   "a network's name, or a .json file of workloads")
+      ->capture_default_str();
+  instructions_command->add_option("--candidates", instructions.candidates,
+                                   "without a database: searches so many a layer by their counts");
+  instructions_command->add_option("--seed", instructions.seed, "of that search")
+      ->capture_default_str();
+  instructions_command->add_option("--device", instructions.device,
+                                   "device key of the records; without it: any");
+  instructions_command->add_option("--arch", instructions.arch, "aarch64 or armv7")
+      ->check(CLI::IsMember({"aarch64", "armv7"}))
+      ->capture_default_str();
+  instructions_command->add_option("--layers", instructions.layers,
+                                   "only layers whose title holds one of these texts");
+
   bench::RecordSpaceOptions record;
   CLI::App* record_command = app.add_subcommand(
       "record-space", "measures every configuration of a part of a task's space, for replays");
@@ -121,6 +146,7 @@ int main(int argc, char** argv) {
                  {}};
 #endif
   }
+  if (instructions_command->parsed()) done = bench::run_instruction_bench(instructions);
   if (record_command->parsed()) done = bench::run_record_space(record);
   if (search_command->parsed()) {
     if (search.recordings.empty()) search.recordings = bench::stored_recordings();

@@ -41,8 +41,15 @@ class Writer {
   std::vector<std::uint8_t> bytes;
 };
 
-// Feeds the child's standard input and collects its standard output.
-Result<std::vector<std::uint8_t>> converse(const Tools& tools,
+}  // namespace
+
+std::string emulation_missing(const std::string& arch) {
+  if (tools_for(arch).runner != nullptr) return "";
+  return "no cross compiler or qemu-user for " + arch + " was found when this was built";
+}
+
+Result<std::vector<std::uint8_t>> converse(const Emulator& emulator,
+                                           const std::vector<std::string>& command,
                                            const std::vector<std::uint8_t>& input) {
   int to_child[2], from_child[2];
   if (::pipe2(to_child, O_CLOEXEC) != 0 || ::pipe2(from_child, O_CLOEXEC) != 0) {
@@ -53,10 +60,14 @@ Result<std::vector<std::uint8_t>> converse(const Tools& tools,
   posix_spawn_file_actions_adddup2(&actions, to_child[0], 0);
   posix_spawn_file_actions_adddup2(&actions, from_child[1], 1);
   std::signal(SIGPIPE, SIG_IGN);  // an emulator that dies is told by its status
-  char* const arguments[] = {const_cast<char*>(tools.emulator), const_cast<char*>(tools.runner),
-                             nullptr};
+  std::vector<char*> arguments = {const_cast<char*>(emulator.program.c_str())};
+  for (const auto* part : {&emulator.options, &command}) {
+    for (const std::string& word : *part) arguments.push_back(const_cast<char*>(word.c_str()));
+  }
+  arguments.push_back(nullptr);
   pid_t child = 0;
-  const int started = ::posix_spawn(&child, tools.emulator, &actions, nullptr, arguments, environ);
+  const int started =
+      ::posix_spawn(&child, emulator.program.c_str(), &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   ::close(to_child[0]);
   ::close(from_child[1]);
@@ -79,8 +90,7 @@ Result<std::vector<std::uint8_t>> converse(const Tools& tools,
     ::close(to_child[1]);
   }
   ::close(from_child[0]);
-  if (started != 0)
-    return Error{ErrorCode::Io, std::string(tools.emulator) + ": " + std::strerror(started)};
+  if (started != 0) return Error{ErrorCode::Io, emulator.program + ": " + std::strerror(started)};
   int status = 0;
   ::waitpid(child, &status, 0);
   if (WIFSIGNALED(status))
@@ -90,14 +100,8 @@ Result<std::vector<std::uint8_t>> converse(const Tools& tools,
   return output;
 }
 
-}  // namespace
-
-std::string emulation_missing(const std::string& arch) {
-  if (tools_for(arch).runner != nullptr) return "";
-  return "no cross compiler or qemu-user for " + arch + " was found when this was built";
-}
-
-Result<BufferBytes> run_emulated(const wire::ProgramT& program, int threads) {
+Result<BufferBytes> run_emulated(const wire::ProgramT& program, int threads,
+                                 const std::optional<Emulator>& emulator) {
   Result<BufferBytes> buffers = filled_buffers(program);
   if (!buffers) return buffers;
   const wire::ImageT& image = *program.images.at(0);
@@ -122,7 +126,9 @@ Result<BufferBytes> run_emulated(const wire::ProgramT& program, int threads) {
       for (const wire::Arg& arg : launch->args) out.word(arg.buffer());
     }
   }
-  Result<std::vector<std::uint8_t>> all = converse(tools_for(layout.arch), out.bytes);
+  const Tools tools = tools_for(layout.arch);
+  Result<std::vector<std::uint8_t>> all =
+      converse(emulator.value_or(Emulator{tools.emulator, {}}), {tools.runner}, out.bytes);
   if (!all) return std::move(all).error();
   std::size_t at = 0;
   for (auto& bytes : *buffers) {

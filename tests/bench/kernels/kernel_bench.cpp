@@ -20,11 +20,6 @@
 namespace fettle::bench {
 namespace {
 
-// How far a peer may be from the expected output, as a share of its largest value.
-// It is a check that the peer was given the same problem, and leaves room for a
-// Winograd transform's cancellation; the kernels of ours are held to their own tolerance.
-constexpr double kPeerTolerance = 1e-3;
-
 // An OpenMP thread without work spins for some milliseconds before it sleeps.
 constexpr double kPauseMs = 20;
 
@@ -67,17 +62,7 @@ Result<records::TuningRecord> best_record(const Bench& bench, const space::Workl
 // "" when the peer computes the layer.
 std::string wrong_answer(Contender& peer, const Layer& layer) {
   auto output = peer.output();
-  if (!output) return output.error().text();
-  if (output->size() != layer.expected.size()) return "its output has another size";
-  double largest = 0, off = 0;
-  for (std::size_t i = 0; i < output->size(); ++i) {
-    const double difference = std::fabs(double{(*output)[i]} - double{layer.expected[i]});
-    if (std::isnan(difference)) return "its output holds NaN";
-    largest = std::max(largest, std::fabs(double{layer.expected[i]}));
-    off = std::max(off, difference);
-  }
-  if (off <= kPeerTolerance * largest) return "";
-  return fmt::format("its output is off by {:.3g}, where values go up to {:.3g}", off, largest);
+  return output ? wrong_answer(*output, layer) : output.error().text();
 }
 
 // Fills everything of `figures` that is measured.

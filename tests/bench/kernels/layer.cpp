@@ -1,7 +1,10 @@
 // Making layers from compute DAGs (layer.h).
 #include "tests/bench/kernels/layer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -9,6 +12,10 @@
 
 namespace fettle::bench {
 namespace {
+
+// How far an output may be from the expected one, as a share of its largest value:
+// room for a Winograd transform's cancellation.
+constexpr double kPeerTolerance = 1e-3;
 
 std::vector<float> as_floats(const std::vector<std::uint8_t>& bytes) {
   std::vector<float> values(bytes.size() / sizeof(float));
@@ -88,6 +95,19 @@ Result<Layer> make_layer(const space::Workload& workload) {
   layer.expected = as_floats(expected->front().bytes);
   layer.tolerance = expected->front().tolerance;
   return layer;
+}
+
+std::string wrong_answer(const std::vector<float>& output, const Layer& layer) {
+  if (output.size() != layer.expected.size()) return "its output has another size";
+  double largest = 0, off = 0;
+  for (std::size_t i = 0; i < output.size(); ++i) {
+    const double difference = std::fabs(double{output[i]} - double{layer.expected[i]});
+    if (std::isnan(difference)) return "its output holds NaN";
+    largest = std::max(largest, std::fabs(double{layer.expected[i]}));
+    off = std::max(off, difference);
+  }
+  if (off <= kPeerTolerance * largest) return "";
+  return fmt::format("its output is off by {:.3g}, where values go up to {:.3g}", off, largest);
 }
 
 }  // namespace fettle::bench

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "host/space/tolerance.h"
@@ -36,5 +37,9 @@ struct Layer {
 // other than NHWC, a type other than float32, or a tail other than the steps bias,
 // add and relu in this order.
 Result<Layer> make_layer(const space::Workload& workload);
+
+// "" when `output` is the layer's. Made for peers: whether they were given the same
+// problem. Programs of ours are held to their own tolerance elsewhere.
+std::string wrong_answer(const std::vector<float>& output, const Layer& layer);
 
 }  // namespace fettle::bench
