@@ -213,7 +213,8 @@ Result<void> Schedule::run(const SkipZerosStep& s) {
   const auto* product = std::get_if<ir::Binary>(&dag_.stages[index].body->node);
   if (!product || product->op != ir::BinaryOp::Mul) return absent("not a sum of products");
   for (const ir::Expr& factor : {product->a, product->b}) {
-    const auto* load = std::get_if<ir::Load>(&factor->node);
+    const auto* wide = std::get_if<ir::Cast>(&factor->node);  // of int8 to int32
+    const auto* load = std::get_if<ir::Load>(&(wide ? wide->value : factor)->node);
     if (!load || load->buffer != producer.buffer) continue;
     ir::Substitution place;
     for (std::size_t d = 0; d < load->indices.size(); ++d) {

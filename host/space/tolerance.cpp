@@ -7,6 +7,7 @@ namespace fettle::space {
 
 Tolerance tolerance_of(const ComputeDag& dag) {
   constexpr double kUnit = 0x1p-24;
+  if (!dag.stages.back().buffer->type.is_float()) return {};  // integers are exact
   Tolerance tolerance = dag.tolerance.value_or(
       Tolerance{4 * kUnit * std::sqrt(double(reduction_length(dag))), 4 * kUnit});
   tolerance.absolute += dag.tail_error;

@@ -5,7 +5,7 @@
 
 namespace fettle::space {
 
-// For float32 outputs of the workload's fills. A sum of K products of magnitude
+// 0 for integers. For float32 outputs of the workload's fills. A sum of K products of magnitude
 // about 0.4 / sqrt(K) has partial sums up to O(1), each rounded to 2^-24 of
 // itself with random sign: the error grows like 2^-24 * sqrt(K) * 0.2, whatever
 // the order of summation. 4 of those units leave room for the largest of

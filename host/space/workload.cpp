@@ -51,6 +51,7 @@ std::string Workload::hash() const {
 
 std::string Workload::title() const {
   std::string s = find_operator(op_)->title(*this);
+  if (has("dtype") && word("dtype") != "float32") s += " " + word("dtype");
   for (std::size_t i = 0; i < tail_.size(); ++i) s += (i ? "+" : " +") + tail_[i];
   return s;
 }

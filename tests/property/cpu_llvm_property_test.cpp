@@ -6,6 +6,7 @@
 
 #include "host/backend/backend.h"
 #include "host/space/reference.h"
+#include "host/space/wire_types.h"
 #include "schemas/wire/codec.h"
 #include "tests/property/random_workload.h"
 #include "tests/support/compare.h"
@@ -75,7 +76,10 @@ void check(const std::vector<space::Target>& targets, std::uint64_t count) {
     auto expected = space::evaluate(space::make_dag(workload));
     ASSERT_TRUE(expected.ok()) << expected.error().text();
     const space::ExpectedTensor& right = expected->front();
-    ASSERT_EQ("", difference(as_floats((*actual)[output_of(*travelled)]), as_floats(right.bytes),
+    const auto numbers = [&](const std::vector<std::uint8_t>& bytes) {
+      return as_numbers(bytes, space::wire_type(right.type.scalar));
+    };
+    ASSERT_EQ("", difference(numbers((*actual)[output_of(*travelled)]), numbers(right.bytes),
                              right.tolerance.absolute * built->facts->error_growth,
                              right.tolerance.relative));
   }

@@ -4,23 +4,18 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 
 #include "host/ir/interpreter.h"
 #include "host/ir/printer.h"
 #include "host/lower/lower.h"
 #include "host/space/reference.h"
 #include "host/space/sketches/sketches.h"
+#include "host/space/wire_types.h"
 #include "tests/property/random_workload.h"
+#include "tests/support/compare.h"
 
 namespace fettle {
 namespace {
-
-std::vector<float> floats(const std::vector<std::uint8_t>& bytes) {
-  std::vector<float> out(bytes.size() / sizeof(float));
-  std::memcpy(out.data(), bytes.data(), out.size() * sizeof(float));
-  return out;
-}
 
 // Empty: the module computes what is expected. NaN where nothing was written.
 std::string difference(const ir::Module& module, const space::ExpectedTensor& expected,
@@ -35,11 +30,14 @@ std::string difference(const ir::Module& module, const space::ExpectedTensor& ex
       if (!bytes) return bytes.error().text();
       buffers.push_back(std::move(*bytes));
     } else {
-      buffers.emplace_back(b.buffer->elements() * b.buffer->type.bytes(), 0xFF);  // NaN
+      buffers.emplace_back(b.buffer->elements() * b.buffer->type.bytes(),
+                           0xFF);  // NaN
     }
   }
   if (auto problem = ir::interpret(module, buffers, threads)) return *problem;
-  const auto actual = floats(buffers[output]), wanted = floats(expected.bytes);
+  const auto type = space::wire_type(expected.type.scalar);
+  const auto actual = testing::as_numbers(buffers[output], type),
+             wanted = testing::as_numbers(expected.bytes, type);
   if (actual.size() != wanted.size()) return "size of the output";
   const auto [absolute, relative] = expected.tolerance;
   for (std::size_t i = 0; i < wanted.size(); ++i) {

@@ -9,6 +9,7 @@
 #include "host/lower/lower.h"
 #include "host/space/reference.h"
 #include "host/space/sketches/sketches.h"
+#include "host/space/wire_types.h"
 #include "tests/property/kernel_mutations.h"
 #include "tests/support/compare.h"
 #include "tests/support/native_run.h"
@@ -45,6 +46,13 @@ const Operator kOperators[] = {
      {R"({"op":"avg_pool2d","height":14,"width":14,"channels":24,"kernel":[3,3],"pad":[1,1],"tail":["bias"]})"}},
     {"global_avg_pool2d",
      {R"({"op":"global_avg_pool2d","batch":3,"height":7,"width":7,"channels":70})"}},
+    // Without a shift, which would hide small mistakes.
+    {"conv2d int8",
+     {R"({"op":"conv2d","height":14,"width":13,"in_channels":16,"out_channels":48,"kernel":[3,3],"pad":[1,1],"dtype":"int8","tail":["bias"]})"}},
+    {"depthwise_conv2d int8",
+     {R"({"op":"depthwise_conv2d","height":14,"width":15,"channels":40,"kernel":[3,3],"pad":[1,1],"dtype":"int8","tail":["bias"]})"}},
+    {"dense int8",
+     {R"({"op":"dense","batch":12,"in_features":200,"out_features":120,"dtype":"int8","tail":["bias"]})"}},
     {"conv3d",
      {R"({"op":"conv3d","depth":6,"height":9,"width":11,"in_channels":8,"out_channels":24,"kernel":[3,3,3],"pad":[1,1,1],"tail":["bias","relu"]})"}},
     {"conv2d_transpose",
@@ -84,7 +92,8 @@ std::string wrong_in(const ir::Module& module, const space::ExpectedTensor& expe
   if (!buffers) return "run: " + buffers.error().text();
   for (std::size_t i = 0; i < buffers->size(); ++i) {
     if (program->buffers[i]->role != wire::BufferRole::Output) continue;
-    return difference(as_floats((*buffers)[i]), as_floats(expected.bytes),
+    const auto type = space::wire_type(expected.type.scalar);
+    return difference(as_numbers((*buffers)[i], type), as_numbers(expected.bytes, type),
                       expected.tolerance.absolute, expected.tolerance.relative);
   }
   return "no output";

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <random>
 #include <string>
@@ -135,6 +136,20 @@ class RandomFields {
     return json;
   }
 
+  // Of int8 operators: bits that bring most sums of `length` products into its
+  // range.
+  nlohmann::json quantized_tail(double length) {
+    nlohmann::json steps = nlohmann::json::array();
+    if (number(0, 1)) steps.push_back("bias");
+    const int bits = 7 + int(std::lround(std::log2(std::sqrt(length))));
+    if (number(0, 4) == 0) return steps;  // the sums themselves
+    steps.push_back("shift_right " + std::to_string(bits));
+    if (number(0, 1)) steps.push_back("relu");
+    steps.push_back(number(0, 1) ? "clip -128 127" : "clip -100 90");
+    if (number(0, 2)) steps.push_back("cast int8");
+    return steps;
+  }
+
   nlohmann::json tail() {
     std::vector<std::string> steps;
     if (number(0, 1)) steps.push_back("bias");
@@ -168,6 +183,14 @@ inline space::Workload random_workload(std::mt19937_64& rng) {
     nlohmann::json json =
         random.fields(kOperators[std::size_t(random.number(0, int(kOperators.size()) - 1))]);
     json["tail"] = random.tail();
+    const bool products =
+        json["op"] == "conv2d" || json["op"] == "dense" || json["op"] == "depthwise_conv2d";
+    if (products && random.number(0, 2) == 0) {
+      double length = json.value("in_features", 1) * json.value("in_channels", 1);
+      for (const int extent : json.value("kernel", std::vector<int>{})) length *= extent;
+      json["tail"] = random.quantized_tail(length / json.value("groups", 1));
+      json["dtype"] = "int8";
+    }
     auto workload = space::Workload::parse(json);
     if (workload) return std::move(*workload);  // else the kernel was larger than the input
   }

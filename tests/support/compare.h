@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "schemas/protocol_generated.h"
+
 namespace fettle::testing {
 
 inline std::vector<float> as_floats(std::span<const std::uint8_t> bytes) {
@@ -16,10 +18,30 @@ inline std::vector<float> as_floats(std::span<const std::uint8_t> bytes) {
   return values;
 }
 
+// The numbers of an integer or float32 tensor.
+inline std::vector<double> as_numbers(std::span<const std::uint8_t> bytes, wire::ScalarType type) {
+  std::vector<double> values;
+  const auto read = [&](auto value) {
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof value) {
+      std::memcpy(&value, bytes.data() + at, sizeof value);
+      values.push_back(double(value));
+    }
+  };
+  if (type == wire::ScalarType::Int8) {
+    read(std::int8_t{});
+  } else if (type == wire::ScalarType::Int32) {
+    read(std::int32_t{});
+  } else {
+    read(float{});
+  }
+  return values;
+}
+
 // Empty: |a - e| <= absolute + relative * |e| for all. Otherwise how many differ and
 // which is the first. NaN is never equal.
-inline std::string difference(std::span<const float> actual, std::span<const float> expected,
-                              double absolute, double relative) {
+template <typename Number>
+std::string difference(const std::vector<Number>& actual, const std::vector<Number>& expected,
+                       double absolute, double relative) {
   if (actual.size() != expected.size()) return "sizes differ";
   std::size_t wrong = 0, first = 0;
   for (std::size_t i = 0; i < actual.size(); ++i) {

@@ -24,6 +24,10 @@ inline double plain_function(const std::string& step, double x) {
   if (step == "hard_swish") return x * std::min(std::max(x + 3, 0.0), 6.0) / 6;
   if (step == "gelu") return x * (1 + std::erf(x / std::sqrt(2.0))) / 2;
   if (step == "tanh") return std::tanh(x);
+  if (step.starts_with("shift_right ")) {
+    const double by = std::exp2(std::stoi(step.substr(12)));
+    return std::floor((x + by / 2) / by);
+  }
   if (step.starts_with("clip ")) {
     double low = 0, high = 0;
     std::istringstream(step.substr(5)) >> low >> high;
@@ -32,12 +36,25 @@ inline double plain_function(const std::string& step, double x) {
   return x;
 }
 
+// length: of an operator's sums, which an int32 bias is about as large as.
+inline std::vector<double> plain_bias(const space::Workload& w, std::int64_t channels,
+                                      double length) {
+  if (!w.has("dtype") || w.word("dtype") != "int8") {
+    const auto values = uniform(std::size_t(channels), 3, 1);
+    return {values.begin(), values.end()};
+  }
+  const auto values = uniform_ints(std::size_t(channels), 3,
+                                   static_cast<std::int64_t>(127.0 * 127 / 3 * std::sqrt(length)),
+                                   wire::ScalarType::Int32);
+  return {values.begin(), values.end()};
+}
+
 // The fused tail, applied to the outputs of an operator. channel_of: the channel of
 // an output element.
 template <typename ChannelOf>
 void plain_tail(const space::Workload& w, std::vector<double>& out, std::int64_t channels,
-                ChannelOf channel_of) {
-  const auto bias = uniform(std::size_t(channels), 3, 1);
+                double length, ChannelOf channel_of) {
+  const auto bias = plain_bias(w, channels, length);
   const auto residual = uniform(out.size(), 4, 1);
   const auto factor = uniform(std::size_t(channels), 7, 1);
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -88,9 +105,9 @@ inline std::vector<double> plain_convolution(const space::Workload& w) {
   }
   const std::int64_t oh = (s.h + 2 * s.ph - (s.kh - 1) * s.dh - 1) / s.sh + 1;
   const std::int64_t ow = (s.w + 2 * s.pw - (s.kw - 1) * s.dw - 1) / s.sw + 1;
-  const auto in = uniform(std::size_t(s.n * s.h * s.w * s.ci), 1, 1);
-  const auto weight =
-      uniform(std::size_t(s.kh * s.kw * s.ci * s.co), 2, 1 / std::sqrt(double(s.kh * s.kw * s.ci)));
+  const auto in = operand(w, std::size_t(s.n * s.h * s.w * s.ci), 1, 1);
+  const auto weight = operand(w, std::size_t(s.kh * s.kw * s.ci * s.co), 2,
+                              1 / std::sqrt(double(s.kh * s.kw * s.ci)));
   std::vector<double> out(std::size_t(s.n * oh * ow * s.co));
   std::vector<double> sums(std::size_t(s.co));
   for (std::int64_t n = 0; n < s.n; ++n)
@@ -103,7 +120,7 @@ inline std::vector<double> plain_convolution(const space::Workload& w) {
             if (iy < 0 || iy >= s.h || ix < 0 || ix >= s.w) continue;
             for (std::int64_t c = 0; c < s.ci; ++c) {
               const double pixel = in[std::size_t(((n * s.h + iy) * s.w + ix) * s.ci + c)];
-              const float* row = &weight[std::size_t(((kh * s.kw + kw) * s.ci + c) * s.co)];
+              const double* row = &weight[std::size_t(((kh * s.kw + kw) * s.ci + c) * s.co)];
               for (std::int64_t o = 0; o < s.co; ++o) sums[std::size_t(o)] += pixel * row[o];
             }
           }
@@ -112,7 +129,8 @@ inline std::vector<double> plain_convolution(const space::Workload& w) {
           out[at] = sums[std::size_t(o)];
         }
       }
-  plain_tail(w, out, s.co, [&](std::size_t i) { return i % std::size_t(s.co); });
+  plain_tail(w, out, s.co, double(s.kh * s.kw * s.ci),
+             [&](std::size_t i) { return i % std::size_t(s.co); });
   return out;
 }
 
@@ -126,9 +144,9 @@ inline std::vector<double> plain_grouped(const space::Workload& w) {
                      co = all_out / groups;
   const std::int64_t oh = (h + 2 * p[0] - (k[0] - 1) * d[0] - 1) / st[0] + 1;
   const std::int64_t ow = (wd + 2 * p[1] - (k[1] - 1) * d[1] - 1) / st[1] + 1;
-  const auto in = uniform(std::size_t(n * h * wd * all_in), 1, 1);
-  const auto weight =
-      uniform(std::size_t(k[0] * k[1] * ci * all_out), 2, 1 / std::sqrt(double(k[0] * k[1] * ci)));
+  const auto in = operand(w, std::size_t(n * h * wd * all_in), 1, 1);
+  const auto weight = operand(w, std::size_t(k[0] * k[1] * ci * all_out), 2,
+                              1 / std::sqrt(double(k[0] * k[1] * ci)));
   const auto place = [&](std::int64_t i, std::int64_t y, std::int64_t x, std::int64_t c,
                          std::int64_t ys, std::int64_t xs, std::int64_t cs) {
     return std::size_t(nchw ? ((i * cs + c) * ys + y) * xs + x : ((i * ys + y) * xs + x) * cs + c);
@@ -152,7 +170,7 @@ inline std::vector<double> plain_grouped(const space::Workload& w) {
               }
           out[place(i, y, x, o, oh, ow, all_out)] = sum;
         }
-  plain_tail(w, out, all_out, [&](std::size_t i) {
+  plain_tail(w, out, all_out, double(k[0] * k[1] * ci), [&](std::size_t i) {
     return nchw ? i / std::size_t(oh * ow) % std::size_t(all_out) : i % std::size_t(all_out);
   });
   return out;
@@ -172,8 +190,9 @@ inline std::vector<double> plain_window(const space::Workload& w) {
   const std::int64_t oh = (h + 2 * pad[0] - (kernel[0] - 1) * dilation[0] - 1) / stride[0] + 1;
   const std::int64_t ow = (wd + 2 * pad[1] - (kernel[1] - 1) * dilation[1] - 1) / stride[1] + 1;
   const auto taps = double(kernel[0] * kernel[1]);
-  const auto in = uniform(std::size_t(n * h * wd * c), 1, depthwise || max ? 1 : std::sqrt(taps));
-  const auto weight = uniform(std::size_t(kernel[0] * kernel[1] * c), 2, 1 / std::sqrt(taps));
+  const auto in =
+      operand(w, std::size_t(n * h * wd * c), 1, depthwise || max ? 1 : std::sqrt(taps));
+  const auto weight = operand(w, std::size_t(kernel[0] * kernel[1] * c), 2, 1 / std::sqrt(taps));
   const auto place = [&](std::int64_t i, std::int64_t y, std::int64_t x, std::int64_t ch,
                          std::int64_t ys, std::int64_t xs) {
     return std::size_t(nchw ? ((i * c + ch) * ys + y) * xs + x : ((i * ys + y) * xs + x) * c + ch);
@@ -203,7 +222,7 @@ inline std::vector<double> plain_window(const space::Workload& w) {
           if (w.op() == "avg_pool2d" && w.integer("count_include_pad") == 1) count = taps;
           out[place(i, y, x, ch, oh, ow)] = depthwise || max ? value : value / count;
         }
-  plain_tail(w, out, c, [&](std::size_t i) {
+  plain_tail(w, out, c, taps, [&](std::size_t i) {
     return nchw ? i / std::size_t(oh * ow) % std::size_t(c) : i % std::size_t(c);
   });
   return out;
@@ -219,7 +238,7 @@ inline std::vector<double> plain_reference(const space::Workload& w) {
                             : transposed ? plain_conv2d_transpose(w)
                                          : plain_tensor(w);
   const std::int64_t last = volume || transposed ? w.integer("out_channels") : plain_last_extent(w);
-  plain_tail(w, out, last, [&](std::size_t i) { return i % std::size_t(last); });
+  plain_tail(w, out, last, 1, [&](std::size_t i) { return i % std::size_t(last); });
   return out;
 }
 

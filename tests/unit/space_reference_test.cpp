@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <cstring>
+#include <set>
 
 #include "host/model/task_list.h"
 #include "host/space/reference.h"
+#include "host/space/wire_types.h"
 #include "tests/property/random_workload.h"
+#include "tests/support/compare.h"
 #include "tests/unit/plain_reference.h"
 
 namespace fettle::space {
@@ -21,10 +23,10 @@ void expect_equal(const Workload& w) {
   ASSERT_EQ(result->size(), 1u);
   const auto plain = testing::plain_reference(w);
   const auto& bytes = result->front().bytes;
-  ASSERT_EQ(bytes.size(), plain.size() * 4) << w.canonical();
+  const auto values = testing::as_numbers(bytes, wire_type(result->front().type.scalar));
+  ASSERT_EQ(values.size(), plain.size()) << w.canonical();
   for (std::size_t i = 0; i < plain.size(); ++i) {
-    float value;
-    std::memcpy(&value, &bytes[i * 4], 4);
+    const double value = values[i];
     ASSERT_NEAR(value, plain[i], 1e-6 * std::fabs(plain[i]) + 1e-12 + dag.tail_error)
         << w.canonical() << " element " << i;
   }
@@ -43,6 +45,32 @@ TEST(SpaceReference, EqualsPlainLoopsOnFullLayers) {
   ASSERT_TRUE(list);
   ASSERT_EQ(list->tasks.size(), 19u);
   for (const Task& task : list->tasks) expect_equal(task.workload);
+}
+
+// What a check of requantised outputs can see: values at the ends of the range
+// hide errors.
+TEST(SpaceReference, RequantisedOutputsLieInsideTheirRange) {
+  for (
+      const char* json :
+      {R"({"op":"conv2d","height":14,"width":14,"in_channels":16,"out_channels":24,"kernel":3,"pad":1,"dtype":"int8","tail":["bias","shift_right 10","clip -128 127","cast int8"]})",
+       R"({"op":"depthwise_conv2d","height":14,"width":14,"channels":40,"kernel":3,"pad":1,"dtype":"int8","tail":["bias","shift_right 8","clip -128 127","cast int8"]})",
+       R"({"op":"dense","batch":8,"in_features":256,"out_features":64,"dtype":"int8","tail":["bias","shift_right 11","clip -128 127","cast int8"]})"}) {
+    const auto w = Workload::parse(std::string(json));
+    ASSERT_TRUE(w) << w.error().text();
+    const auto result = evaluate(make_dag(*w));
+    ASSERT_TRUE(result) << result.error().text();
+    ASSERT_EQ(result->front().type, (ir::DataType{ir::Scalar::Int8, 1}));
+    std::size_t inside = 0;
+    for (const std::uint8_t byte : result->front().bytes) {
+      const auto value = static_cast<std::int8_t>(byte);
+      inside += value > -128 && value < 127;
+    }
+    EXPECT_GE(double(inside), 0.4 * double(result->front().bytes.size())) << json;
+    std::set<std::uint8_t> values(result->front().bytes.begin(), result->front().bytes.end());
+    EXPECT_GE(values.size(), 100u) << json;
+    EXPECT_EQ(result->front().tolerance.absolute, 0);
+    expect_equal(*w);
+  }
 }
 
 TEST(SpaceReference, AMissingTermIsOutsideTheTolerance) {

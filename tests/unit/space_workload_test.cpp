@@ -64,7 +64,7 @@ TEST(SpaceWorkload, BadFieldsAreNamed) {
       {"colour", 1, ErrorCode::InvalidArgument, "\"colour\""},
       {"groups", 3, ErrorCode::InvalidArgument, "groups 3 do not divide"},
       {"layout", "NCHW1n16c", ErrorCode::Unsupported, "\"NCHW1n16c\"; supported: NHWC, NCHW"},
-      {"dtype", "int8", ErrorCode::Unsupported, "int8"},
+      {"dtype", "int4", ErrorCode::Unsupported, "int4"},
       {"tail", {"softmax"}, ErrorCode::Unsupported, "softmax"},
       {"tail", {"relu", "bias", "relu"}, ErrorCode::Unsupported, "twice"},
       {"tail", {"gelu", "tanh"}, ErrorCode::Unsupported, "second function"},
@@ -90,6 +90,31 @@ TEST(SpaceWorkload, BadFieldsAreNamed) {
   EXPECT_NE(Workload::parse(json).error().message.find("\"width\" is missing"), std::string::npos);
   EXPECT_FALSE(Workload::parse(std::string("{")));
   EXPECT_FALSE(Workload::parse(nlohmann::json(3)));
+}
+
+TEST(SpaceWorkload, TailsOfInt8Requantise) {
+  auto json = conv();
+  json["dtype"] = "int8";
+  const std::pair<nlohmann::json, const char*> bad[] = {
+      {{"gelu"}, "supported of int8"},
+      {{"bias", "cast int8"}, "needs a clip"},
+      {{"clip -200 127", "cast int8"}, "needs a clip"},
+      {{"clip -128 127", "cast int8", "relu"}, "comes after the cast"},
+      {{"shift_right 31"}, "supported of int8"},
+      {{"shift_right"}, "supported of int8"}};
+  for (const auto& [tail, says] : bad) {
+    json["tail"] = tail;
+    const auto w = Workload::parse(json);
+    ASSERT_FALSE(w) << tail;
+    EXPECT_EQ(w.error().code, ErrorCode::Unsupported);
+    EXPECT_NE(w.error().message.find(says), std::string::npos) << w.error().text();
+  }
+  json["tail"] = {"bias", "shift_right 9", "relu", "clip -128 127", "cast int8"};
+  const auto w = Workload::parse(json);
+  ASSERT_TRUE(w) << w.error().text();
+  EXPECT_NE(w->title().find(" int8 +bias+shift_right 9"), std::string::npos) << w->title();
+  json["in_channels"] = 65536, json["out_channels"] = 8;  // 9 * 2^16 products in a sum
+  EXPECT_NE(Workload::parse(json).error().message.find("2^17"), std::string::npos);
 }
 
 TEST(SpaceWorkload, BadShapesAreNamed) {

@@ -1,5 +1,5 @@
 // conv2d: NHWC images with weights [kernel y][kernel x][in / groups][out], or NCHW ones
-// with weights [out][in / groups][kernel y][kernel x]; float32.
+// with weights [out][in / groups][kernel y][kernel x]; float32, or int8 with int32 sums.
 #include <cmath>
 
 #include "host/space/operators/operator.h"
@@ -16,7 +16,7 @@ using Dim = std::pair<std::string, std::int64_t>;
 Result<nlohmann::json> canonical(const nlohmann::json& json) {
   Fields fields(json);
   fields.word("layout", {"NHWC", "NCHW"}, "NHWC");
-  fields.word("dtype", {"float32"}, "float32");
+  fields.word("dtype", {"float32", "int8"}, "float32");
   fields.integer("batch", 1, 65536, 1);
   fields.integer("height", 1, 65536);
   fields.integer("width", 1, 65536);
@@ -35,6 +35,10 @@ Result<nlohmann::json> canonical(const nlohmann::json& json) {
   if (right) {
     right = require_size("conv2d", double(f["kernel"][0]) * double(f["kernel"][1]) *
                                        double(ci / groups) * double(co));
+  }
+  if (right) {
+    right = require_sum("conv2d", f,
+                        double(f["kernel"][0]) * double(f["kernel"][1]) * double(ci / groups));
   }
   if (!right) return std::move(right).error();
   return checked;
@@ -77,10 +81,11 @@ ComputeDag dag(const Workload& w) {
   const double length = double(kernel[0] * kernel[1] * in.extent);
 
   ComputeDag dag;
-  dag.stages.push_back(make_placeholder("input",
-                                        in_order<Dim>(layout, {"n", n}, {"y", w.integer("height")},
-                                                      {"x", w.integer("width")}, in.dims("g", "c")),
-                                        ir::Role::Input, kInputStream, 1));
+  const bool quantized = w.word("dtype") == "int8";
+  dag.stages.push_back(make_operand(quantized, "input",
+                                    in_order<Dim>(layout, {"n", n}, {"y", w.integer("height")},
+                                                  {"x", w.integer("width")}, in.dims("g", "c")),
+                                    ir::Role::Input, kInputStream, 1));
   const Dim window[] = {{"kh", kernel[0]}, {"kw", kernel[1]}};
   std::vector<Dim> taps;
   if (nchw) {
@@ -90,13 +95,14 @@ ComputeDag dag(const Workload& w) {
     taps = {window[0], window[1], {"ic", in.extent}};
     append(taps, out.dims("g", "oc"));
   }
-  dag.stages.push_back(
-      make_placeholder("weight", taps, ir::Role::Constant, kWeightStream, 1 / std::sqrt(length)));
+  dag.stages.push_back(make_operand(quantized, "weight", taps, ir::Role::Constant, kWeightStream,
+                                    1 / std::sqrt(length)));
   const Stage weight = dag.stages.back();
   if (pad[0] > 0 || pad[1] > 0) {
     const std::vector<std::int64_t> none(groups == 1 ? 1 : 2, 0);
     const auto around = in_order<std::int64_t>(layout, 0, pad[0], pad[1], none);
-    dag.stages.push_back(make_pad(dag.stages[0], around, around, ir::zero_of(ir::kFloat32)));
+    dag.stages.push_back(
+        make_pad(dag.stages[0], around, around, ir::zero_of(dag.stages[0].buffer->type)));
   }
   const Stage source = dag.stages.back().name == "pad" ? dag.stages.back() : dag.stages[0];
 
@@ -122,7 +128,7 @@ ComputeDag dag(const Workload& w) {
   dag.stages.push_back(
       make_stage("conv", in_order(layout, an, ay, ax, channels),
                  nchw ? std::vector<Axis>{ic, kh, kw} : std::vector<Axis>{kh, kw, ic},
-                 at(source, in_order(layout, v(an), y, x, from)) * at(weight, tap)));
+                 product(at(source, in_order(layout, v(an), y, x, from)), at(weight, tap))));
   append_tail(dag, w, {"g", "oc"});
   return dag;
 }

@@ -1,8 +1,10 @@
-// dense: input [batch][in], weights [in][out], float32.
+// dense: input [batch][in], weights [in][out], float32, or int8 with int32 sums.
+#include <algorithm>
 #include <cmath>
 
 #include "host/space/operators/fields.h"
 #include "host/space/operators/operator.h"
+#include "host/space/operators/shapes.h"
 #include "host/space/operators/stages.h"
 #include "host/space/operators/tail.h"
 
@@ -12,7 +14,7 @@ namespace {
 
 Result<nlohmann::json> canonical(const nlohmann::json& json) {
   Fields fields(json);
-  fields.word("dtype", {"float32"}, "float32");
+  fields.word("dtype", {"float32", "int8"}, "float32");
   fields.integer("batch", 1, 65536, 1);
   fields.integer("in_features", 1, 1 << 20);
   fields.integer("out_features", 1, 1 << 20);
@@ -21,10 +23,9 @@ Result<nlohmann::json> canonical(const nlohmann::json& json) {
   if (!checked) return checked;
   const double n = (*checked)["batch"], in = (*checked)["in_features"],
                out = (*checked)["out_features"];
-  constexpr double kMost = double(1 << 30);
-  if (n * in > kMost || n * out > kMost || in * out > kMost) {
-    return Error{ErrorCode::InvalidArgument, "dense: a tensor has more than 2^30 elements"};
-  }
+  auto right = require_size("dense", std::max({n * in, n * out, in * out}));
+  if (right) right = require_sum("dense", *checked, in);
+  if (!right) return std::move(right).error();
   return checked;
 }
 
@@ -32,14 +33,16 @@ ComputeDag dag(const Workload& w) {
   const std::int64_t n = w.integer("batch"), in = w.integer("in_features"),
                      out = w.integer("out_features");
   ComputeDag dag;
+  const bool quantized = w.word("dtype") == "int8";
   dag.stages.push_back(
-      make_placeholder("input", {{"n", n}, {"k", in}}, ir::Role::Input, kInputStream, 1));
-  dag.stages.push_back(make_placeholder("weight", {{"k", in}, {"oc", out}}, ir::Role::Constant,
-                                        kWeightStream, 1 / std::sqrt(double(in))));
+      make_operand(quantized, "input", {{"n", n}, {"k", in}}, ir::Role::Input, kInputStream, 1));
+  dag.stages.push_back(make_operand(quantized, "weight", {{"k", in}, {"oc", out}},
+                                    ir::Role::Constant, kWeightStream, 1 / std::sqrt(double(in))));
   std::vector<Axis> axes = {make_axis("n", n), make_axis("oc", out)};
   std::vector<Axis> reduce = {make_axis("k", in)};
-  const ir::Expr body = at(dag.stages[0], {ir::var_ref(axes[0].var), ir::var_ref(reduce[0].var)}) *
-                        at(dag.stages[1], {ir::var_ref(reduce[0].var), ir::var_ref(axes[1].var)});
+  const ir::Expr body =
+      product(at(dag.stages[0], {ir::var_ref(axes[0].var), ir::var_ref(reduce[0].var)}),
+              at(dag.stages[1], {ir::var_ref(reduce[0].var), ir::var_ref(axes[1].var)}));
   dag.stages.push_back(make_stage("dense", axes, reduce, body));
   append_tail(dag, w);
   return dag;

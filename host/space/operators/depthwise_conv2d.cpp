@@ -1,5 +1,6 @@
 // depthwise_conv2d: every channel by its own window. Weights [kernel y][kernel x][c]
-// with an NHWC image, [c][kernel y][kernel x] with an NCHW one; float32.
+// with an NHWC image, [c][kernel y][kernel x] with an NCHW one; float32, or int8 with
+// int32 sums.
 #include <cmath>
 
 #include "host/space/operators/operator.h"
@@ -13,7 +14,7 @@ namespace {
 Result<nlohmann::json> canonical(const nlohmann::json& json) {
   Fields fields(json);
   fields.word("layout", {"NHWC", "NCHW"}, "NHWC");
-  fields.word("dtype", {"float32"}, "float32");
+  fields.word("dtype", {"float32", "int8"}, "float32");
   fields.integer("batch", 1, 65536, 1);
   fields.integer("height", 1, 65536);
   fields.integer("width", 1, 65536);
@@ -34,17 +35,18 @@ ComputeDag dag(const Workload& w) {
   const std::int64_t n = w.integer("batch"), c = w.integer("channels");
   ComputeDag dag;
   using Dim = std::pair<std::string, std::int64_t>;
-  dag.stages.push_back(make_placeholder("input",
-                                        in_layout<Dim>(layout, {"n", n}, {"y", w.integer("height")},
-                                                       {"x", w.integer("width")}, {"c", c}),
-                                        ir::Role::Input, kInputStream, 1));
+  const bool quantized = w.word("dtype") == "int8";
+  dag.stages.push_back(make_operand(quantized, "input",
+                                    in_layout<Dim>(layout, {"n", n}, {"y", w.integer("height")},
+                                                   {"x", w.integer("width")}, {"c", c}),
+                                    ir::Role::Input, kInputStream, 1));
   const Stage input = dag.stages.back();
   std::vector<Dim> taps{{"kh", kernel[0]}, {"kw", kernel[1]}};
   taps.insert(layout == Layout::Nchw ? taps.begin() : taps.end(), {"c", c});
-  dag.stages.push_back(make_placeholder("weight", taps, ir::Role::Constant, kWeightStream,
-                                        1 / std::sqrt(double(kernel[0] * kernel[1]))));
+  dag.stages.push_back(make_operand(quantized, "weight", taps, ir::Role::Constant, kWeightStream,
+                                    1 / std::sqrt(double(kernel[0] * kernel[1]))));
   const Stage weight = dag.stages.back();
-  const Stage image = padded(dag, input, w, ir::zero_of(ir::kFloat32));
+  const Stage image = padded(dag, input, w, ir::zero_of(input.buffer->type));
   const Axis an = make_axis("n", n), ay = make_axis("y", out[0]), ax = make_axis("x", out[1]),
              ac = make_axis("c", c), kh = make_axis("kh", kernel[0]),
              kw = make_axis("kw", kernel[1]);
@@ -52,7 +54,7 @@ ComputeDag dag(const Workload& w) {
   tap.insert(layout == Layout::Nchw ? tap.begin() : tap.end(), ir::var_ref(ac.var));
   dag.stages.push_back(make_stage(
       "conv", in_layout(layout, an, ay, ax, ac), {kh, kw},
-      under_window(image, w, an, ay, ax, ir::var_ref(ac.var), kh, kw) * at(weight, tap)));
+      product(under_window(image, w, an, ay, ax, ir::var_ref(ac.var), kh, kw), at(weight, tap))));
   append_tail(dag, w, {"c"});
   return dag;
 }

@@ -115,7 +115,8 @@ void Fields::tail() {
   auto it = json_.find("tail");
   if (it == json_.end()) return;
   if (!it->is_array()) return fail(ErrorCode::InvalidArgument, "field \"tail\" must be a list");
-  auto steps = parse_tail(*it);
+  const bool quantized = out_.value("dtype", "") == "int8";
+  auto steps = parse_tail(*it, quantized);
   if (!steps) return fail(steps.error().code, steps.error().message);
   out_["tail"] = *it;
 }

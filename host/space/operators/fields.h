@@ -29,7 +29,7 @@ class Fields {
   // One of the supported words: any other is Unsupported.
   void word(const char* name, const std::vector<std::string>& supported,
             std::optional<std::string> fallback = std::nullopt);
-  // Fused tail (tail.h): a list, empty where the field is not there.
+  // Fused tail (tail.h): a list, empty where the field is not there. After dtype.
   void tail();
 
   // The canonical fields, or the first thing that was wrong.

@@ -1,6 +1,8 @@
 // Shapes without names (shapes.h).
 #include "host/space/operators/shapes.h"
 
+#include <nlohmann/json.hpp>
+
 namespace fettle::space {
 
 double elements_of(const Shape& shape) {
@@ -32,6 +34,11 @@ Result<void> require(bool fits, const char* op, const std::string& what) {
 
 Result<void> require_size(const char* op, double elements) {
   return require(elements <= double(1 << 30), op, "a tensor has more than 2^30 elements");
+}
+
+Result<void> require_sum(const char* op, const nlohmann::json& fields, double length) {
+  return require(fields["dtype"] != "int8" || length <= double(1 << 17) - 1, op,
+                 "sums of more than 2^17 - 1 products of int8");
 }
 
 }  // namespace fettle::space

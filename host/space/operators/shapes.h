@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "schemas/wire/result.h"
 
 namespace fettle::space {
@@ -21,5 +23,8 @@ std::vector<std::pair<std::string, std::int64_t>> named_axes(const Shape& shape)
 Result<void> require(bool fits, const char* op, const std::string& what);
 // InvalidArgument: more than 2^30 elements. Element numbers are 32-bit in generated code.
 Result<void> require_size(const char* op, double elements);
+
+// InvalidArgument: sums of `length` products of int8 that int32 does not hold.
+Result<void> require_sum(const char* op, const nlohmann::json& fields, double length);
 
 }  // namespace fettle::space

@@ -5,10 +5,12 @@ namespace fettle::space {
 
 Axis make_axis(std::string name, std::int64_t extent) { return {name, ir::make_var(name), extent}; }
 
-Stage make_placeholder(std::string name, std::vector<std::pair<std::string, std::int64_t>> dims,
-                       ir::Role role, std::uint64_t stream, double scale) {
+namespace {
+
+Stage placeholder_of(std::string name, std::vector<std::pair<std::string, std::int64_t>> dims,
+                     ir::Role role, ir::DataType type, ir::Fill fill) {
   Stage stage;
-  ir::BufferDecl decl{name, ir::kFloat32, {}};
+  ir::BufferDecl decl{name, type, {}};
   for (const auto& [axis, extent] : dims) {
     stage.axes.push_back(make_axis(axis, extent));
     decl.shape.push_back(extent);
@@ -16,8 +18,37 @@ Stage make_placeholder(std::string name, std::vector<std::pair<std::string, std:
   stage.name = std::move(name);
   stage.buffer = std::make_shared<const ir::BufferDecl>(std::move(decl));
   stage.role = role;
-  stage.fill = {ir::Fill::Kind::UniformReal, 0.25 * scale, scale, stream};
+  stage.fill = fill;
   return stage;
+}
+
+}  // namespace
+
+Stage make_placeholder(std::string name, std::vector<std::pair<std::string, std::int64_t>> dims,
+                       ir::Role role, std::uint64_t stream, double scale) {
+  return placeholder_of(std::move(name), std::move(dims), role, ir::kFloat32,
+                        {ir::Fill::Kind::UniformReal, 0.25 * scale, scale, stream});
+}
+
+Stage make_int_placeholder(std::string name, std::vector<std::pair<std::string, std::int64_t>> dims,
+                           ir::Role role, std::uint64_t stream, ir::Scalar type,
+                           std::int64_t magnitude) {
+  return placeholder_of(
+      std::move(name), std::move(dims), role, {type, 1},
+      {ir::Fill::Kind::UniformInt, double(-magnitude), double(magnitude), stream});
+}
+
+Stage make_operand(bool quantized, std::string name,
+                   std::vector<std::pair<std::string, std::int64_t>> dims, ir::Role role,
+                   std::uint64_t stream, double scale) {
+  if (!quantized) return make_placeholder(std::move(name), std::move(dims), role, stream, scale);
+  return make_int_placeholder(std::move(name), std::move(dims), role, stream, ir::Scalar::Int8,
+                              127);
+}
+
+ir::Expr product(const ir::Expr& a, const ir::Expr& b) {
+  if (a->type.is_float()) return a * b;
+  return ir::cast(ir::kInt32, a) * ir::cast(ir::kInt32, b);
 }
 
 Stage make_stage(std::string name, std::vector<Axis> axes, std::vector<Axis> reduce_axes,

@@ -16,6 +16,19 @@ Axis make_axis(std::string name, std::int64_t extent);
 Stage make_placeholder(std::string name, std::vector<std::pair<std::string, std::int64_t>> dims,
                        ir::Role role, std::uint64_t stream, double scale);
 
+// Integers from -magnitude to magnitude.
+Stage make_int_placeholder(std::string name, std::vector<std::pair<std::string, std::int64_t>> dims,
+                           ir::Role role, std::uint64_t stream, ir::Scalar type,
+                           std::int64_t magnitude);
+
+// float32 with values of that scale, or int8 with the whole of its range but -128.
+Stage make_operand(bool quantized, std::string name,
+                   std::vector<std::pair<std::string, std::int64_t>> dims, ir::Role role,
+                   std::uint64_t stream, double scale);
+
+// a * b of float32, or of int8 as int32.
+ir::Expr product(const ir::Expr& a, const ir::Expr& b);
+
 Stage make_stage(std::string name, std::vector<Axis> axes, std::vector<Axis> reduce_axes,
                  ir::Expr body, Combiner combiner = Combiner::Sum);
 

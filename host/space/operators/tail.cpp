@@ -2,6 +2,7 @@
 #include "host/space/operators/tail.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <sstream>
 
@@ -14,8 +15,9 @@ namespace fettle::space {
 
 namespace {
 
-const char* const kSteps[] = {"bias",    "multiply",   "add",  "relu", "relu6",
-                              "sigmoid", "hard_swish", "gelu", "tanh", "clip"};
+const std::vector<std::string> kFloatSteps = {"bias",    "multiply",   "add",  "relu", "relu6",
+                                              "sigmoid", "hard_swish", "gelu", "tanh", "clip"};
+const std::vector<std::string> kIntSteps = {"bias", "relu", "clip", "shift_right", "cast"};
 
 bool is_function(const std::string& name) {
   return name == "sigmoid" || name == "hard_swish" || name == "gelu" || name == "tanh";
@@ -26,34 +28,46 @@ Error refuse(ErrorCode code, const nlohmann::json& step, const char* why) {
 }
 
 // "clip 0 6" → clip, {0, 6}; empty: not of that form.
-std::optional<TailStep> parse_step(const std::string& text) {
+std::optional<TailStep> parse_step(const std::string& text, bool quantized) {
+  const auto& known = quantized ? kIntSteps : kFloatSteps;
   std::istringstream words(text);
   TailStep step;
   words >> step.name;
-  if (std::find(std::begin(kSteps), std::end(kSteps), step.name) == std::end(kSteps)) return {};
-  if (step.name == "clip") words >> step.low >> step.high;
-  std::string more;
-  if (words.fail() || words >> more) return {};
+  if (std::find(known.begin(), known.end(), step.name) == known.end()) return {};
   // One way to write a step, so that equal workloads have equal texts.
-  const std::string canonical =
-      step.name == "clip" ? "clip " + std::to_string(step.low) + " " + std::to_string(step.high)
-                          : step.name;
-  if (text != canonical) return {};
+  std::string canonical = step.name;
+  if (step.name == "clip") {
+    words >> step.low >> step.high;
+    canonical += " " + std::to_string(step.low) + " " + std::to_string(step.high);
+  } else if (step.name == "shift_right") {
+    words >> step.low;
+    step.high = step.low;
+    canonical += " " + std::to_string(step.low);
+    if (step.low < 1 || step.low > 30) return {};
+  } else if (step.name == "cast") {
+    canonical += " int8";
+  }
+  if (words.fail() || text != canonical) return {};
   return step;
 }
 
 }  // namespace
 
-Result<std::vector<TailStep>> parse_tail(const nlohmann::json& list) {
+Result<std::vector<TailStep>> parse_tail(const nlohmann::json& list, bool quantized) {
   std::vector<TailStep> steps;
+  bool in_range = false;
   bool function = false;
   for (const nlohmann::json& entry : list) {
     if (!entry.is_string()) return refuse(ErrorCode::InvalidArgument, entry, "is not a string");
-    const auto step = parse_step(entry.get<std::string>());
+    const auto step = parse_step(entry.get<std::string>(), quantized);
     if (!step) {
       return refuse(ErrorCode::Unsupported, entry,
-                    "; supported: bias, multiply, add, relu, relu6, \"clip LOW HIGH\", sigmoid, "
-                    "hard_swish, gelu, tanh");
+                    quantized ? "; supported of int8: bias, relu, \"clip LOW "
+                                "HIGH\", \"shift_right "
+                                "BITS\" by 1 to 30, \"cast int8\""
+                              : "; supported: bias, multiply, add, relu, "
+                                "relu6, \"clip LOW HIGH\", "
+                                "sigmoid, hard_swish, gelu, tanh");
     }
     if (step->low > step->high) {
       return refuse(ErrorCode::InvalidArgument, entry, "has no values between its bounds");
@@ -65,6 +79,13 @@ Result<std::vector<TailStep>> parse_tail(const nlohmann::json& list) {
       return refuse(ErrorCode::Unsupported, entry, "is a second function");
     }
     function |= is_function(step->name);
+    if (!steps.empty() && steps.back().name == "cast") {
+      return refuse(ErrorCode::Unsupported, entry, "comes after the cast");
+    }
+    if (step->name == "clip") in_range = step->low >= -128 && step->high <= 127;
+    if (step->name == "cast" && !in_range) {
+      return refuse(ErrorCode::Unsupported, entry, "needs a clip to the range of int8 before it");
+    }
     steps.push_back(*step);
   }
   return steps;
@@ -116,6 +137,11 @@ class Appender {
       push("activated6", clip(x, 0, 6));
     } else if (step.name == "clip") {
       push("clipped", clip(x, double(step.low), double(step.high)));
+    } else if (step.name == "shift_right") {
+      const ir::Expr half = ir::int_imm(std::int64_t{1} << (step.low - 1));
+      push("shifted", ir::binary(ir::BinaryOp::ShiftRight, x + half, ir::int_imm(step.low)));
+    } else if (step.name == "cast") {
+      push("cast", ir::cast({ir::Scalar::Int8, 1}, x));
     } else {
       dag_.tail_error = kActivationError;
       push(step.name.c_str(), step.name == "sigmoid"      ? sigmoid(x)
@@ -137,7 +163,12 @@ class Appender {
       dims.emplace_back(last.axes[d].name, last.axes[d].extent);
       indices.push_back(e.indices[d]);
     }
-    const Stage constant = make_placeholder(name, dims, ir::Role::Constant, stream, 1);
+    // Of int32 sums: about as large as they are.
+    const auto typical = std::int64_t(127.0 * 127 / 3 * std::sqrt(double(reduction_length(dag_))));
+    const Stage constant = last.buffer->type.is_float()
+                               ? make_placeholder(name, dims, ir::Role::Constant, stream, 1)
+                               : make_int_placeholder(name, dims, ir::Role::Constant, stream,
+                                                      ir::Scalar::Int32, typical);
     dag_.stages.push_back(constant);
     return at(constant, indices);
   }
@@ -154,7 +185,8 @@ bool has_channel_constants(const Workload& workload) {
 
 void append_tail(ComputeDag& dag, const Workload& workload,
                  const std::vector<std::string>& channels) {
-  const auto steps = parse_tail(nlohmann::json(workload.tail()));  // checked when parsed
+  const bool quantized = !dag.stages.back().buffer->type.is_float();
+  const auto steps = parse_tail(nlohmann::json(workload.tail()), quantized);  // checked before
   for (const TailStep& step : *steps) Appender(dag, channels).append(step);
   dag.stages.back().role = ir::Role::Output;
 }

@@ -6,7 +6,11 @@
 //   relu, relu6, "clip LOW HIGH" with integers
 //   sigmoid, hard_swish, gelu, tanh   at most one of them (activations.h)
 //
-// In any order, each at most once.
+// In any order, each at most once. Of int8 operators, whose sums are int32: bias, relu,
+// clip, and what requantises them:
+//
+//   "shift_right BITS"  divided by 2^BITS, halves rounded up
+//   "cast int8"         the last step, after a clip to the range of int8
 #pragma once
 
 #include <string>
@@ -22,13 +26,14 @@ namespace fettle::space {
 
 struct TailStep {
   std::string name;                // the first word
-  std::int64_t low = 0, high = 0;  // of clip
+  std::int64_t low = 0, high = 0;  // of clip; low: bits of shift_right
 };
 
-// Of a list of strings. Unsupported: an unknown step, one that is there twice, or a
-// second one of sigmoid, hard_swish, gelu and tanh. InvalidArgument: an entry that is
-// no string, or a clip without values between its bounds.
-Result<std::vector<TailStep>> parse_tail(const nlohmann::json& list);
+// Of a list of strings. quantized: of an int8 operator. Unsupported: an unknown step,
+// one that is there twice, a second one of sigmoid, hard_swish, gelu and tanh, or a cast
+// that is not last or has no clip before it. InvalidArgument: an entry that is no string,
+// or a clip without values between its bounds.
+Result<std::vector<TailStep>> parse_tail(const nlohmann::json& list, bool quantized);
 
 // Whether the tail has a constant per channel: then the channels are an axis of the DAG.
 bool has_channel_constants(const Workload& workload);
