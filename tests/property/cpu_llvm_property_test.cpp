@@ -85,13 +85,13 @@ void check(const std::vector<space::Target>& targets, std::uint64_t count) {
   }
 }
 
-TEST(CpuProperty, RandomConfigurationsEqualTheReferenceNatively) { check(native_variants(), 1000); }
+TEST(CpuProperty, RandomConfigurationsEqualTheReferenceNatively) { check(native_variants(), 500); }
 
 TEST(CpuProperty, RandomConfigurationsEqualTheReferenceOnAArch64) {
   if (!emulation_missing("aarch64").empty()) GTEST_SKIP() << emulation_missing("aarch64");
   space::Target target = aarch64_target();
   target.threads = 2;
-  check({target}, 200);
+  check({target}, 100);
 }
 
 TEST(CpuProperty, RandomConfigurationsEqualTheReferenceOnArmv7) {
@@ -99,7 +99,7 @@ TEST(CpuProperty, RandomConfigurationsEqualTheReferenceOnArmv7) {
   space::Target a7 = armv7_target();  // has FMA
   a7.cpu = "cortex-a7";
   a7.fma = true;
-  check({armv7_target(), armv7_target(), a7}, 200);
+  check({armv7_target(), armv7_target(), a7}, 100);
 }
 
 }  // namespace
