@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,9 @@ class Backend {
                                               const space::Target& target,
                                               const space::Configuration& configuration) const = 0;
   virtual std::vector<std::string> feature_names() const = 0;
+  // Why a program of these features is not worth building; null: it may be.
+  virtual const char* screen(std::span<const float> features,
+                             const space::Target& target) const = 0;
   // IR, assembly, facts: what `fettle explain` prints. dump_after: a pass's name or "".
   virtual Result<std::string> explain(const space::Workload& workload, const space::Target& target,
                                       const space::Configuration& configuration,

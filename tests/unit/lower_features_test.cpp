@@ -8,6 +8,7 @@
 
 #include "host/lower/features.h"
 #include "host/lower/footprint.h"
+#include "host/lower/screen.h"
 #include "host/space/sketches/sketches.h"
 
 namespace fettle::lower {
@@ -133,6 +134,45 @@ TEST(Features, SmallerCachesSeeMoreTraffic) {
     more += (*there)[place] - (*here)[place];
   }
   EXPECT_GT(more, 1);
+}
+
+// What is screened out is never built: most programs must pass, these faults must not.
+TEST(Screen, PassesMostProgramsOfASpace) {
+  const SearchSpace space = make_space(conv(), target()).value();
+  std::mt19937_64 rng(5);
+  int lowered = 0, passed = 0;
+  for (int i = 0; i < 60; ++i) {
+    const auto features = features_of(conv(), target(), space.random(rng));
+    if (!features) continue;
+    ++lowered;
+    passed += screen(*features, target()) == nullptr;
+  }
+  EXPECT_GE(lowered, 40);
+  EXPECT_GE(passed, lowered * 3 / 4);
+}
+
+TEST(Screen, NamesWhatNoBoardCanMakeGood) {
+  Target small = target();
+  small.memory_bytes = 1 << 20;
+  const std::vector<float> harmless(feature_names().size(), 0);
+  const auto with = [&](std::vector<std::pair<const char*, float>> changes) {
+    std::vector<float> features = harmless;
+    for (const auto& [name, value] : changes) features[feature_index(name)] = value;
+    const char* why = screen(features, small);
+    return std::string(why ? why : "");
+  };
+  EXPECT_EQ(with({}), "");
+  EXPECT_NE(with({{"register_file_share", 2.5f}}).find("registers"), std::string::npos);
+  EXPECT_NE(with({{"log_code", 16.0f}}).find("code"), std::string::npos);
+  EXPECT_NE(with({{"log_tasks", 21.0f}, {"log_operations_per_task", 30.0f}}).find("tasks"),
+            std::string::npos);
+  EXPECT_NE(with({{"log_tasks", 11.0f}, {"log_operations_per_task", 3.0f}}).find("tasks"),
+            std::string::npos);
+  EXPECT_EQ(with({{"log_tasks", 3.0f}, {"log_operations_per_task", 3.0f}}), "") << "a small task";
+  EXPECT_NE(with({{"log_scratch_bytes", 21.0f}}).find("memory"), std::string::npos);
+  small.memory_bytes = 0;  // not known
+  EXPECT_EQ(with({{"log_scratch_bytes", 21.0f}}), "");
+  EXPECT_EQ(screen({}, small), nullptr) << "no features, no verdict";
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "host/lower/facts.h"
 #include "host/lower/features.h"
 #include "host/lower/lower.h"
+#include "host/lower/screen.h"
 #include "host/space/sketches/sketches.h"
 #include "schemas/wire/codec.h"
 #include "schemas/wire/content_hash.h"
@@ -113,6 +114,10 @@ class CpuBackend : public Backend {
   }
 
   std::vector<std::string> feature_names() const override { return lower::feature_names(); }
+
+  const char* screen(std::span<const float> features, const space::Target& target) const override {
+    return lower::screen(features, target);
+  }
 
   Result<std::string> explain(const space::Workload& workload, const space::Target& target,
                               const space::Configuration& configuration,
