@@ -46,6 +46,14 @@ Result<std::size_t> Recording::find(const space::Configuration& configuration) c
                                         workload.title() + " is not in the recording"};
 }
 
+Result<std::vector<float>> Recording::features_of(const space::Configuration& configuration) const {
+  const auto place = find(configuration);
+  if (!place) return place.error();
+  const RecordedTrial& trial = trials[*place];
+  if (trial.features.empty()) return Error{trial.code, trial.message, {}};
+  return trial.features;
+}
+
 void Recording::index_trials() {
   places_.clear();
   for (std::size_t i = 0; i < trials.size(); ++i) places_[key_of(trials[i].configuration)] = i;
@@ -82,30 +90,39 @@ Result<Recording> make_recording(space::Workload workload, space::Target target,
   return recording;
 }
 
-Result<space::SearchSpace> thin_out(const space::SearchSpace& space, std::size_t options,
-                                    const std::vector<std::pair<std::string, std::size_t>>& keep) {
+Result<space::SearchSpace> thin_out(const space::SearchSpace& space, const std::string& sketch,
+                                    const std::vector<Kept>& kept) {
   std::vector<space::Sketch> sketches = space.sketches();
-  for (const auto& [name, count] : keep) {
-    bool known = false;
-    for (const space::Sketch& sketch : sketches) {
-      for (const space::Knob& knob : sketch.knobs) known |= knob.name == name;
-    }
-    if (!known) return Error{ErrorCode::InvalidArgument, "there is no knob \"" + name + "\""};
+  std::erase_if(sketches, [&](const auto& each) { return !sketch.empty() && each.name != sketch; });
+  if (sketches.empty()) {
+    return Error{ErrorCode::InvalidArgument, "there is no sketch \"" + sketch + "\""};
   }
-  for (space::Sketch& sketch : sketches) {
-    for (space::Knob& knob : sketch.knobs) {
-      std::size_t wanted = options;
-      for (const auto& [name, count] : keep) {
-        if (name == knob.name) wanted = count;
+  std::vector<bool> used(kept.size(), false);
+  for (space::Sketch& each : sketches) {
+    for (space::Knob& knob : each.knobs) {
+      Kept rule{knob.name, 1, {}};
+      for (std::size_t i = 0; i < kept.size(); ++i) {
+        if (kept[i].knob == knob.name) rule = kept[i], used[i] = true;
       }
-      const std::size_t all = knob.options.size();
-      wanted = std::clamp<std::size_t>(wanted, 1, all);
-      std::vector<std::vector<std::int64_t>> kept;
-      // The middles of `wanted` equal parts.
-      for (std::size_t i = 0; i < wanted; ++i) {
-        kept.push_back(knob.options[(2 * i + 1) * all / (2 * wanted)]);
+      for (const auto& option : rule.options) {
+        if (std::find(knob.options.begin(), knob.options.end(), option) == knob.options.end()) {
+          return Error{ErrorCode::InvalidArgument, "knob \"" + knob.name + "\" has no such option"};
+        }
       }
-      knob.options = std::move(kept);
+      if (rule.options.empty()) {
+        const std::size_t all = knob.options.size();
+        const std::size_t wanted = std::clamp<std::size_t>(rule.count, 1, all);
+        // The middles of `wanted` equal parts.
+        for (std::size_t i = 0; i < wanted; ++i) {
+          rule.options.push_back(knob.options[(2 * i + 1) * all / (2 * wanted)]);
+        }
+      }
+      knob.options = std::move(rule.options);
+    }
+  }
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    if (!used[i]) {
+      return Error{ErrorCode::InvalidArgument, "there is no knob \"" + kept[i].knob + "\""};
     }
   }
   return space::SearchSpace(std::move(sketches));

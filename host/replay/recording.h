@@ -40,6 +40,8 @@ struct Recording {
   double best_nanoseconds() const;  // 0: nothing was measured
   // Index into trials; NotFound: not recorded.
   Result<std::size_t> find(const space::Configuration& configuration) const;
+  // NotFound; the trial's own failure when it did not lower.
+  Result<std::vector<float>> features_of(const space::Configuration& configuration) const;
   void index_trials();  // after `trials` changed, before find()
 
  private:
@@ -52,11 +54,17 @@ Result<Recording> make_recording(space::Workload workload, space::Target target,
                                  space::SearchSpace space,
                                  const std::vector<records::TuningRecord>& records);
 
-// A space with at most `options` options of each knob, evenly taken from the
-// present ones, or as many as `keep` says of the knobs that it names.
-// InvalidArgument: a knob that there is not.
-Result<space::SearchSpace> thin_out(const space::SearchSpace& space, std::size_t options,
-                                    const std::vector<std::pair<std::string, std::size_t>>& keep);
+// What is kept of a knob: so many options, evenly taken from the present ones, or
+// exactly these.
+struct Kept {
+  std::string knob;
+  std::size_t count = 1;
+  std::vector<std::vector<std::int64_t>> options;  // empty: by count
+};
+// A space with one option of each knob, the middle one, but what `kept` says. `sketch`:
+// only this one; "": all. InvalidArgument: a sketch, knob or option that there is not.
+Result<space::SearchSpace> thin_out(const space::SearchSpace& space, const std::string& sketch,
+                                    const std::vector<Kept>& kept);
 
 // Gzipped JSON lines: one of the task and its space, then one per trial. Io,
 // DiskFull; Malformed names the line.

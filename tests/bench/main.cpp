@@ -104,10 +104,10 @@ int main(int argc, char** argv) {
       ->required();
   record_command->add_option("--task", record.task, "place in its list of tasks, from 0")
       ->required();
-  record_command->add_option("--options", record.options, "options kept of each knob")
-      ->check(CLI::Range(1u, 1000u))
-      ->capture_default_str();
-  record_command->add_option("--keep", record.keep, "KNOB=N: options kept of that knob");
+  record_command->add_option("--sketch", record.sketch, "only this sketch of the space");
+  record_command->add_option(
+      "--keep", record.keep,
+      "KNOB=N: so many options of that knob, or KNOB=[[1],[4]]: these; else one");
   record_command->add_option("--db", record.db, "where trials are kept: run again to go on")
       ->required();
   record_command->add_option("--seconds", record.seconds, "stops after so long; run again to go on")

@@ -1,9 +1,10 @@
 // Recording a space (record_space.h).
 #include "tests/bench/record_space.h"
 
-#include <charconv>
 #include <chrono>
 #include <cstdio>
+
+#include <nlohmann/json.hpp>
 
 #include "host/app/connection.h"
 #include "host/app/cores.h"
@@ -44,20 +45,25 @@ class Quiet final : public tune::TuneListener {
   }
 };
 
-using Keep = std::vector<std::pair<std::string, std::size_t>>;
-
-Result<Keep> parse_keep(const std::vector<std::string>& texts) {
-  Keep keep;
+Result<std::vector<replay::Kept>> parse_keep(const std::vector<std::string>& texts) {
+  std::vector<replay::Kept> keep;
   for (const std::string& text : texts) {
     const std::size_t sign = text.find('=');
-    std::size_t count = 0;
-    if (sign != std::string::npos) {
-      std::from_chars(text.data() + sign + 1, text.data() + text.size(), count);
+    const auto value = sign == std::string::npos
+                           ? nlohmann::json()
+                           : nlohmann::json::parse(text.substr(sign + 1), nullptr, false);
+    replay::Kept kept{text.substr(0, sign), 1, {}};
+    try {
+      if (value.is_number_unsigned()) {
+        kept.count = value;
+      } else {
+        kept.options = value.get<std::vector<std::vector<std::int64_t>>>();
+      }
+    } catch (const nlohmann::json::exception&) {
+      return Error{ErrorCode::InvalidArgument,
+                   "--keep wants KNOB=N or KNOB=[[OPTION],…], not \"" + text + "\""};
     }
-    if (count == 0) {
-      return Error{ErrorCode::InvalidArgument, "--keep wants KNOB=N, not \"" + text + "\"", {}};
-    }
-    keep.emplace_back(text.substr(0, sign), count);
+    keep.push_back(std::move(kept));
   }
   return keep;
 }
@@ -149,7 +155,7 @@ Result<void> run_record_space(const RecordSpaceOptions& options) {
   const backend::Backend* backend = backend::find_backend(target->backend);
   auto whole = backend->space(task->workload, *target);
   if (!whole) return std::move(whole).error();
-  auto space = replay::thin_out(*whole, options.options, *keep);
+  auto space = replay::thin_out(*whole, options.sketch, *keep);
   if (!space) return std::move(space).error();
   std::fprintf(stderr, "%s: %.0f of %.4g configurations\n", task->workload.title().c_str(),
                space->size(), whole->size());

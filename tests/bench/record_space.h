@@ -12,8 +12,8 @@ namespace fettle::bench {
 struct RecordSpaceOptions {
   std::string network = "resnet-18";
   unsigned task = 0;              // place in its list of tasks
-  unsigned options = 1;           // kept of each knob
-  std::vector<std::string> keep;  // "KNOB=N"
+  std::string sketch;             // only this one; "": all
+  std::vector<std::string> keep;  // "KNOB=3", or "KNOB=[[0],[1]]": these options
   std::string db, output;
   unsigned seconds = 170;
 };

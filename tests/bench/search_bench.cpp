@@ -71,16 +71,6 @@ struct Run {
   tune::SearchStatistics search;
 };
 
-tune::FeatureFunction features_of(const Recording& recording) {
-  return [&recording](const space::Configuration& configuration) -> Result<std::vector<float>> {
-    const auto place = recording.find(configuration);
-    if (!place) return place.error();
-    const replay::RecordedTrial& trial = recording.trials[*place];
-    if (trial.features.empty()) return Error{trial.code, trial.message, {}};
-    return trial.features;
-  };
-}
-
 // Random trials of the recordings beside this one, as earlier sessions would have left.
 std::shared_ptr<cost::Experience> taught(const std::vector<Recording>& recordings, std::size_t but,
                                          std::uint64_t seed) {
@@ -103,7 +93,7 @@ Result<Run> run_once(const std::vector<Recording>& recordings, std::size_t which
   const Recording& recording = recordings[which];
   tune::SearcherOptions how;
   how.seed = seed * 1000003 + which;
-  how.features = features_of(recording);
+  how.features = [&recording](const space::Configuration& c) { return recording.features_of(c); };
   how.feature_count = recording.feature_names.size();
   how.task = recording.workload.canonical();
   if (options.transfer) how.experience = taught(recordings, which, seed);

@@ -1,0 +1,196 @@
+// The cost model on functions that are known.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <thread>
+
+#include "host/cost/knob_features.h"
+#include "host/cost/time_model.h"
+
+namespace fettle::cost {
+namespace {
+
+struct Points {
+  std::vector<std::vector<float>> rows;
+  std::vector<double> times;
+};
+
+// Three inputs that count, two that do not; times from 1 to about 12.
+Points points(std::size_t count, std::uint64_t seed) {
+  std::mt19937_64 rng(seed);
+  std::uniform_real_distribution<float> uniform(0, 1);
+  Points result;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::vector<float> row(5);
+    for (float& value : row) value = uniform(rng);
+    result.times.push_back(1 + 6 * std::fabs(row[0] - 0.3) + 4 * row[1] * row[1] +
+                           (row[2] > 0.5 ? 2 : 0));
+    result.rows.push_back(std::move(row));
+  }
+  return result;
+}
+
+Table table_of(const std::vector<std::vector<float>>& rows) {
+  Table table{5, {}};
+  for (const auto& row : rows) table.add(row);
+  return table;
+}
+
+// Share of pairs in the right order.
+double concordance(const std::vector<float>& predicted, const std::vector<double>& times) {
+  double right = 0, pairs = 0;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k) {
+      if (times[i] == times[k]) continue;
+      ++pairs;
+      right += (predicted[i] < predicted[k]) == (times[i] < times[k]);
+    }
+  }
+  return right / pairs;
+}
+
+std::vector<Trial> trials_of(const Points& points) {
+  std::vector<Trial> trials;
+  for (std::size_t i = 0; i < points.rows.size(); ++i) {
+    trials.push_back({points.rows[i], points.times[i] * 1e6, false});
+  }
+  return trials;
+}
+
+TEST(TimeModel, LearnsTheOrderOfAKnownFunction) {
+  const Points held = points(200, 2);
+  auto model = TimeModel::train(5, trials_of(points(300, 1)), {}, {}, 1);
+  ASSERT_TRUE(model) << model.error().text();
+  EXPECT_GT(concordance(model->mean(table_of(held.rows)), held.times), 0.93);
+}
+
+TEST(TimeModel, IsDeterminedByItsSeed) {
+  const std::vector<Trial> trials = trials_of(points(60, 1));
+  const Table table = table_of(points(20, 2).rows);
+  const auto a = TimeModel::train(5, trials, {}, {}, 7)->mean(table);
+  EXPECT_EQ(a, TimeModel::train(5, trials, {}, {}, 7)->mean(table));
+  EXPECT_NE(a, TimeModel::train(5, trials, {}, {}, 8)->mean(table));
+}
+
+// Racing stops slow candidates: their true times are unknown but long.
+TEST(TimeModel, CensoredTimesAreLowerBounds) {
+  std::vector<Trial> trials = trials_of(points(300, 1));
+  for (Trial& trial : trials) {
+    if (trial.nanoseconds <= 4e6) continue;
+    trial.nanoseconds = 4e6;
+    trial.censored = true;
+  }
+  const Points held = points(300, 2);
+  const auto predicted = TimeModel::train(5, trials, {}, {}, 1)->mean(table_of(held.rows));
+  double slow = 0, fast = 0, slow_count = 0, fast_count = 0, near = 0, near_count = 0;
+  for (std::size_t i = 0; i < held.times.size(); ++i) {
+    if (held.times[i] > 7) slow += predicted[i], ++slow_count;
+    if (held.times[i] < 3) fast += predicted[i], ++fast_count;
+    if (held.times[i] > 3 && held.times[i] < 4) near += predicted[i], ++near_count;
+  }
+  EXPECT_LT(fast / fast_count, near / near_count);
+  // Were a bound taken for a time, what lies far above it would be predicted at it.
+  EXPECT_GT(slow / slow_count, near / near_count + 0.1);
+}
+
+TEST(TimeModel, FailuresCountAsSlow) {
+  std::vector<Trial> trials = trials_of(points(200, 1));
+  for (Trial& trial : trials) {
+    if (trial.row[3] > 0.8) trial.nanoseconds = 0;
+  }
+  std::vector<std::vector<float>> rows(2, std::vector<float>{0.3f, 0.2f, 0.2f, 0.9f, 0.5f});
+  rows[1][3] = 0.4f;
+  const auto predicted = TimeModel::train(5, trials, {}, {}, 1)->mean(table_of(rows));
+  EXPECT_GT(predicted[0], predicted[1] + 0.3);
+}
+
+TEST(TimeModel, OtherTasksTeachWhatFeaturesMean) {
+  const Points there = points(300, 1), held = points(200, 2);
+  Experience experience;
+  for (std::size_t i = 0; i < there.rows.size(); ++i) {
+    experience.add("there", {there.rows[i], 50 * there.times[i], false});
+  }
+  experience.add("here", {there.rows[0], 1, false});
+  EXPECT_EQ(experience.size(), 301u);
+  const std::vector<Sample> others = experience.beside("here");
+  ASSERT_EQ(others.size(), 300u);
+  // Two columns of knobs that the other task does not have.
+  auto model = TimeModel::train(7, {}, others, {}, 1);
+  ASSERT_TRUE(model) << model.error().text();
+  Table table{7, {}};
+  for (auto row : held.rows) {
+    row.insert(row.end(), {1.0f, 2.0f});
+    table.add(row);
+  }
+  EXPECT_GT(concordance(model->mean(table), held.times), 0.9);
+}
+
+TEST(TimeModel, NothingToLearnFromIsAnError) {
+  EXPECT_EQ(TimeModel::train(5, {}, {}, {}, 1).error().code, ErrorCode::InvalidArgument);
+  EXPECT_FALSE(TimeModel::train(1, {{{1.0f}, 0, false}}, {}, {}, 1).ok());
+}
+
+TEST(Booster, RanksAndStopsWhenTold) {
+  const Points known = points(200, 1), held = points(200, 2);
+  TrainingData data;
+  data.features = table_of(known.rows);
+  for (double time : known.times) data.labels.push_back(static_cast<float>(1 / time));
+  BoosterOptions options;
+  options.objective = Objective::Rank;
+  int rounds = 0;
+  options.finished = [&](std::span<const float> predictions) {
+    EXPECT_EQ(predictions.size(), 200u);
+    return ++rounds == 40;
+  };
+  options.rounds = 1000;
+  const auto booster = Booster::train(data, options);
+  ASSERT_TRUE(booster) << booster.error().text();
+  EXPECT_EQ(rounds, 40);
+  std::vector<float> slowness = booster->predict(table_of(held.rows));
+  for (float& value : slowness) value = -value;
+  EXPECT_GT(concordance(slowness, held.times), 0.88);
+}
+
+TEST(Booster, PredictsFromSeveralThreadsAlike) {
+  const Points known = points(100, 1);
+  TrainingData data;
+  data.features = table_of(known.rows);
+  for (double time : known.times) data.labels.push_back(static_cast<float>(time));
+  const auto booster = Booster::train(data, {});
+  ASSERT_TRUE(booster) << booster.error().text();
+  const std::vector<float> expected = booster->predict(data.features);
+  std::vector<std::thread> threads;
+  std::vector<std::vector<float>> seen(4);
+  for (auto& one : seen) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20; ++i) one = booster->predict(data.features);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& one : seen) EXPECT_EQ(one, expected);
+}
+
+TEST(Booster, ATableOfTwoLengthsIsRefused) {
+  TrainingData data;
+  data.features = table_of(points(3, 1).rows);
+  data.labels = {1, 2};
+  EXPECT_EQ(Booster::train(data, {}).error().code, ErrorCode::InvalidArgument);
+}
+
+TEST(KnobFeatures, SketchesHaveColumnsOfTheirOwn) {
+  const space::SearchSpace space({{"a", {{"tile", {{1, 8}, {2, 4}}}, {"unroll", {{16}, {64}}}}},
+                                  {"b", {{"pad", {{0}, {1}}}}}});
+  ASSERT_EQ(knob_feature_count(space), 1u + 3 + 2 + 2);
+  const auto a = knob_features(space, {0, {1, 1}});
+  EXPECT_EQ((std::vector<float>{a.begin(), a.begin() + 6}),
+            (std::vector<float>{0, 1, 2, 4, 1, 64}));
+  EXPECT_TRUE(std::isnan(a[6]) && std::isnan(a[7]));
+  const auto b = knob_features(space, {1, {1}});
+  EXPECT_EQ(b[0], 1);
+  EXPECT_TRUE(std::isnan(b[1]));
+  EXPECT_EQ(b[7], 1);
+}
+
+}  // namespace
+}  // namespace fettle::cost
