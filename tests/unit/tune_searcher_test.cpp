@@ -1,9 +1,13 @@
 // Searchers on synthetic objectives, and the round robin.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <set>
+#include <thread>
 
+#include "host/tune/annealing.h"
+#include "host/tune/background.h"
 #include "host/tune/searcher.h"
 #include "tests/unit/tune_doubles.h"
 
@@ -42,21 +46,155 @@ double best_after(const char* name, const SearchSpace& space, std::uint64_t seed
   return best;
 }
 
-TEST(Searcher, EvolutionaryBeatsRandomOnASeparableObjective) {
+// Wins against random search on the same objective, by seeds; ties count for neither.
+struct Comparison {
+  int wins = 0, losses = 0;
+  double sum = 0, random_sum = 0;  // of what the best lacks
+};
+Comparison against_random(const char* name, int seeds, int trials) {
   const SearchSpace space = grid(6, 8);  // 262144 points, the best is 100
-  int wins = 0;
-  double evolutionary_sum = 0, random_sum = 0;
-  constexpr int kSeeds = 60;
-  for (int seed = 0; seed < kSeeds; ++seed) {
-    const double evolutionary = best_after("evolutionary", space, seed, 200);
-    const double random = best_after("random", space, seed, 200);
-    wins += evolutionary < random;
-    evolutionary_sum += evolutionary - 100;
-    random_sum += random - 100;
+  Comparison result;
+  for (int seed = 0; seed < seeds; ++seed) {
+    const double found = best_after(name, space, seed, trials);
+    const double random = best_after("random", space, seed, trials);
+    result.wins += found < random;
+    result.losses += found > random;
+    result.sum += found - 100;
+    result.random_sum += random - 100;
   }
-  // By chance alone 48 of 60 has a probability below 2e-6 (sign test).
-  EXPECT_GE(wins, 48);
-  EXPECT_LT(evolutionary_sum, random_sum / 3);
+  return result;
+}
+
+// By chance alone 12 of 12 has a probability of 1 / 4096.
+TEST(Searcher, EvolutionaryBeatsRandomOnASeparableObjective) {
+  const Comparison seen = against_random("evolutionary", 12, 80);
+  EXPECT_EQ(seen.wins, 12);
+  EXPECT_LT(seen.sum, seen.random_sum / 3);
+}
+
+TEST(Searcher, XgbBeatsRandomOnceItHasLearnt) {
+  const Comparison seen = against_random("xgb", 6, 200);
+  EXPECT_EQ(seen.losses, 0);
+  EXPECT_LT(seen.sum, seen.random_sum / 2);
+}
+
+TEST(Searcher, TheGeneticAlgorithmBeatsRandomAfterSomeGenerations) {
+  const Comparison seen = against_random("ga", 40, 1500);
+  EXPECT_GE(seen.wins, 4 * seen.losses);
+  EXPECT_LT(seen.sum, seen.random_sum / 2);
+}
+
+TEST(Searcher, LearnsFromFeaturesWhatTheKnobsHide) {
+  // The objective follows a feature that no knob shows: the sum of all choices mod 7.
+  const SearchSpace space = grid(5, 8);
+  const auto feature = [](const Configuration& c) {
+    std::uint32_t sum = 0;
+    for (std::uint32_t choice : c.choice) sum += choice * (choice + 3);
+    return static_cast<float>(sum % 61);
+  };
+  SearcherOptions options;
+  options.feature_count = 1;
+  options.features = [&](const Configuration& c) -> Result<std::vector<float>> {
+    return std::vector<float>{feature(c)};
+  };
+  double with = 0, without = 0;
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    options.seed = seed;
+    auto seeing = make_searcher("evolutionary", space, options).value();
+    auto blind = searcher("evolutionary", space, seed);
+    for (auto* search : {&seeing, &blind}) {
+      double best = 1e9;
+      for (int i = 0; i < 48; ++i) {
+        const auto proposal = (*search)->propose(1).at(0);
+        const std::vector<float> features{feature(proposal)};
+        const double value = 10 + std::fabs(features[0] - 60) + 0.1 * proposal.choice[0];
+        best = std::min(best, value);
+        (*search)->observe({proposal, value, false, features});
+      }
+      (search == &seeing ? with : without) += best - 10;
+    }
+  }
+  EXPECT_LT(with, without);
+}
+
+TEST(Searcher, WhatDoesNotLowerOrIsScreenedOutIsNotProposedByPlan) {
+  const SearchSpace space = grid(4, 8);
+  SearcherOptions options;
+  options.seed = 4;
+  options.feature_count = 1;
+  options.features = [](const Configuration& c) -> Result<std::vector<float>> {
+    if (c.choice[0] == 1) return Error{ErrorCode::BuildError, "too much code"};
+    return std::vector<float>{static_cast<float>(c.choice[1])};
+  };
+  options.screen = [](std::span<const float> f) {
+    return f[0] == 2 ? "too many registers" : nullptr;
+  };
+  auto search = make_searcher("evolutionary", space, options).value();
+  int hopeless = 0;
+  for (int i = 0; i < 80; ++i) {
+    const auto proposal = search->propose(1).at(0);
+    hopeless += proposal.choice[0] == 1 || proposal.choice[1] == 2;
+    search->observe({proposal, separable(proposal), false, {}});
+  }
+  // A quarter of the space; only the share of blind draws may hit it.
+  EXPECT_LE(hopeless, 6);
+  EXPECT_GT(search->statistics().screened, 0u);
+  EXPECT_GT(search->statistics().unlowered, 0u);
+}
+
+TEST(Searcher, StartsWithWhatOtherTasksTaught) {
+  const SearchSpace space = grid(6, 8);
+  const auto features = [](const Configuration& c) {
+    return std::vector<float>(c.choice.begin(), c.choice.end());
+  };
+  SearcherOptions options;
+  options.feature_count = 6;
+  options.task = "this";
+  options.features = [&](const Configuration& c) -> Result<std::vector<float>> {
+    return features(c);
+  };
+  double taught = 0, fresh = 0;
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    std::mt19937_64 rng(seed);
+    auto experience = std::make_shared<cost::Experience>();
+    for (int i = 0; i < 300; ++i) {
+      const Configuration c = space.random(rng);
+      experience->add("other", {features(c), 7 * separable(c), false});
+    }
+    options.seed = seed;
+    for (bool lessons : {false, true}) {
+      options.experience = lessons ? experience : nullptr;
+      auto search = make_searcher("evolutionary", space, options).value();
+      double best = 1e9;
+      for (int i = 0; i < 12; ++i) {
+        const auto proposal = search->propose(1).at(0);
+        best = std::min(best, separable(proposal));
+        search->observe({proposal, separable(proposal), false, {}});
+      }
+      (lessons ? taught : fresh) += best - 100;
+    }
+  }
+  EXPECT_LT(taught, fresh / 2);
+}
+
+TEST(Searcher, PlansBesideTheLoopWithoutRepeatingAnything) {
+  const SearchSpace space = grid(3, 5);
+  Background background;
+  SearcherOptions options;
+  options.seed = 9;
+  options.background = &background;
+  auto search = make_searcher("evolutionary", space, options).value();
+  std::set<std::vector<std::uint32_t>> seen;
+  for (;;) {
+    const auto proposals = search->propose(1);
+    if (proposals.empty()) break;
+    EXPECT_TRUE(seen.insert(proposals[0].choice).second) << "proposed twice";
+    search->observe({proposals[0], separable(proposals[0]), false, {}});
+    // Trials take time: some proposals come from plans, some from before they are made.
+    if (seen.size() % 8 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_EQ(seen.size(), 125u);
+  EXPECT_GT(search->statistics().plans, 0u);
 }
 
 class EverySearcher : public testing::TestWithParam<std::string> {};
@@ -126,10 +264,10 @@ INSTANTIATE_TEST_SUITE_P(All, EverySearcher, testing::ValuesIn(searcher_names())
 TEST(Searcher, EvolutionaryLivesWithFailuresAndCensoredTimes) {
   const SearchSpace space = grid(6, 8);
   int reached = 0;
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
     auto search = searcher("evolutionary", space, seed);
     double best = 1e9;
-    for (int i = 0; i < 400; ++i) {
+    for (int i = 0; i < 150; ++i) {
       const Configuration proposal = search->propose(1).at(0);
       const double value = separable(proposal);
       Observation observation{proposal, value, false, {}};
@@ -145,10 +283,10 @@ TEST(Searcher, EvolutionaryLivesWithFailuresAndCensoredTimes) {
     }
     reached += best <= 102;
   }
-  EXPECT_GE(reached, 17);
+  EXPECT_EQ(reached, 4);
 }
 
-TEST(Searcher, AnUnknownNameIsAnswerdWithTheKnownOnes) {
+TEST(Searcher, AnUnknownNameIsAnsweredWithTheKnownOnes) {
   const SearchSpace space = grid(1, 2);
   const auto made = make_searcher("annealing", space, {});
   ASSERT_FALSE(made.ok());
@@ -156,6 +294,24 @@ TEST(Searcher, AnUnknownNameIsAnswerdWithTheKnownOnes) {
   for (const std::string& name : searcher_names()) {
     EXPECT_NE(made.error().message.find(name), std::string::npos);
   }
+}
+
+TEST(Annealing, FindsTheMaximumOfAKnownScore) {
+  const SearchSpace space = grid(6, 8);
+  Annealing annealing(space, {});
+  Unseen unseen(space);
+  std::mt19937_64 rng(1);
+  const auto score = [](std::span<const Configuration> configurations) {
+    std::vector<float> scores;
+    for (const auto& c : configurations) scores.push_back(static_cast<float>(-separable(c)));
+    return scores;
+  };
+  const auto first = annealing.maximums(5, score, unseen, rng);
+  ASSERT_EQ(first.size(), 5u);
+  EXPECT_LE(separable(first[0]), 102);
+  for (std::size_t i = 1; i < 5; ++i) EXPECT_LE(separable(first[i - 1]), separable(first[i]));
+  for (const auto& c : first) unseen.insert(c);
+  for (const auto& c : annealing.maximums(5, score, unseen, rng)) EXPECT_FALSE(unseen.contains(c));
 }
 
 TEST(RoundRobin, TakesTurnsAndSkipsExhaustedTasks) {
@@ -169,6 +325,83 @@ TEST(RoundRobin, TakesTurnsAndSkipsExhaustedTasks) {
   EXPECT_EQ(scheduler->next(tasks), 0u);
   tasks[0].exhausted = tasks[2].exhausted = true;
   EXPECT_EQ(scheduler->next(tasks), std::nullopt);
+}
+
+TEST(RoundRobin, TasksLeftBehindCatchUpFirst) {
+  auto scheduler = make_round_robin();
+  std::vector<TaskState> tasks(3);
+  tasks[0].proposed = tasks[2].proposed = 5;
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(scheduler->next(tasks), 1u);
+    ++tasks[1].proposed;
+  }
+  EXPECT_EQ(scheduler->next(tasks), 2u);
+}
+
+// A session on known curves: best(n) = floor * (1 + gap / n).
+std::vector<std::uint32_t> shares(std::vector<TaskState> tasks, const std::vector<double>& floors,
+                                  const std::vector<double>& gaps, int trials) {
+  auto scheduler = make_gradient(1);
+  for (int i = 0; i < trials; ++i) {
+    const std::size_t next = scheduler->next(tasks).value();
+    TaskState& task = tasks[next];
+    ++task.proposed;
+    ++task.finished;
+    task.best_nanoseconds = floors[next] * (1 + gaps[next] / task.finished);
+  }
+  std::vector<std::uint32_t> result;
+  for (const TaskState& task : tasks) result.push_back(task.finished);
+  return result;
+}
+
+std::vector<TaskState> kinds(std::size_t count) {
+  std::vector<TaskState> tasks(count);
+  for (std::size_t i = 0; i < count; ++i) tasks[i].kind = std::to_string(i);
+  return tasks;
+}
+
+TEST(Gradient, EveryTaskHasItsFirstTrialsAndTheLargestTimesGetMost) {
+  const auto seen = shares(kinds(3), {1e6, 1e4, 1e5}, {5, 5, 5}, 600);
+  for (std::uint32_t count : seen) EXPECT_GE(count, 16u);
+  EXPECT_GT(seen[0], seen[2]);
+  EXPECT_GT(seen[2], seen[1]);
+  EXPECT_GT(seen[0], 300u);
+}
+
+TEST(Gradient, WeightsCount) {
+  std::vector<TaskState> tasks = kinds(2);
+  tasks[1].weight = 10;
+  const auto seen = shares(tasks, {1e5, 1e5}, {5, 5}, 400);
+  EXPECT_GT(seen[1], 2 * seen[0]);
+}
+
+TEST(Gradient, ATaskFarBehindItsLikeIsTriedHarder) {
+  std::vector<TaskState> tasks = kinds(3);
+  tasks[0].kind = tasks[1].kind = "conv2d";
+  for (TaskState& task : tasks) task.operations = 1e8;
+  // Of equal size and time, but 0 could be as fast as 1, which is 20 times as fast.
+  tasks[2].operations = 0;
+  const auto seen = shares(tasks, {1e6, 5e4, 1e6}, {0.01, 0.01, 0.01}, 300);
+  EXPECT_GT(seen[0], 2 * seen[2]);
+}
+
+TEST(Gradient, TasksLeftBehindByAnEarlierSessionCatchUpFirst) {
+  std::vector<TaskState> tasks = kinds(2);
+  tasks[0].proposed = tasks[0].finished = 200;
+  tasks[0].best_nanoseconds = 1e9;
+  auto scheduler = make_gradient(3);
+  for (int i = 0; i < 16; ++i) {
+    EXPECT_EQ(scheduler->next(tasks), 1u);
+    ++tasks[1].proposed;
+  }
+  tasks[0].exhausted = tasks[1].exhausted = true;
+  EXPECT_EQ(scheduler->next(tasks), std::nullopt);
+}
+
+TEST(Scheduler, AnUnknownNameIsAnsweredWithTheKnownOnes) {
+  EXPECT_TRUE(make_scheduler("round-robin", 0).ok());
+  EXPECT_TRUE(make_scheduler("gradient", 0).ok());
+  EXPECT_EQ(make_scheduler("fair", 0).error().code, ErrorCode::NotFound);
 }
 
 }  // namespace
