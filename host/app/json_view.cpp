@@ -95,6 +95,14 @@ json summary_json(const tune::TuneSummary& summary) {
                  {"failures", progress.failures},
                  {"all_failed", summary.all_failed},
                  {"tasks", json::array()}};
+  const tune::SearchStatistics& search = summary.search;
+  object["search"] = {{"plans", search.plans},
+                      {"lowered", search.lowered},
+                      {"unlowered", search.unlowered},
+                      {"screened", search.screened},
+                      {"feature_seconds", search.feature_seconds},
+                      {"training_seconds", search.training_seconds},
+                      {"planning_seconds", search.planning_seconds}};
   if (summary.error) object["error"] = summary.error->text();
   if (!summary.main_cause.empty()) object["main_cause"] = summary.main_cause;
   for (const tune::TaskProgress& task : progress.tasks) {

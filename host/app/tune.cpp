@@ -14,14 +14,18 @@ void add_tune_command(CLI::App& app, int& status) {
     searchers += (searchers.empty() ? "" : ", ") + name;
   }
 
-  tune->add_option("NETWORK|WORKLOADS", command->what,
-                   "A network that fettle knows (resnet-18, mobilenet, …), or a JSON file of "
-                   "workloads")
-      ->required();
+  auto* what = tune->add_option(
+      "NETWORK|WORKLOADS", command->what,
+      "A network that fettle knows (resnet-18, mobilenet, …), or a JSON file of workloads");
   const auto option = [tune](const char* name, auto& value, const std::string& help) {
     return tune->add_option(name, value, help)->capture_default_str();
   };
   option("--device", command->device, "Key of the boards to tune for; local: this machine's CPU")
+      ->group("Where");
+  tune->add_option("--replay", command->replay,
+                   "Recordings of whole spaces (tests/data/recordings) whose tasks are tuned "
+                   "instead, every trial answered from them; nothing is stored")
+      ->excludes(what)
       ->group("Where");
   option("--broker", command->broker,
          "tcp://HOST:PORT of a `fettle broker`; without it a broker and an agent of this machine "
@@ -40,6 +44,19 @@ void add_tune_command(CLI::App& app, int& status) {
       ->check(CLI::Range(1u, 1000000000u))
       ->group("Search");
   option("--searcher", command->searcher, "One of: " + searchers)->group("Search");
+  option("--scheduler", command->scheduler,
+         "Which task gets the next trial: gradient (where sum(weight x time) falls fastest) or "
+         "round-robin")
+      ->check(CLI::IsMember({"gradient", "round-robin"}))
+      ->group("Search");
+  tune->add_flag("--deterministic", command->deterministic,
+                 "Proposals follow from the seed and from what was measured, not from the order "
+                 "in which results come: trials go in synchronous batches")
+      ->group("Search");
+  tune->add_flag("--transfer,!--no-transfer", command->transfer,
+                 "The cost model starts with the database's records of other tasks on this kind "
+                 "of device (on unless --no-transfer)")
+      ->group("Search");
   option("--early-stopping", command->early_stopping,
          "Ends a task after so many trials without improvement; 0: never")
       ->group("Search");
@@ -80,7 +97,12 @@ void add_tune_command(CLI::App& app, int& status) {
       "Ctrl-C stops cleanly: what was measured is kept, --resume goes on; a second one ends at "
       "once.\nExit status: 0 fine, 1 error (also when every trial failed), 2 wrong usage, 130 "
       "interrupted.");
-  tune->callback([command, &status] { status = run_tuning(*command); });
+  tune->callback([command, what, &status] {
+    if (command->replay.empty() && what->empty()) {
+      throw CLI::RequiredError("NETWORK|WORKLOADS, or --replay");
+    }
+    status = command->replay.empty() ? run_tuning(*command) : run_replay(*command);
+  });
 }
 
 }  // namespace fettle::app

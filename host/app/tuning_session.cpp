@@ -1,7 +1,6 @@
 // run_tuning (tuning_session.h): everything around tune().
 #include "host/app/tuning_session.h"
 
-#include <unistd.h>
 #include <algorithm>
 #include <filesystem>
 
@@ -15,13 +14,14 @@
 #include "host/app/json_view.h"
 #include "host/app/message.h"
 #include "host/app/record_store.h"
-#include "host/app/text.h"
+#include "host/app/transfer.h"
+#include "host/app/tuning_report.h"
 #include "host/app/version.h"
-#include "host/app/views.h"
 #include "host/backend/backend.h"
 #include "host/fleet/build_pool.h"
 #include "host/model/task_list.h"
 #include "host/records/queries.h"
+#include "host/tune/background.h"
 
 namespace fettle::app {
 namespace {
@@ -82,12 +82,6 @@ wire::MeasureOptionsT measure_options(const TuneCommand& command) {
   return options;
 }
 
-std::unique_ptr<tune::TuneListener> make_view(const TuneCommand& command) {
-  if (command.json) return make_json_view();
-  if (command.quiet) return make_quiet_view();
-  return isatty(STDOUT_FILENO) ? make_live_view() : make_plain_view();
-}
-
 // Old records of the tasks: fed to the search with --resume, mentioned without.
 Result<std::vector<std::vector<records::TuningRecord>>> history_of(
     const records::Database& database, const Spaces& spaces, const space::Target& target,
@@ -120,6 +114,9 @@ nlohmann::json options_json(const TuneCommand& command) {
   return {{"what", command.what},
           {"trials", command.trials},
           {"searcher", command.searcher},
+          {"scheduler", command.scheduler},
+          {"deterministic", command.deterministic},
+          {"transfer", command.transfer},
           {"resume", command.resume},
           {"early_stopping", command.early_stopping},
           {"number", command.number},
@@ -132,32 +129,52 @@ nlohmann::json options_json(const TuneCommand& command) {
           {"builders", command.builders}};
 }
 
-// The table or the summary object, the closing words, the exit status.
-int report(const TuneCommand& command, const tune::TuneSummary& summary) {
-  if (command.json) {
-    nlohmann::json object = summary_json(summary);
-    object["db"] = command.db;
-    print_json_line(object);
+// Teaches `experience` what earlier sessions left: at once, or on `background`.
+Result<void> transfer(const records::Database& database, const space::Target& target,
+                      const std::vector<space::Task>& resumed,
+                      std::shared_ptr<cost::Experience> experience, tune::Background* background) {
+  auto lessons = earlier_lessons(database, target, resumed);
+  if (!lessons) return lessons.error();
+  const backend::Backend& backend = *backend::find_backend(target.backend);
+  auto learn = [lessons = std::move(*lessons), experience, &backend, target] {
+    learn_lessons(lessons, backend, target, *experience);
+  };
+  if (background) {
+    background->post(std::move(learn));
   } else {
-    fmt::print("{}", progress_table(summary.progress, 160, 1000, true));
-    std::fflush(stdout);
+    learn();
   }
-  if (summary.end == tune::SessionEnd::Failed) {
-    fail(*summary.error);
-    note("everything measured before is in " + command.db + "; --resume goes on");
-    return kFailed;
+  return {};
+}
+
+// Tasks with their searchers. Takes the histories.
+Result<std::vector<tune::TuneTask>> searched_tasks(
+    const TuneCommand& command, const Spaces& spaces,
+    std::vector<std::vector<records::TuningRecord>>& histories, const space::Target& target,
+    std::shared_ptr<cost::Experience> experience, tune::Background* background) {
+  const backend::Backend& backend = *backend::find_backend(target.backend);
+  std::vector<tune::TuneTask> tasks;
+  for (std::size_t i = 0; i < spaces.tasks.size(); ++i) {
+    tune::TuneTask task{spaces.tasks[i], spaces.spaces[i].get(), nullptr, std::move(histories[i])};
+    tune::SearcherOptions how;
+    how.seed = command.seed * 1000003 + i;
+    how.features = [&backend, workload = task.task.workload,
+                    target](const space::Configuration& configuration) {
+      return backend.features(workload, target, configuration);
+    };
+    how.feature_count = backend.feature_names().size();
+    how.screen = [&backend, target](std::span<const float> features) {
+      return backend.screen(features, target);
+    };
+    how.experience = experience;
+    how.task = task.task.workload.canonical();
+    how.background = background;
+    auto searcher = tune::make_searcher(command.searcher, *task.space, how);
+    if (!searcher) return searcher.error();
+    task.searcher = std::move(*searcher);
+    tasks.push_back(std::move(task));
   }
-  if (summary.all_failed) return fail("every trial failed: " + summary.main_cause);
-  for (const tune::TaskProgress& task : summary.progress.tasks) {
-    if (task.trials > 0 && !task.best_nanoseconds) {
-      warn(fmt::format("{}: none of its {} trials gave a time", task.title, task.trials));
-    }
-  }
-  if (summary.end == tune::SessionEnd::Interrupted) {
-    note("interrupted; everything measured is in " + command.db + "; --resume goes on");
-    return kInterrupted;
-  }
-  return kFine;
+  return tasks;
 }
 
 Result<int> run(const TuneCommand& command) {
@@ -199,24 +216,28 @@ Result<int> run(const TuneCommand& command) {
   const auto roofline = board_ceilings(*database, runner, interrupt, *target, command.device);
   if (!roofline) return roofline.error();
 
-  std::vector<space::Workload> workloads;
-  std::vector<tune::TuneTask> tasks;
-  for (std::size_t i = 0; i < spaces->tasks.size(); ++i) {
-    workloads.push_back(spaces->tasks[i].workload);
-    tune::TuneTask task{spaces->tasks[i], spaces->spaces[i].get(), nullptr,
-                        std::move((*histories)[i])};
-    auto searcher =
-        tune::make_searcher(command.searcher, *task.space, {command.seed * 1000003 + i});
-    if (!searcher) return searcher.error();
-    task.searcher = std::move(*searcher);
-    tasks.push_back(std::move(task));
+  auto experience = std::make_shared<cost::Experience>();
+  // Dies before the spaces; the searchers' plans are made on it.
+  std::optional<tune::Background> background;
+  if (!command.deterministic) background.emplace();
+  tune::Background* beside = background ? &*background : nullptr;
+  if (command.transfer) {
+    const auto resumed = command.resume ? spaces->tasks : std::vector<space::Task>();
+    if (auto taught = transfer(*database, *target, resumed, experience, beside); !taught) {
+      return taught.error();
+    }
   }
+  auto tasks = searched_tasks(command, *spaces, *histories, *target, experience, beside);
+  if (!tasks) return tasks.error();
+  std::vector<space::Workload> workloads;
+  for (const tune::TuneTask& task : *tasks) workloads.push_back(task.task.workload);
   tune::ExpectedOutputs expected(std::move(workloads));
 
   tune::TuneOptions options;
   options.session = random_session_id();
   options.device_key = command.device;
   options.trials = command.trials;
+  options.deterministic = command.deterministic;
   options.early_stopping = command.early_stopping;
   options.measure = measure_options(command);
   RecordStore store(*database);
@@ -230,11 +251,12 @@ Result<int> run(const TuneCommand& command) {
   session.started_ms = unix_ms_now();
   if (auto begun = store.begin(std::move(session)); !begun) return begun.error();
 
-  auto scheduler = tune::make_round_robin();
+  auto scheduler = tune::make_scheduler(command.scheduler, command.seed);
+  if (!scheduler) return scheduler.error();
   auto view = make_view(command);
   const tune::TuneSummary summary = tune::tune(
-      tasks, *target, options,
-      {**builder, runner, store, expected, *scheduler, interrupt, *view, *roofline,
+      *tasks, *target, options,
+      {**builder, runner, store, expected, **scheduler, interrupt, *view, *roofline,
        [&](std::vector<tune::Measured>& others) {
          return raise_ceilings(*database, runner, interrupt, *target, command.device, others);
        }});

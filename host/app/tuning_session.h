@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace fettle::app {
 
@@ -11,7 +12,10 @@ struct TuneCommand {
   std::string device = "local";
   std::string broker, broker_key;
   std::uint32_t trials = 1000;
-  std::string searcher = "evolutionary";
+  std::string searcher = "evolutionary", scheduler = "gradient";
+  bool deterministic = false;
+  bool transfer = true;             // the model starts with what the database holds of other tasks
+  std::vector<std::string> replay;  // recordings, instead of a device
   std::string db = "fettle.db";
   bool resume = false;
   std::uint32_t early_stopping = 0;
@@ -25,5 +29,7 @@ struct TuneCommand {
 };
 
 int run_tuning(const TuneCommand& command);
+// As run_tuning, but from recordings (host/replay).
+int run_replay(const TuneCommand& command);
 
 }  // namespace fettle::app

@@ -1,0 +1,75 @@
+// Transfer (transfer.h).
+#include "host/app/transfer.h"
+
+#include <algorithm>
+#include <map>
+
+namespace fettle::app {
+namespace {
+
+constexpr std::size_t kMostLessons = 1200;
+
+bool same_kind(const std::string& recorded, const space::Target& target) {
+  const auto other = space::Target::parse(recorded);
+  return other && other->backend == target.backend && other->arch == target.arch &&
+         other->cpu == target.cpu && other->features == target.features &&
+         other->threads == target.threads;
+}
+
+}  // namespace
+
+Result<std::vector<Lesson>> earlier_lessons(const records::Database& database,
+                                            const space::Target& target,
+                                            const std::vector<space::Task>& resumed) {
+  std::map<std::string, bool> kinds;  // by the record's target
+  std::map<std::string, std::vector<Lesson>> by_workload;
+  auto read = database.for_each({}, [&](const records::TuningRecord& record) {
+    const auto [kind, fresh] = kinds.emplace(record.target, false);
+    if (fresh) kind->second = same_kind(record.target, target);
+    if (!kind->second || record.reused) return true;
+    for (const space::Task& task : resumed) {
+      if (task.workload.canonical() == record.workload) return true;
+    }
+    // Why a trial failed may have been the machine's matter: failures teach nothing.
+    const wire::MeasurementT* measurement = record.measurement();
+    if (!measurement || measurement->ticks_per_second <= 0) return true;
+    Lesson lesson{record.workload, record.configuration, 0, measurement->censored};
+    const double ticks = measurement->censored ? measurement->interval_low : measurement->median;
+    lesson.nanoseconds = ticks / measurement->ticks_per_second * 1e9;
+    by_workload[record.workload].push_back(std::move(lesson));
+    return true;
+  });
+  if (!read) return read.error();
+  std::vector<Lesson> lessons;
+  const std::size_t each = kMostLessons / std::max<std::size_t>(1, by_workload.size());
+  for (auto& [workload, trials] : by_workload) {
+    const std::size_t from = trials.size() > each ? trials.size() - each : 0;
+    lessons.insert(lessons.end(), trials.begin() + static_cast<std::ptrdiff_t>(from), trials.end());
+  }
+  return lessons;
+}
+
+void learn_lessons(const std::vector<Lesson>& lessons, const backend::Backend& backend,
+                   const space::Target& target, cost::Experience& experience) {
+  std::optional<space::SearchSpace> space;
+  std::optional<space::Workload> workload;
+  for (const Lesson& lesson : lessons) {
+    if (!workload || workload->canonical() != lesson.workload) {
+      space.reset();
+      auto parsed = space::Workload::parse(lesson.workload);
+      if (!parsed) continue;
+      workload = std::move(*parsed);
+      if (auto made = backend.space(*workload, target)) space = std::move(*made);
+    }
+    if (!space) continue;
+    // A configuration that the sketches no longer have teaches nothing.
+    const auto configuration = space->parse(lesson.configuration);
+    if (!configuration) continue;
+    if (auto features = backend.features(*workload, target, *configuration)) {
+      experience.add("earlier " + lesson.workload,
+                     {std::move(*features), lesson.nanoseconds, lesson.censored});
+    }
+  }
+}
+
+}  // namespace fettle::app

@@ -1,0 +1,52 @@
+// How a session is shown and ends (tuning_report.h).
+#include "host/app/tuning_report.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "host/app/json_view.h"
+#include "host/app/message.h"
+#include "host/app/text.h"
+#include "host/app/views.h"
+
+namespace fettle::app {
+
+std::unique_ptr<tune::TuneListener> make_view(const TuneCommand& command) {
+  if (command.json) return make_json_view();
+  if (command.quiet) return make_quiet_view();
+  return isatty(STDOUT_FILENO) ? make_live_view() : make_plain_view();
+}
+
+// The table or the summary object, the closing words, the exit status.
+int report(const TuneCommand& command, const tune::TuneSummary& summary) {
+  if (command.json) {
+    nlohmann::json object = summary_json(summary);
+    if (command.replay.empty()) object["db"] = command.db;
+    print_json_line(object);
+  } else {
+    fmt::print("{}", progress_table(summary.progress, 160, 1000, true));
+    std::fflush(stdout);
+  }
+  const bool stored = command.replay.empty();
+  if (summary.end == tune::SessionEnd::Failed) {
+    fail(*summary.error);
+    if (stored) note("everything measured before is in " + command.db + "; --resume goes on");
+    return kFailed;
+  }
+  if (summary.all_failed) return fail("every trial failed: " + summary.main_cause);
+  for (const tune::TaskProgress& task : summary.progress.tasks) {
+    if (task.trials > 0 && !task.best_nanoseconds) {
+      warn(fmt::format("{}: none of its {} trials gave a time", task.title, task.trials));
+    }
+  }
+  if (summary.end == tune::SessionEnd::Interrupted) {
+    if (stored) note("interrupted; everything measured is in " + command.db + "; --resume goes on");
+    return kInterrupted;
+  }
+  return kFine;
+}
+
+}  // namespace fettle::app
