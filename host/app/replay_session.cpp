@@ -4,6 +4,7 @@
 #include "host/app/interrupt.h"
 #include "host/app/message.h"
 #include "host/app/tuning_report.h"
+#include "host/cost/time_model.h"
 #include "host/replay/replay.h"
 #include "host/tune/tune.h"
 
@@ -26,6 +27,7 @@ Result<std::vector<tune::TuneTask>> tasks_of(const std::vector<replay::Recording
     how.seed = command.seed * 1000003 + i;
     how.features = [&recording](const space::Configuration& c) { return recording.features_of(c); };
     how.feature_count = recording.feature_names.size();
+    how.estimate = cost::estimate_among(recording.feature_names);
     how.task = recording.workload.canonical();
     // Recordings of several versions may have other features.
     const bool alike = recording.feature_names == recordings.front().feature_names;

@@ -18,6 +18,7 @@
 #include "host/app/tuning_report.h"
 #include "host/app/version.h"
 #include "host/backend/backend.h"
+#include "host/cost/time_model.h"
 #include "host/fleet/build_pool.h"
 #include "host/model/task_list.h"
 #include "host/records/queries.h"
@@ -153,6 +154,7 @@ Result<std::vector<tune::TuneTask>> searched_tasks(
     std::vector<std::vector<records::TuningRecord>>& histories, const space::Target& target,
     std::shared_ptr<cost::Experience> experience, tune::Background* background) {
   const backend::Backend& backend = *backend::find_backend(target.backend);
+  const std::vector<std::string> features = backend.feature_names();
   std::vector<tune::TuneTask> tasks;
   for (std::size_t i = 0; i < spaces.tasks.size(); ++i) {
     tune::TuneTask task{spaces.tasks[i], spaces.spaces[i].get(), nullptr, std::move(histories[i])};
@@ -162,7 +164,8 @@ Result<std::vector<tune::TuneTask>> searched_tasks(
                     target](const space::Configuration& configuration) {
       return backend.features(workload, target, configuration);
     };
-    how.feature_count = backend.feature_names().size();
+    how.feature_count = features.size();
+    how.estimate = cost::estimate_among(features);
     how.screen = [&backend, target](std::span<const float> features) {
       return backend.screen(features, target);
     };

@@ -1,6 +1,8 @@
 // Experience (experience.h).
 #include "host/cost/experience.h"
 
+#include <cmath>
+
 namespace fettle::cost {
 
 void Experience::add(const std::string& task, Sample sample) {
@@ -10,20 +12,24 @@ void Experience::add(const std::string& task, Sample sample) {
   if (samples.size() > kPerTask) samples.erase(samples.begin());
 }
 
-std::vector<Sample> Experience::beside(const std::string& task) const {
+std::vector<Sample> Experience::beside(const std::string& task,
+                                       std::optional<std::size_t> estimate) const {
   const std::lock_guard lock(mutex_);
   std::vector<Sample> others;
   for (const auto& [name, samples] : samples_) {
     if (name == task) continue;
-    double best = 0;
+    const Sample* best = nullptr;
     for (const Sample& sample : samples) {
       if (sample.censored || sample.nanoseconds <= 0) continue;
-      if (best == 0 || sample.nanoseconds < best) best = sample.nanoseconds;
+      if (!best || sample.nanoseconds < best->nanoseconds) best = &sample;
     }
-    if (best == 0) continue;
+    if (!best) continue;
     for (const Sample& sample : samples) {
       others.push_back(sample);
-      others.back().nanoseconds /= best;
+      others.back().nanoseconds /= best->nanoseconds;
+      if (!estimate) continue;
+      others.back().nanoseconds *=
+          std::exp2(best->features.at(*estimate) - sample.features.at(*estimate));
     }
   }
   return others;

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,10 @@ class Experience {
   static constexpr std::size_t kPerTask = 400;
   void add(const std::string& task, Sample sample);
   // Of all other tasks, with times as multiples of their task's best. Tasks without
-  // a measured time are left out.
-  std::vector<Sample> beside(const std::string& task) const;
+  // a measured time are left out. `estimate`: the column of log2 of an estimated time;
+  // these multiples are then divided by those that the estimates have.
+  std::vector<Sample> beside(const std::string& task,
+                             std::optional<std::size_t> estimate = {}) const;
   std::size_t size() const;
 
  private:

@@ -4,6 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "host/cost/booster.h"
@@ -24,11 +27,18 @@ struct TimeModelOptions {
   double learning_rate = 0.25;
   double foreign_weight = 0.3;     // of a sample of another task
   std::size_t most_foreign = 600;  // samples of other tasks; evenly taken from more
+  // The column of log2 of an estimated time. The model then learns by how much the
+  // estimate is wrong, and is as good as the estimate before it has learnt anything.
+  std::optional<std::size_t> estimate;
 };
+
+// Where among a back end's features its estimate is, for TimeModelOptions::estimate.
+std::optional<std::size_t> estimate_among(const std::vector<std::string>& feature_names);
 
 class TimeModel {
  public:
-  // `columns`: of every row; rows of other tasks have the first of them only.
+  // `columns`: of every row; rows of other tasks have the first of them only, and times
+  // as Experience::beside() tells them for the same estimate.
   // InvalidArgument: nothing to learn from: no time among the trials and no others.
   static Result<TimeModel> train(std::size_t columns, const std::vector<Trial>& trials,
                                  const std::vector<Sample>& others, const TimeModelOptions& options,
@@ -40,7 +50,12 @@ class TimeModel {
   std::vector<float> mean(const Table& rows) const;
 
  private:
+  // What the estimate says of a row, relative to the fastest trial's; base e.
+  double expected(std::span<const float> row) const;
+
   std::vector<Booster> members_;
+  std::optional<std::size_t> estimate_;
+  double reference_ = 0;  // log2 of the fastest trial's estimate
 };
 
 }  // namespace fettle::cost

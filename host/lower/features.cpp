@@ -204,6 +204,24 @@ void add_parallel(Features& f, const Hot& hot, const space::Target& target) {
   f.add("thread_balance", tasks / (std::ceil(tasks / threads) * threads));
 }
 
+// The textbook's bound on a run, in cycles of one core: its arithmetic, its loads, or
+// what must come through a cache, whichever takes longest. The rates are those of no
+// CPU in particular: only the order of programs is of use.
+double estimated_cycles(const Features& f, double vector_operations) {
+  const auto value = [&](const std::string& name) {
+    const auto found = std::find(f.names.begin(), f.names.end(), name);
+    assert(found != f.names.end());
+    return double(f.values[static_cast<std::size_t>(found - f.names.begin())]);
+  };
+  const auto bytes = [&](const std::string& name) { return std::exp2(value(name)) - 1; };
+  constexpr double kOperations = 2, kLoads = 1.5;          // a cycle
+  constexpr double kOfL2 = 32, kOfL3 = 16, kOfMemory = 8;  // bytes a cycle
+  return std::max({vector_operations / kOperations,
+                   vector_operations * value("loads_per_operation") / kLoads,
+                   bytes("log_l1_traffic") / kOfL2, bytes("log_l2_traffic") / kOfL3,
+                   bytes("log_l3_traffic") / kOfMemory});
+}
+
 Features all_features(const ir::Module& module, const space::Target& target) {
   LoopNest hottest;
   double register_bytes = 0, branches = 0, launches = 0;
@@ -256,6 +274,7 @@ Features all_features(const ir::Module& module, const space::Target& target) {
   add_intensity(f, hot);
   add_parallel(f, hot, target);
   add_accesses(f, hot);
+  f.log("estimated_cycles", estimated_cycles(f, vector_operations));
   return f;
 }
 

@@ -117,7 +117,9 @@ Result<space::SearchSpace> thin_out(const space::SearchSpace& space, const std::
           rule.options.push_back(knob.options[(2 * i + 1) * all / (2 * wanted)]);
         }
       }
-      knob.options = std::move(rule.options);
+      std::erase_if(knob.options, [&](const auto& option) {
+        return std::find(rule.options.begin(), rule.options.end(), option) == rule.options.end();
+      });
     }
   }
   for (std::size_t i = 0; i < kept.size(); ++i) {

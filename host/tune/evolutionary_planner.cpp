@@ -11,13 +11,16 @@
 namespace fettle::tune {
 namespace {
 
-constexpr std::size_t kFirstTrials = 8;  // spread over the space, until a model is trained
-constexpr int kSpreadDraws = 24;         // of which the one farthest from all others is taken
-constexpr std::size_t kParents = 16;     // fastest trials that breed
-constexpr std::size_t kChildren = 64;    // of each generation
+constexpr std::size_t kFirstTrials = 8;   // until a model is trained
+constexpr std::size_t kFirstDraws = 128;  // of which the estimate's best part is tried first
+constexpr double kFirstShare = 0.25;
+constexpr std::size_t kSpreadDraws = 24;  // of which the one farthest from all others is taken
+constexpr std::size_t kParents = 16;      // fastest trials that breed
+constexpr std::size_t kChildren = 64;     // of each generation
 constexpr int kGenerations = 3;
-constexpr double kRandomShare = 0.25;  // of the first generation
-constexpr double kEpsilon = 0.05;      // of a plan: random, whatever the model says
+constexpr double kRandomShare = 0.5;  // of the first generation
+constexpr double kEpsilon = 0.05;     // of a plan: random, whatever the model says
+constexpr double kCloseness = 0.1;    // log time that a candidate close to a planned one loses
 constexpr double kCrossover = 0.4, kExtraMutation = 0.35;
 
 class Stopwatch {
@@ -75,11 +78,14 @@ std::vector<space::Configuration> EvolutionaryPlanner::first_plan(Knowledge& kno
     for (const auto& planned : plan) least = std::min(least, distance(space_, candidate, planned));
     return least;
   };
+  std::vector<space::Configuration> promising;
+  if (options_.features && options_.estimate) promising = promising_draws(knowledge);
+  const std::size_t draws = promising.empty() ? kSpreadDraws : promising.size();
   while (plan.size() < n) {
     std::optional<space::Configuration> farthest;
     double reach = -1;
-    for (int i = 0; i < kSpreadDraws; ++i) {
-      space::Configuration candidate = space_.random(rng_);
+    for (std::size_t i = 0; i < draws; ++i) {
+      space::Configuration candidate = promising.empty() ? space_.random(rng_) : promising[i];
       if (knowledge.unseen.contains(candidate)) continue;
       const double here = nearest(candidate);
       if (here <= reach || (options_.features && !features_of(candidate))) continue;
@@ -97,6 +103,23 @@ std::vector<space::Configuration> EvolutionaryPlanner::first_plan(Knowledge& kno
   return plan;
 }
 
+// The part of some draws that the estimate finds fastest, in that order.
+std::vector<space::Configuration> EvolutionaryPlanner::promising_draws(const Knowledge& knowledge) {
+  std::vector<std::pair<float, space::Configuration>> draws;
+  for (std::size_t i = 0; i < kFirstDraws; ++i) {
+    space::Configuration candidate = space_.random(rng_);
+    if (knowledge.unseen.contains(candidate)) continue;
+    const std::vector<float>* features = features_of(candidate);
+    if (features) draws.emplace_back(features->at(*options_.estimate), std::move(candidate));
+  }
+  std::stable_sort(draws.begin(), draws.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  draws.resize(static_cast<std::size_t>(kFirstShare * static_cast<double>(draws.size())));
+  std::vector<space::Configuration> promising;
+  for (auto& [estimate, configuration] : draws) promising.push_back(std::move(configuration));
+  return promising;
+}
+
 Result<cost::TimeModel> EvolutionaryPlanner::train(const Knowledge& knowledge) {
   std::vector<cost::Trial> trials;
   for (const auto& trial : knowledge.trials) {
@@ -109,9 +132,11 @@ Result<cost::TimeModel> EvolutionaryPlanner::train(const Knowledge& knowledge) {
   }
   const Stopwatch training(statistics_.training_seconds);
   std::vector<cost::Sample> others;
-  if (options_.experience) others = options_.experience->beside(options_.task);
+  if (options_.experience) others = options_.experience->beside(options_.task, options_.estimate);
   const std::size_t columns = options_.feature_count + cost::knob_feature_count(space_);
-  return cost::TimeModel::train(columns, trials, others, {},
+  cost::TimeModelOptions how;
+  how.estimate = options_.estimate;
+  return cost::TimeModel::train(columns, trials, others, how,
                                 static_cast<std::uint32_t>(options_.seed));
 }
 
@@ -199,27 +224,31 @@ void EvolutionaryPlanner::predict(const cost::TimeModel& model, Candidates& cand
 }
 
 // Every other place goes to the best by the mean, those between to the best by one
-// member: where the members disagree, a batch is spread.
+// member; and what is close to a place already taken must be better for it. So a
+// batch is spread where the members disagree, and over what looks equally good.
 std::vector<space::Configuration> EvolutionaryPlanner::choose(const Candidates& candidates,
                                                               Unseen& unseen, std::size_t n) {
   std::vector<space::Configuration> plan;
   std::vector<bool> taken(candidates.size(), false);
+  std::vector<double> close(candidates.size(), 0);  // to the places taken
   for (std::size_t place = 0; plan.size() < n; ++place) {
     std::optional<std::size_t> best;
+    double least = 0;
     const bool random = uniform() < kEpsilon;
-    const std::size_t member = place / 2;
     for (std::size_t i = 0; i < candidates.size() && !random; ++i) {
       if (taken[i]) continue;
-      const auto value = [&](std::size_t c) {
-        const auto& members = candidates[c].members;
-        return place % 2 == 0 ? candidates[c].mean : members[member % members.size()];
-      };
-      if (!best || value(i) < value(*best)) best = i;
+      const auto& members = candidates[i].members;
+      const double time = place % 2 == 0 ? candidates[i].mean : members[place / 2 % members.size()];
+      const double value = time + kCloseness * close[i];
+      if (!best || value < least) best = i, least = value;
     }
     if (best) {
       taken[*best] = true;
       unseen.insert(candidates[*best].configuration);
       plan.push_back(candidates[*best].configuration);
+      for (std::size_t i = 0; i < candidates.size(); ++i) {
+        close[i] += std::exp(-distance(space_, plan.back(), candidates[i].configuration));
+      }
     } else if (auto drawn = unseen.draw(rng_)) {
       plan.push_back(std::move(*drawn));
     } else {

@@ -1,6 +1,7 @@
 // EvolutionaryPlanner: the next trials of one task, from all that is known of it.
 //
-//   train a model of times on the task's trials (and other tasks')
+//   at first: what an estimate of the program's time finds promising, spread out
+//   then: train a model of times on the task's trials (and other tasks')
 //   breed candidates from the fastest trials and from what the model finds fast
 //   lower them for their features; drop what does not lower or fails the screen
 //   take the predicted fastest, each by another member of the model, a share at random
@@ -49,6 +50,7 @@ class EvolutionaryPlanner {
   using Candidates = std::vector<Candidate>;
 
   std::vector<space::Configuration> first_plan(Knowledge& knowledge, std::size_t n);
+  std::vector<space::Configuration> promising_draws(const Knowledge& knowledge);
   Candidates breed_candidates(const Knowledge& knowledge, const cost::TimeModel& model);
   void breed(const Knowledge& knowledge, const std::vector<const space::Configuration*>& parents,
              std::size_t count, double random_share, Candidates& into);

@@ -57,6 +57,7 @@ struct SearcherOptions {
   // What a learned model rests on. Without features it sees the knobs only.
   FeatureFunction features;
   std::size_t feature_count = 0;
+  std::optional<std::size_t> estimate;  // which feature is log2 of an estimated time
   ScreenFunction screen;
   // Shared by the searchers of a session; `task` names this one's trials in it.
   std::shared_ptr<cost::Experience> experience;

@@ -29,12 +29,6 @@ constexpr double kShares[] = {0.95, 0.99};  // of the best
 constexpr unsigned kModelTrials = 500;      // of which a model is trained, the rest held back
 constexpr std::size_t kTaught = 200;        // trials of each other recording in a transfer
 
-class Never final : public tune::StopSignal {
- public:
-  bool requested() const override { return false; }
-  int fd() const override { return -1; }
-};
-
 class Silent final : public tune::TuneListener {
  public:
   void trial_done(std::size_t, const records::TuningRecord&, const tune::Progress&) override {}
@@ -44,8 +38,8 @@ class Silent final : public tune::TuneListener {
   }
 };
 
-// Ends the session's record of when each share of the best was reached.
-class Reached final : public tune::RecordSink {
+// After how many trials each share of the best was reached; with the last, the session ends.
+class Reached final : public tune::RecordSink, public tune::StopSignal {
  public:
   explicit Reached(double best) : best_(best) {}
   Result<void> add(const records::TuningRecord& record) override {
@@ -56,6 +50,8 @@ class Reached final : public tune::RecordSink {
     }
     return {};
   }
+  bool requested() const override { return at_[std::size(kShares) - 1] > 0; }
+  int fd() const override { return -1; }
   // Trials until it was reached; one more than were made when it never was.
   unsigned at(std::size_t share) const { return at_[share] ? at_[share] : trials_ + 1; }
 
@@ -95,6 +91,7 @@ Result<Run> run_once(const std::vector<Recording>& recordings, std::size_t which
   how.seed = seed * 1000003 + which;
   how.features = [&recording](const space::Configuration& c) { return recording.features_of(c); };
   how.feature_count = recording.feature_names.size();
+  how.estimate = cost::estimate_among(recording.feature_names);
   how.task = recording.workload.canonical();
   if (options.transfer) how.experience = taught(recordings, which, seed);
   auto made = tune::make_searcher(searcher, recording.space, how);
@@ -107,7 +104,6 @@ Result<Run> run_once(const std::vector<Recording>& recordings, std::size_t which
   while (!expected.ready(0)) ::usleep(100);
   Reached reached(recording.best_nanoseconds());
   const auto scheduler = tune::make_round_robin();
-  Never never;
   Silent silent;
   tune::TuneOptions loop;
   loop.session = "search";
@@ -116,7 +112,7 @@ Result<Run> run_once(const std::vector<Recording>& recordings, std::size_t which
   const auto start = std::chrono::steady_clock::now();
   const tune::TuneSummary summary =
       tune::tune(tasks, recording.target, loop,
-                 {builder, runner, reached, expected, *scheduler, never, silent, {}, {}});
+                 {builder, runner, reached, expected, *scheduler, reached, silent, {}, {}});
   if (summary.end == tune::SessionEnd::Failed) return *summary.error;
   Run run;
   for (std::size_t i = 0; i < std::size(kShares); ++i) run.reached[i] = reached.at(i);
@@ -185,7 +181,9 @@ Result<double> held_back_correlation(const Recording& recording, std::uint64_t s
       measured.push_back(trial.nanoseconds);
     }
   }
-  auto model = cost::TimeModel::train(columns, trials, {}, {}, static_cast<std::uint32_t>(seed));
+  cost::TimeModelOptions how;
+  how.estimate = cost::estimate_among(recording.feature_names);
+  auto model = cost::TimeModel::train(columns, trials, {}, how, static_cast<std::uint32_t>(seed));
   if (!model) return std::move(model).error();
   const std::vector<float> predicted = model->mean(held);
   return rank_correlation({predicted.begin(), predicted.end()}, measured);

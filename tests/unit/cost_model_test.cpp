@@ -126,6 +126,61 @@ TEST(TimeModel, OtherTasksTeachWhatFeaturesMean) {
   EXPECT_GT(concordance(model->mean(table), held.times), 0.9);
 }
 
+// An estimate that is right but for a part that another column explains.
+TEST(TimeModel, LearnsByHowMuchAnEstimateIsWrong) {
+  const Points known = points(24, 1), held = points(200, 2);
+  const auto with_estimate = [](const Points& points) {
+    std::vector<std::vector<float>> rows = points.rows;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const double explained = rows[i][2] > 0.5 ? 2 : 1;
+      rows[i].push_back(static_cast<float>(std::log2(points.times[i] / explained)));
+    }
+    return rows;
+  };
+  std::vector<Trial> trials = trials_of(known);
+  const auto rows = with_estimate(known);
+  for (std::size_t i = 0; i < trials.size(); ++i) trials[i].row = rows[i];
+  Table table{6, {}};
+  for (const auto& row : with_estimate(held)) table.add(row);
+  TimeModelOptions how;
+  const double blind =
+      concordance(TimeModel::train(6, trials, {}, how, 1)->mean(table), held.times);
+  how.estimate = estimate_among({"a", "b", "c", "d", "e", "log_estimated_cycles"});
+  ASSERT_EQ(how.estimate, 5u);
+  EXPECT_FALSE(estimate_among({"a"}));
+  const double seeing =
+      concordance(TimeModel::train(6, trials, {}, how, 1)->mean(table), held.times);
+  EXPECT_GT(seeing, 0.8);
+  EXPECT_GT(seeing, blind);
+}
+
+TEST(TimeModel, RowsWithoutAnEstimateAreTakenAsTheyAre) {
+  std::vector<Trial> trials = trials_of(points(100, 1));
+  for (Trial& trial : trials) trial.row.push_back(std::nanf(""));
+  TimeModelOptions how;
+  how.estimate = 5;
+  Table table{6, {}};
+  const Points held = points(100, 2);
+  for (const auto& row : held.rows) table.add(row);
+  const auto model = TimeModel::train(6, trials, {}, how, 1);
+  ASSERT_TRUE(model) << model.error().text();
+  EXPECT_GT(concordance(model->mean(table), held.times), 0.85);
+}
+
+TEST(Experience, MultiplesAreDividedByThoseOfTheEstimates) {
+  Experience experience;
+  experience.add("a", {{0, 10}, 300, false});  // its estimate is twice the best's
+  experience.add("a", {{1, 9}, 100, false});
+  experience.add("a", {{2, 9}, 50, true});  // stopped early: not the best
+  const auto plain = experience.beside("b"), divided = experience.beside("b", 1);
+  ASSERT_EQ(plain.size(), 3u);
+  EXPECT_DOUBLE_EQ(plain[0].nanoseconds, 3);
+  EXPECT_DOUBLE_EQ(divided[0].nanoseconds, 1.5);
+  EXPECT_DOUBLE_EQ(divided[1].nanoseconds, 1);
+  EXPECT_DOUBLE_EQ(divided[2].nanoseconds, 0.5);
+  EXPECT_TRUE(experience.beside("a").empty());
+}
+
 TEST(TimeModel, NothingToLearnFromIsAnError) {
   EXPECT_EQ(TimeModel::train(5, {}, {}, {}, 1).error().code, ErrorCode::InvalidArgument);
   EXPECT_FALSE(TimeModel::train(1, {{{1.0f}, 0, false}}, {}, {}, 1).ok());

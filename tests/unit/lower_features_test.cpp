@@ -136,6 +136,23 @@ TEST(Features, SmallerCachesSeeMoreTraffic) {
   EXPECT_GT(more, 1);
 }
 
+TEST(Features, TheEstimateIsNoLessThanTheArithmeticTakes) {
+  const SearchSpace space = make_space(conv(), target()).value();
+  std::mt19937_64 rng(7);
+  const std::size_t estimate = feature_index("log_estimated_cycles"),
+                    operations = feature_index("log_vector_operations");
+  float least = 1e9f, most = 0;
+  for (int i = 0; i < 30; ++i) {
+    const auto features = features_of(conv(), target(), space.random(rng));
+    if (!features) continue;
+    // Two operations a cycle.
+    EXPECT_GE((*features)[estimate], (*features)[operations] - 1.001);
+    least = std::min(least, (*features)[estimate]);
+    most = std::max(most, (*features)[estimate]);
+  }
+  EXPECT_GT(most, least + 0.5f) << "it tells programs apart";
+}
+
 // What is screened out is never built: most programs must pass, these faults must not.
 TEST(Screen, PassesMostProgramsOfASpace) {
   const SearchSpace space = make_space(conv(), target()).value();

@@ -177,6 +177,28 @@ TEST(Searcher, StartsWithWhatOtherTasksTaught) {
   EXPECT_LT(taught, fresh / 2);
 }
 
+TEST(Searcher, BeginsWithWhatAnEstimateFindsFast) {
+  const SearchSpace space = grid(6, 8);
+  SearcherOptions options;
+  options.feature_count = 1;
+  options.estimate = 0;
+  // Knows the first four knobs only.
+  options.features = [&](const Configuration& c) -> Result<std::vector<float>> {
+    Configuration known = c;
+    known.choice.resize(4);
+    return std::vector<float>{static_cast<float>(std::log2(separable(known)))};
+  };
+  double told = 0, spread = 0;
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    options.seed = seed;
+    auto telling = make_searcher("evolutionary", space, options).value();
+    auto blind = searcher("evolutionary", space, seed);
+    for (const auto& c : telling->propose(8)) told += separable(c) - 100;
+    for (const auto& c : blind->propose(8)) spread += separable(c) - 100;
+  }
+  EXPECT_LT(told, spread * 0.7);
+}
+
 TEST(Searcher, PlansBesideTheLoopWithoutRepeatingAnything) {
   const SearchSpace space = grid(3, 5);
   Background background;
