@@ -77,6 +77,22 @@ TEST_F(CommandLine, AnUnknownSearcherNamesThoseThereAre) {
                1, {"psychic", "evolutionary", "random"});
 }
 
+TEST_F(CommandLine, ARecordedSpaceIsTunedWithoutABoard) {
+  const std::string recording = FETTLE_RECORDINGS "/conv2d_7x7x512.jsonl.gz";
+  const auto tuned =
+      fettle({"tune", "--replay", recording, "--trials", "60", "--searcher", "ga", "--json"});
+  EXPECT_EQ(tuned.status, 0) << tuned.err;
+  EXPECT_NE(tuned.out.find("\"trials\":60"), std::string::npos) << tuned.out;
+  EXPECT_NE(tuned.out.find("\"title\":\"conv2d 7x7x512"), std::string::npos) << tuned.out;
+  expect_error(fettle({"tune", "--replay", folder.file("none.gz")}), 1, {"none.gz"});
+  expect_error(fettle({"tune", "resnet-18", "--replay", recording}), 2, {"--replay"});
+}
+
+TEST_F(CommandLine, AnUnknownSchedulerNamesThoseThereAre) {
+  expect_error(fettle({"tune", "resnet-18", "--scheduler", "fair", "--db", folder.file("t.db")}), 2,
+               {"fair", "gradient", "round-robin"});
+}
+
 TEST_F(CommandLine, AnUnknownDeviceKeySaysWhereBoardsComeFrom) {
   expect_error(fettle({"tune", small_dense(), "--device", "pynq", "--db", folder.file("t.db")}), 1,
                {"pynq", "--broker"});
