@@ -43,7 +43,7 @@ find_missing() {
 pick() {
   local name
   for name in ${1//|/ }; do
-    if apt-cache policy "$name" | grep -q 'Candidate: [^(]'; then break; fi
+    if [[ $(apt-cache policy "$name") == *"Candidate: "[!\(]* ]]; then break; fi
   done
   printf '%s\n' "$name"
 }

@@ -77,7 +77,10 @@ struct Once {
   std::vector<float> output;
 };
 
+constexpr const char* kNoPlugins = "no qemu-user that loads plugins: ./dev setup";
+
 Result<Once> run_program(const Arch& arch, const wire::ProgramT& program) {
+  if (!readable(arch.qemu)) return Error{ErrorCode::Unsupported, kNoPlugins, {}};
   const CountFile file;
   auto buffers = testing::run_emulated(program, 1, file.emulator(arch));
   if (!buffers) return std::move(buffers).error();
@@ -143,7 +146,7 @@ std::string counting_missing(const std::string& arch_name) {
   if (arch == nullptr) return "instructions are counted for aarch64 and armv7";
   const std::string lacking = testing::emulation_missing(arch_name);
   if (!lacking.empty()) return lacking;
-  if (!readable(arch->qemu)) return "no qemu-user that loads plugins: ./dev setup";
+  if (!readable(arch->qemu)) return kNoPlugins;
   if (!readable(arch->xnnpack_runner)) {
     return "no XNNPACK for " + arch_name + ": run toolchains/xnnpack.sh " + arch_name +
            ", then build again";
