@@ -109,6 +109,7 @@ Result<Run> run_once(const std::vector<Recording>& recordings, std::size_t which
   loop.session = "search";
   loop.device_key = "replay";
   loop.trials = options.trials;
+  loop.stop_grace = std::chrono::milliseconds(0);
   const auto start = std::chrono::steady_clock::now();
   const tune::TuneSummary summary =
       tune::tune(tasks, recording.target, loop,
