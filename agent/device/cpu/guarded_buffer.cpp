@@ -13,6 +13,10 @@ namespace {
 // Wide enough that an overrun by a whole row of most tensors is still told by name.
 constexpr std::size_t kGuardBytes = 65536;
 
+// Large buffers end where a huge page ends and ask for such pages: filling and comparing
+// them is part of every trial, and walks of page tables are slow under a hypervisor.
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
 std::size_t page_bytes() {
   static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   return page;
@@ -28,7 +32,9 @@ std::uint8_t sentinel_byte(const std::uint8_t* at) {
 
 Result<GuardedBuffer> GuardedBuffer::make(std::uint64_t bytes, std::uint32_t alignment) {
   const std::size_t page = page_bytes();
-  const std::size_t slack = alignment > page ? alignment : page;
+  const bool huge = bytes >= kHugePage;
+  const std::size_t unit = huge ? kHugePage : page;
+  const std::size_t slack = alignment > unit ? alignment : unit;
   if (bytes > SIZE_MAX / 4) return Error{ErrorCode::OutOfMemory, "buffer over the address space"};
   GuardedBuffer out;
   out.bytes_ = static_cast<std::size_t>(bytes);
@@ -43,7 +49,8 @@ Result<GuardedBuffer> GuardedBuffer::make(std::uint64_t bytes, std::uint32_t ali
   }
   out.mapping_ = static_cast<std::uint8_t*>(at);
   const auto last =
-      reinterpret_cast<std::uintptr_t>(out.mapping_) + out.mapping_bytes_ - kGuardBytes;
+      (reinterpret_cast<std::uintptr_t>(out.mapping_) + out.mapping_bytes_ - kGuardBytes) / unit *
+      unit;
   const std::uintptr_t data = (last - out.bytes_) / alignment * alignment;
   const std::uintptr_t begin = data / page * page;
   const std::uintptr_t end = (data + out.bytes_ + page - 1) / page * page;
@@ -54,6 +61,7 @@ Result<GuardedBuffer> GuardedBuffer::make(std::uint64_t bytes, std::uint32_t ali
     return Error{ErrorCode::OutOfMemory, "no memory for a buffer of " + std::to_string(bytes) +
                                              " bytes: " + std::strerror(errno)};
   }
+  if (huge) madvise(out.accessible_, out.accessible_bytes_, MADV_HUGEPAGE);  // or not: no matter
   out.write_sentinels();
   return out;
 }
