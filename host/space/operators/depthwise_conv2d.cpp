@@ -59,14 +59,9 @@ ComputeDag dag(const Workload& w) {
   return dag;
 }
 
-double output_elements(const Workload& w) {
-  const auto out = window_output(w);
-  return double(w.integer("batch")) * double(out[0] * out[1]) * double(w.integer("channels"));
-}
-
 double operations(const Workload& w) {
   const auto kernel = w.pair("kernel");
-  return 2.0 * output_elements(w) * double(kernel[0] * kernel[1]);
+  return 2.0 * window_elements(w) * double(kernel[0] * kernel[1]);
 }
 
 std::string title(const Workload& w) {
@@ -76,6 +71,6 @@ std::string title(const Workload& w) {
 }  // namespace
 
 const Operator kDepthwiseConv2d{"depthwise_conv2d", canonical,       dag,
-                                operations,         output_elements, title};
+                                operations,         window_elements, title};
 
 }  // namespace fettle::space

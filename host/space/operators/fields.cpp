@@ -13,6 +13,11 @@ std::string range_text(std::int64_t low, std::int64_t high) {
   return "from " + std::to_string(low) + " to " + std::to_string(high);
 }
 
+bool is_integer_in(const nlohmann::json& value, std::int64_t low, std::int64_t high) {
+  return value.is_number_integer() && value.get<double>() >= double(low) &&
+         value.get<double>() <= double(high);
+}
+
 }  // namespace
 
 void Fields::fail(ErrorCode code, std::string message) {
@@ -20,18 +25,20 @@ void Fields::fail(ErrorCode code, std::string message) {
   if (!slot) slot = Error{code, std::move(message)};
 }
 
+void Fields::missing(const char* name) {
+  fail(ErrorCode::InvalidArgument, std::string("field \"") + name + "\" is missing");
+}
+
 void Fields::integer(const char* name, std::int64_t low, std::int64_t high,
                      std::optional<std::int64_t> fallback) {
   seen_.insert(name);
   auto it = json_.find(name);
   if (it == json_.end()) {
-    if (!fallback)
-      return fail(ErrorCode::InvalidArgument, std::string("field \"") + name + "\" is missing");
+    if (!fallback) return missing(name);
     out_[name] = *fallback;
     return;
   }
-  if (!it->is_number_integer() || it->get<double>() < double(low) ||
-      it->get<double>() > double(high)) {
+  if (!is_integer_in(*it, low, high)) {
     return fail(ErrorCode::InvalidArgument, std::string("field \"") + name + "\" is " + it->dump() +
                                                 "; it must be an integer " + range_text(low, high));
   }
@@ -43,15 +50,11 @@ void Fields::pair(const char* name, std::int64_t low, std::int64_t high,
   seen_.insert(name);
   auto it = json_.find(name);
   if (it == json_.end()) {
-    if (!fallback)
-      return fail(ErrorCode::InvalidArgument, std::string("field \"") + name + "\" is missing");
+    if (!fallback) return missing(name);
     out_[name] = {*fallback, *fallback};
     return;
   }
-  const auto good = [&](const nlohmann::json& v) {
-    return v.is_number_integer() && v.get<double>() >= double(low) &&
-           v.get<double>() <= double(high);
-  };
+  const auto good = [&](const nlohmann::json& v) { return is_integer_in(v, low, high); };
   if (good(*it)) {
     out_[name] = {*it, *it};
   } else if (it->is_array() && it->size() == 2 && good((*it)[0]) && good((*it)[1])) {
@@ -67,15 +70,11 @@ void Fields::list(const char* name, std::size_t shortest, std::size_t longest, s
   seen_.insert(name);
   auto it = json_.find(name);
   if (it == json_.end()) {
-    if (!fallback)
-      return fail(ErrorCode::InvalidArgument, std::string("field \"") + name + "\" is missing");
+    if (!fallback) return missing(name);
     out_[name] = *fallback;
     return;
   }
-  const auto good = [&](const nlohmann::json& v) {
-    return v.is_number_integer() && v.get<double>() >= double(low) &&
-           v.get<double>() <= double(high);
-  };
+  const auto good = [&](const nlohmann::json& v) { return is_integer_in(v, low, high); };
   if (it->is_array() && it->size() >= shortest && it->size() <= longest &&
       std::all_of(it->begin(), it->end(), good)) {
     out_[name] = *it;
@@ -92,8 +91,7 @@ void Fields::word(const char* name, const std::vector<std::string>& supported,
   seen_.insert(name);
   auto it = json_.find(name);
   if (it == json_.end()) {
-    if (!fallback)
-      return fail(ErrorCode::InvalidArgument, std::string("field \"") + name + "\" is missing");
+    if (!fallback) return missing(name);
     out_[name] = *fallback;
     return;
   }

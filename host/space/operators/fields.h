@@ -37,6 +37,7 @@ class Fields {
 
  private:
   void fail(ErrorCode code, std::string message);
+  void missing(const char* name);
 
   const nlohmann::json& json_;
   nlohmann::json out_ = nlohmann::json::object();

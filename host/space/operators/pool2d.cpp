@@ -144,14 +144,9 @@ ComputeDag global_dag(const Workload& w) {
   return dag;
 }
 
-double output_elements(const Workload& w) {
-  const auto out = window_output(w);
-  return double(w.integer("batch")) * double(out[0] * out[1]) * double(w.integer("channels"));
-}
-
 double operations(const Workload& w) {
   const auto kernel = w.pair("kernel");
-  return output_elements(w) * double(kernel[0] * kernel[1]);
+  return window_elements(w) * double(kernel[0] * kernel[1]);
 }
 
 double global_elements(const Workload& w) {
@@ -173,9 +168,9 @@ std::string global_title(const Workload& w) { return "global_avg_pool2d " + imag
 }  // namespace
 
 const Operator kMaxPool2d{"max_pool2d", canonical_max,   max_dag,
-                          operations,   output_elements, max_title};
+                          operations,   window_elements, max_title};
 const Operator kAvgPool2d{"avg_pool2d", canonical_avg,   avg_dag,
-                          operations,   output_elements, avg_title};
+                          operations,   window_elements, avg_title};
 const Operator kGlobalAvgPool2d{"global_avg_pool2d", canonical_global, global_dag,
                                 global_operations,   global_elements,  global_title};
 

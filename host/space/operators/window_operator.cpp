@@ -31,6 +31,11 @@ std::array<std::int64_t, 2> window_output(const Workload& w) {
   return window_output(nlohmann::json::parse(w.canonical()));
 }
 
+double window_elements(const Workload& w) {
+  const auto [y, x] = window_output(w);
+  return double(w.integer("batch")) * double(y * x) * double(w.integer("channels"));
+}
+
 Result<void> check_window(const char* op, const nlohmann::json& f, double channels) {
   const auto [out_y, out_x] = window_output(f);
   if (out_y < 1 || out_x < 1) {

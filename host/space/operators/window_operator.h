@@ -26,6 +26,8 @@ void window_fields(Fields& fields, bool dilated);
 // Output height and width of checked fields; 0 where the window does not fit.
 std::array<std::int64_t, 2> window_output(const nlohmann::json& fields);
 std::array<std::int64_t, 2> window_output(const Workload& workload);
+// Elements of the output of an operator that keeps its field channels.
+double window_elements(const Workload& workload);
 // InvalidArgument: the window is larger than the padded image, or a tensor of
 // `channels` channels has more than 2^30 elements.
 Result<void> check_window(const char* op, const nlohmann::json& fields, double channels);
