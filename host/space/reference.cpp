@@ -6,19 +6,17 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <map>
 
 #include "host/ir/fold.h"
 #include "host/ir/linear.h"
+#include "host/space/tensor.h"
 #include "host/space/wire_types.h"
 #include "schemas/fill/fill.h"
 
 namespace fettle::space {
 
 namespace {
-
-using Tensor = std::vector<double>;
 
 // A linear form over the loops of one evaluation, by loop number.
 struct Affine {
@@ -437,55 +435,6 @@ Result<std::vector<std::uint8_t>> filled(const ir::Buffer& buffer, const ir::Fil
   return bytes;
 }
 
-namespace {
-
-// Calls use(T{}) with the C++ type of the scalar.
-template <typename Use>
-bool with_type(ir::Scalar scalar, Use use) {
-  switch (scalar) {
-    case ir::Scalar::Int8:
-      return use(std::int8_t{}), true;
-    case ir::Scalar::UInt8:
-      return use(std::uint8_t{}), true;
-    case ir::Scalar::Int16:
-      return use(std::int16_t{}), true;
-    case ir::Scalar::Int32:
-      return use(std::int32_t{}), true;
-    case ir::Scalar::Float32:
-      return use(float{}), true;
-    case ir::Scalar::Float64:
-      return use(double{}), true;
-    default:
-      return false;
-  }
-}
-
-Result<Tensor> to_doubles(const Stage& stage, const std::vector<std::uint8_t>& bytes) {
-  Tensor tensor(stage.buffer->elements());
-  const bool known = with_type(stage.buffer->type.scalar, [&](auto value) {
-    for (std::size_t i = 0; i < tensor.size(); ++i) {
-      std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
-      tensor[i] = double(value);
-    }
-  });
-  if (!known) return refuse(stage, "of type " + ir::to_string(stage.buffer->type));
-  return tensor;
-}
-
-Result<std::vector<std::uint8_t>> to_bytes(const Stage& stage, const Tensor& tensor) {
-  std::vector<std::uint8_t> bytes(tensor.size() * stage.buffer->type.bytes());
-  const bool known = with_type(stage.buffer->type.scalar, [&](auto value) {
-    for (std::size_t i = 0; i < tensor.size(); ++i) {
-      value = static_cast<decltype(value)>(tensor[i]);
-      std::memcpy(bytes.data() + i * sizeof value, &value, sizeof value);
-    }
-  });
-  if (!known) return refuse(stage, "of type " + ir::to_string(stage.buffer->type));
-  return bytes;
-}
-
-}  // namespace
-
 Result<std::vector<ExpectedTensor>> evaluate(const ComputeDag& dag) {
   std::map<ir::Buffer, Tensor> tensors;
   std::vector<ExpectedTensor> outputs;
@@ -493,8 +442,8 @@ Result<std::vector<ExpectedTensor>> evaluate(const ComputeDag& dag) {
     if (stage.placeholder()) {
       auto bytes = filled(stage.buffer, stage.fill);
       if (!bytes) return std::move(bytes).error();
-      auto tensor = to_doubles(stage, *bytes);
-      if (!tensor) return std::move(tensor).error();
+      auto tensor = to_doubles(*bytes, stage.buffer->type);
+      if (!tensor) return std::move(tensor).error().in("reference evaluator: stage " + stage.name);
       tensors[stage.buffer] = std::move(*tensor);
       continue;
     }
@@ -502,8 +451,8 @@ Result<std::vector<ExpectedTensor>> evaluate(const ComputeDag& dag) {
     if (!computed) return std::move(computed).error();
     if (stage.role == ir::Role::Output) {
       ExpectedTensor out{stage.name, stage.buffer->type, {}, tolerance_of(dag)};
-      auto bytes = to_bytes(stage, *computed);
-      if (!bytes) return std::move(bytes).error();
+      auto bytes = to_bytes(*computed, stage.buffer->type);
+      if (!bytes) return std::move(bytes).error().in("reference evaluator: stage " + stage.name);
       out.bytes = std::move(*bytes);
       outputs.push_back(std::move(out));
     }

@@ -1,0 +1,62 @@
+// Conversion by the scalar's C++ type (tensor.h).
+#include "host/space/tensor.h"
+
+#include <cstring>
+
+namespace fettle::space {
+namespace {
+
+// Calls use(T{}) with the C++ type of the scalar.
+template <typename Use>
+bool with_type(ir::Scalar scalar, Use use) {
+  switch (scalar) {
+    case ir::Scalar::Int8:
+      return use(std::int8_t{}), true;
+    case ir::Scalar::UInt8:
+      return use(std::uint8_t{}), true;
+    case ir::Scalar::Int16:
+      return use(std::int16_t{}), true;
+    case ir::Scalar::Int32:
+      return use(std::int32_t{}), true;
+    case ir::Scalar::Float32:
+      return use(float{}), true;
+    case ir::Scalar::Float64:
+      return use(double{}), true;
+    default:
+      return false;
+  }
+}
+
+Error unsupported(ir::DataType type) {
+  return {ErrorCode::Unsupported, "no tensors of type " + to_string(type)};
+}
+
+}  // namespace
+
+Result<Tensor> to_doubles(const std::vector<std::uint8_t>& bytes, ir::DataType type) {
+  Tensor tensor;
+  const bool known = with_type(type.scalar, [&](auto value) {
+    tensor.resize(bytes.size() / sizeof value);
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+      std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
+      tensor[i] = double(value);
+    }
+  });
+  if (!known) return unsupported(type);
+  return tensor;
+}
+
+Result<std::vector<std::uint8_t>> to_bytes(const Tensor& tensor, ir::DataType type) {
+  std::vector<std::uint8_t> bytes;
+  const bool known = with_type(type.scalar, [&](auto value) {
+    bytes.resize(tensor.size() * sizeof value);
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+      value = static_cast<decltype(value)>(tensor[i]);
+      std::memcpy(bytes.data() + i * sizeof value, &value, sizeof value);
+    }
+  });
+  if (!known) return unsupported(type);
+  return bytes;
+}
+
+}  // namespace fettle::space
