@@ -4,6 +4,8 @@
 #include "host/ir/simplify.h"
 #include "host/lower/bounds.h"
 #include "host/lower/build_loops.h"
+#include "host/lower/drop_implied.h"
+#include "host/lower/drop_zero_products.h"
 #include "host/lower/extract_parallel.h"
 #include "host/lower/features.h"
 #include "host/lower/flatten_storage.h"
@@ -36,11 +38,13 @@ Result<ir::Function> on_body(ir::Function function) {
 // build_loops, which makes the module out of it, comes first.
 const Pass kPasses[] = {
     {"split_border", on_body<split_border>},
+    {"drop_implied", on_body<drop_implied>},
     {"fuse_multiply_add", on_body<fuse_multiply_add>},
     {"flatten_storage", on_body<flatten_storage>},
     {"vectorize", on_body<vectorize>},
     {"split_predicates", on_body<split_predicates>},
     {"unroll", on_body<[](const ir::Stmt& body) { return unroll(body); }>},
+    {"drop_zero_products", on_body<drop_zero_products>},
     {"simplify", on_body<[](const ir::Stmt& body) { return ir::simplify(body); }>},
     {"extract_parallel", extract_parallel},
 };

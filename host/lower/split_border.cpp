@@ -1,68 +1,21 @@
 // The border pass (split_border.h).
 #include "host/lower/split_border.h"
 
-#include <set>
 #include <vector>
 
-#include "host/ir/linear.h"
 #include "host/ir/mutator.h"
+#include "host/lower/least.h"
 
 namespace fettle::lower {
 
 namespace {
 
-// What is bound inside a tile: variables with their ranges, and those without.
-struct Inside {
-  ir::Ranges ranges;
-  std::set<ir::Var> unknown;
-};
-
-Inside bound_in(const ir::Stmt& body) {
-  Inside inside;
-  ir::walk(
-      body,
-      [&](const ir::Stmt& s) {
-        if (const auto* loop = std::get_if<ir::For>(&s->node)) {
-          const std::int64_t* min = ir::as_int(loop->min);
-          const std::int64_t* extent = ir::as_int(loop->extent);
-          if (min && extent && *extent > 0) {
-            inside.ranges[loop->var] = {*min, *min + *extent - 1};
-          } else {
-            inside.unknown.insert(loop->var);
-          }
-        } else if (const auto* let = std::get_if<ir::Let>(&s->node)) {
-          inside.unknown.insert(let->var);
-        }
-      },
-      nullptr);
-  return inside;
-}
-
-// A comparison holds for the whole tile where least >= 0, a form of outer variables.
-std::optional<ir::Linear> least_of(const ir::Binary& comparison, const Inside& inside) {
-  if (comparison.op != ir::BinaryOp::Lt && comparison.op != ir::BinaryOp::Le) return std::nullopt;
-  const auto a = ir::linear_of(comparison.a), b = ir::linear_of(comparison.b);
-  if (!a || !b) return std::nullopt;
-  ir::Linear difference = *b;
-  difference.add(*a, -1);
-  ir::Linear least;
-  least.constant = difference.constant - (comparison.op == ir::BinaryOp::Lt ? 1 : 0);
-  for (const auto& [var, c] : difference.terms) {
-    if (inside.unknown.count(var)) return std::nullopt;
-    const auto range = inside.ranges.find(var);
-    if (range == inside.ranges.end()) {
-      least.add(var, c);
-    } else {
-      least.constant += c * (c > 0 ? range->second.low : range->second.high);
-    }
-  }
-  return least;
-}
-
-// Replaces comparisons that least_of() understands in conditions by true.
+// Replaces comparisons that least_of() understands in conditions by true, but for those
+// that no tile fulfils: where a tile is as wide as the image, its first and last columns
+// always meet the padding, and unrolling decides which loads do.
 class Drop : public ir::Mutator {
  public:
-  Drop(const Inside& inside, std::vector<ir::Linear>& needed) : inside_(inside), needed_(needed) {}
+  Drop(const Bound& inside, std::vector<ir::Linear>& needed) : inside_(inside), needed_(needed) {}
   using ir::Mutator::mutate;
 
   ir::Expr mutate(const ir::Expr& expr) override {
@@ -78,15 +31,21 @@ class Drop : public ir::Mutator {
     return ir::Mutator::mutate(expr);
   }
 
+  // Iterations that are skipped where they would add zeros only.
+  ir::Stmt mutate(const ir::Stmt& stmt) override {
+    const auto* branch = stmt ? std::get_if<ir::IfThenElse>(&stmt->node) : nullptr;
+    if (!branch || branch->else_stmt) return ir::Mutator::mutate(stmt);
+    return ir::make_if(condition(branch->condition), mutate(branch->then_stmt));
+  }
+
  private:
   ir::Expr condition(const ir::Expr& e) {
-    const auto* op = std::get_if<ir::Binary>(&e->node);
-    if (!op) return e;
-    if (op->op == ir::BinaryOp::And) {
-      return ir::binary(ir::BinaryOp::And, condition(op->a), condition(op->b));
+    const auto* both = std::get_if<ir::Binary>(&e->node);
+    if (both && both->op == ir::BinaryOp::And) {
+      return ir::binary(ir::BinaryOp::And, condition(both->a), condition(both->b));
     }
-    const auto least = least_of(*op, inside_);
-    if (!least) return e;
+    const auto least = least_of(e, inside_);
+    if (!least || (least->terms.empty() && least->constant < 0)) return e;
     require(*least);
     return ir::bool_imm(true);
   }
@@ -101,7 +60,7 @@ class Drop : public ir::Mutator {
     needed_.push_back(least);
   }
 
-  const Inside& inside_;
+  const Bound& inside_;
   std::vector<ir::Linear>& needed_;
 };
 
@@ -111,7 +70,7 @@ class SplitBorder : public ir::Mutator {
   ir::Stmt mutate(const ir::Stmt& stmt) override {
     const auto* tile = stmt ? std::get_if<ir::Allocate>(&stmt->node) : nullptr;
     if (!tile || tile->buffer->scope != ir::Scope::Register) return ir::Mutator::mutate(stmt);
-    const Inside inside = bound_in(tile->body);
+    const Bound inside = bound_in(tile->body);
     std::vector<ir::Linear> needed;
     const ir::Stmt plain = Drop(inside, needed).mutate(stmt);
     ir::Expr holds = ir::bool_imm(true);

@@ -8,6 +8,20 @@
 
 namespace fettle::space {
 
+const ir::Load* factor_from(const Stage& stage, const ir::Buffer& buffer) {
+  const auto* product = stage.body ? std::get_if<ir::Binary>(&stage.body->node) : nullptr;
+  if (!product || product->op != ir::BinaryOp::Mul || stage.reduce_axes.empty() ||
+      stage.combiner != Combiner::Sum) {
+    return nullptr;
+  }
+  for (const ir::Expr& factor : {product->a, product->b}) {
+    const auto* wide = std::get_if<ir::Cast>(&factor->node);
+    const auto* load = std::get_if<ir::Load>(&(wide ? wide->value : factor)->node);
+    if (load && load->buffer == buffer) return load;
+  }
+  return nullptr;
+}
+
 const Stage* ComputeDag::find(const std::string& name) const {
   for (const Stage& stage : stages) {
     if (stage.name == name) return &stage;

@@ -42,6 +42,10 @@ struct Stage {
   bool placeholder() const { return !body; }
 };
 
+// Of a sum of products: the factor that is read from `buffer`, if need be widened
+// after reading. Null: there is none, or the stage is no such sum.
+const ir::Load* factor_from(const Stage& stage, const ir::Buffer& buffer);
+
 // |actual - expected| <= absolute + relative * |expected|.
 struct Tolerance {
   double absolute = 0, relative = 0;

@@ -210,22 +210,16 @@ Result<void> Schedule::run(const SkipZerosStep& s) {
   const Stage& producer = dag_.stages[from];
   const auto* copy = producer.body ? std::get_if<ir::Load>(&producer.body->node) : nullptr;
   if (!copy || !copy->predicate) return absent("the producer is no copy under a condition");
-  const auto* product = std::get_if<ir::Binary>(&dag_.stages[index].body->node);
-  if (!product || product->op != ir::BinaryOp::Mul) return absent("not a sum of products");
-  for (const ir::Expr& factor : {product->a, product->b}) {
-    const auto* wide = std::get_if<ir::Cast>(&factor->node);  // of int8 to int32
-    const auto* load = std::get_if<ir::Load>(&(wide ? wide->value : factor)->node);
-    if (!load || load->buffer != producer.buffer) continue;
-    ir::Substitution place;
-    for (std::size_t d = 0; d < load->indices.size(); ++d) {
-      place[producer.axes[d].var] = load->indices[d];
-    }
-    Skip skip{loop->var, {}};
-    conjuncts(ir::substitute(copy->predicate, place), skip.conditions);
-    plans_[s.stage].skips.push_back(std::move(skip));
-    return {};
+  const ir::Load* factor = factor_from(dag_.stages[index], producer.buffer);
+  if (!factor) return absent("not a sum of products with a factor from there");
+  ir::Substitution place;
+  for (std::size_t d = 0; d < factor->indices.size(); ++d) {
+    place[producer.axes[d].var] = factor->indices[d];
   }
-  return absent("no factor is read from the producer");
+  Skip skip{loop->var, {}};
+  conjuncts(ir::substitute(copy->predicate, place), skip.conditions);
+  plans_[s.stage].skips.push_back(std::move(skip));
+  return {};
 }
 
 Result<void> Schedule::run(const AnnotateStep& s) {

@@ -1,7 +1,8 @@
 // cpu_kernels: how good this machine's kernels are and how long they take to build,
 // without agent, broker and search. For work on the compiler; prints JSON lines.
+// Layers are ResNet-18's, or those of `--network NAME` as the first two arguments.
 //   cpu_kernels ceilings                 what the calibration programs reach here
-//   cpu_kernels layers [N [SEED [ARCH]]] N random configurations of each ResNet-18 layer;
+//   cpu_kernels layers [N [SEED [ARCH]]] N random configurations of each layer;
 //                                        ARCH armv7 or aarch64: only built
 //   cpu_kernels climb PLACE N [SKETCH [SEED]]  N configurations of one layer, of SKETCH only
 //                                        unless "": a third random, then changes of the best
@@ -29,6 +30,8 @@ namespace fettle::testing {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+std::string network_name = "resnet-18";
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -98,7 +101,7 @@ int ceilings() {
 
 // Builds and runs `count` random configurations of each distinct layer, one core.
 int layers(int count, std::uint64_t seed, const std::string& arch) {
-  Result<model::TaskList> network = model::load_network("resnet-18");
+  Result<model::TaskList> network = model::load_network(network_name);
   if (!network) return std::fprintf(stderr, "%s\n", network.error().text().c_str()), 1;
   const space::Target target = arch == "armv7"     ? armv7_target()
                                : arch == "aarch64" ? aarch64_target()
@@ -154,7 +157,8 @@ int layers(int count, std::uint64_t seed, const std::string& arch) {
 }
 
 int climb(std::size_t place, int count, const std::string& sketch, std::uint64_t seed) {
-  Result<model::TaskList> network = model::load_network("resnet-18");
+  Result<model::TaskList> network = model::load_network(network_name);
+  if (!network) return std::fprintf(stderr, "%s\n", network.error().text().c_str()), 1;
   const space::Target target = native_target();
   const backend::Backend& cpu = *backend::find_backend("cpu_llvm");
   const space::Workload& workload = network->tasks.at(place).workload;
@@ -194,7 +198,8 @@ int climb(std::size_t place, int count, const std::string& sketch, std::uint64_t
 // One layer (by its place in the list) with one configuration: its speed, or with
 // "explain" all that the back end says of it.
 int one(std::size_t place, const std::string& json, const char* dump) {
-  Result<model::TaskList> network = model::load_network("resnet-18");
+  Result<model::TaskList> network = model::load_network(network_name);
+  if (!network) return std::fprintf(stderr, "%s\n", network.error().text().c_str()), 1;
   const space::Target target = native_target();
   const backend::Backend& cpu = *backend::find_backend("cpu_llvm");
   const space::Workload& workload = network->tasks.at(place).workload;
@@ -220,6 +225,10 @@ int one(std::size_t place, const std::string& json, const char* dump) {
 }  // namespace fettle::testing
 
 int main(int argc, char** argv) {
+  if (argc > 2 && std::string(argv[1]) == "--network") {
+    fettle::testing::network_name = argv[2];
+    argc -= 2, argv += 2;
+  }
   const std::string what = argc > 1 ? argv[1] : "";
   if (what == "ceilings") return fettle::testing::ceilings();
   if (what == "layers") {
@@ -238,7 +247,8 @@ int main(int argc, char** argv) {
                                 argc > 4 ? argv[4] : nullptr);
   }
   std::fprintf(stderr,
-               "usage: cpu_kernels ceilings | layers [N [SEED [ARCH]]] | climb PLACE N [SKETCH "
+               "usage: cpu_kernels [--network NAME] ceilings | layers [N [SEED [ARCH]]] | climb "
+               "PLACE N [SKETCH "
                "[SEED]] | one PLACE CONFIGURATION [PASS | \"\"]\n");
   return 2;
 }

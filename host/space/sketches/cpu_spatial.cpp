@@ -192,6 +192,18 @@ void tile_reduction(Steps& steps, const std::string& name, const std::string& ou
   }
 }
 
+// Rows and columns of the window that lie in the padding for a whole register tile are
+// left out, where `stage` is a sum of products with `pad`'s values.
+void skip_padding(Steps& steps, const std::string& name, const std::string& pad) {
+  const Stage& stage = *steps.dag().find(name);
+  if (!factor_from(stage, steps.dag().find(pad)->buffer)) return;
+  const auto axes = stage.reduce_axes;
+  for (std::size_t i = 0; i + 1 < axes.size(); ++i) steps(SkipZerosStep{name, pad, axes[i].name});
+  for (const char* part : {".outer", ".inner"}) {
+    steps(SkipZerosStep{name, pad, axes.back().name + part});
+  }
+}
+
 // A copy, by vectors along its last axis.
 void vectorize_copy(Steps& steps, const Stage& copy, std::int64_t lanes) {
   const std::string& last = copy.axes.back().name;
@@ -222,13 +234,15 @@ Result<Schedule> cpu_spatial_schedule(ComputeDag dag, const Target& target,
   const auto& tile = space.value(c, "register_tile");
   const std::int64_t copy_lanes = std::max<std::int64_t>(1, target.vector_bits / element_bits(dag));
   std::vector<std::string> inlined, prepared;
-  std::string pad, reduction;
+  std::string pad, reduction, image;  // image: a pad that is not copied
   for (const Stage& stage : dag.stages) {
     if (stage.placeholder()) continue;
     if (!stage.reduce_axes.empty()) {
       reduction = stage.name;
     } else if (is_pad(stage) && number("pad") != 2) {
       pad = stage.name;
+    } else if (is_pad(stage)) {
+      image = stage.name;
     } else if (stage.role != ir::Role::Output) {
       (is_prepared(dag, stage) ? prepared : inlined).push_back(stage.name);
     }
@@ -250,7 +264,9 @@ Result<Schedule> cpu_spatial_schedule(ComputeDag dag, const Target& target,
     tile_reduction(steps, reduction, tiled, at, tile[3], number("reduce_inner"),
                    several && number("reduce_order") == 1, tile[0] * tile[1] * tile[2],
                    number("unroll"));
+    if (!image.empty()) skip_padding(steps, reduction, image);
   }
+  if (!image.empty()) steps(InlineStep{image});
   if (tiled != output) prepared.push_back(output);
   for (const std::string& name : prepared) {
     launch_copy(steps, Stage(*steps.dag().find(name)), copy_lanes);

@@ -1,0 +1,50 @@
+// Least values of comparisons (least.h).
+#include "host/lower/least.h"
+
+#include "host/ir/mutator.h"
+
+namespace fettle::lower {
+
+Bound bound_in(const ir::Stmt& stmt) {
+  Bound bound;
+  ir::walk(
+      stmt,
+      [&](const ir::Stmt& s) {
+        if (const auto* loop = std::get_if<ir::For>(&s->node)) {
+          const std::int64_t* min = ir::as_int(loop->min);
+          const std::int64_t* extent = ir::as_int(loop->extent);
+          if (min && extent && *extent > 0) {
+            bound.ranges[loop->var] = {*min, *min + *extent - 1};
+          } else {
+            bound.unknown.insert(loop->var);
+          }
+        } else if (const auto* let = std::get_if<ir::Let>(&s->node)) {
+          bound.unknown.insert(let->var);
+        }
+      },
+      nullptr);
+  return bound;
+}
+
+std::optional<ir::Linear> least_of(const ir::Expr& comparison, const Bound& bound) {
+  const auto* op = std::get_if<ir::Binary>(&comparison->node);
+  if (!op || (op->op != ir::BinaryOp::Lt && op->op != ir::BinaryOp::Le)) return std::nullopt;
+  const auto a = ir::linear_of(op->a), b = ir::linear_of(op->b);
+  if (!a || !b) return std::nullopt;
+  ir::Linear difference = *b;
+  difference.add(*a, -1);
+  ir::Linear least;
+  least.constant = difference.constant - (op->op == ir::BinaryOp::Lt ? 1 : 0);
+  for (const auto& [var, c] : difference.terms) {
+    if (bound.unknown.count(var)) return std::nullopt;
+    const auto range = bound.ranges.find(var);
+    if (range == bound.ranges.end()) {
+      least.add(var, c);
+    } else {
+      least.constant += c * (c > 0 ? range->second.low : range->second.high);
+    }
+  }
+  return least;
+}
+
+}  // namespace fettle::lower
