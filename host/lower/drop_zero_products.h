@@ -6,8 +6,8 @@
 namespace fettle::lower {
 
 // a * b + c becomes c where a or b is the constant 0: what is left of a load in the
-// padding once unrolling has decided its condition. As where zeros are skipped
-// (space::SkipZerosStep), the other factor is taken to be finite. Runs after unroll.
+// padding once its condition is decided. As where zeros are skipped
+// (space::SkipZerosStep), the other factor is taken to be finite. Runs after unroll and simplify.
 ir::Stmt drop_zero_products(const ir::Stmt& stmt);
 
 }  // namespace fettle::lower

@@ -44,8 +44,8 @@ const Pass kPasses[] = {
     {"vectorize", on_body<vectorize>},
     {"split_predicates", on_body<split_predicates>},
     {"unroll", on_body<[](const ir::Stmt& body) { return unroll(body); }>},
-    {"drop_zero_products", on_body<drop_zero_products>},
     {"simplify", on_body<[](const ir::Stmt& body) { return ir::simplify(body); }>},
+    {"drop_zero_products", on_body<drop_zero_products>},
     {"extract_parallel", extract_parallel},
 };
 

@@ -10,9 +10,7 @@ namespace fettle::lower {
 
 namespace {
 
-// Replaces comparisons that least_of() understands in conditions by true, but for those
-// that no tile fulfils: where a tile is as wide as the image, its first and last columns
-// always meet the padding, and unrolling decides which loads do.
+// Replaces comparisons that least_of() understands in conditions by true.
 class Drop : public ir::Mutator {
  public:
   Drop(const Bound& inside, std::vector<ir::Linear>& needed) : inside_(inside), needed_(needed) {}
@@ -45,7 +43,7 @@ class Drop : public ir::Mutator {
       return ir::binary(ir::BinaryOp::And, condition(both->a), condition(both->b));
     }
     const auto least = least_of(e, inside_);
-    if (!least || (least->terms.empty() && least->constant < 0)) return e;
+    if (!least) return e;
     require(*least);
     return ir::bool_imm(true);
   }
