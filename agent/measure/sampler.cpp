@@ -4,6 +4,7 @@
 #include <time.h>
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "agent/measure/statistics.h"
 
@@ -45,6 +46,7 @@ class Sampler {
       const timespec pause{static_cast<time_t>(options_.cooldown_ms / 1000),
                            static_cast<long>(options_.cooldown_ms % 1000) * 1'000'000};
       nanosleep(&pause, nullptr);
+      last_reading_.reset();
     }
     while (!finished()) {
       auto taken = take(number_);
@@ -57,14 +59,19 @@ class Sampler {
 
  private:
   Result<Taken> take(std::uint32_t runs) {
-    if (options_.flush_cache) in_.device.flush_caches();
-    const QuickReading before = in_.conditions.quick();
+    if (options_.flush_cache) {
+      in_.device.flush_caches();
+      last_reading_.reset();
+    }
+    // Samples follow one another: the reading after one is the one before the next.
+    const QuickReading before = last_reading_ ? *last_reading_ : in_.conditions.quick();
     Result<Sample> sample = timed(runs, in_.run_ns);
     if (!sample) return std::move(sample).error();
     Taken taken;
     taken.sample = wire::Sample(sample->ticks, runs);
     taken.per_run = static_cast<double>(sample->ticks) / runs;
-    taken.events = disturbances(before, in_.conditions.quick());
+    last_reading_ = in_.conditions.quick();
+    taken.events = disturbances(before, *last_reading_);
     clock_ = sample->clock;
     ticks_per_second_ = sample->ticks_per_second;
     return taken;
@@ -226,6 +233,7 @@ class Sampler {
   bool hopeless_ = false, censored_ = false;
   std::vector<Taken> clean_, disturbed_;
   std::vector<double> values_;  // per run, of clean_
+  std::optional<QuickReading> last_reading_;
   wire::ClockDomain clock_ = wire::ClockDomain::Nanoseconds;
   double ticks_per_second_ = 1e9;
 };
