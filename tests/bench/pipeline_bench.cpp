@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -20,6 +19,7 @@
 #include "host/tune/tune.h"
 #include "tests/bench/agent_process.h"
 #include "tests/bench/near_time_searcher.h"
+#include "tests/bench/pipeline_layers.h"
 #include "tests/bench/timed_parts.h"
 
 namespace fettle::bench {
@@ -30,44 +30,6 @@ namespace fs = std::filesystem;
 
 constexpr unsigned kSizing = 12;    // trials that find how fast the layer runs here
 constexpr unsigned kSettling = 24;  // trials that find kernels of about the wanted time
-
-// A 3x3 convolution of ResNet's and VGG's shape: square, as many channels out as in.
-Result<space::Workload> layer(int side, int channels) {
-  return space::Workload::parse(Json{{"op", "conv2d"},
-                                     {"layout", "NHWC"},
-                                     {"batch", 1},
-                                     {"height", side},
-                                     {"width", side},
-                                     {"in_channels", channels},
-                                     {"out_channels", channels},
-                                     {"kernel", {3, 3}},
-                                     {"stride", {1, 1}},
-                                     {"pad", {1, 1}},
-                                     {"dilation", {1, 1}},
-                                     {"groups", 1},
-                                     {"dtype", "float32"},
-                                     {"tail", {"bias", "relu"}}});
-}
-
-// The layer whose operations are nearest: ResNet-18's 56x56x64, smaller pieces of
-// it for fast kernels, and with more channels (VGG-16's 56x56x128 and x256) for slow ones.
-Result<space::Workload> layer_of(double operations) {
-  struct Size {
-    int side, channels;
-  };
-  constexpr Size kSizes[] = {{7, 64},   {14, 64},  {20, 64},  {28, 64},  {40, 64},
-                             {48, 64},  {56, 64},  {56, 80},  {56, 96},  {56, 112},
-                             {56, 128}, {56, 160}, {56, 192}, {56, 224}, {56, 256},
-                             {56, 320}, {56, 384}, {56, 448}, {56, 512}};
-  const auto distance = [&](const Size& size) {
-    const double pixels = static_cast<double>(size.side) * size.side;
-    return std::fabs(std::log(pixels * size.channels * size.channels * 9 * 2 / operations));
-  };
-  const Size best =
-      *std::min_element(std::begin(kSizes), std::end(kSizes),
-                        [&](const Size& a, const Size& b) { return distance(a) < distance(b); });
-  return layer(best.side, best.channels);
-}
 
 // Records go into a real database: storing them is part of the loop's work.
 class Store final : public tune::RecordSink {
@@ -113,14 +75,10 @@ struct Bench {
   space::Target target;
 };
 
-struct TunedLayer {
-  std::vector<Seen> seen;
-  std::size_t reused = 0;
-  double best_ns = 0;
-};
-
-Result<TunedLayer> tune_layer(Bench& bench, const space::Workload& workload, unsigned trials,
-                              double near_ns, std::uint64_t first_trial) {
+// Trials of the workload in the order of their completion; near_ns > 0 seeks kernels
+// of about that time, else they are drawn at random.
+Result<std::vector<Seen>> run_trials(Bench& bench, const space::Workload& workload, unsigned trials,
+                                     double near_ns, std::uint64_t first_trial) {
   Result<space::SearchSpace> space = space::make_space(workload, bench.target);
   if (!space) return std::move(space).error();
   std::vector<tune::TuneTask> tasks(1);
@@ -152,8 +110,7 @@ Result<TunedLayer> tune_layer(Bench& bench, const space::Workload& workload, uns
                  "no trial of " + workload.title() + " gave a time: " + summary.main_cause,
                  {}};
   }
-  return TunedLayer{runner.seen(), summary.progress.tasks[0].reused,
-                    *summary.progress.tasks[0].best_nanoseconds};
+  return runner.seen();
 }
 
 void print(const PipelineBenchOptions& options, const space::Workload& workload,
@@ -225,24 +182,28 @@ Result<void> run_pipeline_bench(const PipelineBenchOptions& options) {
   if (!builder) return std::move(builder).error();
   Bench bench{options, connection->runner(), **builder, interrupt, *target};
 
-  Result<space::Workload> workload = layer(56, 64);
+  Result<space::Workload> workload = sizing_layer();
   if (!workload) return std::move(workload).error();
-  Result<TunedLayer> sizing = tune_layer(bench, *workload, kSizing, 0, 1);
+  Result<std::vector<Seen>> sizing = run_trials(bench, *workload, kSizing, 0, 1);
   if (!sizing) return std::move(sizing).error().in("finding the layer's size");
-  // The best of a few is slower than the best of all; the wanted time lies between.
-  const double rate = workload->operations() / sizing->best_ns;
-  workload = layer_of(rate * options.kernel_ms * 1e6);
+  // By the middling candidate, not the best: most of a session's trials are like it.
+  const double usual_ms = summarise(account(*sizing), 0).kernel_ms_median;
+  if (!(usual_ms > 0)) {
+    return Error{
+        ErrorCode::Internal, "too few trials of " + workload->title() + " gave a time", {}};
+  }
+  const double rate = workload->operations() / (usual_ms * 1e6);
+  workload = layer_of_operations(rate * options.kernel_ms * 1e6);
   if (!workload) return std::move(workload).error();
-  Result<TunedLayer> run = tune_layer(bench, *workload, kSettling + options.trials,
-                                      options.kernel_ms * 1e6, kSizing + 1);
+  Result<std::vector<Seen>> run = run_trials(bench, *workload, kSettling + options.trials,
+                                             options.kernel_ms * 1e6, kSizing + 1);
   if (!run) return std::move(run).error().in("measuring the pipeline");
 
   // The last ones count, and one before them: its end is where account() starts.
   // Identical artifacts were never measured, so there may be fewer than asked for.
-  const std::size_t all = run->seen.size();
+  const std::size_t all = run->size();
   const std::size_t first = all > options.trials + 1 ? all - options.trials - 1 : 0;
-  const std::vector<Seen> counted(run->seen.begin() + static_cast<std::ptrdiff_t>(first),
-                                  run->seen.end());
+  const std::vector<Seen> counted(run->begin() + static_cast<std::ptrdiff_t>(first), run->end());
   if (counted.size() < 2)
     return Error{ErrorCode::InvalidArgument, "too few trials: give more with --trials", {}};
   const std::chrono::duration<double> wall = counted.back().completed - counted.front().completed;
