@@ -87,15 +87,27 @@ wire::OutcomeT failure_outcome(wire::Stage stage, Error error) {
   return outcome;
 }
 
+// Before the measuring threads start, which inherit it. Without the right to it the
+// worker competes as any process does; a sample that lost its core is retaken. Where
+// the kernel groups processes by session (autogroup), niceness counts within a session
+// only: the worker takes one of its own and asks for that session's share.
+void claim_core_time() {
+  constexpr int kNiceness = -15;
+  setpriority(PRIO_PROCESS, 0, kNiceness);
+  if (setsid() < 0) return;
+  const int group = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+  if (group < 0) return;
+  (void)!dprintf(group, "%d", kNiceness);
+  close(group);
+}
+
 }  // namespace
 
 int run_worker(const wire::DeviceInfoT& info, int socket, StatusPage* status) {
 #ifdef __GLIBC__
   mallopt(M_ARENA_MAX, 1);  // arenas per thread reserve address space, which is limited
 #endif
-  // Before the measuring threads start, which inherit it. Without the right to it
-  // the worker competes as any process does; a sample that lost its core is retaken.
-  setpriority(PRIO_PROCESS, 0, -15);
+  claim_core_time();
   const SystemRoot root;
   const DeviceRow* row = find_device_row(info.kind);
   auto device =

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "host/app/text.h"
 #include "host/app/views.h"
 
 namespace fettle::app {
@@ -103,6 +104,20 @@ json summary_json(const tune::TuneSummary& summary) {
                       {"feature_seconds", search.feature_seconds},
                       {"training_seconds", search.training_seconds},
                       {"planning_seconds", search.planning_seconds}};
+  const tune::TimeSplit& time = summary.time;
+  const double seconds = progress.elapsed.count();
+  object["trials_per_hour"] =
+      seconds > 0 ? (progress.trials - progress.resumed) / seconds * 3600 : 0;
+  object["build_ms_median"] = time.build_ms(0.5);
+  object["build_ms_p90"] = time.build_ms(0.9);
+  // Stages overlap; the device's are those of all boards together.
+  object["stage_seconds"] = {
+      {"search", search_seconds(search)}, {"features", search.feature_seconds},
+      {"model", search.training_seconds}, {"build", time.build_seconds()},
+      {"upload", time.upload_seconds()},  {"load", time.device().load},
+      {"warmup", time.device().warmup},   {"run", time.device().run},
+      {"check", time.device().check},     {"other", time.device().other},
+      {"idle", time.device().idle}};
   if (summary.error) object["error"] = summary.error->text();
   if (!summary.main_cause.empty()) object["main_cause"] = summary.main_cause;
   for (const tune::TaskProgress& task : progress.tasks) {

@@ -77,6 +77,32 @@ std::string overall_line(const tune::Progress& progress) {
   return text;
 }
 
+double search_seconds(const tune::SearchStatistics& search) {
+  return std::max(0.0, search.planning_seconds - search.feature_seconds - search.training_seconds);
+}
+
+std::string time_lines(const tune::TuneSummary& summary) {
+  const tune::Progress& progress = summary.progress;
+  const tune::TimeSplit::Device& device = summary.time.device();
+  const double seconds = progress.elapsed.count(), all = device.all();
+  if (seconds <= 0 || summary.time.builds() == 0) return "";
+  const auto share = [&](double part) { return percent_text(all > 0 ? part / all : 0); };
+  return fmt::format(
+             "time: {:.0f} trials an hour; a build takes {:.0f} ms (median; 90 %: {:.0f} ms)\n",
+             (progress.trials - progress.resumed) / seconds * 3600, summary.time.build_ms(0.5),
+             summary.time.build_ms(0.9)) +
+         fmt::format(
+             "device: samples {}, other runs {}, loading {}, checking {}, rest {}, idle {}\n",
+             share(device.run), share(device.warmup), share(device.load), share(device.check),
+             share(device.other), share(device.idle)) +
+         fmt::format(
+             "beside it: builds {:.1f} s, search {:.1f} s, features {:.1f} s, model {:.1f} s, "
+             "upload {:.1f} s\n",
+             summary.time.build_seconds(), search_seconds(summary.search),
+             summary.search.feature_seconds, summary.search.training_seconds,
+             summary.time.upload_seconds());
+}
+
 std::string progress_table(const tune::Progress& progress, std::size_t columns,
                            std::size_t most_tasks, bool final) {
   std::size_t title_width = 8;

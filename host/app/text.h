@@ -21,6 +21,10 @@ std::string failures_text(const tune::Progress& progress);
 std::string cut(const std::string& text, std::size_t columns);
 // One line: trials, pipeline, busy share, time.
 std::string overall_line(const tune::Progress& progress);
+// Planning without the features and the model's training.
+double search_seconds(const tune::SearchStatistics& search);
+// Trials per hour, builds, the device's time by stage, and the search's: three lines.
+std::string time_lines(const tune::TuneSummary& summary);
 // One line per task under a heading, then the overall line. `columns`: the widest line.
 std::string progress_table(const tune::Progress& progress, std::size_t columns,
                            std::size_t most_tasks, bool final);

@@ -28,6 +28,7 @@ int report(const TuneCommand& command, const tune::TuneSummary& summary) {
     print_json_line(object);
   } else {
     fmt::print("{}", progress_table(summary.progress, 160, 1000, true));
+    fmt::print("{}", time_lines(summary));
     std::fflush(stdout);
   }
   const bool stored = command.replay.empty();

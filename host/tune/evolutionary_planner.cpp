@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <numeric>
+#include <string_view>
 
 #include "host/cost/knob_features.h"
 
@@ -18,9 +19,12 @@ constexpr std::size_t kSpreadDraws = 24;  // of which the one farthest from all 
 constexpr std::size_t kParents = 16;      // fastest trials that breed
 constexpr std::size_t kChildren = 64;     // of each generation
 constexpr int kGenerations = 3;
-constexpr double kRandomShare = 0.5;  // of the first generation
-constexpr double kEpsilon = 0.05;     // of a plan: random, whatever the model says
-constexpr double kCloseness = 0.1;    // log time that a candidate close to a planned one loses
+constexpr double kRandomShare = 0.5;    // of the first generation
+constexpr double kEpsilon = 0.05;       // of a plan: random, whatever the model says
+constexpr double kCloseness = 0.1;      // log time that a candidate close to a planned one loses
+constexpr double kTwin = 0.2;           // log time that an equal feature vector loses
+constexpr std::size_t kFresh = 32;      // candidates with an option never tried
+constexpr std::size_t kFreshPlace = 8;  // every so manyth place of a plan is theirs
 constexpr double kCrossover = 0.4, kExtraMutation = 0.35;
 
 class Stopwatch {
@@ -49,6 +53,13 @@ double distance(const space::SearchSpace& space, const space::Configuration& a,
   return sum;
 }
 
+// 0: no features.
+std::size_t hash_of(std::span<const float> features) {
+  if (features.empty()) return 0;
+  return std::hash<std::string_view>()(
+      {reinterpret_cast<const char*>(features.data()), features.size_bytes()});
+}
+
 }  // namespace
 
 EvolutionaryPlanner::EvolutionaryPlanner(const space::SearchSpace& space,
@@ -64,6 +75,7 @@ std::vector<space::Configuration> EvolutionaryPlanner::plan(Knowledge knowledge,
   auto model = train(knowledge);
   if (!model) return first_plan(knowledge, n);
   ++statistics_.plans;
+  note_tried(knowledge);
   return choose(breed_candidates(knowledge, *model), knowledge.unseen, n);
 }
 
@@ -161,6 +173,7 @@ EvolutionaryPlanner::Candidates EvolutionaryPlanner::breed_candidates(
     const std::size_t from = candidates.size();
     const bool first = generation == 0;
     breed(knowledge, parents, kChildren, first ? kRandomShare : 0, candidates);
+    if (first) breed_fresh(knowledge, parents, candidates);
     predict(model, candidates, from);
     // The next generation's parents: the fastest trials and the best predictions.
     std::vector<std::size_t> order(candidates.size());
@@ -198,12 +211,69 @@ void EvolutionaryPlanner::breed(const Knowledge& knowledge,
       if (!crossed || uniform() < 0.5) child = space_.mutate(child, rng_);
       while (uniform() < kExtraMutation) child = space_.mutate(child, rng_);
     }
-    if (knowledge.unseen.contains(child) || !bred_.insert(child).second) continue;
-    static const std::vector<float> kNone;
-    const std::vector<float>* features = options_.features ? features_of(child) : &kNone;
-    if (!features) continue;
-    into.push_back({child, row_of(child, *features), {}, 0});
+    add_candidate(knowledge, std::move(child), into);
   }
+}
+
+// Parents with one knob at an option that no trial has had.
+void EvolutionaryPlanner::breed_fresh(const Knowledge& knowledge,
+                                      const std::vector<const space::Configuration*>& parents,
+                                      Candidates& into) {
+  const std::size_t end = into.size() + kFresh;
+  for (std::size_t tries = 0; tries < 4 * kFresh && into.size() < end; ++tries) {
+    space::Configuration child =
+        parents.empty() || tries % 4 == 3 ? space_.random(rng_) : *parents[rng_() % parents.size()];
+    const auto& knobs = tried_[child.sketch];
+    std::vector<std::pair<std::size_t, std::uint32_t>> untried;
+    for (std::size_t k = 0; k < knobs.size(); ++k) {
+      for (std::uint32_t option = 0; option < knobs[k].size(); ++option) {
+        if (!knobs[k][option]) untried.emplace_back(k, option);
+      }
+    }
+    if (untried.empty()) continue;
+    const auto [knob, option] = untried[rng_() % untried.size()];
+    child.choice[knob] = option;
+    add_candidate(knowledge, std::move(child), into);
+  }
+}
+
+// False: it was seen or bred already, or makes no program.
+bool EvolutionaryPlanner::add_candidate(const Knowledge& knowledge,
+                                        space::Configuration configuration, Candidates& into) {
+  if (knowledge.unseen.contains(configuration) || !bred_.insert(configuration).second) return false;
+  static const std::vector<float> kNone;
+  const std::vector<float>* features = options_.features ? features_of(configuration) : &kNone;
+  if (!features) return false;
+  Candidate candidate;
+  candidate.row = row_of(configuration, *features);
+  candidate.features_hash = hash_of(*features);
+  candidate.configuration = std::move(configuration);
+  into.push_back(std::move(candidate));
+  return true;
+}
+
+void EvolutionaryPlanner::note_tried(const Knowledge& knowledge) {
+  tried_features_.clear();
+  tried_.clear();
+  for (const space::Sketch& sketch : space_.sketches()) {
+    tried_.emplace_back();
+    for (const space::Knob& knob : sketch.knobs) tried_.back().emplace_back(knob.options.size());
+  }
+  for (const auto& trial : knowledge.trials) {
+    if (!trial.features.empty()) tried_features_.insert(hash_of(trial.features));
+    const auto& choice = trial.configuration.choice;
+    for (std::size_t k = 0; k < choice.size(); ++k) {
+      tried_[trial.configuration.sketch][k][choice[k]] = true;
+    }
+  }
+}
+
+bool EvolutionaryPlanner::holds_untried(const space::Configuration& configuration) const {
+  const auto& knobs = tried_[configuration.sketch];
+  for (std::size_t k = 0; k < knobs.size(); ++k) {
+    if (!knobs[k][configuration.choice[k]]) return true;
+  }
+  return false;
 }
 
 void EvolutionaryPlanner::predict(const cost::TimeModel& model, Candidates& candidates,
@@ -225,27 +295,44 @@ void EvolutionaryPlanner::predict(const cost::TimeModel& model, Candidates& cand
 
 // Every other place goes to the best by the mean, those between to the best by one
 // member; and what is close to a place already taken must be better for it. So a
-// batch is spread where the members disagree, and over what looks equally good.
+// batch is spread where the members disagree, and over what looks equally good. Equal
+// features are most likely one program, which would be measured once only. The model
+// knows nothing of an option that was never tried, and may be wrong about it for
+// ever: some places are kept for those.
 std::vector<space::Configuration> EvolutionaryPlanner::choose(const Candidates& candidates,
                                                               Unseen& unseen, std::size_t n) {
   std::vector<space::Configuration> plan;
   std::vector<bool> taken(candidates.size(), false);
   std::vector<double> close(candidates.size(), 0);  // to the places taken
-  for (std::size_t place = 0; plan.size() < n; ++place) {
+  const auto best_for = [&](std::size_t place, bool fresh) {
     std::optional<std::size_t> best;
     double least = 0;
-    const bool random = uniform() < kEpsilon;
-    for (std::size_t i = 0; i < candidates.size() && !random; ++i) {
-      if (taken[i]) continue;
-      const auto& members = candidates[i].members;
-      const double time = place % 2 == 0 ? candidates[i].mean : members[place / 2 % members.size()];
-      const double value = time + kCloseness * close[i];
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      const Candidate& candidate = candidates[i];
+      if (taken[i] || (fresh && !holds_untried(candidate.configuration))) continue;
+      const auto& members = candidate.members;
+      double value = place % 2 == 0 ? candidate.mean : members[place / 2 % members.size()];
+      value += kCloseness * close[i];
+      if (candidate.features_hash != 0 && tried_features_.contains(candidate.features_hash)) {
+        value += kTwin;
+      }
       if (!best || value < least) best = i, least = value;
     }
+    return best;
+  };
+  for (std::size_t place = 0; plan.size() < n; ++place) {
+    std::optional<std::size_t> best;
+    if (place % kFreshPlace == kFreshPlace - 1) best = best_for(place, true);
+    if (!best && uniform() >= kEpsilon) best = best_for(place, false);
     if (best) {
+      const space::Configuration& chosen = candidates[*best].configuration;
       taken[*best] = true;
-      unseen.insert(candidates[*best].configuration);
-      plan.push_back(candidates[*best].configuration);
+      unseen.insert(chosen);
+      tried_features_.insert(candidates[*best].features_hash);
+      for (std::size_t k = 0; k < chosen.choice.size(); ++k) {
+        tried_[chosen.sketch][k][chosen.choice[k]] = true;
+      }
+      plan.push_back(chosen);
       for (std::size_t i = 0; i < candidates.size(); ++i) {
         close[i] += std::exp(-distance(space_, plan.back(), candidates[i].configuration));
       }

@@ -4,7 +4,8 @@
 //   then: train a model of times on the task's trials (and other tasks')
 //   breed candidates from the fastest trials and from what the model finds fast
 //   lower them for their features; drop what does not lower or fails the screen
-//   take the predicted fastest, each by another member of the model, a share at random
+//   take the predicted fastest, each by another member of the model, but seldom what
+//   looks like a program already tried; some places go to options never tried
 #pragma once
 
 #include <random>
@@ -43,18 +44,25 @@ class EvolutionaryPlanner {
  private:
   struct Candidate {
     space::Configuration configuration;
-    std::vector<float> row;      // features, then knobs
-    std::vector<float> members;  // predicted log times
+    std::vector<float> row;         // features, then knobs
+    std::size_t features_hash = 0;  // equal: most likely the same program
+    std::vector<float> members;     // predicted log times
     float mean = 0;
   };
   using Candidates = std::vector<Candidate>;
 
   std::vector<space::Configuration> first_plan(Knowledge& knowledge, std::size_t n);
   std::vector<space::Configuration> promising_draws(const Knowledge& knowledge);
+  void note_tried(const Knowledge& knowledge);
+  bool holds_untried(const space::Configuration& configuration) const;
   Candidates breed_candidates(const Knowledge& knowledge, const cost::TimeModel& model);
   void breed(const Knowledge& knowledge, const std::vector<const space::Configuration*>& parents,
              std::size_t count, double random_share, Candidates& into);
   void predict(const cost::TimeModel& model, Candidates& candidates, std::size_t from);
+  void breed_fresh(const Knowledge& knowledge,
+                   const std::vector<const space::Configuration*>& parents, Candidates& into);
+  bool add_candidate(const Knowledge& knowledge, space::Configuration configuration,
+                     Candidates& into);
   std::vector<space::Configuration> choose(const Candidates& candidates, Unseen& unseen,
                                            std::size_t n);
   const std::vector<float>* features_of(const space::Configuration& configuration);
@@ -68,7 +76,10 @@ class EvolutionaryPlanner {
   std::mt19937_64 rng_;
   // Of every configuration ever lowered; empty: it does not lower, or was screened out.
   std::unordered_map<space::Configuration, std::vector<float>, ConfigurationHash> features_;
-  std::unordered_set<space::Configuration, ConfigurationHash> bred_;  // of the plan in hand
+  // Of the plan in hand:
+  std::unordered_set<space::Configuration, ConfigurationHash> bred_;
+  std::unordered_set<std::size_t> tried_features_;     // hashes, of trials
+  std::vector<std::vector<std::vector<bool>>> tried_;  // [sketch][knob][option], of trials
   SearchStatistics statistics_;
 };
 

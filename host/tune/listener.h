@@ -10,6 +10,7 @@
 
 #include "host/records/record.h"
 #include "host/tune/searcher.h"
+#include "host/tune/time_split.h"
 #include "schemas/wire/result.h"
 
 namespace fettle::tune {
@@ -56,6 +57,7 @@ struct TuneSummary {
   SessionEnd end = SessionEnd::Finished;
   std::optional<Error> error;  // Failed: what ended the session
   SearchStatistics search;     // of all tasks together
+  TimeSplit time;              // of this session's trials
   bool all_failed = false;     // trials were made in this session and none succeeded
   std::string main_cause;      // the commonest failure with one message; "" when none
 };

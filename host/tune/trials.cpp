@@ -156,6 +156,7 @@ Result<void> Trials::take_built(Built built) {
   progress_.building = --building_;
   Candidate& candidate = found->second;
   candidate.build_ns = built.result.build_ns;
+  time_.add_build(candidate.build_ns);
   wire::BuildOutputT* output = built.result.body.AsBuildOutput();
   if (!output || !output->program || !output->program_hash) {
     wire::OutcomeT outcome;
@@ -343,7 +344,9 @@ Result<void> Trials::finish(std::uint64_t trial, wire::OutcomeT outcome, bool re
   if (candidate.attempt > 1) ++progress_.retried;
   if (const auto& times = record.outcome.times) {
     // The first request of a board waited for the session to start.
-    if (!boards_seen_.insert(record.board_id).second) {
+    const bool first = boards_seen_.insert(record.board_id).second;
+    time_.add(*times, first);
+    if (!first) {
       busy_ns_ += static_cast<double>(times->total_ns);
       gap_ns_ += static_cast<double>(times->idle_before_ns);
       if (busy_ns_ > 0) progress_.busy_share = busy_ns_ / (busy_ns_ + gap_ns_);

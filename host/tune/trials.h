@@ -44,6 +44,7 @@ class Trials {
   std::uint32_t finished() const { return finished_; }
   std::string main_cause() const;
   SearchStatistics search_statistics() const;
+  const TimeSplit& time() const { return time_; }
 
  private:
   struct Candidate {
@@ -99,6 +100,7 @@ class Trials {
   std::vector<Measured> doubted_;
   int futile_ = 0;  // recalibrations that showed nothing new, in a row
   double busy_ns_ = 0, gap_ns_ = 0;
+  TimeSplit time_;
   std::set<std::string> boards_seen_;
   std::map<std::string, Cause> causes_;
   Progress progress_;

@@ -126,6 +126,7 @@ TuneSummary tune(std::vector<TuneTask>& tasks, const space::Target& target,
   watch.tick(true);
   summary.progress = trials.progress();
   summary.search = trials.search_statistics();
+  summary.time = trials.time();
   summary.all_failed = trials.all_failed();
   summary.main_cause = trials.main_cause();
   return summary;

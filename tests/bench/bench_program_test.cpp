@@ -51,6 +51,76 @@ TEST(BenchProgram, PipelineEndsInASummary) {
   EXPECT_EQ(summary["trials"].get<std::size_t>() + 1, output.lines.size()) << "a line per trial";
 }
 
+// A folder of its own, gone at the end of the test.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "fettle-bench-XXXXXX").string();
+    if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+// How far medians drift is the machine's matter; that both sessions measured the same
+// configurations, and are in the database, is ours.
+TEST(BenchProgram, RepeatMeasuresTheSameConfigurationsTwice) {
+  setenv("FETTLE_AGENT", FETTLE_AGENT_PROGRAM, 1);
+  const TemporaryFolder folder;
+  const std::string db = folder.file("repeat.db");
+  const Output drawn = run(FETTLE_BENCH " repeat --layers 7x7x512 --count 6 --json --db " + db);
+  ASSERT_EQ(drawn.status, 0);
+  ASSERT_EQ(drawn.lines.size(), 7u);
+  const Json& summary = drawn.lines.back();
+  EXPECT_EQ(summary["configurations"], 6);
+  EXPECT_GE(summary["rank_correlation"].get<double>(), -1);
+  EXPECT_LE(summary["rank_correlation"].get<double>(), 1);
+  EXPECT_GE(summary["largest_drift"], summary["median_drift"]);
+  for (std::size_t i = 0; i + 1 < drawn.lines.size(); ++i) {
+    const Json& line = drawn.lines[i];
+    EXPECT_LT(line["records"][0], line["records"][1]);
+    EXPECT_NEAR(line["drift"].get<double>(),
+                line["ns"][1].get<double>() / line["ns"][0].get<double>() - 1, 1e-12);
+  }
+  // And again those that this database holds now.
+  const Output again =
+      run(FETTLE_BENCH " repeat --layers 7x7x512 --count 4 --json --db " + db + " --from " + db);
+  ASSERT_EQ(again.status, 0);
+  EXPECT_EQ(again.lines.back()["configurations"], 4);
+}
+
+TEST(BenchProgram, EfficiencyGoesOnWhereItsDatabaseEnds) {
+  setenv("FETTLE_AGENT", FETTLE_AGENT_PROGRAM, 1);
+  const TemporaryFolder folder;
+  const std::string command =
+      FETTLE_BENCH
+      " efficiency --network resnet-18 --layers 1 --searcher evolutionary random --seconds 0 "
+      "--json --db " +
+      folder.file("efficiency.db") + " --trials ";
+  const Output first = run(command + "6 2>/dev/null");
+  ASSERT_EQ(first.status, 0);
+  ASSERT_EQ(first.lines.size(), 3u);
+  EXPECT_EQ(first.lines.back()["complete"], true);
+  const Output more = run(command + "9 2>/dev/null");
+  ASSERT_EQ(more.status, 0);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(first.lines[i]["trials"], 6) << first.lines[i];
+    EXPECT_EQ(more.lines[i]["trials"], 9) << more.lines[i];
+    EXPECT_LE(more.lines[i]["best_ns"], first.lines[i]["best_ns"]) << "the first six are in it";
+    EXPECT_LE(more.lines[i]["best_ns_of_all"], more.lines[i]["best_ns"]);
+  }
+  const Json& of = more.lines.back()["searchers"];
+  ASSERT_TRUE(of.contains("evolutionary") && of.contains("random")) << of;
+  EXPECT_EQ(of["random"]["least_trials"], 9);
+  EXPECT_LE(of["random"]["trials_to_95"].get<double>(), 10);
+}
+
 TEST(BenchProgram, TheAgentsAreStaticAndSmall) {
   if (!std::filesystem::exists(FETTLE_AGENTS_FOLDER)) {
     GTEST_SKIP() << "no agents at " FETTLE_AGENTS_FOLDER ": ./dev agents builds them";

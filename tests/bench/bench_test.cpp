@@ -2,12 +2,16 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <fstream>
 #include <iterator>
 
 #include "schemas/wire/codec.h"
+#include "tests/bench/conditions_compared.h"
+#include "tests/bench/efficiency_bench.h"
 #include "tests/bench/elf_facts.h"
 #include "tests/bench/process_memory.h"
+#include "tests/bench/rank_correlation.h"
 #include "tests/bench/trial_times.h"
 
 namespace fettle::bench {
@@ -76,6 +80,71 @@ TEST(BenchTrialTimes, FailuresTakeDeviceTimeButHaveNoOverheadFigure) {
   EXPECT_DOUBLE_EQ(s.busy_share, 1);
   EXPECT_EQ(account(all)[1].failure, "Crash");
   EXPECT_EQ(summarise({}, 0).trials, 0u);
+}
+
+TEST(BenchRankCorrelation, CountsOrderOnlyAndSharesRanksOfEqualValues) {
+  const std::vector<double> a = {1, 2, 3, 4, 5};
+  EXPECT_DOUBLE_EQ(rank_correlation(a, std::vector<double>{1, 4, 9, 16, 25}), 1);
+  EXPECT_DOUBLE_EQ(rank_correlation(a, std::vector<double>{5, 4, 3, 2, 1}), -1);
+  // Spearman's by its formula without ties: 1 - 6 * sum d^2 / (n (n^2 - 1)).
+  EXPECT_DOUBLE_EQ(rank_correlation(a, std::vector<double>{2, 1, 3, 4, 5}), 1 - 6.0 * 2 / 120);
+  // Ties share the mean of their ranks: Pearson's of (0 1 2 3 4) and (0.5 0.5 2 3 4).
+  EXPECT_NEAR(rank_correlation(a, std::vector<double>{1, 1, 3, 4, 5}), 9.5 / std::sqrt(10 * 9.5),
+              1e-12);
+  EXPECT_EQ(rank_correlation(a, std::vector<double>{7, 7, 7, 7, 7}), 0);
+}
+
+TEST(BenchEfficiency, SharesAndTrialsOfACurve) {
+  const std::vector<std::optional<double>> times = {std::nullopt, 400, 500, 200, std::nullopt, 100};
+  const std::vector<double> curve = best_so_far(times);
+  EXPECT_EQ(curve, (std::vector<double>{0, 400, 400, 200, 200, 100}));
+  EXPECT_EQ(share_reached(curve, 1, 100), 0);
+  EXPECT_EQ(share_reached(curve, 5, 100), 0.5);
+  EXPECT_EQ(share_reached(curve, 7, 100), std::nullopt);
+  EXPECT_EQ(trials_to(curve, 0.25, 100), 2u);
+  EXPECT_EQ(trials_to(curve, 0.95, 100), 6u);
+  EXPECT_EQ(trials_to(curve, 0.95, 90), std::nullopt) << "another searcher found better";
+}
+
+// A measurement of 1 ms, ±1 %, in three samples of 20 ms.
+wire::MeasurementT quiet_measurement() {
+  wire::MeasurementT m;
+  m.ticks_per_second = 1e9;
+  m.median = 1e6;
+  m.interval_low = 0.99e6;
+  m.interval_high = 1.01e6;
+  m.samples.assign(3, wire::Sample(20 * kMs, 20));
+  m.before = std::make_unique<wire::ConditionsT>();
+  m.before->cpu_khz = 2'000'000;
+  m.after = std::make_unique<wire::ConditionsT>(*m.before);
+  return m;
+}
+
+TEST(BenchConditions, OnlyReadingsThatSlowDownExplain) {
+  using Reasons = std::vector<std::string>;
+  const wire::MeasurementT fast = quiet_measurement();
+  wire::MeasurementT slow = quiet_measurement();
+  slow.median *= 1.2, slow.interval_low *= 1.2, slow.interval_high *= 1.2;
+  EXPECT_EQ(slowing_conditions(slow, fast), Reasons{});
+  slow.interval_low = 1.0e6;
+  EXPECT_EQ(slowing_conditions(slow, fast), Reasons{"uncertain"});
+  slow.interval_low = 1.19e6;
+  slow.disturbed = 4;
+  slow.after->involuntary_switches = 7;
+  slow.after->steal_ticks = 2;
+  slow.after->throttle_events = 1;
+  slow.after->cpu_khz = 1'900'000;
+  slow.after->load_average = 1;
+  EXPECT_EQ(slowing_conditions(slow, fast),
+            (Reasons{"disturbed", "interrupted", "stolen", "throttled", "clock", "load"}));
+  // The same readings of the faster one explain nothing.
+  wire::MeasurementT calm = quiet_measurement();
+  calm.median *= 1.2, calm.interval_low *= 1.2, calm.interval_high *= 1.2;
+  wire::MeasurementT busy = quiet_measurement();
+  busy.disturbed = 4;
+  *busy.after = *slow.after;
+  busy.after->cpu_khz = 2'000'000;
+  EXPECT_EQ(slowing_conditions(calm, busy), Reasons{});
 }
 
 TEST(BenchElf, ThisProgramIsDynamicAndItsPiecesAreRefused) {

@@ -5,12 +5,14 @@
 #include <cstdio>
 
 #include "tests/bench/agent_bench.h"
+#include "tests/bench/efficiency_bench.h"
 #include "tests/bench/instructions/instruction_bench.h"
 #ifdef FETTLE_BENCH_KERNELS
 #include "tests/bench/kernels/kernel_bench.h"
 #endif
 #include "tests/bench/pipeline_bench.h"
 #include "tests/bench/record_space.h"
+#include "tests/bench/repeat_bench.h"
 #include "tests/bench/search_bench.h"
 
 int main(int argc, char** argv) {
@@ -115,6 +117,51 @@ int main(int argc, char** argv) {
   record_command->add_option("-o,--output", record.output, "the recording; written once complete")
       ->required();
 
+  bench::RepeatBenchOptions repeat;
+  CLI::App* repeat_command = app.add_subcommand(
+      "repeat", "the same configurations measured in two sessions: how far the medians drift");
+  repeat_command->add_flag("--json", repeat.json, "JSON lines");
+  repeat_command->add_option("--db", repeat.db, "where both sessions are stored")
+      ->capture_default_str();
+  repeat_command->add_option(
+      "--from", repeat.from,
+      "configurations of this database, from the fastest to the slowest; else random ones");
+  repeat_command
+      ->add_option("--network", repeat.network, "a network's name, or a .json file of workloads")
+      ->capture_default_str();
+  repeat_command->add_option("--layers", repeat.layers,
+                             "only layers whose title holds one of these texts");
+  repeat_command->add_option("--count", repeat.count, "configurations, over all layers")
+      ->check(CLI::Range(2u, 100000u))
+      ->capture_default_str();
+  repeat_command->add_option("--seed", repeat.seed, "of the draws and of the order")
+      ->capture_default_str();
+
+  bench::EfficiencyBenchOptions efficiency;
+  CLI::App* efficiency_command = app.add_subcommand(
+      "efficiency",
+      "convolutions tuned by each searcher on this machine: share of the best after 64, 200, … "
+      "trials; run again, it goes on");
+  efficiency_command->add_flag("--json", efficiency.json, "JSON lines");
+  efficiency_command->add_option("--db", efficiency.db, "where trials are kept")
+      ->capture_default_str();
+  efficiency_command
+      ->add_option("--network", efficiency.network,
+                   "a network's name, or a .json file of workloads")
+      ->capture_default_str();
+  efficiency_command->add_option("--layers", efficiency.layers, "its first so many convolutions")
+      ->check(CLI::Range(1u, 10000u))
+      ->capture_default_str();
+  efficiency_command->add_option("--searcher", efficiency.searchers, "only these");
+  efficiency_command->add_option("--trials", efficiency.trials, "of each layer and searcher")
+      ->check(CLI::Range(1u, 1000000u))
+      ->capture_default_str();
+  efficiency_command
+      ->add_option("--seconds", efficiency.seconds, "stops after so long; 0: when all are there")
+      ->capture_default_str();
+  efficiency_command->add_option("--seed", efficiency.seed, "of the searchers")
+      ->capture_default_str();
+
   bench::SearchBenchOptions search;
   CLI::App* search_command = app.add_subcommand(
       "search", "searchers on recorded spaces: trials to 95 % and to 99 % of the best");
@@ -124,6 +171,8 @@ int main(int argc, char** argv) {
   search_command->add_option("--searcher", search.searchers, "only these");
   search_command->add_option("--seeds", search.seeds, "runs of each searcher on each recording")
       ->check(CLI::Range(1u, 1000u))
+      ->capture_default_str();
+  search_command->add_option("--first-seed", search.first_seed, "of those runs")
       ->capture_default_str();
   search_command->add_option("--trials", search.trials, "given up after so many")
       ->check(CLI::Range(10u, 100000u))
@@ -148,6 +197,8 @@ int main(int argc, char** argv) {
   }
   if (instructions_command->parsed()) done = bench::run_instruction_bench(instructions);
   if (record_command->parsed()) done = bench::run_record_space(record);
+  if (efficiency_command->parsed()) done = bench::run_efficiency_bench(efficiency);
+  if (repeat_command->parsed()) done = bench::run_repeat_bench(repeat);
   if (search_command->parsed()) {
     if (search.recordings.empty()) search.recordings = bench::stored_recordings();
     done = bench::run_search_bench(search);

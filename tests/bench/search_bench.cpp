@@ -18,6 +18,8 @@
 #include "host/cost/time_model.h"
 #include "host/replay/replay.h"
 #include "host/tune/tune.h"
+#include "tests/bench/local_loop.h"
+#include "tests/bench/rank_correlation.h"
 
 namespace fettle::bench {
 namespace {
@@ -28,15 +30,6 @@ using replay::Recording;
 constexpr double kShares[] = {0.95, 0.99};  // of the best
 constexpr unsigned kModelTrials = 500;      // of which a model is trained, the rest held back
 constexpr std::size_t kTaught = 200;        // trials of each other recording in a transfer
-
-class Silent final : public tune::TuneListener {
- public:
-  void trial_done(std::size_t, const records::TuningRecord&, const tune::Progress&) override {}
-  void tick(const tune::Progress&) override {}
-  void warn(const std::string& line) override {
-    std::fprintf(stderr, "fettle-bench: %s\n", line.c_str());
-  }
-};
 
 // After how many trials each share of the best was reached; with the last, the session ends.
 class Reached final : public tune::RecordSink, public tune::StopSignal {
@@ -104,7 +97,7 @@ Result<Run> run_once(const std::vector<Recording>& recordings, std::size_t which
   while (!expected.ready(0)) ::usleep(100);
   Reached reached(recording.best_nanoseconds());
   const auto scheduler = tune::make_round_robin();
-  Silent silent;
+  SilentListener silent;
   tune::TuneOptions loop;
   loop.session = "search";
   loop.device_key = "replay";
@@ -129,33 +122,6 @@ double median(std::vector<unsigned> values) {
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;
   return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2.0;
-}
-
-std::vector<double> ranks(const std::vector<double>& values) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return values[a] < values[b]; });
-  std::vector<double> rank(values.size());
-  for (std::size_t i = 0; i < order.size();) {
-    std::size_t end = i;
-    while (end < order.size() && values[order[end]] == values[order[i]]) ++end;
-    for (std::size_t k = i; k < end; ++k) rank[order[k]] = static_cast<double>(i + end - 1) / 2;
-    i = end;
-  }
-  return rank;
-}
-
-// Spearman's.
-double rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
-  const std::vector<double> x = ranks(a), y = ranks(b);
-  const double middle = static_cast<double>(x.size() - 1) / 2;
-  double xy = 0, xx = 0, yy = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    xy += (x[i] - middle) * (y[i] - middle);
-    xx += (x[i] - middle) * (x[i] - middle);
-    yy += (y[i] - middle) * (y[i] - middle);
-  }
-  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
 }
 
 // The model alone: trained on random trials, compared on those held back.
@@ -187,7 +153,7 @@ Result<double> held_back_correlation(const Recording& recording, std::uint64_t s
   auto model = cost::TimeModel::train(columns, trials, {}, how, static_cast<std::uint32_t>(seed));
   if (!model) return std::move(model).error();
   const std::vector<float> predicted = model->mean(held);
-  return rank_correlation({predicted.begin(), predicted.end()}, measured);
+  return rank_correlation(std::vector<double>(predicted.begin(), predicted.end()), measured);
 }
 
 struct Totals {
@@ -205,18 +171,16 @@ Result<void> run_all(const SearchBenchOptions& options, const std::vector<Record
     searchers = tune::searcher_names();
     std::erase(searchers, "grid");
   }
-  Json summary = {{"benchmark", "search"},
-                  {"summary", true},
-                  {"seeds", options.seeds},
-                  {"trials", options.trials},
-                  {"transfer", options.transfer}};
+  Json summary = {{"benchmark", "search"},    {"summary", true},
+                  {"seeds", options.seeds},   {"first_seed", options.first_seed},
+                  {"trials", options.trials}, {"transfer", options.transfer}};
   for (const std::string& searcher : searchers) {
     Totals all;
     for (std::size_t which = 0; which < recordings.size(); ++which) {
       Totals task;
       tune::SearchStatistics search;
       for (unsigned seed = 0; seed < options.seeds; ++seed) {
-        auto run = run_once(recordings, which, searcher, options, seed);
+        auto run = run_once(recordings, which, searcher, options, options.first_seed + seed);
         if (!run) return std::move(run).error();
         task.add(*run);
         all.add(*run);

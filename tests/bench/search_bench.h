@@ -15,6 +15,7 @@ struct SearchBenchOptions {
   std::vector<std::string> recordings;  // files
   std::vector<std::string> searchers;   // empty: all but grid
   unsigned seeds = 20;
+  unsigned first_seed = 0;
   unsigned trials = 1000;  // given up after so many
   bool transfer = false;   // evolutionary starts with what the other recordings taught
   bool json = false;

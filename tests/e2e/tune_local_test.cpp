@@ -18,6 +18,14 @@ TEST_F(TuneTest, TunesEveryTaskAndRecordsEveryTrial) {
   EXPECT_EQ(session.summary["end"], "finished");
   EXPECT_EQ(session.summary["trials"], 40);
   EXPECT_GT(session.summary["peak_gflops"].get<double>(), 0.1);
+  EXPECT_GT(session.summary["trials_per_hour"].get<double>(), 0);
+  EXPECT_GT(session.summary["build_ms_median"].get<double>(), 0);
+  for (const char* stage : {"search", "features", "model", "build", "upload", "load", "warmup",
+                            "run", "check", "other", "idle"}) {
+    ASSERT_TRUE(session.summary["stage_seconds"].contains(stage)) << stage;
+    EXPECT_GE(session.summary["stage_seconds"][stage].get<double>(), 0) << stage;
+  }
+  EXPECT_GT(session.summary["stage_seconds"]["run"].get<double>(), 0);
   for (const auto& task : session.summary["tasks"]) {
     EXPECT_GT(task["best_gflops"].get<double>(), 0) << task;
     // Counted in operations of the direct algorithm: Winograd's F(4,3) needs a quarter.
@@ -46,7 +54,8 @@ TEST_F(TuneTest, TheTableIsForPeople) {
   std::erase(words, "--json");
   const auto result = run_program(words, seconds(240), environment());
   ASSERT_EQ(result.status, 0) << result.err;
-  for (const char* text : {"GFLOPS", "% peak", "conv2d", "dense", "trials 6/6", "device busy"}) {
+  for (const char* text : {"GFLOPS", "% peak", "conv2d", "dense", "trials 6/6", "device busy",
+                           "trials an hour", "a build takes", "device: samples", "features"}) {
     EXPECT_NE(result.out.find(text), std::string::npos) << text << " in\n" << result.out;
   }
 }

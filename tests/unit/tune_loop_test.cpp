@@ -80,6 +80,38 @@ TEST(TuneLoop, EveryTrialIsRecordedOnceAndTrialsAreSharedByTheTasks) {
   EXPECT_DOUBLE_EQ(summary.progress.tasks[1].best_nanoseconds.value(), best);
 }
 
+TEST(TuneLoop, TheSummarySaysWhereTheTimeWent) {
+  Rig rig(grid(2, 4));
+  rig.options.trials = 10;
+  rig.builder = ScriptedBuilder([](const wire::BuildRequestT& request) {
+    auto result = built_program(request, request.workload + request.configuration);
+    result.build_ns = request.id * 1'000'000;  // 1 to 10 ms
+    return result;
+  });
+  rig.runner = ScriptedRunner([](std::uint64_t, const wire::MeasureRequestT&) {
+    auto outcome = measurement(1e6);
+    outcome.times->load_ns = 100'000'000, outcome.times->warmup_ns = 200'000'000;
+    outcome.times->run_ns = 400'000'000, outcome.times->check_ns = 50'000'000;
+    outcome.times->upload_ns = 10'000'000;
+    outcome.times->idle_before_ns = 30'000'000;
+    outcome.times->total_ns = 1'000'000'000;
+    return outcome;
+  });
+  const TimeSplit time = rig.run().time;
+  EXPECT_EQ(time.builds(), 10u);
+  EXPECT_NEAR(time.build_seconds(), 0.055, 1e-6);
+  EXPECT_NEAR(time.build_ms(0.5), 5, 1e-3);
+  EXPECT_NEAR(time.build_ms(0.9), 9, 1e-3);
+  EXPECT_NEAR(time.upload_seconds(), 0.1, 1e-9);
+  EXPECT_NEAR(time.device().load, 1, 1e-9);
+  EXPECT_NEAR(time.device().warmup, 2, 1e-9);
+  EXPECT_NEAR(time.device().run, 4, 1e-9);
+  EXPECT_NEAR(time.device().check, 0.5, 1e-9);
+  EXPECT_NEAR(time.device().other, 2.5, 1e-9);
+  EXPECT_NEAR(time.device().idle, 0.27, 1e-9) << "the first wait was the session's start";
+  EXPECT_EQ(TimeSplit().build_ms(0.5), 0);
+}
+
 TEST(TuneLoop, KeepsBuildersAndBoardsFedButNotFlooded) {
   Rig rig(grid(4, 8));
   rig.options.trials = 40;

@@ -1,0 +1,314 @@
+// Two sessions of the same configurations (repeat_bench.h).
+#include "tests/bench/repeat_bench.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <random>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "host/backend/backend.h"
+#include "host/records/queries.h"
+#include "tests/bench/conditions_compared.h"
+#include "tests/bench/local_loop.h"
+#include "tests/bench/rank_correlation.h"
+#include "tests/bench/trial_times.h"
+
+namespace fettle::bench {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr double kOutlier = 0.05;        // drift beyond which a configuration must be explained
+constexpr double kSpare = 1.3;           // drawn for each wanted: some fail, some make one program
+constexpr std::size_t kLeastOfTask = 5;  // configurations of one task that a rank correlation needs
+
+struct Layer {
+  space::Task task;
+  space::SearchSpace space{{}};
+  std::vector<space::Configuration> chosen;
+};
+
+// Proposes what it was given, in that order.
+class ListSearcher final : public tune::Searcher {
+ public:
+  explicit ListSearcher(std::vector<space::Configuration> list) : list_(std::move(list)) {}
+  std::vector<space::Configuration> propose(std::size_t n) override {
+    const std::size_t end = std::min(list_.size(), next_ + n);
+    std::vector<space::Configuration> proposed(list_.begin() + static_cast<std::ptrdiff_t>(next_),
+                                               list_.begin() + static_cast<std::ptrdiff_t>(end));
+    next_ = end;
+    return proposed;
+  }
+  void observe(const tune::Observation&) override {}
+
+ private:
+  std::vector<space::Configuration> list_;
+  std::size_t next_ = 0;
+};
+
+Result<std::vector<Layer>> layers_of(const RepeatBenchOptions& options,
+                                     const space::Target& target) {
+  auto list = tasks_of(options.network);
+  if (!list) return std::move(list).error();
+  const backend::Backend* backend = backend::find_backend(target.backend);
+  std::vector<Layer> layers;
+  for (const space::Task& task : list->tasks) {
+    const std::string title = task.workload.title();
+    const auto named = [&](const std::string& part) { return title.find(part) != title.npos; };
+    if (!options.layers.empty() &&
+        std::none_of(options.layers.begin(), options.layers.end(), named)) {
+      continue;
+    }
+    if (auto space = backend->space(task.workload, target)) {
+      layers.push_back({task, std::move(*space), {}});
+    }
+  }
+  if (layers.empty()) return Error{ErrorCode::NotFound, "no layer of that name has a space", {}};
+  return layers;
+}
+
+// From the fastest to the slowest of a task's records, in even steps of the logarithm
+// of time as far as there are records, no program twice.
+Result<std::vector<space::Configuration>> recorded(const records::Database& database,
+                                                   const Layer& layer, const space::Target& target,
+                                                   std::size_t count) {
+  records::Filter filter;
+  filter.workload = layer.task.workload.canonical();
+  filter.target = target.canonical();
+  filter.measured_only = true;
+  auto records = records::history(database, filter);
+  if (!records) return std::move(records).error();
+  std::multimap<double, space::Configuration> by_time;
+  std::set<std::string> programs;
+  for (const records::TuningRecord& record : *records) {
+    const wire::MeasurementT& m = *record.measurement();
+    auto configuration = layer.space.parse(record.configuration);  // the sketches may have changed
+    if (!configuration || record.reused || m.ticks_per_second <= 0) continue;
+    if (!programs.insert(record.program_hash).second) continue;
+    by_time.emplace((m.censored ? m.interval_low : m.median) / m.ticks_per_second,
+                    std::move(*configuration));
+  }
+  std::vector<space::Configuration> chosen;
+  const std::size_t wanted = std::min(count, by_time.size());
+  if (wanted == 0) return chosen;
+  const double fastest = by_time.begin()->first, slowest = by_time.rbegin()->first;
+  for (std::size_t i = 0; i < wanted; ++i) {
+    const double place =
+        static_cast<double>(i) / static_cast<double>(std::max<std::size_t>(1, wanted - 1));
+    auto nearest = by_time.lower_bound(fastest * std::pow(slowest / fastest, place));
+    if (nearest == by_time.end()) --nearest;
+    chosen.push_back(std::move(nearest->second));
+    by_time.erase(nearest);
+  }
+  return chosen;
+}
+
+std::vector<space::Configuration> drawn(const Layer& layer, const space::Target& target,
+                                        std::size_t count, std::mt19937_64& rng) {
+  const backend::Backend* backend = backend::find_backend(target.backend);
+  std::vector<space::Configuration> chosen;
+  std::set<std::string> seen;
+  for (std::size_t tries = 0; tries < 50 * count && chosen.size() < count; ++tries) {
+    space::Configuration configuration = layer.space.random(rng);
+    if (!seen.insert(layer.space.to_json(configuration)).second) continue;
+    if (!backend->features(layer.task.workload, target, configuration)) continue;
+    chosen.push_back(std::move(configuration));
+  }
+  return chosen;
+}
+
+Result<void> choose(const RepeatBenchOptions& options, const space::Target& target,
+                    std::vector<Layer>& layers) {
+  const double all = options.count * kSpare;
+  const auto each = static_cast<std::size_t>(std::ceil(all / static_cast<double>(layers.size())));
+  std::mt19937_64 rng(options.seed);
+  std::optional<records::Database> database;
+  if (!options.from.empty()) {
+    auto opened = records::Database::open(options.from);
+    if (!opened) return std::move(opened).error();
+    database.emplace(std::move(*opened));
+  }
+  for (Layer& layer : layers) {
+    if (!database) {
+      layer.chosen = drawn(layer, target, each, rng);
+      continue;
+    }
+    auto chosen = recorded(*database, layer, target, each);
+    if (!chosen) return std::move(chosen).error();
+    layer.chosen = std::move(*chosen);
+  }
+  return {};
+}
+
+// What was measured: by layer, then by the configuration's text.
+using Measurements = std::map<std::pair<std::size_t, std::string>, records::TuningRecord>;
+
+Result<Measurements> measure(const RepeatBenchOptions& options, std::vector<Layer>& layers,
+                             unsigned session, std::uint64_t order) {
+  auto loop = LocalLoop::open(options.db, 0);
+  if (!loop) return std::move(loop).error();
+  std::mt19937_64 rng(order);
+  std::vector<tune::TuneTask> tasks;
+  tune::TuneOptions how;
+  how.racing = false;  // a stopped trial has no median
+  how.trials = 0;
+  for (Layer& layer : layers) {
+    std::shuffle(layer.chosen.begin(), layer.chosen.end(), rng);
+    tasks.push_back({layer.task, &layer.space, std::make_unique<ListSearcher>(layer.chosen), {}});
+    how.trials += static_cast<std::uint32_t>(layer.chosen.size());
+  }
+  std::int64_t before = 0;
+  auto scanned = (*loop)->database().for_each({}, [&](const records::TuningRecord& record) {
+    before = record.id;
+    return true;
+  });
+  if (!scanned) return scanned.error();
+  const auto summary = (*loop)->run(tasks, how, "repeat " + std::to_string(session));
+  if (!summary) return summary.error();
+  if ((*loop)->stopped()) return Error{ErrorCode::Canceled, "interrupted", {}};
+  Measurements measured;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    records::Filter filter;
+    filter.workload = layers[i].task.workload.canonical();
+    filter.after_id = before;
+    filter.measured_only = true;
+    auto records = records::history((*loop)->database(), filter);
+    if (!records) return std::move(records).error();
+    for (records::TuningRecord& record : *records) {
+      if (record.reused) continue;  // another configuration's measurement
+      std::string configuration = record.configuration;
+      measured.emplace(std::pair(i, std::move(configuration)), std::move(record));
+    }
+  }
+  return measured;
+}
+
+// `count` of what was measured, as many of each layer as there are places for.
+void keep_measured(const Measurements& measured, unsigned count, std::vector<Layer>& layers) {
+  std::size_t left = count;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const std::size_t share = (left + layers.size() - i - 1) / (layers.size() - i);
+    std::vector<std::pair<double, space::Configuration>> fit;
+    for (auto& configuration : layers[i].chosen) {
+      const auto found = measured.find({i, layers[i].space.to_json(configuration)});
+      if (found == measured.end()) continue;
+      fit.emplace_back(*found->second.nanoseconds(), std::move(configuration));
+    }
+    std::sort(fit.begin(), fit.end(), [](auto& a, auto& b) { return a.first < b.first; });
+    const std::size_t kept = std::min(share, fit.size());
+    layers[i].chosen.clear();
+    for (std::size_t k = 0; k < kept; ++k) {
+      const std::size_t place = k * (fit.size() - 1) / std::max<std::size_t>(1, kept - 1);
+      layers[i].chosen.push_back(std::move(fit[place].second));
+    }
+    left -= kept;
+  }
+}
+
+double spread_of(const wire::MeasurementT& m) {
+  return (m.interval_high - m.interval_low) / 2 / m.median;
+}
+
+struct Comparison {
+  std::vector<double> first, second;  // ns
+  std::map<std::size_t, std::pair<std::vector<double>, std::vector<double>>> by_layer;
+  std::vector<double> drifts;
+  unsigned outliers = 0, explained = 0;
+};
+
+Comparison compare(const RepeatBenchOptions& options, const std::vector<Layer>& layers,
+                   const Measurements& one, const Measurements& two) {
+  Comparison all;
+  for (const auto& [key, again] : two) {
+    const auto found = one.find(key);
+    if (found == one.end()) continue;
+    const records::TuningRecord& before = found->second;
+    const double a = *before.nanoseconds(), b = *again.nanoseconds();
+    const double drift = b / a - 1;
+    const bool slower = b > a;
+    const auto reasons = slowing_conditions(slower ? *again.measurement() : *before.measurement(),
+                                            slower ? *before.measurement() : *again.measurement());
+    const bool outlier = std::fabs(std::log(b / a)) > std::log1p(kOutlier);
+    all.first.push_back(a);
+    all.second.push_back(b);
+    all.by_layer[key.first].first.push_back(a);
+    all.by_layer[key.first].second.push_back(b);
+    all.drifts.push_back(std::fabs(drift));
+    all.outliers += outlier;
+    all.explained += outlier && !reasons.empty();
+    if (!options.json && !outlier) continue;
+    const std::string title = layers[key.first].task.workload.title();
+    if (options.json) {
+      const Json line = {
+          {"benchmark", "repeat"},
+          {"task", title},
+          {"configuration", Json::parse(key.second, nullptr, false)},
+          {"records", {before.id, again.id}},
+          {"ns", {a, b}},
+          {"half_interval", {spread_of(*before.measurement()), spread_of(*again.measurement())}},
+          {"drift", drift},
+          {"outlier", outlier},
+          {"conditions", reasons}};
+      std::cout << line.dump() << "\n";
+    } else {
+      std::string why;
+      for (const std::string& reason : reasons) why += " " + reason;
+      std::printf("%-44s %10.1f us %10.1f us %+6.1f %%:%s\n", title.c_str(), a / 1e3, b / 1e3,
+                  drift * 100, why.empty() ? " not explained" : why.c_str());
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+Result<void> run_repeat_bench(const RepeatBenchOptions& options) {
+  std::vector<Layer> layers;
+  {
+    auto loop = LocalLoop::open(options.db, 0);
+    if (!loop) return std::move(loop).error();
+    auto found = layers_of(options, (*loop)->target());
+    if (!found) return std::move(found).error();
+    layers = std::move(*found);
+    if (auto chosen = choose(options, (*loop)->target(), layers); !chosen) return chosen.error();
+  }
+  std::erase_if(layers, [](const Layer& layer) { return layer.chosen.empty(); });
+  if (layers.empty()) return Error{ErrorCode::NotFound, "no configurations to measure", {}};
+  auto one = measure(options, layers, 1, options.seed);
+  if (!one) return std::move(one).error().in("the first session");
+  keep_measured(*one, options.count, layers);
+  auto two = measure(options, layers, 2, options.seed + 1);
+  if (!two) return std::move(two).error().in("the second session");
+
+  const Comparison all = compare(options, layers, *one, *two);
+  if (all.drifts.empty()) {
+    return Error{ErrorCode::Disturbed, "no configuration was measured in both sessions", {}};
+  }
+  Json summary = {
+      {"benchmark", "repeat"},
+      {"summary", true},
+      {"configurations", all.drifts.size()},
+      {"tasks", all.by_layer.size()},
+      {"slowest_over_fastest", *std::max_element(all.first.begin(), all.first.end()) /
+                                   *std::min_element(all.first.begin(), all.first.end())},
+      {"rank_correlation", rank_correlation(all.first, all.second)},
+      {"median_drift", median_of(all.drifts)},
+      {"largest_drift", *std::max_element(all.drifts.begin(), all.drifts.end())},
+      {"outliers", all.outliers},
+      {"outliers_explained", all.explained}};
+  double least = 1;
+  for (const auto& [layer, times] : all.by_layer) {
+    if (times.first.size() < kLeastOfTask) continue;
+    least = std::min(least, rank_correlation(times.first, times.second));
+    summary["least_rank_correlation_in_a_task"] = least;
+  }
+  std::cout << summary.dump(options.json ? -1 : 1) << std::endl;
+  return {};
+}
+
+}  // namespace fettle::bench

@@ -1,0 +1,27 @@
+// `fettle-bench repeat`: the same configurations measured in two sessions, each with
+// an agent, a worker and builds of its own, in another order, racing off. Told is
+// how alike the two order them, how far each median drifted, and what the recorded
+// conditions know of those that drifted far.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "schemas/wire/result.h"
+
+namespace fettle::bench {
+
+struct RepeatBenchOptions {
+  std::string db = "repeat.db";  // where both sessions are stored
+  std::string from;  // draws from this database's records, from fast to slow; "": by seed
+  std::string network = "resnet-18";
+  std::vector<std::string> layers;  // of it, by a part of the title; empty: all with a space
+  unsigned count = 100;             // configurations
+  std::uint64_t seed = 1;
+  bool json = false;
+};
+
+Result<void> run_repeat_bench(const RepeatBenchOptions& options);
+
+}  // namespace fettle::bench
