@@ -1,6 +1,8 @@
 // Background (background.h).
 #include "host/tune/background.h"
 
+#include <sys/resource.h>
+
 #include <utility>
 
 namespace fettle::tune {
@@ -24,6 +26,9 @@ void Background::post(std::function<void()> job) {
 }
 
 void Background::run() {
+  // Plans can wait, builds cannot: they share the cores that the board leaves free. On
+  // Linux this is the calling thread's niceness.
+  setpriority(PRIO_PROCESS, 0, 10);
   for (;;) {
     std::function<void()> job;
     {

@@ -1,5 +1,5 @@
 // Background: one thread that does jobs in their order, so that the loop never waits
-// for a model to be trained.
+// for a model to be trained. It gives way to the build workers.
 #pragma once
 
 #include <condition_variable>

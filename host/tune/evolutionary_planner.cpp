@@ -168,7 +168,7 @@ EvolutionaryPlanner::Candidates EvolutionaryPlanner::breed_candidates(
   for (const auto* trial : fastest) parents.push_back(&trial->configuration);
 
   Candidates candidates;
-  candidates.reserve(kChildren * kGenerations);
+  candidates.reserve(kChildren * kGenerations + kFresh);  // parents point into it
   for (int generation = 0; generation < kGenerations; ++generation) {
     const std::size_t from = candidates.size();
     const bool first = generation == 0;
