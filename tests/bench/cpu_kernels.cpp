@@ -6,7 +6,7 @@
 //                                        ARCH armv7 or aarch64: only built
 //   cpu_kernels climb PLACE N [SKETCH [SEED]]  N configurations of one layer, of SKETCH only
 //                                        unless "": a third random, then changes of the best
-//   cpu_kernels one PLACE JSON [PASS]    one layer with one configuration; PASS: print
+//   cpu_kernels one PLACE JSON [PASS [ARCH]]  one layer with one configuration; PASS: print
 //                                        the IR after it, "": final IR, assembly, counts
 #include <algorithm>
 #include <chrono>
@@ -48,6 +48,11 @@ double median(std::vector<double> values) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
+}
+
+// "": this machine.
+space::Target target_of(const std::string& arch) {
+  return arch == "armv7" ? armv7_target() : arch == "aarch64" ? aarch64_target() : native_target();
 }
 
 // How long the steps of one build take.
@@ -103,9 +108,7 @@ int ceilings() {
 int layers(int count, std::uint64_t seed, const std::string& arch) {
   Result<model::TaskList> network = model::load_network(network_name);
   if (!network) return std::fprintf(stderr, "%s\n", network.error().text().c_str()), 1;
-  const space::Target target = arch == "armv7"     ? armv7_target()
-                               : arch == "aarch64" ? aarch64_target()
-                                                   : native_target();
+  const space::Target target = target_of(arch);
   const bool runs = target.arch == native_target().arch;
   const backend::Backend& cpu = *backend::find_backend("cpu_llvm");
   std::vector<double> build_ms;
@@ -197,10 +200,10 @@ int climb(std::size_t place, int count, const std::string& sketch, std::uint64_t
 
 // One layer (by its place in the list) with one configuration: its speed, or with
 // "explain" all that the back end says of it.
-int one(std::size_t place, const std::string& json, const char* dump) {
+int one(std::size_t place, const std::string& json, const char* dump, const std::string& arch) {
   Result<model::TaskList> network = model::load_network(network_name);
   if (!network) return std::fprintf(stderr, "%s\n", network.error().text().c_str()), 1;
-  const space::Target target = native_target();
+  const space::Target target = target_of(arch);
   const backend::Backend& cpu = *backend::find_backend("cpu_llvm");
   const space::Workload& workload = network->tasks.at(place).workload;
   Result<space::SearchSpace> space = cpu.space(workload, target);
@@ -244,11 +247,11 @@ int main(int argc, char** argv) {
   }
   if (what == "one" && argc > 3) {
     return fettle::testing::one(std::strtoull(argv[2], nullptr, 10), argv[3],
-                                argc > 4 ? argv[4] : nullptr);
+                                argc > 4 ? argv[4] : nullptr, argc > 5 ? argv[5] : "");
   }
   std::fprintf(stderr,
                "usage: cpu_kernels [--network NAME] ceilings | layers [N [SEED [ARCH]]] | climb "
                "PLACE N [SKETCH "
-               "[SEED]] | one PLACE CONFIGURATION [PASS | \"\"]\n");
+               "[SEED]] | one PLACE CONFIGURATION [PASS | \"\" [ARCH]]\n");
   return 2;
 }

@@ -52,6 +52,9 @@ int main(int argc, char** argv) {
   CLI::App* kernels_command = app.add_subcommand(
       "kernels", "the best record of each layer of a network beside oneDNN and OpenBLAS");
   kernels_command->add_flag("--json", kernels.json, "JSON lines");
+  kernels_command->add_flag("--why", kernels.why,
+                            "also where our time goes: at the peak, in the hot loop's other "
+                            "instructions, in packing and transforms, in the rest");
   kernels_command->add_option("--db", kernels.db, "the database of records")->capture_default_str();
   kernels_command
       ->add_option("--network", kernels.network, "a network's name, or a .json file of workloads")

@@ -59,19 +59,15 @@ std::string throughput_line(std::span<const Instruction> loop, const wire::Image
 std::string loops_text(std::span<const Instruction> code, const wire::ImageT& image,
                        const space::Target& target) {
   std::string text;
-  std::span<const Instruction> densest;
-  double most = 0;
   for (const std::span<const Instruction> loop : innermost_loops(code, target.arch)) {
     const CodeCounts counts = count(loop, target.arch);
     if (counts.fused + counts.multiplies == 0) continue;
-    const double share =
-        double(target.fma ? counts.fused : counts.multiplies) / counts.instructions;
     char place[32];
     std::snprintf(place, sizeof place, "loop at %llx",
                   static_cast<unsigned long long>(loop.front().offset));
     text += counts_line(place, counts) + throughput_line(loop, image, target);
-    if (share > most) most = share, densest = loop;
   }
+  const std::span<const Instruction> densest = densest_loop(code, target);
   if (densest.empty()) text += "no innermost loop multiplies: see the assembly\n";
   return text + "--- densest loop\n" + to_text(densest);
 }

@@ -204,6 +204,19 @@ std::span<const Instruction> hottest_loop(std::span<const Instruction> code,
   return best;
 }
 
+std::span<const Instruction> densest_loop(std::span<const Instruction> code,
+                                          const space::Target& target) {
+  std::span<const Instruction> densest;
+  double most = 0;
+  for (const std::span<const Instruction> loop : innermost_loops(code, target.arch)) {
+    const CodeCounts counts = count(loop, target.arch);
+    const double share =
+        double(target.fma ? counts.fused : counts.multiplies) / counts.instructions;
+    if (share > most) most = share, densest = loop;
+  }
+  return densest;
+}
+
 std::string to_text(std::span<const Instruction> code) {
   std::string text;
   for (const Instruction& each : code) {

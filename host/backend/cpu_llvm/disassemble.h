@@ -42,6 +42,10 @@ std::vector<std::span<const Instruction>> innermost_loops(std::span<const Instru
 // The innermost loop with the most arithmetic; empty when there is no loop.
 std::span<const Instruction> hottest_loop(std::span<const Instruction> code,
                                           const std::string& arch);
+// The innermost loop with the largest share of multiply-adds (multiplies, where the CPU
+// fuses none); empty when none multiplies.
+std::span<const Instruction> densest_loop(std::span<const Instruction> code,
+                                          const space::Target& target);
 
 std::string to_text(std::span<const Instruction> code);
 

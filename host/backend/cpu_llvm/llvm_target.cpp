@@ -46,6 +46,9 @@ std::string features_of(const space::Target& target) {
     add(feature.starts_with('+') || feature.starts_with('-') ? feature : "+" + feature);
   }
   if (target.arch == "armv7") add(target.fma ? "+vfp4" : "-vfp4d16sp");
+  // LLVM would split vmla for cores like Cortex-A9, whose single one stalls what follows it;
+  // many sums side by side hide that, and two instructions need another register.
+  if (target.arch == "armv7") add("-expand-fp-mlx");
   if (target.arch == "x86_64" && !target.fma) add("-fma"), add("-fma4"), add("-avx512f");
   return text;
 }

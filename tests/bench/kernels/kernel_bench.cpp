@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "host/model/task_list.h"
 #include "host/records/queries.h"
@@ -28,6 +30,7 @@ struct Bench {
   const records::Database& database;
   agent::Device& device;
   space::Target here;  // this machine's CPU with the threads wanted
+  Peak peak;           // measured where it is asked why
 };
 
 // The fastest record of the layer that this CPU can run: of those tuned with the
@@ -121,6 +124,13 @@ Result<void> compare(const Bench& bench, const space::Workload& workload, LayerF
   for (std::size_t i = 0; i < peers.size(); ++i) {
     figures.peers[places[i]].timing = std::move((*timings)[2 * i + 1]);
   }
+  if (!bench.options.why) return {};
+  ours->reset();
+  peers.clear();
+  std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(how.pause_ms));
+  auto split = measure_time_split(bench.device, *layer, *record, threads, bench.peak);
+  if (!split) return std::move(split).error().in("timing launches");
+  figures.split = std::move(*split);
   return {};
 }
 
@@ -170,6 +180,56 @@ void print_table(const std::vector<LayerFigures>& layers) {
   table.print(std::cout);
 }
 
+// Why the layers take as long as they do.
+void print_why(const std::vector<LayerFigures>& layers, const Peak& peak) {
+  using records::Align;
+  records::Table table({{"layer"},
+                        {"ratio", Align::Right},
+                        {"µs", Align::Right},
+                        {"at peak", Align::Right},
+                        {"hot loop", Align::Right},
+                        {"other launches", Align::Right},
+                        {"rest", Align::Right},
+                        {"instr/FMA", Align::Right},
+                        {"loads/FMA", Align::Right},
+                        {"stack", Align::Right},
+                        {"FMA/cycle", Align::Right},
+                        {"launches, µs"}});
+  for (const LayerFigures& layer : layers) {
+    if (!layer.split) continue;
+    const TimeSplit& split = *layer.split;
+    const PeerFigures* best = layer.best_onednn();
+    double all = 0;
+    std::string launches;
+    for (const LaunchTime& launch : split.launches) {
+      all += launch.nanoseconds;
+      launches += fmt::format("{}{} {:.1f}", launches.empty() ? "" : ", ", launch.name,
+                              launch.nanoseconds * 1e-3);
+    }
+    const auto percent = [](double share) { return fmt::format("{:.1f} %", 100 * share); };
+    const double each = std::max(1, split.loop.multiply_adds);
+    table.row(
+        {layer.title, best == nullptr ? "-" : fmt::format("{:.3f}", layer.ratio(*best)),
+         fmt::format("{:.1f}", all * 1e-3), percent(split.at_peak), percent(split.hot_loop),
+         percent(split.other_launches), percent(split.rest),
+         fmt::format("{:.2f}", split.loop.instructions / each),
+         fmt::format("{:.2f}", split.loop.loads / each), std::to_string(split.loop.stack_accesses),
+         split.loop.cycles > 0 ? fmt::format("{:.2f}", split.loop.per_cycle()) : "-", launches});
+  }
+  std::cout << "\n";
+  table.print(std::cout);
+  std::cout << fmt::format(
+      "\nWhere the time of ours goes. At peak: the operations that it executes at {:.1f} GFLOPS, "
+      "which a loop of\nnothing but multiply-adds reached here ({:.2f} a cycle by the static "
+      "estimate, {}). Hot loop: what its other\ninstructions cost by that estimate, everything in "
+      "the first cache. Other launches: padding, transforms.\nRest: caches and memory, borders, "
+      "starts of loops and of threads; {}.\nFMA: vector multiply-adds of the densest loop; stack: "
+      "its accesses of the stack.\n",
+      peak.gflops, peak.loop.per_cycle(),
+      peak.loop.model.empty() ? "none for this CPU" : "LLVM-MCA for " + peak.loop.model,
+      hardware_counters());
+}
+
 void print_summary(const std::vector<LayerFigures>& layers, const NetworkSummary& summary) {
   const auto line = [](const char* peer, const std::optional<RatioSummary>& ratios) {
     if (!ratios) return;
@@ -213,7 +273,12 @@ Result<void> run_kernel_bench(const KernelBenchOptions& options) {
                  fmt::format("OpenMP started {} threads, {} wanted", peer_threads, cores.size()),
                  {}};
   }
-  const Bench bench{options, *database, **device, *here};
+  Bench bench{options, *database, **device, *here, {}};
+  if (options.why) {
+    auto peak = measure_peak(**device, *here);
+    if (!peak) return std::move(peak).error();
+    bench.peak = std::move(*peak);
+  }
 
   std::vector<LayerFigures> layers;
   for (const space::Task& task : list->tasks) {
@@ -236,6 +301,10 @@ Result<void> run_kernel_bench(const KernelBenchOptions& options) {
     object["threads"] = cores.size();
     object["cpu"] = (*device)->info().name;
     object["onednn"] = onednn_version();
+    if (options.why) {
+      object["peak_gflops"] = bench.peak.gflops;
+      object["hardware_counters"] = hardware_counters();
+    }
     object["onednn_instruction_set"] = onednn_instruction_set();
     std::cout << object.dump() << std::endl;
   } else {
@@ -243,6 +312,7 @@ Result<void> run_kernel_bench(const KernelBenchOptions& options) {
                onednn_version(), onednn_instruction_set());
     std::fflush(stdout);
     print_table(layers);
+    if (options.why) print_why(layers, bench.peak);
     print_summary(layers, summary);
   }
   if (!summary.onednn) {

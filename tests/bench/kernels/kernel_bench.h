@@ -18,6 +18,7 @@ struct KernelBenchOptions {
   unsigned threads = 1;               // 0: one per core
   unsigned rounds = 15;
   double sample_ms = 5;
+  bool why = false;  // also where the time of ours goes (time_split.h)
   bool json = false;
 };
 

@@ -110,6 +110,7 @@ Json to_json(const LayerFigures& layer) {
   }
   if (const PeerFigures* plain = layer.peer("onednn_nhwc"))
     object["nhwc_ratio"] = layer.ratio(*plain);
+  if (layer.split) object["why"] = to_json(*layer.split);
   return object;
 }
 

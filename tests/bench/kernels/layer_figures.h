@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/bench/kernels/alternate.h"
+#include "tests/bench/kernels/time_split.h"
 
 namespace fettle::bench {
 
@@ -26,6 +27,7 @@ struct LayerFigures {
   std::string configuration;
   Timing ours;
   std::vector<PeerFigures> peers;
+  std::optional<TimeSplit> split;  // where it was asked for
 
   // The timed peer of that name; null: none.
   const PeerFigures* peer(const std::string& name) const;

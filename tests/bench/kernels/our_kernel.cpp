@@ -89,9 +89,7 @@ Result<std::unique_ptr<agent::Device>> open_local_cpu(unsigned threads) {
   return agent::open_cpu(agent::describe_cpu(config, agent::SystemRoot()));
 }
 
-Result<std::unique_ptr<Contender>> make_our_kernel(agent::Device& device, const Layer& layer,
-                                                   const records::TuningRecord& record,
-                                                   unsigned threads) {
+Result<Rebuilt> rebuild(const Layer& layer, const records::TuningRecord& record, unsigned threads) {
   auto target = space::Target::parse(record.target);
   if (!target) return std::move(target).error();
   target->threads = static_cast<int>(threads);
@@ -106,10 +104,18 @@ Result<std::unique_ptr<Contender>> make_our_kernel(agent::Device& device, const 
   auto built = backend->build(layer.workload, *target, *configuration);
   if (!built) return std::move(built).error();
   if (auto sound = check_program(*built->program); !sound) return std::move(sound).error();
+  return Rebuilt{std::move(*target), std::move(*built)};
+}
+
+Result<std::unique_ptr<Contender>> make_our_kernel(agent::Device& device, const Layer& layer,
+                                                   const records::TuningRecord& record,
+                                                   unsigned threads) {
+  auto built = rebuild(layer, record, threads);
+  if (!built) return std::move(built).error();
   auto kernel =
-      std::make_unique<OurKernel>(device, std::move(*built->program), record.configuration);
+      std::make_unique<OurKernel>(device, std::move(*built->output.program), record.configuration);
   if (auto ready = kernel->prepare(threads); !ready) return std::move(ready).error();
-  if (auto right = kernel->check(layer, built->facts->error_growth); !right)
+  if (auto right = kernel->check(layer, built->output.facts->error_growth); !right)
     return std::move(right).error();
   return std::unique_ptr<Contender>(std::move(kernel));
 }

@@ -7,6 +7,7 @@
 #include "agent/device/device.h"
 #include "host/records/record.h"
 #include "host/space/target.h"
+#include "schemas/build_generated.h"
 #include "tests/bench/kernels/contender.h"
 #include "tests/bench/kernels/layer.h"
 
@@ -16,6 +17,13 @@ namespace fettle::bench {
 // use (0: all of them), as `fettle tune --device local` takes them. Pins the
 // caller to the first of them. InvalidArgument: there are fewer.
 Result<std::unique_ptr<agent::Device>> open_local_cpu(unsigned threads);
+
+// A record's program for `threads` threads, and the target it is built for.
+struct Rebuilt {
+  space::Target target;
+  wire::BuildOutputT output;
+};
+Result<Rebuilt> rebuild(const Layer& layer, const records::TuningRecord& record, unsigned threads);
 
 // What is built from the record, and compared with the layer's expected output
 // before it is returned: WrongAnswer, StrayWrite and what the build may say. One

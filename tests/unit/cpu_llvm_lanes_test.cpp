@@ -1,0 +1,77 @@
+// Inputs of neighbouring channels on Arm: one vector load, and multiply-adds by its lanes.
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "host/backend/backend.h"
+#include "host/backend/cpu_llvm/disassemble.h"
+#include "tests/support/native_run.h"
+
+namespace fettle::testing {
+namespace {
+
+namespace cpu = backend::cpu_llvm;
+
+// A pointwise convolution in tiles of 4 pixels x 2 vectors, 4 input channels a step.
+struct Pointwise {
+  std::vector<cpu::Instruction> code;
+  std::span<const cpu::Instruction> loop;
+};
+
+Result<Pointwise> pointwise(const space::Target& target) {
+  auto workload = space::Workload::parse(nlohmann::json{{"op", "conv2d"},
+                                                        {"height", 4},
+                                                        {"width", 8},
+                                                        {"in_channels", 32},
+                                                        {"out_channels", 16},
+                                                        {"kernel", 1}});
+  if (!workload) return std::move(workload).error();
+  const backend::Backend& backend = *backend::find_backend("cpu_llvm");
+  auto space = backend.space(*workload, target);
+  if (!space) return std::move(space).error();
+  auto configuration = space->parse(
+      R"({"sketch":"cpu_tiled","knobs":{"register_tile":[1,4,2,4],"task_y":[0],"task_x":[0],
+          "task_oc":[0],"task_order":[0],"tile_order":[0],"reduce_inner":[4],"reduce_order":[0],
+          "unroll":[64]}})");
+  if (!configuration) return std::move(configuration).error();
+  auto built = backend.build(*workload, target, *configuration);
+  if (!built) return std::move(built).error();
+  auto code = cpu::disassemble(*built->program->images[0], target);
+  if (!code) return std::move(code).error();
+  Pointwise made{std::move(*code), {}};
+  made.loop = cpu::hottest_loop(made.code, target.arch);
+  return made;
+}
+
+TEST(InputLanes, AArch64MultipliesByEachLane) {
+  auto made = pointwise(aarch64_target());
+  ASSERT_TRUE(made.ok()) << made.error().text();
+  int lanes[4] = {};
+  for (const cpu::Instruction& each : made->loop) {
+    if (!each.mnemonic.starts_with("fmla")) continue;
+    for (int lane = 0; lane < 4; ++lane) {
+      lanes[lane] += each.operands.ends_with("[" + std::to_string(lane) + "]");
+    }
+  }
+  for (const int count : lanes) EXPECT_EQ(count, 8) << cpu::to_text(made->loop);
+  // 4 vectors of inputs and 8 of weights, some by pairs, for 32 multiply-adds.
+  const cpu::CodeCounts counts = cpu::count(made->loop, "aarch64");
+  EXPECT_EQ(counts.fused, 32);
+  EXPECT_LE(counts.loads, 12) << cpu::to_text(made->loop);
+  EXPECT_EQ(counts.stack_accesses, 0) << cpu::to_text(made->loop);
+}
+
+// vmla.f32 q, q, d[lane]: multiplied and added with two roundings, by one instruction.
+TEST(InputLanes, CortexA9MultipliesAndAddsByEachLane) {
+  auto made = pointwise(armv7_target());
+  ASSERT_TRUE(made.ok()) << made.error().text();
+  int by_lane = 0;
+  for (const cpu::Instruction& each : made->loop) {
+    by_lane += each.mnemonic == "vmla.f32" && each.operands.ends_with("]");
+    EXPECT_FALSE(cpu::is_fused("armv7", each.mnemonic)) << each.mnemonic;
+    EXPECT_NE(each.mnemonic, "vadd.f32") << cpu::to_text(made->loop);
+  }
+  EXPECT_EQ(by_lane, 32) << cpu::to_text(made->loop);
+}
+
+}  // namespace
+}  // namespace fettle::testing
