@@ -11,13 +11,13 @@ namespace {
 
 namespace cpu = backend::cpu_llvm;
 
-// A pointwise convolution in tiles of 4 pixels x 2 vectors, 4 input channels a step.
+// A pointwise convolution in tiles of `rows` x 4 pixels x 2 vectors, 4 input channels a step.
 struct Pointwise {
   std::vector<cpu::Instruction> code;
   std::span<const cpu::Instruction> loop;
 };
 
-Result<Pointwise> pointwise(const space::Target& target) {
+Result<Pointwise> pointwise(const space::Target& target, int rows) {
   auto workload = space::Workload::parse(nlohmann::json{{"op", "conv2d"},
                                                         {"height", 4},
                                                         {"width", 8},
@@ -28,8 +28,8 @@ Result<Pointwise> pointwise(const space::Target& target) {
   const backend::Backend& backend = *backend::find_backend("cpu_llvm");
   auto space = backend.space(*workload, target);
   if (!space) return std::move(space).error();
-  auto configuration = space->parse(
-      R"({"sketch":"cpu_tiled","knobs":{"register_tile":[1,4,2,4],"task_y":[0],"task_x":[0],
+  auto configuration = space->parse(R"({"sketch":"cpu_tiled","knobs":{"register_tile":[)" +
+                                    std::to_string(rows) + R"(,4,2,4],"task_y":[0],"task_x":[0],
           "task_oc":[0],"task_order":[0],"tile_order":[0],"reduce_inner":[4],"reduce_order":[0],
           "unroll":[64]}})");
   if (!configuration) return std::move(configuration).error();
@@ -43,7 +43,7 @@ Result<Pointwise> pointwise(const space::Target& target) {
 }
 
 TEST(InputLanes, AArch64MultipliesByEachLane) {
-  auto made = pointwise(aarch64_target());
+  auto made = pointwise(aarch64_target(), 2);
   ASSERT_TRUE(made.ok()) << made.error().text();
   int lanes[4] = {};
   for (const cpu::Instruction& each : made->loop) {
@@ -52,17 +52,17 @@ TEST(InputLanes, AArch64MultipliesByEachLane) {
       lanes[lane] += each.operands.ends_with("[" + std::to_string(lane) + "]");
     }
   }
-  for (const int count : lanes) EXPECT_EQ(count, 8) << cpu::to_text(made->loop);
-  // 4 vectors of inputs and 8 of weights, some by pairs, for 32 multiply-adds.
+  for (const int count : lanes) EXPECT_EQ(count, 16) << cpu::to_text(made->loop);
+  // 8 vectors of inputs and 8 of weights, some by pairs, for 64 multiply-adds.
   const cpu::CodeCounts counts = cpu::count(made->loop, "aarch64");
-  EXPECT_EQ(counts.fused, 32);
-  EXPECT_LE(counts.loads, 12) << cpu::to_text(made->loop);
+  EXPECT_EQ(counts.fused, 64);
+  EXPECT_LE(counts.loads, 16) << cpu::to_text(made->loop);
   EXPECT_EQ(counts.stack_accesses, 0) << cpu::to_text(made->loop);
 }
 
 // vmla.f32 q, q, d[lane]: multiplied and added with two roundings, by one instruction.
 TEST(InputLanes, CortexA9MultipliesAndAddsByEachLane) {
-  auto made = pointwise(armv7_target());
+  auto made = pointwise(armv7_target(), 1);
   ASSERT_TRUE(made.ok()) << made.error().text();
   int by_lane = 0;
   for (const cpu::Instruction& each : made->loop) {
