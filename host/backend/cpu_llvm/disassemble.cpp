@@ -32,8 +32,11 @@ void split(const std::string& text, Instruction& out) {
 }
 
 bool touches_memory(const Instruction& i, const std::string& arch) {
-  return i.operands.find(arch == "x86_64" ? '(' : '[') != std::string::npos &&
-         !i.mnemonic.starts_with("lea");
+  if (arch == "x86_64") {
+    return i.operands.find('(') != std::string::npos && !i.mnemonic.starts_with("lea");
+  }
+  // An address begins an operand; a bracket behind a register is its lane: v1.s[3].
+  return i.operands.starts_with('[') || i.operands.find(" [") != std::string::npos;
 }
 
 bool is_store(const Instruction& i, const std::string& arch) {
