@@ -24,7 +24,7 @@ constexpr double kEpsilon = 0.05;       // of a plan: random, whatever the model
 constexpr double kCloseness = 0.1;      // log time that a candidate close to a planned one loses
 constexpr double kTwin = 0.2;           // log time that an equal feature vector loses
 constexpr std::size_t kFresh = 32;      // candidates with an option never tried
-constexpr std::size_t kFreshPlace = 8;  // every so manyth place of a plan is theirs
+constexpr std::size_t kFreshPlace = 8;  // every so manyth place of all plans is theirs
 constexpr double kCrossover = 0.4, kExtraMutation = 0.35;
 
 class Stopwatch {
@@ -304,14 +304,14 @@ std::vector<space::Configuration> EvolutionaryPlanner::choose(const Candidates& 
   std::vector<space::Configuration> plan;
   std::vector<bool> taken(candidates.size(), false);
   std::vector<double> close(candidates.size(), 0);  // to the places taken
-  const auto best_for = [&](std::size_t place, bool fresh) {
+  const auto best_for = [&](bool fresh) {
     std::optional<std::size_t> best;
     double least = 0;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const Candidate& candidate = candidates[i];
       if (taken[i] || (fresh && !holds_untried(candidate.configuration))) continue;
       const auto& members = candidate.members;
-      double value = place % 2 == 0 ? candidate.mean : members[place / 2 % members.size()];
+      double value = places_ % 2 == 0 ? candidate.mean : members[places_ / 2 % members.size()];
       value += kCloseness * close[i];
       if (candidate.features_hash != 0 && tried_features_.contains(candidate.features_hash)) {
         value += kTwin;
@@ -320,10 +320,10 @@ std::vector<space::Configuration> EvolutionaryPlanner::choose(const Candidates& 
     }
     return best;
   };
-  for (std::size_t place = 0; plan.size() < n; ++place) {
+  for (; plan.size() < n; ++places_) {
     std::optional<std::size_t> best;
-    if (place % kFreshPlace == kFreshPlace - 1) best = best_for(place, true);
-    if (!best && uniform() >= kEpsilon) best = best_for(place, false);
+    if (places_ % kFreshPlace == kFreshPlace - 1) best = best_for(true);
+    if (!best && uniform() >= kEpsilon) best = best_for(false);
     if (best) {
       const space::Configuration& chosen = candidates[*best].configuration;
       taken[*best] = true;

@@ -76,6 +76,7 @@ class EvolutionaryPlanner {
   std::mt19937_64 rng_;
   // Of every configuration ever lowered; empty: it does not lower, or was screened out.
   std::unordered_map<space::Configuration, std::vector<float>, ConfigurationHash> features_;
+  std::size_t places_ = 0;  // given by plans with a model
   // Of the plan in hand:
   std::unordered_set<space::Configuration, ConfigurationHash> bred_;
   std::unordered_set<std::size_t> tried_features_;     // hashes, of trials

@@ -11,7 +11,10 @@
 namespace fettle::tune {
 namespace {
 
-constexpr std::size_t kBatch = 8;   // trials of a plan
+constexpr std::size_t kBatch = 8;  // trials of a plan
+// While little is known each trial teaches much: plans made inside propose() are
+// shorter then. (Those made beside the loop are renewed all the time.)
+constexpr std::size_t kFew = 64, kEarlyBatch = 4;
 constexpr std::size_t kSpare = 8;   // more of it, for while the next plan is being made
 constexpr int kMutationTries = 16;  // of the fastest, when there is no plan
 
@@ -80,6 +83,12 @@ class EvolutionarySearcher final : public Searcher {
     return without_plan();
   }
 
+  std::size_t plan_size() const {
+    if (options_.background) return kBatch + kSpare;
+    const std::size_t known = known_.trials.size();
+    return known > 0 && known < kFew ? kEarlyBatch : kBatch;
+  }
+
   void start_plan() {
     {
       const std::lock_guard lock(shared_->mutex);
@@ -87,7 +96,7 @@ class EvolutionarySearcher final : public Searcher {
       shared_->planning = true;
     }
     news_ = 0;
-    const std::size_t wanted = options_.background ? kBatch + kSpare : kBatch;
+    const std::size_t wanted = plan_size();
     auto job = [shared = shared_, known = known_, wanted] {
       auto made = shared->planner.plan(known, wanted);
       const std::lock_guard lock(shared->mutex);
