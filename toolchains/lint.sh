@@ -40,7 +40,8 @@ check_scripts() {
     echo "   skipped: no shellcheck here (./dev setup)"
     return
   fi
-  shellcheck -S warning dev .ci/run toolchains/*.sh || fail "shellcheck found the above"
+  shellcheck -S warning dev .ci/run toolchains/*.sh board_images/*.sh board_images/*/*.sh \
+    board_images/init board_images/package/p* || fail "shellcheck found the above"
 }
 
 # A file holds one concept; past 500 lines it rarely does. A warning, not a failure.

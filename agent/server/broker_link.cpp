@@ -93,6 +93,33 @@ Result<KeyPair> load_key_pair(const AgentOptions& options) {
   return pair;
 }
 
+Result<std::string> make_key_file(const std::string& path) {
+  AgentOptions options;
+  options.key_file = path;
+  if (::access(path.c_str(), F_OK) == 0) {
+    auto pair = load_key_pair(options);
+    if (!pair) return std::move(pair).error();
+    return std::move(pair->public_key);
+  }
+  char public_key[kZ85 + 1], secret_key[kZ85 + 1];
+  if (zmq_curve_keypair(public_key, secret_key) != 0) return zmq_failure("making a key pair");
+  const std::string text = std::string("public ") + public_key + "\nsecret " + secret_key + "\n",
+                    beside = path + ".new";
+  ::unlink(beside.c_str());
+  const int fd = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  bool written = fd >= 0 &&
+                 ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+                 ::fsync(fd) == 0;
+  if (fd >= 0) written = ::close(fd) == 0 && written;
+  // Whole or not at all, whenever the power goes.
+  if (!written || ::rename(beside.c_str(), path.c_str()) != 0) {
+    Error error{ErrorCode::Io, "cannot write the key file " + path + ": " + std::strerror(errno)};
+    if (fd >= 0) ::unlink(beside.c_str());
+    return error;
+  }
+  return std::string(public_key);
+}
+
 Result<std::string> load_broker_key(const AgentOptions& options) {
   if (is_key(options.broker_key)) return options.broker_key;
   const int fd = ::open(options.broker_key.c_str(), O_RDONLY | O_CLOEXEC);

@@ -7,6 +7,7 @@
 #include "agent/device/registry.h"
 #include "agent/platform/board.h"
 #include "agent/platform/cpu_facts.h"
+#include "agent/server/notify.h"
 #include "agent/server/self_test.h"
 #include "agent/server/supervisor.h"
 #include "agent/worker/worker.h"
@@ -47,19 +48,32 @@ int run_agent(const std::vector<std::string>& arguments) {
     return 0;
   }
   set_log_level(options->log_level);
+  auto service = ServiceNotifier::from_environment();
   if (sodium_init() < 0) {
     return usage_error({ErrorCode::Unsupported, "no source of random numbers on this system"});
   }
+  if (options->mode == AgentOptions::Mode::MakeKey) {
+    const auto made = make_key_file(options->make_key_file);
+    if (!made) return usage_error(made.error());
+    std::printf("%s\n", made->c_str());
+    return 0;
+  }
+  const bool checking = options->mode == AgentOptions::Mode::CheckConfig;
   const bool serving = options->mode == AgentOptions::Mode::Serve;
   KeyPair own;
   std::string broker_key;
-  if (serving) {
+  if (serving || checking) {
     auto pair = load_key_pair(*options);
     if (!pair) return usage_error(pair.error());
     auto theirs = load_broker_key(*options);
     if (!theirs) return usage_error(theirs.error());
     own = std::move(*pair);
     broker_key = std::move(*theirs);
+  }
+  if (checking) {
+    std::printf("fine: %zu device(s) for the broker at %s\n", options->devices.size(),
+                options->broker.c_str());
+    return 0;
   }
 
   const SystemRoot root;
@@ -83,7 +97,7 @@ int run_agent(const std::vector<std::string>& arguments) {
   if (!link) return usage_error(link.error());
   sodium_memzero(own.secret_key.data(), own.secret_key.size());
   Supervisor supervisor(*options, board, std::move(devices), std::move(*nursery), std::move(*link),
-                        own.public_key);
+                        own.public_key, std::move(service));
   return supervisor.run();
 }
 

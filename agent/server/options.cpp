@@ -70,6 +70,16 @@ Result<void> set_kind(Parsing& to, const std::string& value) {
   return bad("device-kind", "takes one of " + names + ", not '" + value + "'");
 }
 
+Result<void> set_clock(Parsing& to, const std::string& value) {
+  const bool instructions = value == "instructions";
+  if (!instructions && value != "nanoseconds") {
+    return bad("clock", "takes nanoseconds or instructions, not '" + value + "'");
+  }
+  to.device().clock =
+      instructions ? wire::ClockDomain::Instructions : wire::ClockDomain::Nanoseconds;
+  return {};
+}
+
 Result<void> set_log_level_option(Parsing& to, const std::string& value) {
   static const char* const names[] = {"error", "warning", "info", "debug"};
   for (int i = 0; i < 4; ++i) {
@@ -118,6 +128,7 @@ constexpr Row kRows[] = {
      [](Parsing& to, const std::string& v) { return to.device().cpu = v, Result<void>(); }},
     {"emulated", nullptr, "runs under an emulator: its time is not board time",
      [](Parsing& to, const std::string&) { return to.device().emulated = true, Result<void>(); }},
+    {"clock", "DOMAIN", "nanoseconds (default), or instructions: under QEMU's icount", set_clock},
     {"memory-limit", "MB", "most memory of one program (default: half of the machine's)",
      [](Parsing& to, const std::string& v) {
        return set_megabytes(to.device().memory_limit_bytes, "memory-limit", v);
@@ -134,6 +145,15 @@ constexpr Row kRows[] = {
     {"self-test", nullptr, "measure a built-in program, print what was found, and end",
      [](Parsing& to, const std::string&) {
        return to.options.mode = AgentOptions::Mode::SelfTest, Result<void>();
+     }},
+    {"check-config", nullptr, "read the options and keys, say what is wrong with them, and end",
+     [](Parsing& to, const std::string&) {
+       return to.options.mode = AgentOptions::Mode::CheckConfig, Result<void>();
+     }},
+    {"make-key", "FILE", "make this agent's key pair there, print its public half, and end",
+     [](Parsing& to, const std::string& v) {
+       to.options.make_key_file = v;
+       return to.options.mode = AgentOptions::Mode::MakeKey, Result<void>();
      }},
     {"version", nullptr, "print the version and end",
      [](Parsing& to, const std::string&) {
@@ -202,6 +222,8 @@ Result<std::vector<std::string>> options_of_config(const std::string& text,
   std::vector<std::string> out;
   std::istringstream lines(text);
   int number = 0;
+  bool in_table = false;
+  std::size_t table = 0;  // where the options of the last [[device]] begin
   for (std::string line; std::getline(lines, line);) {
     ++number;
     bool quoted = false;
@@ -211,6 +233,11 @@ Result<std::vector<std::string>> options_of_config(const std::string& text,
     }
     line = trimmed(line);
     if (line.empty()) continue;
+    if (line == "[[device]]") {
+      table = out.size();
+      in_table = true;
+      continue;
+    }
     const std::size_t equals = line.find('=');
     const std::string name = trimmed(line.substr(0, equals));
     if (quoted || equals == std::string::npos || name.empty()) {
@@ -225,7 +252,10 @@ Result<std::vector<std::string>> options_of_config(const std::string& text,
     for (char c : value) {
       if (c != '"') plain += c;
     }
-    out.push_back("--" + name + "=" + plain);
+    // A device begins with its key on a command line.
+    const bool first = in_table && name == "key";
+    out.insert(first ? out.begin() + static_cast<std::ptrdiff_t>(table) : out.end(),
+               "--" + name + "=" + plain);
   }
   return out;
 }
@@ -263,7 +293,9 @@ Result<AgentOptions> parse_options(const std::vector<std::string>& arguments) {
     out.blob_cache_bytes =
         eighth<(64u << 20) ? 64u << 20 : eighth>(512u << 20) ? 512u << 20 : eighth;
   }
-  if (out.mode != AgentOptions::Mode::Serve) return std::move(out);
+  if (out.mode != AgentOptions::Mode::Serve && out.mode != AgentOptions::Mode::CheckConfig) {
+    return std::move(out);
+  }
   if (out.broker.empty()) return bad("broker", "is needed: tcp://HOST:PORT of the broker");
   if (out.broker.rfind("tcp://", 0) != 0 && out.broker.rfind("ipc://", 0) != 0) {
     return bad("broker", "takes tcp://HOST:PORT, not '" + out.broker + "'");

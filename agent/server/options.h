@@ -19,15 +19,18 @@ struct AgentOptions {
   std::vector<DeviceConfig> devices;  // one per --key; at least one
   std::uint64_t blob_cache_bytes = 0;
   LogLevel log_level = LogLevel::Info;
-  enum class Mode { Serve, Help, Version, SelfTest } mode = Mode::Serve;
+  std::string make_key_file;  // Mode::MakeKey: where the new pair goes
+  enum class Mode { Serve, Help, Version, SelfTest, CheckConfig, MakeKey } mode = Mode::Serve;
 };
 
 // InvalidArgument: one line that says which option is wrong and what it takes.
 // Options that describe a device belong to the --key before them, or to all when
 // they come before the first --key.
 Result<AgentOptions> parse_options(const std::vector<std::string>& arguments);
-// Lines "name = value", names as on the command line without dashes; # comments,
-// quoted strings and [1, 2] lists are understood.
+// A subset of TOML as command-line words. Lines "name = value", names as on the
+// command line without dashes; # comments, quoted strings and [1, 2] lists are
+// understood. A board's second device stands in a table "[[device]]" of its own,
+// which holds that device's key, in any order with its other options.
 Result<std::vector<std::string>> options_of_config(const std::string& text,
                                                    const std::string& file_name);
 std::string option_help();

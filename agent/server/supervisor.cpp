@@ -40,12 +40,13 @@ const Supervisor::DispatchRow Supervisor::kDispatch[] = {
 
 Supervisor::Supervisor(const AgentOptions& options, wire::BoardT board,
                        std::vector<wire::DeviceInfoT> devices, Nursery nursery, BrokerLink link,
-                       std::string public_key)
+                       std::string public_key, ServiceNotifier service)
     : url_(options.broker),
       public_key_(std::move(public_key)),
       board_(std::move(board)),
       nursery_(std::move(nursery)),
       link_(std::move(link)),
+      service_(std::move(service)),
       blobs_(options.blob_cache_bytes),
       heartbeat_ns_(1000 * kMs),
       silence_ns_(10'000 * kMs),
@@ -66,6 +67,8 @@ int Supervisor::run() {
   sigprocmask(SIG_BLOCK, &stops, nullptr);
   const OwnedFd stop(signalfd(-1, &stops, SFD_CLOEXEC | SFD_NONBLOCK));
   std::vector<zmq_pollitem_t> items;
+  // Serving, though no broker may be there yet: that can take as long as it likes.
+  service_.ready("dialling " + url_);
   while (exit_status_ < 0) {
     items.assign({{link_.socket(), 0, ZMQ_POLLIN, 0},
                   {nullptr, nursery_.fd(), ZMQ_POLLIN, 0},
@@ -100,6 +103,7 @@ int Supervisor::run() {
     }
     if (items[2].revents) {
       log(LogLevel::Info, "stopping");
+      service_.stopping();
       exit_status_ = 0;
     }
     for (int i = 0; items[0].revents && i < 64 && exit_status_ < 0; ++i) {
@@ -142,6 +146,7 @@ void Supervisor::on_welcome(wire::WelcomeT& welcome) {
   if (!welcomed_) {
     log(LogLevel::Info, "registered with %s after %llu ms", url_.c_str(),
         static_cast<unsigned long long>((last_heard_ - started_) / kMs));
+    service_.status("registered with " + url_);
   }
   welcomed_ = true;
 }
@@ -247,13 +252,27 @@ bool Supervisor::workers_ready() const {
   return std::all_of(devices_.begin(), devices_.end(), [](const auto& d) { return d->ready(); });
 }
 
+// From the loop itself: an agent whose loop hangs is not alive.
+void Supervisor::feed_watchdog() {
+  const std::uint64_t interval = service_.watchdog_interval_ns(), now = StatusPage::monotonic_ns();
+  if (interval == 0 || (last_alive_ != 0 && now - last_alive_ < interval / 2)) return;
+  service_.alive();
+  last_alive_ = now;
+}
+
 int Supervisor::on_time() {
+  feed_watchdog();
   const std::uint64_t now = StatusPage::monotonic_ns();
   int wait = 1000;
+  // Woken often enough for the watchdog, however short.
+  if (const std::uint64_t interval = service_.watchdog_interval_ns(); interval != 0) {
+    wait = static_cast<int>(std::clamp<std::uint64_t>(interval / 2 / kMs, 1, 1000));
+  }
   for (auto& device : devices_) wait = std::min(wait, device->on_time());
   if (welcomed_ && now - last_heard_ > silence_ns_) {
     log(LogLevel::Warning, "no word from the broker for %llu ms: dialling on",
         static_cast<unsigned long long>((now - last_heard_) / kMs));
+    service_.status("no word from " + url_ + ": dialling on");
     welcomed_ = false;
     next_complaint_ = now + kComplainEvery;
   }

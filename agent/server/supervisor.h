@@ -7,6 +7,7 @@
 
 #include "agent/server/broker_link.h"
 #include "agent/server/device_queue.h"
+#include "agent/server/notify.h"
 #include "agent/server/options.h"
 
 namespace fettle::agent {
@@ -20,7 +21,7 @@ class Supervisor {
  public:
   Supervisor(const AgentOptions& options, wire::BoardT board,
              std::vector<wire::DeviceInfoT> devices, Nursery nursery, BrokerLink link,
-             std::string public_key);
+             std::string public_key, ServiceNotifier service);
   // Until SIGTERM or SIGINT (0), or an error that waiting does not mend.
   int run();
 
@@ -39,6 +40,7 @@ class Supervisor {
   void send_done(std::uint64_t lease, Bytes outcome);
   void forget_leases();
   std::vector<std::uint64_t> leases() const;
+  void feed_watchdog();
   int on_time();  // milliseconds until it wants to be called again
   bool workers_ready() const;
 
@@ -54,13 +56,14 @@ class Supervisor {
   wire::BoardT board_;
   Nursery nursery_;
   BrokerLink link_;
+  ServiceNotifier service_;
   BlobStore blobs_;
   std::vector<std::unique_ptr<DeviceQueue>> devices_;
 
   bool welcomed_ = false;
   std::uint64_t broker_instance_ = 0;
   std::uint64_t heartbeat_ns_, silence_ns_;
-  std::uint64_t started_, last_heard_ = 0, last_hello_ = 0, last_heartbeat_ = 0;
+  std::uint64_t started_, last_heard_ = 0, last_hello_ = 0, last_heartbeat_ = 0, last_alive_ = 0;
   std::uint64_t next_complaint_;
   int exit_status_ = -1;  // >= 0: stop
 };

@@ -1,8 +1,10 @@
 // fettle devices: which boards a broker has, and what they are.
+#include <cctype>
 #include <iostream>
 #include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "host/app/commands.h"
 #include "host/app/connection.h"
@@ -19,7 +21,7 @@ struct DevicesCommand {
   bool json = false;
 };
 
-std::string facts_of(const wire::DeviceInfoT& device) {
+std::string short_facts(const wire::DeviceInfoT& device) {
   std::string text = device.name;
   if (device.cpu) {
     text += fmt::format("  {} {} core(s) {}-bit vectors", device.cpu->arch,
@@ -27,6 +29,47 @@ std::string facts_of(const wire::DeviceInfoT& device) {
   }
   if (device.emulated) text += "  emulated";
   return text;
+}
+
+std::string clock_text(const wire::DeviceInfoT& device) {
+  if (device.clock == wire::ClockDomain::Instructions) return "executed instructions, no time";
+  if (device.clock == wire::ClockDomain::AcceleratorCycles) return "accelerator cycles";
+  return device.emulated ? "nanoseconds of an emulator" : "nanoseconds";
+}
+
+// Everything that a board says of itself and of one of its devices, for people.
+void print_facts(const std::string& key, const wire::BoardT* board,
+                 const wire::DeviceInfoT& device) {
+  fmt::print("\n{}{}\n", key, board ? " on " + board->hostname : "");
+  auto line = [](const char* name, const std::string& value) {
+    if (!value.empty()) fmt::print("  {:<10} {}\n", name, value);
+  };
+  if (board) {
+    line("board", board->model + (board->serial.empty() ? "" : ", serial " + board->serial) +
+                      ", id " + board->id);
+    line("kernel", board->kernel);
+    line("agent", board->agent_version);
+  }
+  line("device", device.name);
+  if (device.cpu) {
+    const wire::CpuFactsT& cpu = *device.cpu;
+    std::string features;
+    for (const auto& feature : cpu.features) features += " +" + feature;
+    line("cpu", (cpu.cpu.empty() ? "unknown core" : cpu.cpu) + features);
+    line("cores",
+         fmt::format("{}{}", fmt::join(cpu.cores, ", "),
+                     cpu.max_khz > 0 ? fmt::format(", up to {} MHz", cpu.max_khz / 1000) : ""));
+    for (const auto& cache : cpu.caches) {
+      line("cache", fmt::format("L{} {}, {} KiB, shared by {}", cache->level, cache->kind,
+                                cache->bytes >> 10, cache->shared_by));
+    }
+  }
+  line("memory", fmt::format("{} MiB for one program", device.memory_limit_bytes >> 20));
+  line("clock", clock_text(device));
+  std::string sandbox = wire::EnumNameSandbox(device.sandbox);
+  for (char& c : sandbox) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  line("sandbox", sandbox);
+  for (const auto& value : device.extra) line(value->name.c_str(), value->value);
 }
 
 int run(const DevicesCommand& command) {
@@ -72,11 +115,20 @@ int run(const DevicesCommand& command) {
       if (i > 0) cells.assign(4, "");
       const wire::BoardT* board = i < key->boards.size() ? key->boards[i].get() : nullptr;
       cells.push_back(board ? board->hostname + " " + board->model : "");
-      cells.push_back(facts_of(*key->devices[i]));
+      cells.push_back(short_facts(*key->devices[i]));
       table.row(cells);
     }
   }
-  if (!command.json) table.print(std::cout);
+  if (!command.json) {
+    table.print(std::cout);
+    std::cout.flush();
+    for (const auto& key : list->keys) {
+      for (std::size_t i = 0; i < key->devices.size(); ++i) {
+        print_facts(key->key, i < key->boards.size() ? key->boards[i].get() : nullptr,
+                    *key->devices[i]);
+      }
+    }
+  }
   if (list->keys.empty()) note("the broker has no board");
   return kFine;
 }

@@ -1,7 +1,13 @@
 // A real agent process against a real broker: what it does when it, its worker or
 // the broker dies, and how it says no.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 #include <csignal>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
 #include <map>
 #include <thread>
 
@@ -91,6 +97,46 @@ class AgentFault : public testing::Test {
     return all;
   }
 };
+
+TEST_F(AgentFault, TellsItsServiceManagerThatItLives) {
+  const std::string name = "fettle-manager-" + std::to_string(getpid());
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const int manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(bind(manager, reinterpret_cast<sockaddr*>(&address),
+                 static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size())),
+            0);
+  setenv("NOTIFY_SOCKET", ("@" + name).c_str(), 1);
+  setenv("WATCHDOG_USEC", "400000", 1);
+  auto agent = start_agent();
+  unsetenv("NOTIFY_SOCKET");
+  unsetenv("WATCHDOG_USEC");
+  std::string all;
+  auto wait_for = [&](const std::string& words) {
+    const timeval limit{10, 0};
+    setsockopt(manager, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    char text[512];
+    while (true) {
+      const ssize_t n = recv(manager, text, sizeof text, 0);
+      if (n <= 0) return false;
+      all += std::string(text, static_cast<std::size_t>(n)) + "\n";
+      if (std::string(text, static_cast<std::size_t>(n)).find(words) != std::string::npos) {
+        return true;
+      }
+    }
+  };
+  EXPECT_TRUE(wait_for("READY=1")) << all;
+  EXPECT_TRUE(wait_for("STATUS=registered with " + broker->endpoint())) << all;
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(wait_for("WATCHDOG=1")) << all;
+  broker.reset();
+  EXPECT_TRUE(wait_for("dialling on")) << all;
+  EXPECT_TRUE(wait_for("WATCHDOG=1")) << "an agent without a broker lives too: " << all;
+  agent->send_signal(SIGTERM);
+  EXPECT_TRUE(wait_for("STOPPING=1")) << all;
+  EXPECT_EQ(agent->wait(10'000), 0);
+  close(manager);
+}
 
 TEST_F(AgentFault, MeasuresGoodAndEvilInTurn) {
   auto agent = start_agent();

@@ -86,7 +86,7 @@ class CpuDevice final : public Device {
 
   Result<Sample> run(std::uint32_t times) override {
     if (!prepared_) return Error{ErrorCode::InvalidArgument, "run before prepare"};
-    return Sample{std::max<std::uint64_t>(execute(times), 1), wire::ClockDomain::Nanoseconds, 1e9};
+    return Sample{std::max<std::uint64_t>(execute(times), 1), info_.clock, info_.clock_hz};
   }
 
   Result<ByteView> read(std::uint32_t buffer) override {
@@ -333,8 +333,9 @@ wire::DeviceInfoT describe_cpu(const DeviceConfig& config, const SystemRoot& roo
   info.key = config.key;
   info.index = config.index;
   info.kind = wire::DeviceKind::Cpu;
-  info.clock = wire::ClockDomain::Nanoseconds;
-  info.clock_hz = 1e9;
+  // Under icount the kernel's clock advances by one "nanosecond" per instruction.
+  info.clock = config.clock;
+  info.clock_hz = config.clock == wire::ClockDomain::Nanoseconds ? 1e9 : 0;
   std::vector<std::uint32_t> cores = config.cores.empty() ? usable_cores() : config.cores;
   if (config.threads > 0 && config.threads < cores.size()) cores.resize(config.threads);
   info.cpu = std::make_unique<wire::CpuFactsT>(read_cpu_facts(root, cores, config.cpu));
