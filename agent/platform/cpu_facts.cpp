@@ -86,6 +86,10 @@ std::uint64_t read_midr(const SystemRoot& root, std::uint32_t core) {
 
 }  // namespace
 
+std::string core_name(const SystemRoot& root, std::uint32_t core) {
+  return arm_core_name(read_midr(root, core));
+}
+
 const char* agent_arch() {
 #if defined(__x86_64__)
   return "x86_64";
@@ -119,7 +123,7 @@ wire::CpuFactsT read_cpu_facts(const SystemRoot& root, const std::vector<std::ui
       root.number(cpu_directory(first) + "/cpufreq/cpuinfo_max_freq").value_or(0));
   facts.page_bytes = static_cast<std::uint32_t>(sysconf(_SC_PAGESIZE));
   facts.caches = read_caches(root, first);
-  facts.cpu = cpu.empty() ? arm_core_name(read_midr(root, first)) : cpu;
+  facts.cpu = cpu.empty() ? core_name(root, first) : cpu;
   read_native_features(facts);
   return facts;
 }

@@ -24,6 +24,8 @@ wire::CpuFactsT read_cpu_facts(const SystemRoot& root, const std::vector<std::ui
 
 // LLVM's name from the implementer and part of a MIDR; "" when unknown.
 std::string arm_core_name(std::uint64_t midr);
+// LLVM's name of that core by its MIDR; "" when unknown (always on x86).
+std::string core_name(const SystemRoot& root, std::uint32_t core);
 // LLVM's features of an ARMv7-A core; VFPv4 (fused multiply-add) only where certain.
 std::vector<std::string> armv7_features(const std::string& core);
 // "Cortex-A72 x2" or the model name of /proc/cpuinfo: for people.

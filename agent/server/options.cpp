@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "agent/device/registry.h"
+#include "agent/platform/board_profile.h"
 #include "agent/platform/cpu_facts.h"
 
 namespace fettle::agent {
@@ -112,7 +113,10 @@ constexpr Row kRows[] = {
        to.options.key_fd = static_cast<int>(fd);
        return {};
      }},
-    {"key", "NAME", "the device key users tune for; again for a second device", set_key},
+    {"key", "NAME",
+     "the device key users tune for; again for a second device (default: of the "
+     "recognised board)",
+     set_key},
     {"device-kind", "KIND", "cpu (default) or null", set_kind},
     {"device-cores", "LIST", "cores of the device, such as 1,2 or 4-5 (default: all)", set_cores},
     {"threads", "N", "most threads of a candidate (default: one per core)",
@@ -164,6 +168,27 @@ constexpr Row kRows[] = {
        return to.options.mode = AgentOptions::Mode::Help, Result<void>();
      }},
 };
+
+std::vector<DeviceConfig> recognised_devices(const DeviceConfig& defaults, const SystemRoot& root) {
+  std::vector<DeviceConfig> devices;
+  const auto cores = defaults.cores.empty() ? usable_cores() : defaults.cores;
+  for (const BoardDevice& found : recognise_board(root, cores, board_profiles())) {
+    DeviceConfig device = defaults;
+    device.key = found.key;
+    device.index = static_cast<std::uint32_t>(devices.size());
+    device.cores = found.cores;
+    if (device.cpu.empty()) device.cpu = found.cpu;
+    devices.push_back(std::move(device));
+  }
+  return devices;
+}
+
+// Why no device was found, for the one who has to name it.
+std::string board_words(const SystemRoot& root) {
+  const auto names = device_tree_names(root);
+  if (names.empty()) return "there is no device tree here that tells the board";
+  return "the device tree calls this board " + names.front() + ", which no profile knows";
+}
 
 Result<std::vector<std::string>> read_config(const std::string& path) {
   std::ifstream file(path);
@@ -260,7 +285,8 @@ Result<std::vector<std::string>> options_of_config(const std::string& text,
   return out;
 }
 
-Result<AgentOptions> parse_options(const std::vector<std::string>& arguments) {
+Result<AgentOptions> parse_options(const std::vector<std::string>& arguments,
+                                   const SystemRoot& root) {
   Parsing parsing;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     std::string path;
@@ -283,6 +309,7 @@ Result<AgentOptions> parse_options(const std::vector<std::string>& arguments) {
   // Device options before the first --key on the command line hold for all of them.
   if (auto applied = apply_options(parsing, arguments); !applied) return std::move(applied).error();
   AgentOptions& out = parsing.options;
+  if (out.devices.empty()) out.devices = recognised_devices(parsing.defaults, root);
   if (out.mode == AgentOptions::Mode::SelfTest && out.devices.empty()) {
     DeviceConfig device = parsing.defaults;
     device.key = "self-test";
@@ -300,7 +327,8 @@ Result<AgentOptions> parse_options(const std::vector<std::string>& arguments) {
   if (out.broker.rfind("tcp://", 0) != 0 && out.broker.rfind("ipc://", 0) != 0) {
     return bad("broker", "takes tcp://HOST:PORT, not '" + out.broker + "'");
   }
-  if (out.devices.empty()) return bad("key", "is needed: the name users tune this device for");
+  if (out.devices.empty())
+    return bad("key", "is needed: the name users tune this device for (" + board_words(root) + ")");
   if (out.broker_key.empty()) {
     return bad("broker-key", "is needed: the broker's public key (`fettle keys list` prints it)");
   }

@@ -30,21 +30,31 @@ configure_kernel() {
 }
 
 build_kernel() {
-  cd "$work/linux"
+  cd "$work/linux" || return
   export ARCH=arm CROSS_COMPILE=arm-linux-gnueabihf-
   configure_kernel
   make -s -j"$(nproc)" zImage zynq-zc702.dtb
 }
 
-make_image() {
+# Kept by what went into it, so that another init script does not cost minutes.
+make_kernel() {
   local source
-  source=$(kernel_source) || die "no linux-source package here"
-  mkdir -p "$work/linux"
+  source=$(kernel_source) || die "no linux-source package here: ./dev setup emulate"
+  mkdir -p "$work/linux" "$work/kernel"
   step "unpacking ${source##*/}" tar -xf "$source" -C "$work/linux" --strip-components=1
   (step "kernel" build_kernel)
-  cp "$work/linux/arch/arm/boot/zImage" "$stage/kernel"
-  cp "$(find "$work/linux/arch/arm/boot/dts" -name zynq-zc702.dtb)" "$stage/board.dtb"
+  cp "$work/linux/arch/arm/boot/zImage" "$work/kernel/kernel"
+  cp "$(find "$work/linux/arch/arm/boot/dts" -name zynq-zc702.dtb)" "$work/kernel/board.dtb"
+  (cd "$work/linux" && make -s kernelversion) >"$work/kernel/contents"
+  rm -rf "$kept" && mv "$work/kernel" "$kept"
+}
+
+make_image() {
+  local kept
+  kept=$cache/kernel-$({ cat "$here/pynq/kernel.config"; image_inputs; declare -f configure_kernel build_kernel; } |
+    sha256sum | cut -c1-16)
+  if [[ ! -e $kept/contents ]]; then make_kernel; fi
+  cp "$kept"/* "$stage/"
   step "package lists of armhf" foreign_apt_open armhf "$work/apt"
   step "busybox" foreign_unpack busybox-static "$work/busybox"
-  (cd "$work/linux" && make -s kernelversion) >"$stage/contents"
 }

@@ -15,6 +15,8 @@
 #   --icount   a guest nanosecond is one executed instruction: the clock domain is
 #              Instructions, and what is measured can be repeated exactly
 set -euo pipefail
+# BOARD/qemu.conf says these.
+arch="" program="" key="" model="" console="" machine=() serial=()
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 readonly here

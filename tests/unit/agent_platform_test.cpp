@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "agent/platform/board.h"
+#include "agent/platform/board_profile.h"
 #include "agent/platform/conditions.h"
 #include "agent/platform/cpu_facts.h"
 #include "agent/server/broker_link.h"
@@ -82,6 +83,63 @@ TEST_F(FakeRoot, ConditionsOfOwnCoresOnly) {
   EXPECT_EQ(now.core, 1);
 }
 
+TEST_F(FakeRoot, RecognisesABoardAndItsClusters) {
+  auto put_core = [&](int core, const char* midr) {
+    put("/sys/devices/system/cpu/cpu" + std::to_string(core) + "/regs/identification/midr_el1",
+        midr);
+  };
+  put("/proc/device-tree/compatible", std::string("radxa,rockpi4b\0rockchip,rk3399\0", 31));
+  for (int core : {0, 1, 2, 3}) put_core(core, "0x00000000410fd034\n");
+  for (int core : {4, 5}) put_core(core, "0x00000000410fd082\n");
+  EXPECT_EQ(device_tree_names(root()),
+            (std::vector<std::string>{"radxa,rockpi4b", "rockchip,rk3399"}));
+  auto profiles = board_profiles();
+  for (auto& profile : profiles) {
+    // As an agent of that board's architecture sees them.
+    if (profile.arch == "aarch64") profile.arch = agent_arch();
+  }
+  auto found = recognise_board(root(), {0, 1, 2, 3, 4, 5}, profiles);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].key, "rk3399");
+  EXPECT_EQ(found[0].cpu, "cortex-a72");
+  EXPECT_EQ(found[0].cores, (std::vector<std::uint32_t>{4, 5}));
+  EXPECT_EQ(found[1].key, "rk3399-little");
+  EXPECT_EQ(found[1].cores, (std::vector<std::uint32_t>{0, 1, 2, 3}));
+  // Big cores that this process may not use are no device.
+  found = recognise_board(root(), {0, 1}, profiles);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].key, "rk3399-little");
+  // Another architecture's profiles are not this agent's.
+  for (auto& profile : profiles) profile.arch = "other";
+  EXPECT_TRUE(recognise_board(root(), {4, 5}, profiles).empty());
+}
+
+TEST_F(FakeRoot, RecognisesAPynqByItsImagesMark) {
+  put("/proc/device-tree/compatible", std::string("xlnx,zynq-7000\0", 15));
+  const std::vector<BoardProfile> profiles = {
+      {"pynq-z1", "pynq", "cortex-a9", agent_arch(), {"Pynq-Z1"}},
+      {"pynq-z2", "pynq", "cortex-a9", agent_arch(), {"Pynq-Z2"}}};
+  EXPECT_TRUE(recognise_board(root(), {0, 1}, profiles).empty());
+  put("/proc/device-tree/chosen/pynq_board", std::string("Pynq-Z2\0", 8));
+  const auto found = recognise_board(root(), {0, 1}, profiles);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].profile, "pynq-z2");
+  EXPECT_EQ(found[0].cores, (std::vector<std::uint32_t>{0, 1})) << "no core says what it is";
+}
+
+TEST(BoardProfiles, EveryBoardOfToolchains) {
+  std::vector<std::string> all;
+  for (const auto& profile : board_profiles()) {
+    EXPECT_FALSE(profile.key.empty() || profile.cpu.empty() || profile.device_tree.empty())
+        << profile.name;
+    EXPECT_TRUE(profile.arch == "aarch64" || profile.arch == "armv7") << profile.name;
+    all.push_back(profile.name);
+  }
+  EXPECT_EQ(all, (std::vector<std::string>{"jetson-nano", "jetson-orin", "jetson-thor",
+                                           "jetson-tx2", "jetson-xavier", "pynq-z1", "pynq-z2",
+                                           "rk3399-big", "rk3399-little"}));
+}
+
 TEST_F(FakeRoot, NothingThereIsNotAnError) {
   const auto facts = read_cpu_facts(root(), {0}, "");
   EXPECT_TRUE(facts.caches.empty());
@@ -120,8 +178,9 @@ std::vector<std::string> serving(std::vector<std::string> more) {
 }
 
 TEST(Options, DevicesAndDefaults) {
-  const auto out = parse_options(serving({"--memory-limit=8", "--key", "big", "--cpu=cortex-a72",
-                                          "--key", "little", "--threads", "2", "--emulated"}));
+  const auto out =
+      parse_options(serving({"--memory-limit=8", "--key", "big", "--cpu=cortex-a72", "--key",
+                             "little", "--threads", "2", "--emulated", "--clock=instructions"}));
   ASSERT_TRUE(out.ok()) << out.error().text();
   ASSERT_EQ(out->devices.size(), 2u);
   EXPECT_EQ(out->devices[0].cpu, "cortex-a72");
@@ -129,6 +188,8 @@ TEST(Options, DevicesAndDefaults) {
   EXPECT_EQ(out->devices[1].index, 1u);
   EXPECT_EQ(out->devices[1].threads, 2u);
   EXPECT_TRUE(out->devices[1].emulated);
+  EXPECT_EQ(out->devices[0].clock, wire::ClockDomain::Nanoseconds);
+  EXPECT_EQ(out->devices[1].clock, wire::ClockDomain::Instructions);
   for (const auto& device : out->devices) EXPECT_EQ(device.memory_limit_bytes, 8u << 20);
 }
 
@@ -139,6 +200,7 @@ TEST(Options, EachMistakeIsOneLine) {
   } rows[] = {
       {{}, "--broker is needed"},
       {serving({}), "--key is needed"},
+      {serving({"--clock", "ticks"}), "--clock takes"},
       {{"--broker", "http://x", "--key", "a"}, "tcp://HOST:PORT"},
       {{"--broker", "tcp://h:1", "--key", "a"}, "--broker-key is needed"},
       {serving({"--key", "a", "--nonsense", "1"}), "unknown option --nonsense"},

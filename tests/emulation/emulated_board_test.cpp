@@ -1,0 +1,69 @@
+// Whole boards under qemu-system: from power-on to a registered agent, as
+// `./dev emulate BOARD --check` does it. Skips where the board's image has not been
+// made: that takes minutes and downloads a kernel.
+#include <gtest/gtest.h>
+#include <filesystem>
+
+#include "tests/support/running_program.h"
+
+namespace fettle {
+namespace {
+
+using testing::run_program;
+
+const std::string kFolder = FETTLE_BOARD_IMAGES;
+
+class EmulatedBoard : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const std::string board = GetParam();
+    const auto image = run_program({kFolder + "/image.sh", board, "--print"});
+    const std::string agent = std::string(FETTLE_AGENTS) +
+                              (board == "pynq" ? "/armv7/fettle-agent" : "/aarch64/fettle-agent");
+    if (image.status != 0 || !std::filesystem::exists(agent)) {
+      GTEST_SKIP() << "no image of the " << board << ", or no agent for it: `./dev emulate "
+                   << board << " --check` makes both";
+    }
+  }
+  testing::ProgramResult emulate(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), {kFolder + "/qemu/emulate.sh", GetParam()});
+    return run_program(
+        arguments, std::chrono::seconds(150),
+        {{"FETTLE_PROGRAM", FETTLE_PROGRAM}, {"FETTLE_AGENT_FOLDER", FETTLE_AGENTS}});
+  }
+};
+
+TEST_P(EmulatedBoard, BootsAndRegistersWithItsFacts) {
+  const auto done = emulate({"--check", "--name", "test-board", "--key", "some-key"});
+  ASSERT_EQ(done.status, 0) << done.out << done.err;
+  for (const char* words : {"test-board registered as \"some-key\"", "some-key on test-board",
+                            "QEMU", "nanoseconds of an emulator",
+                            // qemu-user has no seccomp; here it is proved.
+                            "sandbox    strict"}) {
+    EXPECT_NE(done.out.find(words), std::string::npos) << words << " not in\n" << done.out;
+  }
+  const char* core = std::string(GetParam()) == "pynq" ? "cortex-a9" : "cortex-a72";
+  EXPECT_NE(done.out.find(core), std::string::npos) << done.out;
+}
+
+TEST_P(EmulatedBoard, CountsInstructionsWhereAsked) {
+  const auto done = emulate({"--check", "--icount"});
+  ASSERT_EQ(done.status, 0) << done.out << done.err;
+  EXPECT_NE(done.out.find("executed instructions, no time"), std::string::npos) << done.out;
+  EXPECT_EQ(done.out.find("nanoseconds"), std::string::npos) << done.out;
+}
+
+TEST_P(EmulatedBoard, SaysWhatIsWrongWithAnOption) {
+  const auto none = emulate({});
+  EXPECT_EQ(none.status, 1);
+  EXPECT_NE(none.err.find("--check, or --broker"), std::string::npos) << none.err;
+  const auto unknown = emulate({"--check", "--fast"});
+  EXPECT_EQ(unknown.status, 1);
+  EXPECT_NE(unknown.err.find("unknown option '--fast'"), std::string::npos) << unknown.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(Boards, EmulatedBoard, ::testing::Values("rk3399", "pynq"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace fettle
