@@ -18,11 +18,14 @@ constexpr double kHopeless = 2.0;
 constexpr double kHopelessSampleNs = 1e6;
 // Disturbed samples are shortened down to this: well within a scheduler's time slice.
 constexpr double kShortestSampleNs = 5e5;
+// Cooling down: a look at the clock every so often, and no longer in one trial.
+constexpr int kCoolStepMs = 100, kCoolMostMs = 30'000;
 
 struct Taken {
   wire::Sample sample;
   double per_run = 0;
   std::uint64_t events = 0;  // disturbances while it ran; 0: clean
+  bool throttled = false;
 };
 
 std::uint64_t disturbances(const QuickReading& before, const QuickReading& after) {
@@ -30,6 +33,7 @@ std::uint64_t disturbances(const QuickReading& before, const QuickReading& after
   events += after.steal_ticks - before.steal_ticks;
   events += after.throttle_events - before.throttle_events;
   if (after.cpu_khz > 0 && after.cpu_khz < before.cpu_khz / 10 * 9) ++events;
+  if (before.throttled || after.throttled) ++events;
   return events;
 }
 
@@ -42,22 +46,32 @@ class Sampler {
     auto number = choose_number();
     if (!number) return std::move(number).error();
     number_ = *number;
-    if (options_.cooldown_ms > 0) {
-      const timespec pause{static_cast<time_t>(options_.cooldown_ms / 1000),
-                           static_cast<long>(options_.cooldown_ms % 1000) * 1'000'000};
-      nanosleep(&pause, nullptr);
-      last_reading_.reset();
-    }
+    if (options_.cooldown_ms > 0) pause(options_.cooldown_ms);
     while (!finished()) {
       auto taken = take(number_);
       if (!taken) return std::move(taken).error();
       keep(*taken);
       shorten(*taken);
+      if (taken->throttled) cool_down();
     }
     return result();
   }
 
  private:
+  void pause(std::uint32_t milliseconds) {
+    const timespec time{static_cast<time_t>(milliseconds / 1000),
+                        static_cast<long>(milliseconds % 1000) * 1'000'000};
+    nanosleep(&time, nullptr);
+    last_reading_.reset();
+  }
+
+  void cool_down() {
+    while (cooled_ms_ < kCoolMostMs && in_.conditions.throttled()) {
+      pause(kCoolStepMs);
+      cooled_ms_ += kCoolStepMs;
+    }
+  }
+
   Result<Taken> take(std::uint32_t runs) {
     if (options_.flush_cache) {
       in_.device.flush_caches();
@@ -72,6 +86,8 @@ class Sampler {
     taken.per_run = static_cast<double>(sample->ticks) / runs;
     last_reading_ = in_.conditions.quick();
     taken.events = disturbances(before, *last_reading_);
+    taken.throttled = before.throttled || last_reading_->throttled;
+    throttled_ += taken.throttled ? 1 : 0;
     clock_ = sample->clock;
     ticks_per_second_ = sample->ticks_per_second;
     return taken;
@@ -212,6 +228,7 @@ class Sampler {
     out.number = number_;
     for (const Taken& taken : clean_) out.samples.push_back(taken.sample);
     out.disturbed = thrown;
+    out.throttled = throttled_;
     out.median = interval.median;
     out.interval_low = interval.low;
     // One sample says nothing of its spread; the wire wants finite numbers.
@@ -230,6 +247,8 @@ class Sampler {
   const wire::MeasureOptionsT& options_;
   const double bound_;
   std::uint32_t number_ = 1, in_a_row_ = 0;  // disturbed samples one after another
+  std::uint32_t throttled_ = 0;              // samples taken while throttled
+  int cooled_ms_ = 0;
   bool hopeless_ = false, censored_ = false;
   std::vector<Taken> clean_, disturbed_;
   std::vector<double> values_;  // per run, of clean_

@@ -5,7 +5,9 @@
 // against its will, the hypervisor stole time from the cores, the core was
 // throttled, or its clock fell by more than 10 %. It is thrown away and taken
 // again, up to `retakes` times; after three in a row a calibrated sample is
-// halved (not below 0.5 ms), as a short one fits between two disturbances. When
+// halved (not below 0.5 ms), as a short one fits between two disturbances. After a
+// sample taken while the kernel held the clock down against heat, the sampler waits
+// until it no longer does, at most 30 s in one trial. When
 // retakes run out before min_samples clean ones exist, the fastest disturbed
 // samples fill the gap (a disturbance only costs time), provided that they agree:
 // half the interval within 25 % of the median; else the error is Disturbed.

@@ -8,24 +8,60 @@
 
 namespace fettle::agent {
 
+std::string gpu_devfreq(const SystemRoot& root) {
+  for (const std::string& name : root.list("/sys/class/devfreq")) {
+    for (const char* unit : {".gpu", ".gp10b", ".gv11b", ".ga10b"}) {
+      if (name.ends_with(unit)) return name;
+    }
+  }
+  return "";
+}
+
 ConditionsReader::ConditionsReader(const SystemRoot& root, std::vector<std::uint32_t> cores)
     : cores_(std::move(cores)) {
   const std::string cpus = "/sys/devices/system/cpu/cpu";
   const std::string first = cpus + std::to_string(cores_.empty() ? 0 : cores_.front());
-  frequency_ = root.open(first + "/cpufreq/scaling_cur_freq");
   governor_ = root.open(first + "/cpufreq/scaling_governor");
   stat_ = root.open("/proc/stat");
   load_ = root.open("/proc/loadavg");
-  for (const std::string& zone : root.list("/sys/class/thermal")) {
-    if (zone.rfind("thermal_zone", 0) != 0 || thermal_zones_.size() >= 8) continue;
-    OpenText temperature = root.open("/sys/class/thermal/" + zone + "/temp");
-    if (temperature) thermal_zones_.push_back(std::move(temperature));
+  if (const std::string gpu = gpu_devfreq(root); !gpu.empty()) {
+    gpu_frequency_ = root.open("/sys/class/devfreq/" + gpu + "/cur_freq");
   }
+  // Of the Zynq's programmable logic, where the fclkcfg module is loaded.
+  logic_clock_ = root.open("/sys/class/fclkcfg/fclk0/rate");
+  power_mode_ = root.open("/var/lib/nvpmodel/status");  // Jetson: "pmode:0002"
+  for (const std::string& name : root.list("/sys/class/thermal")) {
+    const std::string at = "/sys/class/thermal/" + name;
+    if (name.starts_with("thermal_zone") && thermal_zones_.size() < 8) {
+      OpenText temperature = root.open(at + "/temp");
+      if (temperature) thermal_zones_.push_back(std::move(temperature));
+    }
+    // "thermal-cpufreq-0": above state 0 the kernel keeps that cluster's clock down.
+    if (name.starts_with("cooling_device") && cooling_states_.size() < 8 &&
+        root.text(at + "/type").value_or("").find("cpufreq") != std::string::npos) {
+      OpenText state = root.open(at + "/cur_state");
+      if (state) cooling_states_.push_back(std::move(state));
+    }
+  }
+  std::vector<std::string> domains;
   for (std::uint32_t core : cores_) {
-    OpenText counter =
-        root.open(cpus + std::to_string(core) + "/thermal_throttle/core_throttle_count");
+    const std::string cpu = cpus + std::to_string(core);
+    OpenText counter = root.open(cpu + "/thermal_throttle/core_throttle_count");
     if (counter && throttle_counters_.size() < 16) throttle_counters_.push_back(std::move(counter));
+    // Cores of one domain share a clock: one file for all of them.
+    const std::string domain =
+        root.text(cpu + "/cpufreq/related_cpus").value_or(std::to_string(core));
+    OpenText frequency = root.open(cpu + "/cpufreq/scaling_cur_freq");
+    if (!frequency || frequencies_.size() >= 16) continue;
+    if (std::find(domains.begin(), domains.end(), domain) != domains.end()) continue;
+    domains.push_back(domain);
+    frequencies_.push_back(std::move(frequency));
   }
+}
+
+bool ConditionsReader::throttled() const {
+  return std::any_of(cooling_states_.begin(), cooling_states_.end(),
+                     [](const OpenText& state) { return state.number().value_or(0) > 0; });
 }
 
 std::uint64_t ConditionsReader::steal_ticks() const {
@@ -49,7 +85,11 @@ std::uint64_t ConditionsReader::steal_ticks() const {
 
 QuickReading ConditionsReader::quick() const {
   QuickReading now;
-  now.cpu_khz = static_cast<std::uint32_t>(frequency_.number().value_or(0));
+  for (const OpenText& frequency : frequencies_) {
+    const auto khz = static_cast<std::uint32_t>(frequency.number().value_or(0));
+    if (khz > 0 && (now.cpu_khz == 0 || khz < now.cpu_khz)) now.cpu_khz = khz;
+  }
+  now.throttled = throttled();
   now.steal_ticks = steal_ticks();
   for (const OpenText& counter : throttle_counters_) {
     now.throttle_events += static_cast<std::uint64_t>(counter.number().value_or(0));
@@ -66,14 +106,20 @@ wire::ConditionsT ConditionsReader::read() const {
   const QuickReading now = quick();
   out.core = cores_.empty() ? -1 : static_cast<std::int32_t>(cores_.front());
   out.cpu_khz = now.cpu_khz;
+  out.gpu_khz = static_cast<std::uint32_t>(gpu_frequency_.number().value_or(0) / 1000);
+  out.accelerator_khz = static_cast<std::uint32_t>(logic_clock_.number().value_or(0) / 1000);
   out.throttle_events = now.throttle_events;
+  out.throttled = now.throttled;
   out.involuntary_switches = now.involuntary_switches;
   out.steal_ticks = now.steal_ticks;
   char text[64];
-  if (governor_.read(text, sizeof text) > 0) {
-    out.governor = text;
-    while (!out.governor.empty() && out.governor.back() == '\n') out.governor.pop_back();
-  }
+  auto line = [&text](const OpenText& file, std::string& to) {
+    if (file.read(text, sizeof text) == 0) return;
+    to = text;
+    while (!to.empty() && (to.back() == '\n' || to.back() == ' ')) to.pop_back();
+  };
+  line(governor_, out.governor);
+  line(power_mode_, out.power_mode);
   for (const OpenText& zone : thermal_zones_) {
     const auto value = zone.number();
     if (value && *value > out.temperature_millidegrees && *value < 200'000) {

@@ -61,6 +61,16 @@ OpenText SystemRoot::open(const std::string& path) const {
   return OpenText(::open((prefix_ + path).c_str(), O_RDONLY | O_CLOEXEC));
 }
 
+bool SystemRoot::write(const std::string& path, const std::string& text) const {
+  const int fd = ::open((prefix_ + path).c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+  if (fd < 0) return false;
+  const ssize_t n = ::write(fd, text.data(), text.size());
+  const int why = errno;
+  ::close(fd);
+  errno = why;
+  return n == static_cast<ssize_t>(text.size());
+}
+
 std::vector<std::string> SystemRoot::list(const std::string& directory) const {
   std::vector<std::string> names;
   DIR* dir = ::opendir((prefix_ + directory).c_str());

@@ -35,6 +35,8 @@ class SystemRoot {
   // Decimal, or hexadecimal with 0x; text behind it ("32K") is ignored.
   std::optional<std::int64_t> number(const std::string& path) const;
   OpenText open(const std::string& path) const;
+  // Into a file that is there; false, with errno, when the system does not take it.
+  bool write(const std::string& path, const std::string& text) const;
   std::vector<std::string> list(const std::string& directory) const;  // names, sorted
 
  private:

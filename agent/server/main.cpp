@@ -6,7 +6,9 @@
 
 #include "agent/device/registry.h"
 #include "agent/platform/board.h"
+#include "agent/platform/clock_pin.h"
 #include "agent/platform/cpu_facts.h"
+#include "agent/server/log.h"
 #include "agent/server/notify.h"
 #include "agent/server/self_test.h"
 #include "agent/server/supervisor.h"
@@ -24,15 +26,20 @@ int usage_error(const Error& error) {
   return kExitUsage;
 }
 
+std::vector<std::uint32_t> measured_cores(const std::vector<wire::DeviceInfoT>& devices) {
+  std::vector<std::uint32_t> cores;
+  for (const auto& device : devices) {
+    if (device.cpu) cores.insert(cores.end(), device.cpu->cores.begin(), device.cpu->cores.end());
+  }
+  return cores;
+}
+
 // The supervisor keeps off the cores that are measured, where there are others.
 void leave_device_cores(const std::vector<wire::DeviceInfoT>& devices) {
   cpu_set_t set;
   CPU_ZERO(&set);
   for (std::uint32_t core : usable_cores()) CPU_SET(core, &set);
-  for (const auto& device : devices) {
-    if (!device.cpu) continue;
-    for (std::uint32_t core : device.cpu->cores) CPU_CLR(core, &set);
-  }
+  for (std::uint32_t core : measured_cores(devices)) CPU_CLR(core, &set);
   if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
 }
 
@@ -83,6 +90,15 @@ int run_agent(const std::vector<std::string>& arguments) {
   std::vector<wire::DeviceInfoT> devices;
   for (const DeviceConfig& config : options->devices) {
     devices.push_back(find_device_row(config.kind)->describe(config, root));
+  }
+
+  PinnedClocks clocks;
+  if (options->pin_khz > 0) {
+    std::vector<std::string> refused;
+    auto pinned = PinnedClocks::pin(root, measured_cores(devices), options->pin_khz, refused);
+    if (!pinned) return usage_error(pinned.error());
+    clocks = std::move(*pinned);
+    for (const std::string& line : refused) log(LogLevel::Warning, "%s", line.c_str());
   }
 
   // Forked now, while there is one thread; the workers inherit what was read so far.

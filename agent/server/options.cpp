@@ -71,6 +71,15 @@ Result<void> set_kind(Parsing& to, const std::string& value) {
   return bad("device-kind", "takes one of " + names + ", not '" + value + "'");
 }
 
+Result<void> set_pin_clocks(Parsing& to, const std::string& value) {
+  std::uint64_t mhz = 0;
+  if (value != "max" && (!parse_number(value, 1'000'000, mhz) || mhz == 0)) {
+    return bad("pin-clocks", "takes a clock in MHz or max, not '" + value + "'");
+  }
+  to.options.pin_khz = value == "max" ? kHighestClock : static_cast<std::uint32_t>(mhz * 1000);
+  return {};
+}
+
 Result<void> set_clock(Parsing& to, const std::string& value) {
   const bool instructions = value == "instructions";
   if (!instructions && value != "nanoseconds") {
@@ -139,6 +148,8 @@ constexpr Row kRows[] = {
      }},
     {"board-model", "TEXT", "the board's model, when the system does not say it",
      [](Parsing& to, const std::string& v) { return to.options.board_model = v, Result<void>(); }},
+    {"pin-clocks", "MHZ|max", "hold the devices' clocks there while the agent runs",
+     set_pin_clocks},
     {"blob-cache", "MB",
      "bound of uploaded data kept (default: an eighth of the memory, "
      "64 to 512)",

@@ -76,24 +76,27 @@ trap 'exit 130' INT TERM
 
 if [[ -n $check ]]; then
   export FETTLE_HOME=$run/home
+  client=$("$fettle" keys new client 2>/dev/null)
+  "$fettle" keys allow me "$client" --role client
+fi
+home=${FETTLE_HOME:-$HOME/.config/fettle}
+# Let in before anyone dials.
+[[ -f $home/$name.key ]] || "$fettle" keys new "$name" >/dev/null 2>&1 || die "cannot make a key pair '$name'"
+"$fettle" keys allow "$name" "$(sed -n 's/^public //p' "$home/$name.key")" --role agent
+if [[ -n $check ]]; then
   "$fettle" broker --listen 'tcp://127.0.0.1:*' --json >"$run/broker" 2>"$run/broker.log" &
   pids+=($!)
-  for ((i = 0; i < 100; ++i)); do
+  for ((i = 0; i < 200; ++i)); do
     broker=$(sed -n 's/.*"endpoint":"\([^"]*\)".*/\1/p' "$run/broker")
     if [[ -n $broker ]]; then break; fi
     sleep 0.05
   done
   [[ -n $broker ]] || die "the broker did not start: $(cat "$run/broker.log")"
-  client=$("$fettle" keys new client 2>/dev/null)
-  "$fettle" keys allow me "$client" --role client
 fi
-home=${FETTLE_HOME:-$HOME/.config/fettle}
 if [[ -z $broker_key ]]; then
   [[ -f $home/broker.key ]] || die "no broker of this account: name its key with --broker-key"
   broker_key=$(sed -n 's/^public //p' "$home/broker.key")
 fi
-[[ -f $home/$name.key ]] || "$fettle" keys new "$name" >/dev/null 2>&1 || die "cannot make a key pair '$name'"
-"$fettle" keys allow "$name" "$(sed -n 's/^public //p' "$home/$name.key")" --role agent
 
 # What this run adds to the image: agent, key and configuration. The kernel unpacks
 # one archive after the other.

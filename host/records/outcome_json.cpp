@@ -29,7 +29,9 @@ Json to_json(const wire::ConditionsT& c) {
           {"throttle_events", c.throttle_events},
           {"involuntary_switches", c.involuntary_switches},
           {"steal_ticks", c.steal_ticks},
-          {"load_average", number_json(c.load_average)}};
+          {"load_average", number_json(c.load_average)},
+          {"throttled", c.throttled},
+          {"power_mode", c.power_mode}};
 }
 
 Result<std::unique_ptr<wire::ConditionsT>> conditions_from(const Json& json) {
@@ -45,6 +47,8 @@ Result<std::unique_ptr<wire::ConditionsT>> conditions_from(const Json& json) {
   fields.get("involuntary_switches", c->involuntary_switches, false);
   fields.get("steal_ticks", c->steal_ticks, false);
   fields.get("load_average", c->load_average, false);
+  fields.get("throttled", c->throttled, false);
+  fields.get("power_mode", c->power_mode, false);
   if (Result<void> done = fields.done(); !done) return std::move(done).error();
   return c;
 }
@@ -57,6 +61,7 @@ Json to_json(const wire::MeasurementT& m) {
                {"number", m.number},
                {"samples", std::move(samples)},
                {"disturbed", m.disturbed},
+               {"throttled", m.throttled},
                {"median", number_json(m.median)},
                {"interval_low", number_json(m.interval_low)},
                {"interval_high", number_json(m.interval_high)},
@@ -89,6 +94,7 @@ Result<wire::MeasurementT> measurement_from(const Json& json) {
   fields.get("number", m.number);
   get_samples(fields, m.samples);
   fields.get("disturbed", m.disturbed, false);
+  fields.get("throttled", m.throttled, false);
   fields.get("median", m.median);
   fields.get("interval_low", m.interval_low);
   fields.get("interval_high", m.interval_high);

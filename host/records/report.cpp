@@ -26,6 +26,8 @@ void show_conditions(const char* title, const wire::ConditionsT* c, std::ostream
   if (c->gpu_khz != 0) out << format(", gpu %.0f MHz", c->gpu_khz / 1e3);
   if (c->accelerator_khz != 0) out << format(", accelerator %.0f MHz", c->accelerator_khz / 1e3);
   if (!c->governor.empty()) out << ", governor " << c->governor;
+  if (!c->power_mode.empty()) out << ", power mode " << c->power_mode;
+  if (c->throttled) out << ", throttled";
   if (c->temperature_millidegrees != 0)
     out << format(", %.1f C", c->temperature_millidegrees / 1e3);
   out << ", throttle events " << c->throttle_events << ", involuntary switches "
@@ -59,7 +61,9 @@ void show_measurement(const TuningRecord& r, const wire::MeasurementT& m, std::o
     out << "\n";
   }
   out << "samples        " << m.samples.size() << " of " << m.number << " runs, " << m.disturbed
-      << " disturbed and taken again\n";
+      << " disturbed and taken again";
+  if (m.throttled > 0) out << ", " << m.throttled << " of them throttled: after a cool-down";
+  out << "\n";
   for (const wire::Sample& sample : m.samples) {
     out << "  " << sample.ticks() << " ticks / " << sample.runs() << " runs = "
         << ticks_text(sample.runs() == 0 ? 0 : static_cast<double>(sample.ticks()) / sample.runs(),

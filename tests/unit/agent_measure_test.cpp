@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "agent/measure/output_check.h"
 #include "agent/measure/sampler.h"
@@ -245,6 +246,31 @@ TEST_F(SamplerTest, StolenSampleIsTakenAgain) {
   EXPECT_GE(out->disturbed, 1u);
   for (const auto& taken : out->samples) EXPECT_EQ(taken.ticks(), 1'000'000u);
   EXPECT_EQ(out->median, 1000);
+}
+
+TEST_F(SamplerTest, ThrottledSampleIsTakenAgainOnceTheCoreIsCool) {
+  const auto cooling = root / "sys/class/thermal/cooling_device0";
+  std::filesystem::create_directories(cooling);
+  std::ofstream(cooling / "type") << "thermal-cpufreq-0\n";
+  auto set_state = [&](int state) { std::ofstream(cooling / "cur_state") << state << "\n"; };
+  set_state(0);
+  std::thread fan;
+  options.number = 1000;
+  device.nanoseconds = [&](std::uint32_t call) {
+    if (call != 1) return 1000.0;
+    set_state(2);  // hot during the first sample; call 0 is the warm-up
+    fan = std::thread([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(150));
+      set_state(0);
+    });
+    return 3000.0;
+  };
+  const auto out = sample();
+  fan.join();
+  ASSERT_TRUE(out.ok());
+  EXPECT_EQ(out->throttled, 1u) << "the sampler went on while the core was hot";
+  EXPECT_EQ(out->disturbed, 1u);
+  for (const auto& taken : out->samples) EXPECT_EQ(taken.ticks(), 1'000'000u);
 }
 
 TEST_F(SamplerTest, AgreeingDisturbedSamplesAreBorrowed) {

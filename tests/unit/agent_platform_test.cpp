@@ -83,6 +83,49 @@ TEST_F(FakeRoot, ConditionsOfOwnCoresOnly) {
   EXPECT_EQ(now.core, 1);
 }
 
+// An RK3399's sysfs (mainline): two clock domains, GPU, cooling devices.
+TEST_F(FakeRoot, ConditionsOfABigLittleBoard) {
+  const std::string cpus = "/sys/devices/system/cpu/cpu";
+  for (int core : {4, 5}) {
+    const std::string cpufreq = cpus + std::to_string(core) + "/cpufreq/";
+    put(cpufreq + "related_cpus", "4 5\n");
+    put(cpufreq + "scaling_cur_freq", core == 4 ? "1800000\n" : "9\n");
+    put(cpufreq + "scaling_governor", "userspace\n");
+  }
+  put(cpus + "0/cpufreq/scaling_cur_freq", "408000\n");
+  put("/sys/class/devfreq/dmc/cur_freq", "1\n");
+  put("/sys/class/devfreq/ff9a0000.gpu/cur_freq", "600000000\n");
+  const std::string thermal = "/sys/class/thermal/";
+  put(thermal + "thermal_zone0/temp", "71000\n");
+  put(thermal + "cooling_device0/type", "thermal-cpufreq-0\n");
+  put(thermal + "cooling_device0/cur_state", "0\n");
+  put(thermal + "cooling_device1/type", "thermal-devfreq-0\n");
+  put(thermal + "cooling_device1/cur_state", "3\n");
+  const ConditionsReader big(root(), {4, 5});
+  const auto cool = big.read();
+  EXPECT_EQ(cool.cpu_khz, 1800000u) << "one file for the cores of one clock, and not core 0's";
+  EXPECT_EQ(cool.gpu_khz, 600000u);
+  EXPECT_EQ(cool.governor, "userspace");
+  EXPECT_EQ(cool.core, 4);
+  EXPECT_FALSE(cool.throttled) << "the GPU's heat is not the CPU's";
+  put(thermal + "cooling_device0/cur_state", "2\n");
+  EXPECT_TRUE(big.throttled());
+  EXPECT_TRUE(big.quick().throttled);
+  // Cores of different clocks: the slowest counts.
+  EXPECT_EQ(ConditionsReader(root(), {0, 4}).quick().cpu_khz, 408000u);
+}
+
+TEST_F(FakeRoot, ConditionsOfAJetsonAndAZynq) {
+  put("/sys/class/devfreq/17000000.gv11b/cur_freq", "1377000000\n");
+  put("/var/lib/nvpmodel/status", "pmode:0002\n");
+  put("/sys/class/fclkcfg/fclk0/rate", "100000000\n");
+  const auto now = ConditionsReader(root(), {0}).read();
+  EXPECT_EQ(now.gpu_khz, 1377000u);
+  EXPECT_EQ(now.power_mode, "pmode:0002");
+  EXPECT_EQ(now.accelerator_khz, 100000u);
+  EXPECT_FALSE(now.throttled);
+}
+
 TEST_F(FakeRoot, RecognisesABoardAndItsClusters) {
   auto put_core = [&](int core, const char* midr) {
     put("/sys/devices/system/cpu/cpu" + std::to_string(core) + "/regs/identification/midr_el1",
