@@ -135,6 +135,8 @@ class Sampler {
     }
     if (options_.flush_cache) return 1u;
     if (options_.number > 0) return options_.number;
+    // Every instruction is counted: more runs know no better than one.
+    if (in_.device.info().clock == wire::ClockDomain::Instructions) return 1u;
     double wanted = options_.min_repeat_ms * 1e6;
     hopeless_ = bound_ > 0 && per_run > kHopeless * bound_;
     if (hopeless_) wanted = std::min(wanted, kHopelessSampleNs);

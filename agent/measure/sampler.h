@@ -10,7 +10,8 @@
 // until it no longer does, at most 30 s in one trial. When
 // retakes run out before min_samples clean ones exist, the fastest disturbed
 // samples fill the gap (a disturbance only costs time), provided that they agree:
-// half the interval within 25 % of the median; else the error is Disturbed.
+// half the interval within 25 % of the median; else the error is Disturbed. Where the
+// clock counts instructions, a sample is one run.
 #pragma once
 
 #include <vector>

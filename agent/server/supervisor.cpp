@@ -19,6 +19,9 @@ constexpr std::uint64_t kMs = 1'000'000;
 constexpr std::uint64_t kHelloEvery = 1000 * kMs;  // while no Welcome has come
 constexpr std::uint64_t kComplainAfter = 5000 * kMs;
 constexpr std::uint64_t kComplainEvery = 60'000 * kMs;
+// An emulator executes this much less than the billion instructions a second by which
+// icount counts its seconds: the broker, who has a real clock, must not give us up.
+constexpr std::uint64_t kInstructionClockLag = 20;
 
 }  // namespace
 
@@ -53,6 +56,7 @@ Supervisor::Supervisor(const AgentOptions& options, wire::BoardT board,
       started_(StatusPage::monotonic_ns()),
       next_complaint_(started_ + kComplainAfter) {
   for (wire::DeviceInfoT& info : devices) {
+    if (info.clock == wire::ClockDomain::Instructions) clock_lag_ = kInstructionClockLag;
     devices_.push_back(std::make_unique<DeviceQueue>(
         std::move(info), nursery_, blobs_,
         [this](std::uint64_t lease, Bytes outcome) { send_done(lease, std::move(outcome)); }));
@@ -141,7 +145,7 @@ void Supervisor::on_welcome(wire::WelcomeT& welcome) {
     forget_leases();
   }
   broker_instance_ = welcome.broker_instance;
-  heartbeat_ns_ = std::clamp<std::uint64_t>(welcome.heartbeat_ms, 10, 60'000) * kMs;
+  heartbeat_ns_ = std::clamp<std::uint64_t>(welcome.heartbeat_ms, 10, 60'000) * kMs / clock_lag_;
   silence_ns_ = std::max<std::uint64_t>(welcome.silence_ms, 100) * kMs;
   if (!welcomed_) {
     log(LogLevel::Info, "registered with %s after %llu ms", url_.c_str(),

@@ -63,6 +63,7 @@ class Supervisor {
   bool welcomed_ = false;
   std::uint64_t broker_instance_ = 0;
   std::uint64_t heartbeat_ns_, silence_ns_;
+  std::uint64_t clock_lag_ = 1;  // real seconds in one of ours, at most
   std::uint64_t started_, last_heard_ = 0, last_hello_ = 0, last_heartbeat_ = 0, last_alive_ = 0;
   std::uint64_t next_complaint_;
   int exit_status_ = -1;  // >= 0: stop

@@ -130,13 +130,18 @@ class ScriptedDevice final : public Device {
   }
   Result<Sample> run(std::uint32_t times) override {
     numbers.push_back(times);
-    return Sample{static_cast<std::uint64_t>(nanoseconds(calls++) * times),
-                  wire::ClockDomain::Nanoseconds, 1e9};
+    return Sample{static_cast<std::uint64_t>(nanoseconds(calls++) * times), info_.clock,
+                  info_.clock_hz};
+  }
+  void count_instructions() {
+    info_.clock = wire::ClockDomain::Instructions;
+    info_.clock_hz = 0;
   }
   Result<ByteView> read(std::uint32_t) override { return ByteView(); }
   std::uint8_t unwritten_byte(wire::ScalarType) const override { return 0xff; }
   Result<void> check_surroundings() override { return {}; }
   void reset() override {}
+  ScriptedDevice() { info_.clock_hz = 1e9; }
 
  private:
   wire::DeviceInfoT info_;
@@ -202,6 +207,18 @@ TEST_F(SamplerTest, GivenNumberIsKept) {
   ASSERT_TRUE(out.ok());
   EXPECT_EQ(out->number, 7u);
   for (const auto& taken : out->samples) EXPECT_EQ(taken.runs(), 7u);
+}
+
+TEST_F(SamplerTest, CountedInstructionsNeedOneRun) {
+  device.count_instructions();
+  device.nanoseconds = [](std::uint32_t) { return 100.0; };
+  options.min_repeat_ms = 20;
+  const auto out = sample();
+  ASSERT_TRUE(out.ok());
+  EXPECT_EQ(out->number, 1u);
+  EXPECT_EQ(out->clock, wire::ClockDomain::Instructions);
+  EXPECT_EQ(out->ticks_per_second, 0) << "instructions are no time";
+  EXPECT_EQ(out->median, 100);
 }
 
 TEST_F(SamplerTest, LoserOfTheRaceIsCensored) {
