@@ -135,10 +135,11 @@ while ! show_devices --json 2>/dev/null | grep -q "\"hostname\":\"$name\""; do
   sleep 0.2
 done
 printf '%s registered as "%s" after %s s%s\n' "$name" "$key" "$(seconds)" "${icount:+, time in instructions}"
-show_devices
-
-if [[ -n $check ]]; then exit 0; fi
-echo "it stays until Ctrl-C${stay:+, at most $stay s}"
+if [[ -n $check ]]; then
+  show_devices
+  exit 0
+fi
+echo "$name stays until Ctrl-C${stay:+, at most $stay s}"
 if [[ -n $stay ]]; then
   for ((i = 0; i < stay * 5; ++i)); do
     if ! kill -0 "$machine_pid" 2>/dev/null; then break; fi

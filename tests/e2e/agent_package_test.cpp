@@ -1,7 +1,9 @@
 // The agents' Debian packages: what dpkg reads in them, and that what they bring runs
 // as its own service file calls it. Packages are made from the agents that are built.
 #include <gtest/gtest.h>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "tests/support/running_program.h"
 
@@ -17,6 +19,11 @@ struct Arch {
 
 class AgentPackage : public ::testing::TestWithParam<Arch> {
  protected:
+  // Tools of file systems are not in everybody's path.
+  void SetUp() override {
+    const char* path = std::getenv("PATH");
+    setenv("PATH", (std::string(path ? path : "/usr/bin:/bin") + ":/usr/sbin:/sbin").c_str(), 1);
+  }
   // The .deb, "" when this agent is not built.
   std::string make_package() {
     const std::string build = std::string(FETTLE_AGENTS) + "/" + GetParam().preset;
@@ -84,6 +91,106 @@ TEST_P(AgentPackage, ItsServiceRunsWhatItBrings) {
                     made.substr(0, 40), "--key", "board", "--check-config"}),
             "fine: 1 device(s) for the broker at tcp://127.0.0.1:1\n");
 }
+
+// An image with the partitions of a stock PYNQ image: FAT, then ext4 with systemd.
+class StockImage : public AgentPackage {
+ protected:
+  static constexpr std::uint64_t kRootSector = 206848, kBytes = 160u << 20;
+  std::string make_image(bool with_systemd = true) {
+    const std::filesystem::path tree = folder.file("tree");
+    for (const char* path :
+         {"etc/systemd/system", "usr/bin", "usr/lib/systemd/system", "var/lib"}) {
+      std::filesystem::create_directories(tree / path);
+    }
+    std::filesystem::create_symlink("usr/lib", tree / "lib");
+    std::ofstream(tree / "etc/os-release") << "NAME=\"Ubuntu\"\n";
+    if (with_systemd) std::ofstream(tree / "usr/lib/systemd/systemd") << "x";
+    const std::string image = folder.file("stock.img");
+    std::ofstream(image).close();
+    std::filesystem::resize_file(image, kBytes);
+    std::fstream table(image, std::ios::in | std::ios::out | std::ios::binary);
+    auto entry = [&](int index, char type, std::uint32_t first, std::uint32_t sectors) {
+      char bytes[16] = {};
+      bytes[4] = type;
+      for (int i = 0; i < 4; ++i) bytes[8 + i] = static_cast<char>(first >> (8 * i));
+      for (int i = 0; i < 4; ++i) bytes[12 + i] = static_cast<char>(sectors >> (8 * i));
+      table.seekp(446 + 16 * index);
+      table.write(bytes, sizeof bytes);
+    };
+    entry(0, 0x0c, 2048, kRootSector - 2048);
+    entry(1, static_cast<char>(0x83), kRootSector, kBytes / 512 - kRootSector);
+    table.close();
+    out_of({"mke2fs", "-q", "-t", "ext4", "-d", tree.string(), "-E",
+            "offset=" + std::to_string(kRootSector * 512), image,
+            std::to_string((kBytes - kRootSector * 512) / 1024) + "k"});
+    return image;
+  }
+  testing::ProgramResult add_agent(const std::string& image, const std::string& package) {
+    return run_program(
+        {FETTLE_BOARD_IMAGES "/add_agent.sh", image, "--package", package, "--name", "pynq-1",
+         "--broker", "tcp://10.1.2.3:9190", "--broker-key", std::string(40, '0')},
+        std::chrono::seconds(60),
+        {{"FETTLE_HOME", folder.file("home")}, {"FETTLE_PROGRAM", FETTLE_PROGRAM}});
+  }
+  std::string in_image(const std::string& image, const std::string& command) {
+    return out_of(
+        {"debugfs", "-R", command, image + "?offset=" + std::to_string(kRootSector * 512)});
+  }
+};
+
+TEST_P(StockImage, TakesTheAgentWithoutBeingMounted) {
+  const std::string package = make_package();
+  if (package.empty()) GTEST_SKIP() << "no " << GetParam().preset << " agent: ./dev agents";
+  const std::string image = make_image();
+  for (int time = 1; time <= 2; ++time) {  // the second replaces the first
+    const auto added = add_agent(image, package);
+    ASSERT_EQ(added.status, 0) << added.out << added.err;
+  }
+  const struct {
+    const char *path, *mode;
+  } files[] = {{"/usr/bin/fettle-agent", "0755"},
+               {"/usr/lib/systemd/system/fettle-agent.service", "0644"},
+               {"/usr/lib/tmpfiles.d/fettle-agent.conf", "0644"},
+               {"/etc/fettle/agent.toml", "0644"},
+               {"/var/lib/fettle", "0700"},
+               {"/var/lib/fettle/agent.key", "0600"}};
+  for (const auto& file : files) {
+    const std::string facts = in_image(image, std::string("stat ") + file.path);
+    EXPECT_NE(facts.find(std::string("Mode:  ") + file.mode), std::string::npos)
+        << file.path << ": " << facts;
+    EXPECT_NE(facts.find("User:     0   Group:     0"), std::string::npos) << facts;
+  }
+  EXPECT_NE(in_image(image, "ls /etc/systemd/system/multi-user.target.wants")
+                .find("fettle-agent.service"),
+            std::string::npos);
+  const std::string config = in_image(image, "cat /etc/fettle/agent.toml");
+  EXPECT_NE(config.find("broker = \"tcp://10.1.2.3:9190\"\n"), std::string::npos) << config;
+  // The key in the image is the one that the account's broker lets in.
+  const auto keys = run_program({FETTLE_PROGRAM, "keys", "list"}, std::chrono::seconds(60),
+                                {{"FETTLE_HOME", folder.file("home")}});
+  const std::string pair = in_image(image, "cat /var/lib/fettle/agent.key");
+  const std::string public_key = pair.substr(pair.find("public ") + 7, 40);
+  const std::size_t first = keys.out.find(public_key);
+  ASSERT_NE(first, std::string::npos) << keys.out;
+  EXPECT_NE(keys.out.find(public_key + "  agent", first), std::string::npos) << keys.out;
+  EXPECT_EQ(
+      run_program({"e2fsck", "-fn", image + "?offset=" + std::to_string(kRootSector * 512)}).status,
+      0)
+      << "the file system is not clean";
+}
+
+TEST_P(StockImage, WithoutSystemdIsLeftAlone) {
+  const std::string package = make_package();
+  if (package.empty()) GTEST_SKIP() << "no " << GetParam().preset << " agent: ./dev agents";
+  const std::string image = make_image(false);
+  const auto refused = add_agent(image, package);
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_NE(refused.err.find("has no systemd"), std::string::npos) << refused.err;
+  EXPECT_EQ(in_image(image, "ls /usr/bin").find("fettle"), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Boards, StockImage, ::testing::Values(Arch{"armv7", "armhf"}),
+                         [](const auto& info) { return std::string(info.param.debian); });
 
 INSTANTIATE_TEST_SUITE_P(Boards, AgentPackage,
                          ::testing::Values(Arch{"x86_64", "amd64"}, Arch{"aarch64", "arm64"},

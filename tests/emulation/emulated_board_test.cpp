@@ -62,6 +62,22 @@ TEST_P(EmulatedBoard, SaysWhatIsWrongWithAnOption) {
   EXPECT_NE(unknown.err.find("unknown option '--fast'"), std::string::npos) << unknown.err;
 }
 
+TEST(EmulatedFleet, FourDevicesOfThreeKeys) {
+  for (const char* board : {"rk3399", "pynq"}) {
+    if (run_program({kFolder + "/image.sh", board, "--print"}).status != 0) {
+      GTEST_SKIP() << "no image of the " << board << ": `./dev emulate --fleet --check` makes it";
+    }
+  }
+  const auto done =
+      run_program({kFolder + "/qemu/fleet.sh", "--check"}, std::chrono::seconds(150),
+                  {{"FETTLE_PROGRAM", FETTLE_PROGRAM}, {"FETTLE_AGENT_FOLDER", FETTLE_AGENTS}});
+  ASSERT_EQ(done.status, 0) << done.out << done.err;
+  for (const char* words :
+       {"local on ", "pynq on pynq-1", "pynq on pynq-2", "rk3399 on rk3399-1"}) {
+    EXPECT_NE(done.out.find(words), std::string::npos) << words << " not in\n" << done.out;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Boards, EmulatedBoard, ::testing::Values("rk3399", "pynq"),
                          [](const auto& info) { return std::string(info.param); });
 

@@ -44,7 +44,7 @@ class CommandLine : public ::testing::Test {
 TEST_F(CommandLine, HelpNamesEverySubcommand) {
   const auto help = fettle({"--help"});
   EXPECT_EQ(help.status, 0);
-  for (const char* name : {"tune", "devices", "broker", "records", "keys", "explain"}) {
+  for (const char* name : {"tune", "devices", "broker", "records", "keys", "explain", "flash"}) {
     EXPECT_NE(help.out.find(name), std::string::npos) << name;
   }
   EXPECT_EQ(help.out.find("build-worker"), std::string::npos) << "started by fettle itself only";
@@ -159,6 +159,14 @@ TEST_F(CommandLine, AKeyThatIsNotLetInIsToldApart) {
   EXPECT_EQ(again.status, 0) << again.err;
   broker.signal(SIGTERM);
   EXPECT_EQ(broker.wait(std::chrono::seconds(10)), 0);
+}
+
+TEST_F(CommandLine, FlashRefusesWhatIsNoCard) {
+  const auto image = write("board.img", "an image");
+  expect_error(fettle({"flash", "--image", image, "--to", folder.file("absent")}), 1, {"absent"});
+  expect_error(fettle({"flash", "--image", image, "--to", image}), 1, {"is no disk", "lsblk"});
+  expect_error(fettle({"flash", "--image", image, "--to", "/dev/null", "--force"}), 1,
+               {"is no disk"});
 }
 
 TEST_F(CommandLine, ADatabaseOfAnotherKindOrVersionIsLeftAlone) {

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# A whole fleet on this machine: a broker, two emulated Pynqs, an emulated RK3399 and
+# this machine's own agent. `./dev emulate --fleet` builds what it needs and calls it:
+#
+#   board_images/qemu/fleet.sh [--check] [--icount] [--listen URL]
+#
+# Prints the devices when all have registered and stays until Ctrl-C; with --check it
+# ends then, with exit status 0. Keys live in a folder of their own, so that the
+# account's broker and keys are left alone; what is printed tells how to use it.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+readonly here
+readonly root=$here/../..
+readonly fettle=${FETTLE_PROGRAM:-$root/build/bin/fettle}
+readonly agents=${FETTLE_AGENT_FOLDER:-$root/build/agents}
+readonly limit=${FETTLE_EMULATE_LIMIT:-120}
+
+die() { printf 'fleet: %s\n' "$*" >&2; exit 1; }
+
+check='' listen='tcp://127.0.0.1:*' options=()
+while (($#)); do
+  case $1 in
+    --check) check=1; shift ;;
+    --icount) options+=(--icount); shift ;;
+    --listen) listen=${2:?--listen needs a URL}; shift 2 ;;
+    *) die "unknown option '$1' (--check, --icount, --listen)" ;;
+  esac
+done
+local_agent=$agents/$(uname -m | sed s/armv7l/armv7/)/fettle-agent
+[[ -x $local_agent ]] || die "no agent at $local_agent: ./dev agents"
+
+umask 077
+run=$(mktemp -d "${TMPDIR:-/tmp}/fettle-fleet.XXXXXX")
+export FETTLE_HOME=$run
+pids=()
+clean_up() {
+  local pid
+  for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
+  for pid in "${pids[@]}"; do wait "$pid" 2>/dev/null || true; done
+  rm -rf "$run"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+# Everyone is let in before anyone dials.
+let_in() { "$fettle" keys allow "$1" "$("$fettle" keys new "$1" 2>/dev/null)" --role "$2"; }
+let_in client client
+let_in local agent
+for board in pynq-1 pynq-2 rk3399-1; do let_in "$board" agent; done
+"$fettle" broker --listen "$listen" --json >"$run/broker" 2>"$run/broker.log" &
+pids+=($!)
+for ((i = 0; i < 200; ++i)); do
+  broker=$(sed -n 's/.*"endpoint":"\([^"]*\)".*/\1/p' "$run/broker")
+  if [[ -n $broker ]]; then break; fi
+  sleep 0.05
+done
+[[ -n $broker ]] || die "the broker did not start: $(cat "$run/broker.log")"
+
+"$local_agent" --broker "$broker" --broker-key "$(sed -n 's/^public //p' "$run/broker.key")" \
+  --key-file "$run/local.key" --key local 2>"$run/local.log" &
+pids+=($!)
+for board in pynq-1 pynq-2 rk3399-1; do
+  "$here/emulate.sh" "${board%-*}" --broker "$broker" --name "$board" "${options[@]}" \
+    >"$run/$board.log" 2>&1 &
+  pids+=($!)
+done
+
+start=$SECONDS
+while true; do
+  devices=$("$fettle" devices --broker "$broker" --json 2>/dev/null | grep -o '"hostname"' | wc -l) || devices=0
+  if ((devices >= 4)); then break; fi
+  for pid in "${pids[@]}"; do
+    if kill -0 "$pid" 2>/dev/null; then continue; fi
+    tail -n 5 "$run"/*.log >&2
+    die "a part of the fleet ended"
+  done
+  if ((SECONDS - start > limit)); then
+    tail -n 5 "$run"/*.log >&2
+    die "only $devices of 4 devices registered within $limit s"
+  fi
+  sleep 0.3
+done
+printf 'four devices after %d s\n' $((SECONDS - start))
+"$fettle" devices --broker "$broker"
+if [[ -n $check ]]; then exit 0; fi
+printf '\nIn another shell:  export FETTLE_HOME=%s\n  build/bin/fettle tune resnet-18 --broker %s --device pynq\nCtrl-C ends the fleet.\n' \
+  "$run" "$broker"
+wait "${pids[@]:1}" || true

@@ -1,0 +1,170 @@
+// Disks on a fake sysfs, and images written to files and to a loop device.
+#include <gtest/gtest.h>
+#include <sys/sysmacros.h>
+#include <filesystem>
+#include <fstream>
+
+#include "host/flash/disk.h"
+#include "host/flash/write_image.h"
+#include "tests/support/running_program.h"
+
+namespace fettle::flash {
+namespace {
+
+using testing::ScratchFolder;
+
+class Disks : public ::testing::Test {
+ protected:
+  void put(const std::string& file, const std::string& text) {
+    const auto at = std::filesystem::path(folder.file("root")) / file;
+    std::filesystem::create_directories(at.parent_path());
+    std::ofstream(at) << text;
+  }
+  // A disk of 8 GiB as sysfs shows it: sys/dev/block/8:16 is a link to its place.
+  void put_disk(const std::string& place, const std::string& number, const std::string& removable) {
+    put(place + "/size", "16777216\n");
+    put(place + "/removable", removable + "\n");
+    link(place, number);
+  }
+  void link(const std::string& place, const std::string& number) {
+    const std::filesystem::path root = folder.file("root");
+    std::filesystem::create_directories(root / "sys/dev/block");
+    std::filesystem::create_symlink(root / place, root / "sys/dev/block" / number);
+  }
+  DiskFacts read(unsigned minor_number) const {
+    return read_disk_facts(folder.file("root"), "/dev/sdx", makedev(8, minor_number));
+  }
+  static std::string why(const Result<void>& checked) {
+    return checked ? "" : checked.error().text();
+  }
+  ScratchFolder folder;
+};
+
+TEST_F(Disks, ACardMayBeWritten) {
+  put_disk("sys/devices/pci/sdb", "8:16", "1");
+  const auto card = read(16);
+  EXPECT_EQ(card.bytes, std::uint64_t{8} << 30);
+  EXPECT_TRUE(card.removable);
+  EXPECT_TRUE(card.uses.empty());
+  EXPECT_EQ(why(check_disk(card, std::uint64_t{8} << 30, false)), "");
+  EXPECT_NE(why(check_disk(card, (std::uint64_t{8} << 30) + 1, false)).find("8192 MiB"),
+            std::string::npos);
+  EXPECT_NE(why(check_disk(card, (std::uint64_t{8} << 30) + 1, true)), "") << "force makes no room";
+}
+
+TEST_F(Disks, SticksAndSdCardsAreRemovableWhateverTheySay) {
+  put_disk("sys/devices/pci/usb3/3-1/sdc", "8:32", "0");
+  EXPECT_TRUE(read(32).removable);
+  put_disk("sys/devices/platform/mmc0/mmcblk0", "8:48", "0");
+  EXPECT_FALSE(read(48).removable);
+  put("sys/devices/platform/mmc0/mmcblk0/device/type", "SD\n");
+  EXPECT_TRUE(read(48).removable);
+}
+
+TEST_F(Disks, FixedAndPartitionsAndWhatIsInUseNeedForce) {
+  put_disk("sys/devices/pci/sda", "8:0", "0");
+  EXPECT_NE(why(check_disk(read(0), 1, false)).find("fixed disk"), std::string::npos);
+  EXPECT_EQ(why(check_disk(read(0), 1, true)), "");
+
+  put_disk("sys/devices/pci/sdb", "8:16", "1");
+  put("sys/devices/pci/sdb/sdb1/partition", "1\n");
+  put("sys/devices/pci/sdb/sdb1/dev", "8:17\n");
+  put("sys/devices/pci/sdb/sdb1/size", "2048\n");
+  link("sys/devices/pci/sdb/sdb1", "8:17");
+  EXPECT_TRUE(read(17).partition);
+  EXPECT_TRUE(read(17).removable) << "as its disk is";
+  EXPECT_NE(why(check_disk(read(17), 1, false)).find("is a partition"), std::string::npos);
+
+  put("proc/self/mountinfo",
+      "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n40 22 8:17 / /media/card rw - vfat /dev/sdb1 rw\n");
+  put("proc/swaps", "Filename Type Size\n/dev/sdb partition 100 0 -2\n");
+  put("sys/devices/pci/sdb/sdb1/holders/dm-0", "");
+  const auto used = read(16);
+  EXPECT_EQ(used.uses,
+            (std::vector<std::string>{"sdb is swap space", "sdb1 is mounted on /media/card",
+                                      "sdb1 is a part of dm-0"}));
+  EXPECT_NE(why(check_disk(used, 1, false)).find("/media/card"), std::string::npos);
+  EXPECT_EQ(why(check_disk(used, 1, true)), "");
+}
+
+TEST_F(Disks, UnknownOnesHaveNoRoom) { EXPECT_NE(why(check_disk(read(99), 1, true)), ""); }
+
+class Images : public ::testing::Test {
+ protected:
+  // 9 MiB and a bit: three pieces, the last not whole sectors.
+  std::string make_image() {
+    std::string bytes;
+    for (std::uint32_t i = 0; bytes.size() < (9u << 20) + 1234; ++i) {
+      const std::uint32_t mixed = i * 2654435761u;
+      bytes.append(reinterpret_cast<const char*>(&mixed), 4);
+    }
+    bytes.resize((9u << 20) + 1234);
+    return write("board.img", bytes);
+  }
+  std::string write(const std::string& name, const std::string& bytes) {
+    std::ofstream(folder.file(name), std::ios::binary) << bytes;
+    return folder.file(name);
+  }
+  static bool go_on(const char*, std::uint64_t, std::uint64_t) { return true; }
+  ScratchFolder folder;
+};
+
+TEST_F(Images, WrittenAndReadBack) {
+  const auto image = make_image(), disk = write("disk", std::string(12u << 20, 'x'));
+  std::string phases;
+  const auto written = write_image(image, disk, false,
+                                   [&](const char* phase, std::uint64_t done, std::uint64_t total) {
+                                     if (done == total) phases += phase + std::string(" ");
+                                     return true;
+                                   });
+  ASSERT_TRUE(written.ok()) << written.error().text();
+  EXPECT_EQ(phases, "writing checking ");
+  EXPECT_EQ(std::filesystem::file_size(disk), 12u << 20) << "what lies behind it stays";
+  EXPECT_TRUE(verify_image(image, disk, go_on).ok());
+  // One bit, somewhere in the last piece.
+  std::fstream flip(disk, std::ios::in | std::ios::out | std::ios::binary);
+  flip.seekg(9 << 20);
+  const char byte = static_cast<char>(flip.get() ^ 1);
+  flip.seekp(9 << 20);
+  flip.put(byte);
+  flip.close();
+  const auto spoilt = verify_image(image, disk, go_on);
+  ASSERT_FALSE(spoilt.ok());
+  EXPECT_NE(spoilt.error().message.find("from byte " + std::to_string(9 << 20)), std::string::npos)
+      << spoilt.error().message;
+}
+
+TEST_F(Images, StopsWhenToldAndFailsOnAFullDisk) {
+  const auto image = make_image(), disk = write("disk", "");
+  const auto stopped =
+      write_image(image, disk, false,
+                  [](const char*, std::uint64_t done, std::uint64_t) { return done < 5 << 20; });
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.error().code, ErrorCode::Canceled);
+  const auto full = write_image(image, "/dev/full", false, go_on);
+  ASSERT_FALSE(full.ok());
+  EXPECT_NE(full.error().text().find("No space left"), std::string::npos) << full.error().text();
+  EXPECT_FALSE(write_image(folder.file("absent"), disk, false, go_on).ok());
+  EXPECT_FALSE(write_image(folder.path(), disk, false, go_on).ok());
+}
+
+TEST_F(Images, OntoALoopDevice) {
+  const auto image = make_image(), backing = write("backing", std::string(16u << 20, 0));
+  const auto attached = testing::run_program({"losetup", "--find", "--show", backing});
+  if (attached.status != 0) GTEST_SKIP() << "no loop devices here: " << attached.err;
+  const std::string device = attached.out.substr(0, attached.out.find('\n'));
+  const auto disk = read_disk(device);
+  const auto fixed = disk ? check_disk(*disk, 9 << 20, false) : Result<void>(disk.error());
+  const auto large = disk ? check_disk(*disk, 17 << 20, true) : Result<void>(disk.error());
+  const auto written = write_image(image, device, true, go_on);
+  testing::run_program({"losetup", "--detach", device});
+  ASSERT_TRUE(disk.ok()) << disk.error().text();
+  EXPECT_EQ(disk->bytes, 16u << 20);
+  EXPECT_FALSE(fixed.ok());
+  EXPECT_FALSE(large.ok());
+  ASSERT_TRUE(written.ok()) << written.error().text();
+  EXPECT_TRUE(verify_image(image, backing, go_on).ok()) << "the bytes are in the device's file";
+}
+
+}  // namespace
+}  // namespace fettle::flash
