@@ -12,6 +12,8 @@
 #              pair is made in $FETTLE_HOME and allowed there
 #   --name     host name and identity, for several boards at once (default: BOARD)
 #   --key      the device key (default: the board's, such as pynq)
+#   --pid-file PATH   where this script's own process id goes; SIGUSR1 to it switches the
+#              machine off and on, as a power-cycle command would
 #   --icount   a guest nanosecond is one executed instruction: the clock domain is
 #              Instructions, and what is measured can be repeated exactly
 set -euo pipefail
@@ -32,12 +34,12 @@ shift
 # shellcheck source=/dev/null
 source "$here/$board/qemu.conf"
 
-check='' broker='' broker_key='' name=$board icount='' stay=''
+check='' broker='' broker_key='' name=$board icount='' stay='' pid_file='' machine_pid=''
 while (($#)); do
   case $1 in
     --check) check=1; shift ;;
     --icount) icount=1; shift ;;
-    --broker | --broker-key | --name | --key | --for)
+    --broker | --broker-key | --name | --key | --for | --pid-file)
       (($# > 1)) || die "$1 needs a value"
       case $1 in
         --broker) broker=$2 ;;
@@ -45,10 +47,11 @@ while (($#)); do
         --name) name=$2 ;;
         --key) key=$2 ;;
         --for) stay=$2 ;;
+        --pid-file) pid_file=$2 ;;
       esac
       shift 2
       ;;
-    *) die "unknown option '$1' (--check, --broker, --broker-key, --name, --key, --icount, --for)" ;;
+    *) die "unknown option '$1' (--check, --broker, --broker-key, --name, --key, --icount, --for, --pid-file)" ;;
   esac
 done
 [[ -n $check || -n $broker ]] || die "--check, or --broker URL of a broker on this machine"
@@ -67,8 +70,8 @@ run=$(mktemp -d "${TMPDIR:-/tmp}/fettle-emulate.XXXXXX")
 pids=()
 clean_up() {
   local pid
-  for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
-  for pid in "${pids[@]}"; do wait "$pid" 2>/dev/null || true; done
+  for pid in "${pids[@]}" $machine_pid; do kill "$pid" 2>/dev/null || true; done
+  for pid in "${pids[@]}" $machine_pid; do wait "$pid" 2>/dev/null || true; done
   rm -rf "$run"
 }
 trap clean_up EXIT
@@ -122,9 +125,20 @@ options=("${machine[@]}" -kernel "$image/kernel" -initrd "$run/initramfs" -displ
   -append "console=$console quiet panic=-1 fettle.name=$name fettle.machine=$(printf %s "$name" | sha256sum | cut -c1-32)")
 if [[ -f $image/board.dtb ]]; then options+=(-dtb "$image/board.dtb"); fi
 if [[ -n $icount ]]; then options+=(-icount shift=0); fi
-"$program" "${options[@]}" >"$run/qemu.log" 2>&1 &
-machine_pid=$!
-pids+=("$machine_pid")
+power_on() {
+  "$program" "${options[@]}" >"$run/qemu.log" 2>&1 &
+  machine_pid=$!
+}
+# Power off as a switch does it: nothing in the machine is asked.
+power_cycle() {
+  kill -KILL "$machine_pid" 2>/dev/null || true
+  wait "$machine_pid" 2>/dev/null || true
+  power_on
+  printf '%s was switched off and on\n' "$name"
+}
+power_on
+trap power_cycle USR1
+if [[ -n $pid_file ]]; then echo $$ >"$pid_file"; fi
 
 show_devices() { "$fettle" devices --broker "$broker" --broker-key "$broker_key" "$@"; }
 while ! show_devices --json 2>/dev/null | grep -q "\"hostname\":\"$name\""; do
@@ -140,11 +154,7 @@ if [[ -n $check ]]; then
   exit 0
 fi
 echo "$name stays until Ctrl-C${stay:+, at most $stay s}"
-if [[ -n $stay ]]; then
-  for ((i = 0; i < stay * 5; ++i)); do
-    if ! kill -0 "$machine_pid" 2>/dev/null; then break; fi
-    sleep 0.2
-  done
-else
-  wait "$machine_pid" || true
-fi
+for ((i = 0; ${#stay} == 0 || i < stay * 5; ++i)); do
+  if ! kill -0 "$machine_pid" 2>/dev/null; then break; fi
+  sleep 0.2
+done

@@ -18,7 +18,7 @@ readonly limit=${FETTLE_EMULATE_LIMIT:-120}
 
 die() { printf 'fleet: %s\n' "$*" >&2; exit 1; }
 
-check='' listen='tcp://127.0.0.1:*' options=()
+check='' listen='tcp://127.0.0.1:*' options=() cycles=()
 while (($#)); do
   case $1 in
     --check) check=1; shift ;;
@@ -48,7 +48,11 @@ let_in() { "$fettle" keys allow "$1" "$("$fettle" keys new "$1" 2>/dev/null)" --
 let_in client client
 let_in local agent
 for board in pynq-1 pynq-2 rk3399-1; do let_in "$board" agent; done
-"$fettle" broker --listen "$listen" --json >"$run/broker" 2>"$run/broker.log" &
+# A board that stays silent is switched off and on.
+for board in pynq-1 pynq-2 rk3399-1; do
+  cycles+=(--power-cycle "$board=kill -USR1 \$(cat '$run/$board.pid')")
+done
+"$fettle" broker --listen "$listen" --json "${cycles[@]}" >"$run/broker" 2>"$run/broker.log" &
 pids+=($!)
 for ((i = 0; i < 200; ++i)); do
   broker=$(sed -n 's/.*"endpoint":"\([^"]*\)".*/\1/p' "$run/broker")
@@ -61,8 +65,8 @@ done
   --key-file "$run/local.key" --key local 2>"$run/local.log" &
 pids+=($!)
 for board in pynq-1 pynq-2 rk3399-1; do
-  "$here/emulate.sh" "${board%-*}" --broker "$broker" --name "$board" "${options[@]}" \
-    >"$run/$board.log" 2>&1 &
+  "$here/emulate.sh" "${board%-*}" --broker "$broker" --name "$board" \
+    --pid-file "$run/$board.pid" "${options[@]}" >"$run/$board.log" 2>&1 &
   pids+=($!)
 done
 

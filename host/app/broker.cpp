@@ -14,6 +14,7 @@ namespace {
 
 struct BrokerCommand {
   std::string listen;
+  std::vector<std::string> power_cycle;
   bool json = false;
 };
 
@@ -28,6 +29,11 @@ int run(const BrokerCommand& command) {
   options.listen = command.listen;
   options.keys = *keys;
   options.allow_file = folder.allow_file();
+  for (const std::string& text : command.power_cycle) {
+    if (auto added = fleet::add_power_cycle(options.power_cycle, text); !added) {
+      return fail(added.error());
+    }
+  }
   options.log = [](const std::string& line) { note(line); };
   auto broker = fleet::Broker::start(std::move(options));
   if (!broker) return fail(broker.error());
@@ -56,6 +62,11 @@ void add_broker_command(CLI::App& app, int& status) {
   auto command = std::make_shared<BrokerCommand>();
   broker->add_option("--listen", command->listen, "Where to listen: tcp://ADDRESS:PORT")
       ->required();
+  broker
+      ->add_option("--power-cycle", command->power_cycle,
+                   "NAME=COMMAND: what switches that board off and on; called when it has been "
+                   "silent, again every two minutes, three times at most (repeatable)")
+      ->allow_extra_args(false);
   broker->add_flag("--json", command->json, "Prints a JSON line once it listens");
   broker->footer(
       "Keys: $FETTLE_HOME/broker.key is made at the first start. Let clients and agents "

@@ -32,7 +32,13 @@ zmq::message_t to_message(const SharedBytes& bytes) {
 
 struct Broker::Loop {
   Loop(BrokerOptions given)
-      : options(std::move(given)), context(1), core(random_id(), options.times, options.limits) {}
+      : options(std::move(given)),
+        context(1),
+        core(random_id(), options.times, options.limits),
+        power(options.power_cycle, [this](const std::string& board, const std::string& command) {
+          log("board '" + board + "' is silent: " + command);
+          if (!run_detached(board, command)) log("cannot start the power-cycle command");
+        }) {}
 
   BrokerOptions options;
   zmq::context_t context;
@@ -40,6 +46,7 @@ struct Broker::Loop {
   std::unique_ptr<ZapHandler> zap;
   zmq::socket_t socket;
   BrokerCore core;
+  PowerCycle power;
   int wake_fd = -1;
   std::atomic<bool> stopping{false};
   std::thread thread;
@@ -159,6 +166,13 @@ struct Broker::Loop {
       TimePoint now = Clock::now();
       if (now >= next_tick) {
         core.tick(now);
+        for (const auto& change : core.take_board_changes()) {
+          if (change.silent)
+            power.silent(change.name, now);
+          else
+            power.seen(change.name);
+        }
+        power.tick(now);
         next_tick = now + half_beat;
       }
       if (now >= next_reload) {

@@ -10,6 +10,7 @@
 
 #include "host/fleet/broker_core.h"
 #include "host/fleet/keys.h"
+#include "host/fleet/power_cycle.h"
 
 namespace fettle::fleet {
 
@@ -20,6 +21,7 @@ struct BrokerOptions {
   std::filesystem::path allow_file;  // read at start and again whenever it changes
   BrokerTimes times;
   BrokerLimits limits;
+  PowerCycleOptions power_cycle;
   // One line for people: unknown keys, allow list reloaded. From threads of the broker.
   std::function<void(const std::string&)> log;
 };

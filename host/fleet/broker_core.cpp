@@ -190,6 +190,7 @@ void BrokerCore::on_agent_hello(const PeerId& from, const Permission& who, wire:
     requeue_or_fail(std::move(lease), now, "its agent dialled in without it");
   }
   open_devices(*agent, now);
+  board_changes_.push_back({who.name, false});
 }
 
 void BrokerCore::on_agent_heartbeat(Agent& agent, const std::vector<LeaseId>& listed,
@@ -284,7 +285,15 @@ void BrokerCore::tick(TimePoint now) {
   for (const auto& [id, client] : clients_) {
     if (now - client.last_seen >= times_.silence) clients.push_back(id);
   }
-  for (AgentId id : agents) drop_agent(id, now);
+  for (AgentId id : agents) {
+    const Permission who = agents_.at(id).who;
+    drop_agent(id, now);
+    // One that was started anew lives on under another id.
+    const bool lives = std::any_of(agents_.begin(), agents_.end(), [&](const auto& entry) {
+      return entry.second.who.public_key == who.public_key;
+    });
+    if (!lives) board_changes_.push_back({who.name, true});
+  }
   for (ClientId id : clients) drop_client(id, now);
   if (now - last_board_check_ >= times_.heartbeat) {
     last_board_check_ = now;

@@ -61,6 +61,14 @@ class BrokerCore {
   // Call at least every half heartbeat.
   void tick(TimePoint now);
 
+  // Boards that registered, or were given up for their silence, since the last call, by
+  // their name in the allow list; in that order.
+  struct BoardChange {
+    std::string name;
+    bool silent;
+  };
+  std::vector<BoardChange> take_board_changes() { return std::exchange(board_changes_, {}); }
+
   std::vector<Outgoing> take_outgoing() { return std::exchange(outgoing_, {}); }
   const BrokerCounters& counters() const { return counters_; }
   std::uint64_t instance() const { return instance_; }
@@ -154,6 +162,7 @@ class BrokerCore {
   std::map<std::string, TimePoint> without_board_since_;  // key, or key + '\n' + board id
   TimePoint last_board_check_;
   std::vector<Outgoing> outgoing_;
+  std::vector<BoardChange> board_changes_;
   BrokerCounters counters_;
 };
 
