@@ -265,6 +265,19 @@ TEST_F(SamplerTest, StolenSampleIsTakenAgain) {
   EXPECT_EQ(out->median, 1000);
 }
 
+// Returns when that thread of ours has slept for five looks in a row. One that merely
+// waits for a CPU is not asleep.
+void wait_until_asleep(pid_t thread) {
+  for (int asleep = 0; asleep < 5;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
+    std::string text;
+    std::getline(stat, text);
+    const std::size_t state = text.rfind(") ");
+    asleep = state != std::string::npos && text[state + 2] == 'S' ? asleep + 1 : 0;
+  }
+}
+
 TEST_F(SamplerTest, ThrottledSampleIsTakenAgainOnceTheCoreIsCool) {
   const auto cooling = root / "sys/class/thermal/cooling_device0";
   std::filesystem::create_directories(cooling);
@@ -276,8 +289,8 @@ TEST_F(SamplerTest, ThrottledSampleIsTakenAgainOnceTheCoreIsCool) {
   device.nanoseconds = [&](std::uint32_t call) {
     if (call != 1) return 1000.0;
     set_state(2);  // hot during the first sample; call 0 is the warm-up
-    fan = std::thread([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    fan = std::thread([&, sampler = gettid()] {
+      wait_until_asleep(sampler);  // cooling down: nowhere else does it sleep
       set_state(0);
     });
     return 3000.0;
