@@ -63,6 +63,7 @@ json trial_json(std::size_t task, const records::TuningRecord& record,
                  {"board", record.board_id},
                  {"build_ms", static_cast<double>(record.build_ns) * 1e-6},
                  {"reused", record.reused},
+                 {"best_instructions", optional_number(task.best_instructions)},
                  {"best_gflops", optional_number(progress.tasks[task].best_gflops())},
                  {"elapsed_s", progress.elapsed.count()}};
   if (const wire::MeasurementT* measurement = record.measurement()) {

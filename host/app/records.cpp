@@ -58,6 +58,30 @@ nlohmann::json best_json(const records::TuningRecord& record) {
   return object;
 }
 
+// Records of devices that count instructions: a table of their own, as these are no times.
+void print_counted(const std::vector<records::TuningRecord>& counted, bool json) {
+  records::Table table({{"record", records::Align::Right},
+                        {"task"},
+                        {"device"},
+                        {"instructions", records::Align::Right},
+                        {"configuration"}});
+  for (const records::TuningRecord& record : counted) {
+    const double instructions = record.measurement()->median;
+    if (json) {
+      print_json_line(
+          {{"record", record.id},
+           {"title", title_of(record)},
+           {"device_key", record.device_key},
+           {"configuration", nlohmann::json::parse(record.configuration, nullptr, false)},
+           {"instructions", instructions}});
+      continue;
+    }
+    table.row({std::to_string(record.id), title_of(record), record.device_key,
+               fmt::format("{:.0f}", instructions), record.configuration});
+  }
+  if (!json && !counted.empty()) table.print(std::cout);
+}
+
 Result<void> best(const records::Database& database, const RecordsOptions& options) {
   const auto found = records::best(database, options.filter(), options.per_task);
   if (!found) return found.error();
@@ -80,8 +104,11 @@ Result<void> best(const records::Database& database, const RecordsOptions& optio
          record.peak_gflops > 0 ? fmt::format("{:.1f}", 100 * gflops / record.peak_gflops) : "-",
          record.configuration});
   }
-  if (!options.json) table.print(std::cout);
-  if (found->empty()) note("no measured record in " + options.db);
+  const auto counted = records::fewest_instructions(database, options.filter(), options.per_task);
+  if (!counted) return counted.error();
+  if (!options.json && !(found->empty() && !counted->empty())) table.print(std::cout);
+  print_counted(*counted, options.json);
+  if (found->empty() && counted->empty()) note("no measured record in " + options.db);
   return {};
 }
 

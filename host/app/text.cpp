@@ -28,6 +28,10 @@ std::string duration_text(std::chrono::duration<double> time) {
   return fmt::format("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
 }
 
+std::string instructions_text(double instructions) {
+  return fmt::format("{:.4g} Minstr", instructions / 1e6);
+}
+
 std::string time_text(double nanoseconds) {
   if (nanoseconds < 1e3) return fmt::format("{:.0f} ns", nanoseconds);
   if (nanoseconds < 1e6) return fmt::format("{:.3g} µs", nanoseconds * 1e-3);
@@ -103,6 +107,15 @@ std::string time_lines(const tune::TuneSummary& summary) {
              summary.time.upload_seconds());
 }
 
+namespace {
+
+std::string best_text(const tune::TaskProgress& task) {
+  if (task.best_nanoseconds) return time_text(*task.best_nanoseconds);
+  return task.best_instructions ? instructions_text(*task.best_instructions) : "-";
+}
+
+}  // namespace
+
 std::string progress_table(const tune::Progress& progress, std::size_t columns,
                            std::size_t most_tasks, bool final) {
   std::size_t title_width = 8;
@@ -125,7 +138,7 @@ std::string progress_table(const tune::Progress& progress, std::size_t columns,
         title_width, task.trials, task.failed,
         final ? fmt::format("{:g}", task.weight) : gflops_text(task.current_gflops),
         gflops_text(task.best_gflops()), share_of_peak(task.best_gflops(), progress.peak_gflops),
-        task.best_nanoseconds ? time_text(*task.best_nanoseconds) : "-", state_text(task, final)));
+        best_text(task), state_text(task, final)));
   }
   const bool fewer_operations =
       std::any_of(progress.tasks.begin(), progress.tasks.end(), [&](const auto& task) {

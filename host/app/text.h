@@ -10,9 +10,11 @@
 namespace fettle::app {
 
 std::string duration_text(std::chrono::duration<double> time);  // "4:12", "1:03:20"
-std::string time_text(double nanoseconds);                      // "2.61 ms", "840 ns"
-std::string gflops_text(std::optional<double> gflops);          // "45.2", "-"
-std::string percent_text(std::optional<double> share);          // "46.0 %", "-"
+// "12.3 Minstr": of a clock that counts executed instructions.
+std::string instructions_text(double instructions);
+std::string time_text(double nanoseconds);              // "2.61 ms", "840 ns"
+std::string gflops_text(std::optional<double> gflops);  // "45.2", "-"
+std::string percent_text(std::optional<double> share);  // "46.0 %", "-"
 std::string share_of_peak(std::optional<double> gflops, double peak_gflops);
 // "Build BuildError 3, Run RunTimeout 1"; "none".
 std::string failures_text(const tune::Progress& progress);

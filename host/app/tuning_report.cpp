@@ -39,8 +39,9 @@ int report(const TuneCommand& command, const tune::TuneSummary& summary) {
   }
   if (summary.all_failed) return fail("every trial failed: " + summary.main_cause);
   for (const tune::TaskProgress& task : summary.progress.tasks) {
-    if (task.trials > 0 && !task.best_nanoseconds) {
-      warn(fmt::format("{}: none of its {} trials gave a time", task.title, task.trials));
+    if (task.trials > 0 && !task.best_nanoseconds && !task.best_instructions) {
+      warn(fmt::format("{}: none of its {} trials was measured to its end", task.title,
+                       task.trials));
     }
   }
   if (summary.end == tune::SessionEnd::Interrupted) {

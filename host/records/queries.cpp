@@ -37,15 +37,19 @@ Result<void> each_row(Result<Statement>& statement, const Visit& visit) {
 
 }  // namespace
 
-Result<std::vector<TuningRecord>> best(const Database& database, const Filter& filter, int k) {
-  // Inner: each configuration's fastest trial. Outer: the k first of each task.
+namespace {
+
+// `score` is NULL for what may not be called a result; the smallest wins.
+Result<std::vector<TuningRecord>> least(const Database& database, const Filter& filter, int k,
+                                        const std::string& score) {
+  // Inner: each configuration's best trial. Outer: the k first of each task.
   const std::string sql =
       "WITH fastest AS (SELECT t.id AS id, t.workload_id AS w, t.target_id AS g, d.device_key AS "
-      "k, d.emulated AS emulated, min(t.nanoseconds) AS ns" +
-      std::string(kFrom) +
-      "AND t.nanoseconds IS NOT NULL GROUP BY t.workload_id, t.target_id, d.device_key, "
+      "k, d.emulated AS emulated, min(" +
+      score + ") AS score" + kFrom + "AND " + score +
+      " IS NOT NULL GROUP BY t.workload_id, t.target_id, d.device_key, "
       "d.emulated, t.configuration), ranked AS (SELECT id, row_number() OVER (PARTITION BY w, g, "
-      "k ORDER BY emulated, ns, id) AS place, (SELECT min(f.id) FROM trials f JOIN devices e ON "
+      "k ORDER BY emulated, score, id) AS place, (SELECT min(f.id) FROM trials f JOIN devices e ON "
       "e.id = f.device_id WHERE f.workload_id = w AND f.target_id = g AND e.device_key = k) AS "
       "first FROM fastest) " +
       kTrialColumns + "JOIN ranked r ON r.id = t.id WHERE r.place <= ?7 ORDER BY r.first, r.place";
@@ -60,6 +64,19 @@ Result<std::vector<TuningRecord>> best(const Database& database, const Filter& f
   });
   if (!read) return std::move(read).error();
   return records;
+}
+
+}  // namespace
+
+Result<std::vector<TuningRecord>> best(const Database& database, const Filter& filter, int k) {
+  return least(database, filter, k, "t.nanoseconds");
+}
+
+Result<std::vector<TuningRecord>> fewest_instructions(const Database& database,
+                                                      const Filter& filter, int k) {
+  return least(database, filter, k,
+               "CASE WHEN t.clock = 'Instructions' AND t.censored = 0 THEN "
+               "json_extract(t.outcome, '$.measurement.median') END");
 }
 
 Result<Counts> count(const Database& database, const Filter& filter) {

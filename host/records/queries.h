@@ -17,6 +17,11 @@ namespace fettle::records {
 // fastest stands for all.
 Result<std::vector<TuningRecord>> best(const Database& database, const Filter& filter, int k = 1);
 
+// The same in instructions, of devices whose clock counts them (an emulator's icount):
+// such records are no times and are never in best().
+Result<std::vector<TuningRecord>> fewest_instructions(const Database& database,
+                                                      const Filter& filter, int k = 1);
+
 // Why candidates failed, the commonest first.
 struct Cause {
   std::string stage, code;  // names of the schema's enum values

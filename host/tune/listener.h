@@ -25,7 +25,8 @@ struct TaskProgress {
   std::uint32_t trials = 0, failed = 0, reused = 0;  // of this session and, resumed, earlier ones
   std::optional<double> current_gflops;              // of the latest measured trial
   std::optional<double> best_nanoseconds;
-  bool waiting_for_expected = false;  // its expected outputs are still being computed
+  std::optional<double> best_instructions;  // of one run, where the device counts them, not time
+  bool waiting_for_expected = false;        // its expected outputs are still being computed
   TaskEnd end = TaskEnd::None;
 
   std::optional<double> best_gflops() const {

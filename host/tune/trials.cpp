@@ -213,9 +213,11 @@ Result<void> Trials::submit(std::uint64_t trial) {
   request.options = std::make_unique<wire::MeasureOptionsT>(options_.measure);
   request.options->threads = static_cast<std::uint32_t>(target_.threads);
   if (options_.racing) {
-    request.options->racing_bound_ns = options_.deterministic
-                                           ? states_[task].best_nanoseconds
-                                           : progress_.tasks[task].best_nanoseconds.value_or(0);
+    const TaskProgress& seen = progress_.tasks[task];
+    // In ticks of the device's clock, as its samples are.
+    const double best = seen.best_nanoseconds.value_or(seen.best_instructions.value_or(0));
+    request.options->racing_bound_ns =
+        options_.deterministic ? states_[task].best_nanoseconds : best;
   }
   std::size_t next = 0;
   for (std::size_t i = 0; i < request.program->buffers.size(); ++i) {
@@ -367,6 +369,11 @@ void Trials::count(std::size_t task, const records::TuningRecord& record) {
   if (record.reused) ++seen.reused;
   const wire::MeasurementT* measurement = record.measurement();
   if (!measurement || measurement->censored) return;
+  if (measurement->clock == wire::ClockDomain::Instructions) {
+    seen.best_instructions =
+        std::min(seen.best_instructions.value_or(measurement->median), measurement->median);
+    return;
+  }
   const auto nanoseconds = nanoseconds_of(*measurement);
   if (!nanoseconds || *nanoseconds <= 0) return;
   seen.current_gflops = seen.operations / *nanoseconds;

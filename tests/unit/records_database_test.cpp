@@ -111,6 +111,17 @@ TEST(RecordsDatabase, BestLeavesOutWhatIsNoResult) {
   EXPECT_EQ(found->at(0).nanoseconds(), 100);
   EXPECT_EQ(found->at(1).nanoseconds(), 110);
   EXPECT_EQ(found->at(2).nanoseconds(), 120);
+  TuningRecord fewer = measured(11, 0.5);
+  fewer.outcome.body.AsMeasurement()->clock = wire::ClockDomain::Instructions;
+  TuningRecord lost = censored(12, 0.1);
+  lost.outcome.body.AsMeasurement()->clock = wire::ClockDomain::Instructions;
+  ASSERT_DONE(database.insert(fewer));
+  ASSERT_DONE(database.insert(lost));
+  found = fewest_instructions(database, {}, 3);
+  ASSERT_TRUE(found.ok()) << found.error().text();
+  ASSERT_EQ(found->size(), 2u) << "neither times nor cycles nor censored ones";
+  EXPECT_EQ(found->at(0).measurement()->median, 0.5);
+  EXPECT_EQ(found->at(1).measurement()->median, 1);
 }
 
 TEST(RecordsDatabase, BestIsPerTaskAndPrefersRealBoards) {
