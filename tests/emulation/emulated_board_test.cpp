@@ -2,7 +2,11 @@
 // `./dev emulate BOARD --check` does it. Skips where the board's image has not been
 // made: that takes minutes and downloads a kernel.
 #include <gtest/gtest.h>
+#include <chrono>
+#include <csignal>
 #include <filesystem>
+#include <map>
+#include <thread>
 
 #include "tests/support/running_program.h"
 
@@ -60,6 +64,51 @@ TEST_P(EmulatedBoard, SaysWhatIsWrongWithAnOption) {
   const auto unknown = emulate({"--check", "--fast"});
   EXPECT_EQ(unknown.status, 1);
   EXPECT_NE(unknown.err.find("unknown option '--fast'"), std::string::npos) << unknown.err;
+}
+
+// A machine that hangs is silent; the broker's power-cycle command brings it back.
+TEST(EmulatedFleet, ASilentBoardIsSwitchedOffAndOn) {
+  if (run_program({kFolder + "/image.sh", "rk3399", "--print"}).status != 0) {
+    GTEST_SKIP() << "no image of the rk3399: `./dev emulate rk3399 --check` makes it";
+  }
+  const testing::ScratchFolder folder;
+  const std::map<std::string, std::string> environment = {{"FETTLE_HOME", folder.file("home")},
+                                                          {"FETTLE_PROGRAM", FETTLE_PROGRAM},
+                                                          {"FETTLE_AGENT_FOLDER", FETTLE_AGENTS}};
+  const auto client =
+      run_program({FETTLE_PROGRAM, "keys", "new", "client"}, std::chrono::seconds(30), environment);
+  ASSERT_EQ(run_program({FETTLE_PROGRAM, "keys", "allow", "me", client.out.substr(0, 40)},
+                        std::chrono::seconds(30), environment)
+                .status,
+            0);
+  testing::RunningProgram broker(
+      {FETTLE_PROGRAM, "broker", "--listen", "tcp://127.0.0.1:*", "--power-cycle",
+       "rk3399-1=kill -USR1 $(cat " + folder.file("pid") + ")"},
+      environment);
+  ASSERT_TRUE(broker.wait_for_out("public key ", std::chrono::seconds(20))) << broker.err();
+  std::string url = broker.out().substr(broker.out().find("tcp://"));
+  url = url.substr(0, url.find('\n'));
+  testing::RunningProgram board({kFolder + "/qemu/emulate.sh", "rk3399", "--broker", url, "--name",
+                                 "rk3399-1", "--pid-file", folder.file("pid"), "--for", "120"},
+                                environment);
+  ASSERT_TRUE(board.wait_for_out("registered as \"rk3399\"", std::chrono::seconds(100)))
+      << board.out() << board.err();
+  const auto machines = testing::descendants(board.pid(), "qemu-system");
+  ASSERT_EQ(machines.size(), 1u);
+  kill(machines[0], SIGSTOP);
+  // The broker gives it up after ten seconds.
+  ASSERT_TRUE(board.wait_for_out("was switched off and on", std::chrono::seconds(60)))
+      << board.out() << broker.err();
+  std::string devices;
+  for (int i = 0; i < 120 && devices.find("\"total\":1") == std::string::npos; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    devices = run_program({FETTLE_PROGRAM, "devices", "--broker", url, "--json"},
+                          std::chrono::seconds(30), environment)
+                  .out;
+  }
+  EXPECT_NE(devices.find("\"hostname\":\"rk3399-1\""), std::string::npos) << devices;
+  board.signal(SIGTERM);
+  EXPECT_EQ(board.wait(std::chrono::seconds(10)), 130);
 }
 
 TEST(EmulatedFleet, FourDevicesOfThreeKeys) {
