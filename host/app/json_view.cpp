@@ -63,7 +63,6 @@ json trial_json(std::size_t task, const records::TuningRecord& record,
                  {"board", record.board_id},
                  {"build_ms", static_cast<double>(record.build_ns) * 1e-6},
                  {"reused", record.reused},
-                 {"best_instructions", optional_number(task.best_instructions)},
                  {"best_gflops", optional_number(progress.tasks[task].best_gflops())},
                  {"elapsed_s", progress.elapsed.count()}};
   if (const wire::MeasurementT* measurement = record.measurement()) {
@@ -131,6 +130,7 @@ json summary_json(const tune::TuneSummary& summary) {
          {"reused", task.reused},
          {"end", end_name(task.end)},
          {"best_ns", optional_number(task.best_nanoseconds)},
+         {"best_instructions", optional_number(task.best_instructions)},
          {"best_gflops", optional_number(gflops)},
          {"share_of_peak", gflops && progress.peak_gflops > 0 ? json(*gflops / progress.peak_gflops)
                                                               : json(nullptr)}});
