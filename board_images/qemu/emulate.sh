@@ -25,12 +25,14 @@ readonly here
 readonly root=$here/..
 readonly fettle=${FETTLE_PROGRAM:-$root/build/bin/fettle}
 readonly limit=${FETTLE_EMULATE_LIMIT:-120} # seconds until a board counts as lost
+readonly again=20                           # and until it is switched off and on
 
 die() { printf 'emulate: %s\n' "$*" >&2; exit 1; }
 
 board=${1:?usage: emulate.sh BOARD --check | --broker URL …}
 shift
 [[ -f $here/$board/qemu.conf ]] || die "no emulation of '$board'"
+no_icount='' # why this machine cannot count instructions
 # shellcheck source=/dev/null
 source "$here/$board/qemu.conf"
 
@@ -54,6 +56,7 @@ while (($#)); do
     *) die "unknown option '$1' (--check, --broker, --broker-key, --name, --key, --icount, --for, --pid-file)" ;;
   esac
 done
+[[ -z $icount || -z $no_icount ]] || die "no --icount for the $board: $no_icount"
 [[ -n $check || -n $broker ]] || die "--check, or --broker URL of a broker on this machine"
 [[ -z $check || -z $broker ]] || die "--check brings a broker of its own: no --broker with it"
 command -v "$program" >/dev/null || die "no $program here: ./dev setup emulate"
@@ -70,7 +73,9 @@ run=$(mktemp -d "${TMPDIR:-/tmp}/fettle-emulate.XXXXXX")
 pids=()
 clean_up() {
   local pid
-  for pid in "${pids[@]}" $machine_pid; do kill "$pid" 2>/dev/null || true; done
+  for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
+  # A machine that hangs in a device model does not hear SIGTERM.
+  if [[ -n $machine_pid ]]; then kill -KILL "$machine_pid" 2>/dev/null || true; fi
   for pid in "${pids[@]}" $machine_pid; do wait "$pid" 2>/dev/null || true; done
   rm -rf "$run"
 }
@@ -87,6 +92,7 @@ home=${FETTLE_HOME:-$HOME/.config/fettle}
 [[ -f $home/$name.key ]] || "$fettle" keys new "$name" >/dev/null 2>&1 || die "cannot make a key pair '$name'"
 "$fettle" keys allow "$name" "$(sed -n 's/^public //p' "$home/$name.key")" --role agent
 if [[ -n $check ]]; then
+  : >"$run/broker"
   "$fettle" broker --listen 'tcp://127.0.0.1:*' --json >"$run/broker" 2>"$run/broker.log" &
   pids+=($!)
   for ((i = 0; i < 200; ++i)); do
@@ -128,6 +134,7 @@ if [[ -n $icount ]]; then options+=(-icount shift=0); fi
 power_on() {
   "$program" "${options[@]}" >"$run/qemu.log" 2>&1 &
   machine_pid=$!
+  switched_on=$SECONDS
 }
 # Power off as a switch does it: nothing in the machine is asked.
 power_cycle() {
@@ -146,6 +153,8 @@ while ! show_devices --json 2>/dev/null | grep -q "\"hostname\":\"$name\""; do
     tail -n 20 "$run/qemu.log" "$run/console" >&2
     die "$name did not register within $(seconds) s"
   fi
+  # QEMU's Zynq sometimes loses its timer while it boots.
+  if ((SECONDS - switched_on > again)); then power_cycle; fi
   sleep 0.2
 done
 printf '%s registered as "%s" after %s s%s\n' "$name" "$key" "$(seconds)" "${icount:+, time in instructions}"

@@ -2,7 +2,7 @@
 # A whole fleet on this machine: a broker, two emulated Pynqs, an emulated RK3399 and
 # this machine's own agent. `./dev emulate --fleet` builds what it needs and calls it:
 #
-#   board_images/qemu/fleet.sh [--check] [--icount] [--listen URL]
+#   board_images/qemu/fleet.sh [--check] [--listen URL]
 #
 # Prints the devices when all have registered and stays until Ctrl-C; with --check it
 # ends then, with exit status 0. Keys live in a folder of their own, so that the
@@ -18,13 +18,12 @@ readonly limit=${FETTLE_EMULATE_LIMIT:-120}
 
 die() { printf 'fleet: %s\n' "$*" >&2; exit 1; }
 
-check='' listen='tcp://127.0.0.1:*' options=() cycles=()
+check='' listen='tcp://127.0.0.1:*' cycles=()
 while (($#)); do
   case $1 in
     --check) check=1; shift ;;
-    --icount) options+=(--icount); shift ;;
     --listen) listen=${2:?--listen needs a URL}; shift 2 ;;
-    *) die "unknown option '$1' (--check, --icount, --listen)" ;;
+    *) die "unknown option '$1' (--check, --listen)" ;;
   esac
 done
 local_agent=$agents/$(uname -m | sed s/armv7l/armv7/)/fettle-agent
@@ -52,6 +51,7 @@ for board in pynq-1 pynq-2 rk3399-1; do let_in "$board" agent; done
 for board in pynq-1 pynq-2 rk3399-1; do
   cycles+=(--power-cycle "$board=kill -USR1 \$(cat '$run/$board.pid')")
 done
+: >"$run/broker"
 "$fettle" broker --listen "$listen" --json "${cycles[@]}" >"$run/broker" 2>"$run/broker.log" &
 pids+=($!)
 for ((i = 0; i < 200; ++i)); do
@@ -66,7 +66,7 @@ done
 pids+=($!)
 for board in pynq-1 pynq-2 rk3399-1; do
   "$here/emulate.sh" "${board%-*}" --broker "$broker" --name "$board" \
-    --pid-file "$run/$board.pid" "${options[@]}" >"$run/$board.log" 2>&1 &
+    --pid-file "$run/$board.pid" >"$run/$board.log" 2>&1 &
   pids+=($!)
 done
 
