@@ -207,24 +207,28 @@ void print_why(const std::vector<LayerFigures>& layers, const Peak& peak) {
                               launch.nanoseconds * 1e-3);
     }
     const auto percent = [](double share) { return fmt::format("{:.1f} %", 100 * share); };
-    const double each = std::max(1, split.loop.multiply_adds);
-    table.row(
-        {layer.title, best == nullptr ? "-" : fmt::format("{:.3f}", layer.ratio(*best)),
-         fmt::format("{:.1f}", all * 1e-3), percent(split.at_peak), percent(split.hot_loop),
-         percent(split.other_launches), percent(split.rest),
-         fmt::format("{:.2f}", split.loop.instructions / each),
-         fmt::format("{:.2f}", split.loop.loads / each), std::to_string(split.loop.stack_accesses),
-         split.loop.cycles > 0 ? fmt::format("{:.2f}", split.loop.per_cycle()) : "-", launches});
+    const int each = split.loop.multiply_adds;
+    const auto per = [&](int count) {
+      return each == 0 ? "-" : fmt::format("{:.2f}", double(count) / each);
+    };
+    table.row({layer.title, best == nullptr ? "-" : fmt::format("{:.3f}", layer.ratio(*best)),
+               fmt::format("{:.1f}", all * 1e-3), percent(split.at_peak), percent(split.hot_loop),
+               percent(split.other_launches), percent(split.rest), per(split.loop.instructions),
+               per(split.loop.loads), std::to_string(split.loop.stack_accesses),
+               split.loop.cycles > 0 ? fmt::format("{:.2f}", split.loop.per_cycle()) : "-",
+               launches});
   }
   std::cout << "\n";
   table.print(std::cout);
   std::cout << fmt::format(
-      "\nWhere the time of ours goes. At peak: the operations that it executes at {:.1f} GFLOPS, "
-      "which a loop of\nnothing but multiply-adds reached here ({:.2f} a cycle by the static "
-      "estimate, {}). Hot loop: what its other\ninstructions cost by that estimate, everything in "
-      "the first cache. Other launches: padding, transforms.\nRest: caches and memory, borders, "
-      "starts of loops and of threads; {}.\nFMA: vector multiply-adds of the densest loop; stack: "
-      "its accesses of the stack.\n",
+      "\nWhere the time of ours goes. At peak: the operations that it certainly executes (not "
+      "those "
+      "of iterations\nthat a border may skip) at {:.1f} GFLOPS, which a loop of nothing but "
+      "multiply-adds reached here ({:.2f} a cycle\nby the static estimate, {}). Hot loop: what its "
+      "other instructions cost by that estimate, everything in the\nfirst cache. Other launches: "
+      "padding, transforms. Rest: caches and memory, borders, starts of loops and of\nthreads; "
+      "{}.\nFMA: vector multiply-adds of the densest loop (-: none, all is unrolled); stack: its "
+      "accesses of the stack.\n",
       peak.gflops, peak.loop.per_cycle(),
       peak.loop.model.empty() ? "none for this CPU" : "LLVM-MCA for " + peak.loop.model,
       hardware_counters());
