@@ -10,20 +10,32 @@
 #include <type_traits>
 
 #include "schemas/fill/fill.h"
+#include "schemas/half/half.h"
 
 namespace fettle::agent {
 namespace {
 
 constexpr std::size_t kBlock = 4096;
 
+// A binary16, read as the float that it is exactly.
+struct Half {
+  std::uint16_t bits;
+  operator float() const { return float_of_half(bits); }
+};
+
+// The type that a T is compared in.
+template <typename T>
+using Real = std::conditional_t<std::is_same_v<T, float> || std::is_same_v<T, Half>, float, double>;
+template <typename T>
+constexpr bool kIsReal = std::is_floating_point_v<T> || std::is_same_v<T, Half>;
+
 template <typename T>
 bool within(T actual, T expected, double absolute, double relative) {
   if (std::memcmp(&actual, &expected, sizeof actual) == 0) return true;
-  if constexpr (std::is_floating_point_v<T>) {
-    if (std::isnan(actual) || std::isnan(expected)) {
-      return std::isnan(actual) && std::isnan(expected);
-    }
-    if (std::isinf(actual) || std::isinf(expected)) return actual == expected;
+  if constexpr (kIsReal<T>) {
+    const Real<T> a = actual, e = expected;
+    if (std::isnan(a) || std::isnan(e)) return std::isnan(a) && std::isnan(e);
+    if (std::isinf(a) || std::isinf(e)) return a == e;
   }
   const double a = static_cast<double>(actual), e = static_cast<double>(expected);
   return std::fabs(a - e) <= absolute + relative * std::fabs(e);
@@ -34,13 +46,12 @@ bool within(T actual, T expected, double absolute, double relative) {
 template <typename T>
 bool block_is_right(const T* actual, const T* expected, std::size_t n, double absolute,
                     double relative) {
-  using Real = std::conditional_t<std::is_same_v<T, float>, float, double>;
-  const Real bound = static_cast<Real>(absolute), slope = static_cast<Real>(relative);
-  constexpr Real kLargest = std::numeric_limits<Real>::max();
+  const Real<T> bound = static_cast<Real<T>>(absolute), slope = static_cast<Real<T>>(relative);
+  constexpr Real<T> kLargest = std::numeric_limits<Real<T>>::max();
   unsigned right = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const Real a = static_cast<Real>(actual[i]), e = static_cast<Real>(expected[i]);
-    const Real difference = std::fabs(a - e), size = std::fabs(e);
+    const Real<T> a = static_cast<Real<T>>(actual[i]), e = static_cast<Real<T>>(expected[i]);
+    const Real<T> difference = std::fabs(a - e), size = std::fabs(e);
     // An expected infinity would make any bound infinite.
     right += unsigned(difference <= bound + slope * size) & unsigned(size <= kLargest);
   }
@@ -116,9 +127,9 @@ Result<void> check_output(ByteView actual, ByteView expected, const wire::Expect
     case ScalarType::Int64:
       return compare<std::int64_t>(actual, expected, how, unwritten_byte, name);
     case ScalarType::Float16:
-      break;
+      return compare<Half>(actual, expected, how, unwritten_byte, name);
   }
-  return Error{ErrorCode::Unsupported, "checking outputs of this type is not supported yet"};
+  return Error{ErrorCode::Unsupported, "an output of a type that this agent does not know"};
 }
 
 }  // namespace fettle::agent

@@ -8,6 +8,7 @@
 
 #include "host/ir/fold.h"
 #include "host/ir/printer.h"
+#include "schemas/half/half.h"
 
 namespace fettle::ir {
 
@@ -348,7 +349,8 @@ class Interpreter {
         v.f[l] = read<double>(at);
         break;
       case Scalar::Float16:
-        throw Stop{"float16 is not interpreted"};
+        v.f[l] = float_of_half(read<std::uint16_t>(at));
+        break;
     }
   }
 
@@ -375,7 +377,8 @@ class Interpreter {
         write(at, v.f[l]);
         break;
       case Scalar::Float16:
-        throw Stop{"float16 is not interpreted"};
+        write(at, half_of(v.f[l]));
+        break;
     }
   }
 

@@ -76,6 +76,10 @@ bool armv7_core_has_fma(const std::string& cpu) {
   return std::find(cores.begin(), cores.end(), cpu) != cores.end();
 }
 
+// Cores that have VFP's half-precision extension without vfpv4 (Arm's reference
+// manuals of Cortex-A5 and -A9).
+bool is_half_core(const std::string& cpu) { return cpu == "cortex-a5" || cpu == "cortex-a9"; }
+
 // What the features of a connected x86-64 core mean for register tiles.
 void x86_vectors(Target& t) {
   t.fma = has(t.features, "+fma");
@@ -85,6 +89,12 @@ void x86_vectors(Target& t) {
 }
 
 }  // namespace
+
+bool Target::converts_float16() const {
+  if (arch == "x86_64") return has(features, "+f16c") || has(features, "+avx512f");
+  if (arch == "armv7") return fma || has(features, "+fp16") || is_half_core(cpu);
+  return arch == "aarch64";
+}
 
 Result<Target> target_for(const wire::DeviceInfoT& device, int threads) {
   if (device.kind != wire::DeviceKind::Cpu || !device.cpu) {

@@ -30,6 +30,10 @@ struct Target {
   std::vector<CacheLevel> caches;  // data and unified, by level
   std::int64_t memory_bytes = 0;   // the device's limit for one program
 
+  // Whether instructions convert between float16 and float32: without them LLVM would
+  // call functions, which an image cannot.
+  bool converts_float16() const;
+
   std::string canonical() const;  // JSON, keys sorted
   static Result<Target> parse(const std::string& canonical);
 };

@@ -3,8 +3,18 @@
 
 #include <cstring>
 
+#include "schemas/half/half.h"
+
 namespace fettle::space {
 namespace {
+
+// A binary16 as C++ has none.
+struct Half {
+  std::uint16_t bits = 0;
+  Half() = default;
+  explicit Half(double value) : bits(half_of(value)) {}
+  explicit operator double() const { return float_of_half(bits); }
+};
 
 // Calls use(T{}) with the C++ type of the scalar.
 template <typename Use>
@@ -18,6 +28,8 @@ bool with_type(ir::Scalar scalar, Use use) {
       return use(std::int16_t{}), true;
     case ir::Scalar::Int32:
       return use(std::int32_t{}), true;
+    case ir::Scalar::Float16:
+      return use(Half{}), true;
     case ir::Scalar::Float32:
       return use(float{}), true;
     case ir::Scalar::Float64:

@@ -11,6 +11,10 @@ Tolerance tolerance_of(const ComputeDag& dag) {
   Tolerance tolerance = dag.tolerance.value_or(
       Tolerance{4 * kUnit * std::sqrt(double(reduction_length(dag))), 4 * kUnit});
   tolerance.absolute += dag.tail_error;
+  if (dag.stages.back().buffer->type.scalar == ir::Scalar::Float16) {
+    tolerance.absolute += 0x1p-24;
+    tolerance.relative += 0x1p-10;
+  }
   return tolerance;
 }
 

@@ -12,6 +12,8 @@ namespace fettle::space {
 // millions of outputs; the smallest single term, 0.0625 / sqrt(K), is larger
 // than the tolerance as long as K < 2^17, so a missing term always shows. A tail's multiply takes
 // it to a quarter: K < 2^15 then.
+// A float16 output is rounded once more, on both sides: where they round apart they differ
+// by one unit in its last place. Outputs near 0, whose units are small, show a missing term.
 Tolerance tolerance_of(const ComputeDag& dag);
 
 }  // namespace fettle::space

@@ -78,6 +78,12 @@ std::string Workload::word(const char* field) const {
   return fields_->at(field).get<std::string>();
 }
 
+ir::Scalar Workload::scalar() const {
+  ir::Scalar scalar = ir::Scalar::Float32;
+  if (has("dtype")) ir::parse_scalar(word("dtype"), scalar);  // a known word: it was checked
+  return scalar;
+}
+
 bool Workload::has(const char* field) const { return fields_->contains(field); }
 
 bool Workload::has_tail(const char* name) const {

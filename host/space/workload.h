@@ -36,6 +36,8 @@ class Workload {
   std::array<std::int64_t, 2> pair(const char* field) const;
   std::vector<std::int64_t> list(const char* field) const;
   std::string word(const char* field) const;
+  ir::Scalar scalar()
+      const;  // of "dtype", float32 without one: of the elements of inputs and weights
   bool has(const char* field) const;
   bool has_tail(const char* name) const;
   const std::vector<std::string>& tail() const { return tail_; }

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <string>
 
+#include "schemas/half/half.h"
+
 namespace fettle {
 
 PhiloxBlock philox(std::uint64_t counter, std::uint64_t key) {
@@ -60,12 +62,13 @@ void fill_elements(std::uint64_t stream, std::span<std::uint8_t> out, Make make)
   std::memset(at, 0, out.size() - count * sizeof(T));
 }
 
-template <typename T>
-void fill_real(const wire::FillT& fill, std::span<std::uint8_t> out) {
+// round: from double to T.
+template <typename T, typename Round>
+void fill_real(const wire::FillT& fill, std::span<std::uint8_t> out, Round round) {
   const double low = fill.low, span = (fill.high - fill.low) * 0x1p-24;
   fill_elements<T>(fill.stream, out, [=](std::uint32_t w) {
     const double magnitude = low + span * double(w >> 8);
-    return static_cast<T>(w & 1 ? -magnitude : magnitude);
+    return round(w & 1 ? -magnitude : magnitude);
   });
 }
 
@@ -91,9 +94,19 @@ Result<void> fill_bytes(const wire::FillT& fill, std::span<std::uint8_t> out) {
     return {};
   }
   if (fill.kind == FillKind::UniformReal) {
-    if (fill.dtype == ScalarType::Float32) return fill_real<float>(fill, out), Result<void>{};
-    if (fill.dtype == ScalarType::Float64) return fill_real<double>(fill, out), Result<void>{};
-    return unsupported;
+    switch (fill.dtype) {
+      case ScalarType::Float16:
+        fill_real<std::uint16_t>(fill, out, half_of);
+        return {};
+      case ScalarType::Float32:
+        fill_real<float>(fill, out, [](double x) { return static_cast<float>(x); });
+        return {};
+      case ScalarType::Float64:
+        fill_real<double>(fill, out, [](double x) { return x; });
+        return {};
+      default:
+        return unsupported;
+    }
   }
   if (fill.kind == FillKind::UniformInt) {
     if (!(fill.low >= -2147483648.0 && fill.high <= 2147483647.0)) {

@@ -26,7 +26,8 @@ PhiloxBlock philox(std::uint64_t counter, std::uint64_t key);
 std::size_t bytes_of(wire::ScalarType type);
 
 // Fills `out` (whole elements; the rest bytes are zero) as `fill` says. Blob is
-// not handled here: the caller has the bytes. Unsupported for Float16 and Bool.
+// not handled here: the caller has the bytes. Unsupported: UniformReal of integers, UniformInt of
+// Float16, Float64 and Bool.
 Result<void> fill_bytes(const wire::FillT& fill, std::span<std::uint8_t> out);
 
 }  // namespace fettle

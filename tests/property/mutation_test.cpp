@@ -49,6 +49,8 @@ const Operator kOperators[] = {
     // Without a shift, which would hide small mistakes.
     {"conv2d int8",
      {R"({"op":"conv2d","height":14,"width":13,"in_channels":16,"out_channels":48,"kernel":[3,3],"pad":[1,1],"dtype":"int8","tail":["bias"]})"}},
+    {"conv2d float16",
+     {R"({"op":"conv2d","height":14,"width":13,"in_channels":16,"out_channels":48,"kernel":[3,3],"pad":[1,1],"dtype":"float16","tail":["bias","add"]})"}},
     {"depthwise_conv2d int8",
      {R"({"op":"depthwise_conv2d","height":14,"width":15,"channels":40,"kernel":[3,3],"pad":[1,1],"dtype":"int8","tail":["bias"]})"}},
     {"dense int8",

@@ -190,6 +190,8 @@ inline space::Workload random_workload(std::mt19937_64& rng) {
       for (const int extent : json.value("kernel", std::vector<int>{})) length *= extent;
       json["tail"] = random.quantized_tail(length / json.value("groups", 1));
       json["dtype"] = "int8";
+    } else if (products && random.number(0, 2) == 0) {
+      json["dtype"] = "float16";
     }
     auto workload = space::Workload::parse(json);
     if (workload) return std::move(*workload);  // else the kernel was larger than the input
@@ -199,8 +201,10 @@ inline space::Workload random_workload(std::mt19937_64& rng) {
 // Vector lengths and register files of the three architectures, without fused
 // multiply-add where the interpreter cannot tell anyway.
 inline std::vector<space::Target> small_targets() {
-  space::Target avx512{"cpu_llvm", "x86_64", "x86_64-linux-gnu", "x86-64-v4", {}, 512, 32, true, 2};
-  space::Target avx2{"cpu_llvm", "x86_64", "x86_64-linux-gnu", "x86-64-v3", {}, 256, 16, true, 1};
+  space::Target avx512{"cpu_llvm", "x86_64", "x86_64-linux-gnu", "x86-64-v4", {"+f16c"}, 512, 32,
+                       true,       2};
+  space::Target avx2{"cpu_llvm", "x86_64", "x86_64-linux-gnu", "x86-64-v3", {"+f16c"}, 256, 16,
+                     true,       1};
   space::Target a72{"cpu_llvm", "aarch64", "aarch64-linux-gnu", "cortex-a72", {}, 128, 32, true, 3};
   space::Target a9{"cpu_llvm", "armv7", "armv7-linux-gnueabihf", "cortex-a9", {}, 128, 16,
                    false,      2};

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "schemas/half/half.h"
 #include "schemas/protocol_generated.h"
 
 namespace fettle::testing {
@@ -18,7 +19,7 @@ inline std::vector<float> as_floats(std::span<const std::uint8_t> bytes) {
   return values;
 }
 
-// The numbers of an integer or float32 tensor.
+// The numbers of an int8, int32, float16 or float32 tensor.
 inline std::vector<double> as_numbers(std::span<const std::uint8_t> bytes, wire::ScalarType type) {
   std::vector<double> values;
   const auto read = [&](auto value) {
@@ -31,6 +32,9 @@ inline std::vector<double> as_numbers(std::span<const std::uint8_t> bytes, wire:
     read(std::int8_t{});
   } else if (type == wire::ScalarType::Int32) {
     read(std::int32_t{});
+  } else if (type == wire::ScalarType::Float16) {
+    read(std::uint16_t{});
+    for (double& value : values) value = float_of_half(static_cast<std::uint16_t>(value));
   } else {
     read(float{});
   }

@@ -112,6 +112,24 @@ TEST(OutputCheck, IntegersAreExact) {
             ErrorCode::WrongAnswer);
 }
 
+// 0x3c00: 1, 0x3c01: the next, 0x7c00: infinity, 0xffff: what is unwritten.
+TEST(OutputCheck, HalvesByTheirValues) {
+  const auto how = [](double absolute) {
+    return tolerance(absolute, 0, wire::ScalarType::Float16);
+  };
+  std::vector<std::uint16_t> expected(5000, 0x3c00), actual = expected;
+  EXPECT_EQ(verdict(actual, expected, how(0)), kRight);
+  actual[4999] = 0x3c01;
+  EXPECT_EQ(verdict(actual, expected, how(0x1p-10)), kRight);
+  EXPECT_EQ(verdict(actual, expected, how(0x1p-11)), ErrorCode::WrongAnswer);
+  actual[4999] = 0xbc00;
+  EXPECT_EQ(verdict(actual, expected, how(1)), ErrorCode::WrongAnswer);
+  actual[4999] = 0xffff;
+  EXPECT_EQ(verdict(actual, expected, how(1)), ErrorCode::UnwrittenOutput);
+  EXPECT_EQ(verdict<std::uint16_t>({0x7c00}, {0x7c00}, how(0)), kRight);
+  EXPECT_EQ(verdict<std::uint16_t>({0x7bff}, {0x7c00}, how(1e9)), ErrorCode::WrongAnswer);
+}
+
 TEST(OutputCheck, SizesMustAgree) {
   EXPECT_EQ(verdict<float>({1, 2}, {1}, tolerance(0, 0)), ErrorCode::InvalidArgument);
 }

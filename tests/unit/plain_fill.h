@@ -6,6 +6,7 @@
 
 #include "host/space/workload.h"
 #include "schemas/fill/fill.h"
+#include "schemas/half/half.h"
 
 namespace fettle::testing {
 
@@ -40,6 +41,25 @@ inline std::vector<std::int32_t> uniform_ints(std::size_t count, std::uint64_t s
   return {narrow.begin(), narrow.end()};
 }
 
+// The same, rounded to float16.
+inline std::vector<float> uniform_halves(std::size_t count, std::uint64_t stream, double scale) {
+  std::vector<std::uint16_t> halves(count);
+  wire::FillT fill;
+  fill.kind = wire::FillKind::UniformReal;
+  fill.dtype = wire::ScalarType::Float16;
+  fill.low = 0.25 * scale;
+  fill.high = scale;
+  fill.stream = stream;
+  if (!fill_bytes(fill, {reinterpret_cast<std::uint8_t*>(halves.data()), count * 2})) return {};
+  std::vector<float> values;
+  for (const std::uint16_t half : halves) values.push_back(float_of_half(half));
+  return values;
+}
+
+inline bool stores_halves(const space::Workload& w) {
+  return w.has("dtype") && w.word("dtype") == "float16";
+}
+
 // What an input or weights hold: of scale `scale`, or of int8 -127 to 127.
 inline std::vector<double> operand(const space::Workload& w, std::size_t count,
                                    std::uint64_t stream, double scale) {
@@ -47,7 +67,8 @@ inline std::vector<double> operand(const space::Workload& w, std::size_t count,
     const auto values = uniform_ints(count, stream, 127, wire::ScalarType::Int8);
     return {values.begin(), values.end()};
   }
-  const auto values = uniform(count, stream, scale);
+  const auto values =
+      stores_halves(w) ? uniform_halves(count, stream, scale) : uniform(count, stream, scale);
   return {values.begin(), values.end()};
 }
 

@@ -55,7 +55,8 @@ template <typename ChannelOf>
 void plain_tail(const space::Workload& w, std::vector<double>& out, std::int64_t channels,
                 double length, ChannelOf channel_of) {
   const auto bias = plain_bias(w, channels, length);
-  const auto residual = uniform(out.size(), 4, 1);
+  const auto residual =
+      stores_halves(w) ? uniform_halves(out.size(), 4, 1) : uniform(out.size(), 4, 1);
   const auto factor = uniform(std::size_t(channels), 7, 1);
   for (std::size_t i = 0; i < out.size(); ++i) {
     for (const std::string& step : w.tail()) {

@@ -14,8 +14,8 @@
 namespace fettle::space {
 namespace {
 
-// Doubles against doubles, both rounded to float: half a unit in the last place at most
-// apart, and functions of the tail as far from libm's as they state.
+// Doubles against doubles, both rounded to float, or one to float16: half a unit in the
+// last place at most apart, and functions of the tail as far from libm's as they state.
 void expect_equal(const Workload& w) {
   const ComputeDag dag = make_dag(w);
   const auto result = evaluate(dag);
@@ -25,9 +25,11 @@ void expect_equal(const Workload& w) {
   const auto& bytes = result->front().bytes;
   const auto values = testing::as_numbers(bytes, wire_type(result->front().type.scalar));
   ASSERT_EQ(values.size(), plain.size()) << w.canonical();
+  const bool half = result->front().type.scalar == ir::Scalar::Float16;
+  const double relative = half ? 0x1p-11 : 1e-6, absolute = half ? 0x1p-25 : 1e-12;
   for (std::size_t i = 0; i < plain.size(); ++i) {
     const double value = values[i];
-    ASSERT_NEAR(value, plain[i], 1e-6 * std::fabs(plain[i]) + 1e-12 + dag.tail_error)
+    ASSERT_NEAR(value, plain[i], relative * std::fabs(plain[i]) + absolute + dag.tail_error)
         << w.canonical() << " element " << i;
   }
 }

@@ -1,5 +1,6 @@
 // conv2d: NHWC images with weights [kernel y][kernel x][in / groups][out], or NCHW ones
-// with weights [out][in / groups][kernel y][kernel x]; float32, or int8 with int32 sums.
+// with weights [out][in / groups][kernel y][kernel x]; float32, float16 in memory only, or int8
+// with int32 sums.
 #include <cmath>
 
 #include "host/space/operators/operator.h"
@@ -16,7 +17,7 @@ using Dim = std::pair<std::string, std::int64_t>;
 Result<nlohmann::json> canonical(const nlohmann::json& json) {
   Fields fields(json);
   fields.word("layout", {"NHWC", "NCHW"}, "NHWC");
-  fields.word("dtype", {"float32", "int8"}, "float32");
+  fields.word("dtype", {"float32", "float16", "int8"}, "float32");
   fields.integer("batch", 1, 65536, 1);
   fields.integer("height", 1, 65536);
   fields.integer("width", 1, 65536);
@@ -81,8 +82,8 @@ ComputeDag dag(const Workload& w) {
   const double length = double(kernel[0] * kernel[1] * in.extent);
 
   ComputeDag dag;
-  const bool quantized = w.word("dtype") == "int8";
-  dag.stages.push_back(make_operand(quantized, "input",
+  const ir::Scalar type = w.scalar();
+  dag.stages.push_back(make_operand(type, "input",
                                     in_order<Dim>(layout, {"n", n}, {"y", w.integer("height")},
                                                   {"x", w.integer("width")}, in.dims("g", "c")),
                                     ir::Role::Input, kInputStream, 1));
@@ -95,8 +96,8 @@ ComputeDag dag(const Workload& w) {
     taps = {window[0], window[1], {"ic", in.extent}};
     append(taps, out.dims("g", "oc"));
   }
-  dag.stages.push_back(make_operand(quantized, "weight", taps, ir::Role::Constant, kWeightStream,
-                                    1 / std::sqrt(length)));
+  dag.stages.push_back(
+      make_operand(type, "weight", taps, ir::Role::Constant, kWeightStream, 1 / std::sqrt(length)));
   const Stage weight = dag.stages.back();
   if (pad[0] > 0 || pad[1] > 0) {
     const std::vector<std::int64_t> none(groups == 1 ? 1 : 2, 0);

@@ -14,7 +14,7 @@ namespace {
 
 Result<nlohmann::json> canonical(const nlohmann::json& json) {
   Fields fields(json);
-  fields.word("dtype", {"float32", "int8"}, "float32");
+  fields.word("dtype", {"float32", "float16", "int8"}, "float32");
   fields.integer("batch", 1, 65536, 1);
   fields.integer("in_features", 1, 1 << 20);
   fields.integer("out_features", 1, 1 << 20);
@@ -33,11 +33,11 @@ ComputeDag dag(const Workload& w) {
   const std::int64_t n = w.integer("batch"), in = w.integer("in_features"),
                      out = w.integer("out_features");
   ComputeDag dag;
-  const bool quantized = w.word("dtype") == "int8";
+  const ir::Scalar type = w.scalar();
   dag.stages.push_back(
-      make_operand(quantized, "input", {{"n", n}, {"k", in}}, ir::Role::Input, kInputStream, 1));
-  dag.stages.push_back(make_operand(quantized, "weight", {{"k", in}, {"oc", out}},
-                                    ir::Role::Constant, kWeightStream, 1 / std::sqrt(double(in))));
+      make_operand(type, "input", {{"n", n}, {"k", in}}, ir::Role::Input, kInputStream, 1));
+  dag.stages.push_back(make_operand(type, "weight", {{"k", in}, {"oc", out}}, ir::Role::Constant,
+                                    kWeightStream, 1 / std::sqrt(double(in))));
   std::vector<Axis> axes = {make_axis("n", n), make_axis("oc", out)};
   std::vector<Axis> reduce = {make_axis("k", in)};
   const ir::Expr body =

@@ -14,7 +14,7 @@ namespace {
 Result<nlohmann::json> canonical(const nlohmann::json& json) {
   Fields fields(json);
   fields.word("layout", {"NHWC", "NCHW"}, "NHWC");
-  fields.word("dtype", {"float32", "int8"}, "float32");
+  fields.word("dtype", {"float32", "float16", "int8"}, "float32");
   fields.integer("batch", 1, 65536, 1);
   fields.integer("height", 1, 65536);
   fields.integer("width", 1, 65536);
@@ -35,15 +35,15 @@ ComputeDag dag(const Workload& w) {
   const std::int64_t n = w.integer("batch"), c = w.integer("channels");
   ComputeDag dag;
   using Dim = std::pair<std::string, std::int64_t>;
-  const bool quantized = w.word("dtype") == "int8";
-  dag.stages.push_back(make_operand(quantized, "input",
+  const ir::Scalar type = w.scalar();
+  dag.stages.push_back(make_operand(type, "input",
                                     in_layout<Dim>(layout, {"n", n}, {"y", w.integer("height")},
                                                    {"x", w.integer("width")}, {"c", c}),
                                     ir::Role::Input, kInputStream, 1));
   const Stage input = dag.stages.back();
   std::vector<Dim> taps{{"kh", kernel[0]}, {"kw", kernel[1]}};
   taps.insert(layout == Layout::Nchw ? taps.begin() : taps.end(), {"c", c});
-  dag.stages.push_back(make_operand(quantized, "weight", taps, ir::Role::Constant, kWeightStream,
+  dag.stages.push_back(make_operand(type, "weight", taps, ir::Role::Constant, kWeightStream,
                                     1 / std::sqrt(double(kernel[0] * kernel[1]))));
   const Stage weight = dag.stages.back();
   const Stage image = padded(dag, input, w, ir::zero_of(input.buffer->type));

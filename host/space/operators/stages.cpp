@@ -25,8 +25,8 @@ Stage placeholder_of(std::string name, std::vector<std::pair<std::string, std::i
 }  // namespace
 
 Stage make_placeholder(std::string name, std::vector<std::pair<std::string, std::int64_t>> dims,
-                       ir::Role role, std::uint64_t stream, double scale) {
-  return placeholder_of(std::move(name), std::move(dims), role, ir::kFloat32,
+                       ir::Role role, std::uint64_t stream, double scale, ir::Scalar type) {
+  return placeholder_of(std::move(name), std::move(dims), role, {type, 1},
                         {ir::Fill::Kind::UniformReal, 0.25 * scale, scale, stream});
 }
 
@@ -38,18 +38,27 @@ Stage make_int_placeholder(std::string name, std::vector<std::pair<std::string, 
       {ir::Fill::Kind::UniformInt, double(-magnitude), double(magnitude), stream});
 }
 
-Stage make_operand(bool quantized, std::string name,
+Stage make_operand(ir::Scalar type, std::string name,
                    std::vector<std::pair<std::string, std::int64_t>> dims, ir::Role role,
                    std::uint64_t stream, double scale) {
-  if (!quantized) return make_placeholder(std::move(name), std::move(dims), role, stream, scale);
-  return make_int_placeholder(std::move(name), std::move(dims), role, stream, ir::Scalar::Int8,
-                              127);
+  if (ir::DataType{type}.is_float()) {
+    return make_placeholder(std::move(name), std::move(dims), role, stream, scale, type);
+  }
+  return make_int_placeholder(std::move(name), std::move(dims), role, stream, type, 127);
 }
 
-ir::Expr product(const ir::Expr& a, const ir::Expr& b) {
-  if (a->type.is_float()) return a * b;
-  return ir::cast(ir::kInt32, a) * ir::cast(ir::kInt32, b);
+ir::Expr widened(const ir::Expr& value) {
+  switch (value->type.scalar) {
+    case ir::Scalar::Float16:
+      return ir::cast(ir::kFloat32, value);
+    case ir::Scalar::Int8:
+      return ir::cast(ir::kInt32, value);
+    default:
+      return value;
+  }
 }
+
+ir::Expr product(const ir::Expr& a, const ir::Expr& b) { return widened(a) * widened(b); }
 
 Stage make_stage(std::string name, std::vector<Axis> axes, std::vector<Axis> reduce_axes,
                  ir::Expr body, Combiner combiner) {

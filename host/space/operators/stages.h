@@ -14,19 +14,23 @@ Axis make_axis(std::string name, std::int64_t extent);
 // A placeholder whose values have magnitudes in [0.25, 1) * scale and random sign:
 // never zero, so that a missing term always shows.
 Stage make_placeholder(std::string name, std::vector<std::pair<std::string, std::int64_t>> dims,
-                       ir::Role role, std::uint64_t stream, double scale);
+                       ir::Role role, std::uint64_t stream, double scale,
+                       ir::Scalar type = ir::Scalar::Float32);
 
 // Integers from -magnitude to magnitude.
 Stage make_int_placeholder(std::string name, std::vector<std::pair<std::string, std::int64_t>> dims,
                            ir::Role role, std::uint64_t stream, ir::Scalar type,
                            std::int64_t magnitude);
 
-// float32 with values of that scale, or int8 with the whole of its range but -128.
-Stage make_operand(bool quantized, std::string name,
+// float32 or float16 with values of that scale, or int8 with the whole of its range but -128.
+Stage make_operand(ir::Scalar type, std::string name,
                    std::vector<std::pair<std::string, std::int64_t>> dims, ir::Role role,
                    std::uint64_t stream, double scale);
 
-// a * b of float32, or of int8 as int32.
+// Its type as sums and tails compute with it: float16 as float32, int8 as int32.
+ir::Expr widened(const ir::Expr& value);
+
+// a * b of float32, of float16 as float32, or of int8 as int32.
 ir::Expr product(const ir::Expr& a, const ir::Expr& b);
 
 Stage make_stage(std::string name, std::vector<Axis> axes, std::vector<Axis> reduce_axes,

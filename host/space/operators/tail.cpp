@@ -110,8 +110,16 @@ Elementwise like(const Stage& stage) {
 
 class Appender {
  public:
-  Appender(ComputeDag& dag, const std::vector<std::string>& channels)
-      : dag_(dag), channels_(channels) {}
+  // stored: the type of activations in memory.
+  Appender(ComputeDag& dag, const std::vector<std::string>& channels, ir::Scalar stored)
+      : dag_(dag), channels_(channels), stored_(stored) {}
+
+  void round_to_stored() {
+    const Stage last = dag_.stages.back();
+    const Elementwise e = like(last);
+    dag_.stages.push_back(
+        make_stage("rounded", e.axes, {}, ir::cast({stored_, 1}, at(last, e.indices))));
+  }
 
   void append(const TailStep& step) {
     const Stage last = dag_.stages.back();
@@ -128,9 +136,9 @@ class Appender {
       std::vector<std::pair<std::string, std::int64_t>> dims;
       for (const Axis& axis : last.axes) dims.emplace_back(axis.name, axis.extent);
       const Stage residual =
-          make_placeholder("residual", dims, ir::Role::Input, kResidualStream, 1);
+          make_placeholder("residual", dims, ir::Role::Input, kResidualStream, 1, stored_);
       dag_.stages.push_back(residual);
-      push("added", x + at(residual, e.indices));
+      push("added", x + widened(at(residual, e.indices)));
     } else if (step.name == "relu") {
       push("activated", ir::binary(ir::BinaryOp::Max, x, ir::zero_of(x->type)));
     } else if (step.name == "relu6") {
@@ -175,6 +183,7 @@ class Appender {
 
   ComputeDag& dag_;
   const std::vector<std::string>& channels_;
+  ir::Scalar stored_;
 };
 
 }  // namespace
@@ -187,7 +196,10 @@ void append_tail(ComputeDag& dag, const Workload& workload,
                  const std::vector<std::string>& channels) {
   const bool quantized = !dag.stages.back().buffer->type.is_float();
   const auto steps = parse_tail(nlohmann::json(workload.tail()), quantized);  // checked before
-  for (const TailStep& step : *steps) Appender(dag, channels).append(step);
+  const bool half = workload.scalar() == ir::Scalar::Float16;
+  Appender appender(dag, channels, half ? ir::Scalar::Float16 : ir::Scalar::Float32);
+  for (const TailStep& step : *steps) appender.append(step);
+  if (half) appender.round_to_stored();
   dag.stages.back().role = ir::Role::Output;
 }
 

@@ -7,7 +7,8 @@
 //   sigmoid, hard_swish, gelu, tanh   at most one of them (activations.h)
 //
 // In any order, each at most once. Of int8 operators, whose sums are int32: bias, relu,
-// clip, and what requantises them:
+// clip, and what requantises them (a float16 operator's tail is computed in float32, with
+// constants of float32; only its residual and its output are float16):
 //
 //   "shift_right BITS"  divided by 2^BITS, halves rounded up
 //   "cast int8"         the last step, after a clip to the range of int8

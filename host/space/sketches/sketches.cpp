@@ -105,6 +105,10 @@ Result<SearchSpace> make_space(const Workload& workload, const Target& target) {
     return Error{ErrorCode::Unsupported,
                  "no sketch of " + workload.op() + " for back end " + target.backend};
   }
+  if (workload.scalar() == ir::Scalar::Float16 && !target.converts_float16()) {
+    return Error{ErrorCode::Unsupported,
+                 "this CPU has no instructions for float16 (x86-64: f16c; ARMv7: fp16 of VFP)"};
+  }
   const ComputeDag dag = make_dag(workload);
   std::vector<Sketch> sketches;
   for (const Row* row : rows_for(dag, target)) sketches.push_back(row->sketch(dag, target));
