@@ -1,7 +1,9 @@
 // Ansor's task scheduler: trials go where sum(weight * time) is expected to fall
 // fastest. Expected is a mix of how the task improved of late and of how much it
-// could at best: down by one part in its trials, or up to what tasks of its kind reach.
+// could at best: down by one part in its trials, or up to what tasks of its kind reach,
+// which is believed less the longer it has been tried for in vain.
 #include <algorithm>
+#include <iterator>
 #include <random>
 
 #include "host/tune/searcher.h"
@@ -13,6 +15,8 @@ constexpr std::uint32_t kWarmUp = 16;  // trials before a task's past says anyth
 constexpr std::uint32_t kWindow = 32;  // trials back to which an improvement is of late
 constexpr double kPast = 0.2;          // weight of the past; the rest is the outlook
 constexpr double kOptimism = 2;        // a task may come within this factor of its like
+constexpr double kFaith = 4;           // how much longer that is tried than a task without like
+constexpr double kStill = 1.02;        // within this factor of the best a task stood still
 constexpr double kEpsilon = 0.05;      // of the choices: any task
 
 class Gradient final : public TaskScheduler {
@@ -58,6 +62,15 @@ class Gradient final : public TaskScheduler {
     }
   }
 
+  // Trials since the task came near to its best.
+  static double in_vain(const TaskState& task, const Past& past) {
+    auto since = past.end();
+    while (since != past.begin() && std::prev(since)->best <= kStill * task.best_nanoseconds) {
+      --since;
+    }
+    return since == past.end() ? 0 : double(task.finished) - since->finished;
+  }
+
   // Weighted nanoseconds per trial.
   double gain(std::span<const TaskState> tasks, std::size_t i) const {
     const TaskState& task = tasks[i];
@@ -76,7 +89,8 @@ class Gradient final : public TaskScheduler {
     double outlook = task.best_nanoseconds / std::max(1u, task.proposed);
     if (fastest > 0) {
       const double possible = kOptimism * task.operations / fastest;
-      outlook = std::max(outlook, (task.best_nanoseconds - possible) / kWindow);
+      const double trials = std::max(double(kWindow), in_vain(task, past_[i]) / kFaith);
+      outlook = std::max(outlook, (task.best_nanoseconds - possible) / trials);
     }
     return task.weight * (kPast * improved + (1 - kPast) * outlook);
   }

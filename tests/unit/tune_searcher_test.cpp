@@ -407,6 +407,15 @@ TEST(Gradient, ATaskFarBehindItsLikeIsTriedHarder) {
   EXPECT_GT(seen[0], 2 * seen[2]);
 }
 
+// A 7x7 layer beside 3x3 ones that Winograd's algorithm makes three times as fast.
+TEST(Gradient, ATaskThatCannotFollowItsLikeDoesNotTakeAll) {
+  std::vector<TaskState> tasks = kinds(4);
+  for (TaskState& task : tasks) task.kind = "conv2d", task.operations = 1e8;
+  const auto seen = shares(tasks, {2e6, 5e5, 5e5, 5e5}, {0.01, 0.01, 0.01, 0.01}, 4000);
+  EXPECT_LT(seen[0], 3600u);
+  for (std::uint32_t count : seen) EXPECT_GT(count, 100u);
+}
+
 TEST(Gradient, TasksLeftBehindByAnEarlierSessionCatchUpFirst) {
   std::vector<TaskState> tasks = kinds(2);
   tasks[0].proposed = tasks[0].finished = 200;
