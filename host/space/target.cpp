@@ -76,10 +76,6 @@ bool armv7_core_has_fma(const std::string& cpu) {
   return std::find(cores.begin(), cores.end(), cpu) != cores.end();
 }
 
-// Cores that have VFP's half-precision extension without vfpv4 (Arm's reference
-// manuals of Cortex-A5 and -A9).
-bool is_half_core(const std::string& cpu) { return cpu == "cortex-a5" || cpu == "cortex-a9"; }
-
 // What the features of a connected x86-64 core mean for register tiles.
 void x86_vectors(Target& t) {
   t.fma = has(t.features, "+fma");
@@ -92,7 +88,9 @@ void x86_vectors(Target& t) {
 
 bool Target::converts_float16() const {
   if (arch == "x86_64") return has(features, "+f16c") || has(features, "+avx512f");
-  if (arch == "armv7") return fma || has(features, "+fp16") || is_half_core(cpu);
+  // Cortex-A9's VFPv3 has the half-precision extension, as LLVM's description of it says;
+  // cores with FMA have VFPv4, which includes it.
+  if (arch == "armv7") return fma || has(features, "+fp16") || cpu == "cortex-a9";
   return arch == "aarch64";
 }
 
