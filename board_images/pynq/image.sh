@@ -1,6 +1,5 @@
 # The emulated Pynq: a kernel of our own from Debian's linux-source (its armmp kernel
-# has no Zynq), the device tree of Xilinx' ZC702, which is the board that QEMU
-# models, and busybox. Sourced by board_images/image.sh.
+# has no Zynq), its device tree (board.dts) and busybox. Sourced by board_images/image.sh.
 # shellcheck shell=bash disable=SC2154
 
 kernel_source() {
@@ -33,7 +32,12 @@ build_kernel() {
   cd "$work/linux" || return
   export ARCH=arm CROSS_COMPILE=arm-linux-gnueabihf-
   configure_kernel
-  make -s -j"$(nproc)" zImage zynq-zc702.dtb
+  # Newer kernels keep the vendors' boards apart.
+  local folder
+  folder=$(cd arch/arm/boot/dts && find . -name zynq-zc702.dts -printf '%P\n')
+  folder=${folder%zynq-zc702.dts}
+  cp "$here/pynq/board.dts" "arch/arm/boot/dts/${folder}fettle-pynq.dts"
+  make -s -j"$(nproc)" zImage "${folder}fettle-pynq.dtb"
 }
 
 # Kept by what went into it, so that another init script does not cost minutes.
@@ -44,14 +48,14 @@ make_kernel() {
   step "unpacking ${source##*/}" tar -xf "$source" -C "$work/linux" --strip-components=1
   (step "kernel" build_kernel)
   cp "$work/linux/arch/arm/boot/zImage" "$work/kernel/kernel"
-  cp "$(find "$work/linux/arch/arm/boot/dts" -name zynq-zc702.dtb)" "$work/kernel/board.dtb"
+  cp "$(find "$work/linux/arch/arm/boot/dts" -name fettle-pynq.dtb)" "$work/kernel/board.dtb"
   (cd "$work/linux" && make -s kernelversion) >"$work/kernel/contents"
   rm -rf "$kept" && mv "$work/kernel" "$kept"
 }
 
 make_image() {
   local kept
-  kept=$cache/kernel-$({ cat "$here/pynq/kernel.config"; image_inputs; declare -f configure_kernel build_kernel; } |
+  kept=$cache/kernel-$({ cat "$here"/pynq/{kernel.config,board.dts}; image_inputs; declare -f configure_kernel build_kernel; } |
     sha256sum | cut -c1-16)
   if [[ ! -e $kept/contents ]]; then make_kernel; fi
   cp "$kept"/* "$stage/"

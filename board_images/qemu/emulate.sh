@@ -25,14 +25,12 @@ readonly here
 readonly root=$here/..
 readonly fettle=${FETTLE_PROGRAM:-$root/build/bin/fettle}
 readonly limit=${FETTLE_EMULATE_LIMIT:-120} # seconds until a board counts as lost
-readonly again=20                           # and until it is switched off and on
 
 die() { printf 'emulate: %s\n' "$*" >&2; exit 1; }
 
 board=${1:?usage: emulate.sh BOARD --check | --broker URL …}
 shift
 [[ -f $here/$board/qemu.conf ]] || die "no emulation of '$board'"
-no_icount='' # why this machine cannot count instructions
 # shellcheck source=/dev/null
 source "$here/$board/qemu.conf"
 
@@ -56,7 +54,6 @@ while (($#)); do
     *) die "unknown option '$1' (--check, --broker, --broker-key, --name, --key, --icount, --for, --pid-file)" ;;
   esac
 done
-[[ -z $icount || -z $no_icount ]] || die "no --icount for the $board: $no_icount"
 [[ -n $check || -n $broker ]] || die "--check, or --broker URL of a broker on this machine"
 [[ -z $check || -z $broker ]] || die "--check brings a broker of its own: no --broker with it"
 command -v "$program" >/dev/null || die "no $program here: ./dev setup emulate"
@@ -134,7 +131,6 @@ if [[ -n $icount ]]; then options+=(-icount shift=0); fi
 power_on() {
   "$program" "${options[@]}" >"$run/qemu.log" 2>&1 &
   machine_pid=$!
-  switched_on=$SECONDS
 }
 # Power off as a switch does it: nothing in the machine is asked.
 power_cycle() {
@@ -153,8 +149,6 @@ while ! show_devices --json 2>/dev/null | grep -q "\"hostname\":\"$name\""; do
     tail -n 20 "$run/qemu.log" "$run/console" >&2
     die "$name did not register within $(seconds) s"
   fi
-  # QEMU's Zynq sometimes loses its timer while it boots.
-  if ((SECONDS - switched_on > again)); then power_cycle; fi
   sleep 0.2
 done
 printf '%s registered as "%s" after %s s%s\n' "$name" "$key" "$(seconds)" "${icount:+, time in instructions}"

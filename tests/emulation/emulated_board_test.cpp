@@ -51,12 +51,6 @@ TEST_P(EmulatedBoard, BootsAndRegistersWithItsFacts) {
 }
 
 TEST_P(EmulatedBoard, CountsInstructionsWhereAsked) {
-  if (std::string(GetParam()) == "pynq") {
-    const auto refused = emulate({"--check", "--icount"});
-    EXPECT_EQ(refused.status, 1);
-    EXPECT_NE(refused.err.find("no --icount for the pynq"), std::string::npos) << refused.err;
-    return;
-  }
   const auto done = emulate({"--check", "--icount"});
   ASSERT_EQ(done.status, 0) << done.out << done.err;
   EXPECT_NE(done.out.find("executed instructions, no time"), std::string::npos) << done.out;
