@@ -49,6 +49,9 @@ std::string features_of(const space::Target& target) {
   // LLVM would split vmla for cores like Cortex-A9, whose single one stalls what follows it;
   // many sums side by side hide that, and two instructions need another register.
   if (target.arch == "armv7") add("-expand-fp-mlx");
+  // Of LLVM's two schedulers the one that minds registers: the other one gathers the
+  // multiply-adds of a sum, so that all that they read is live at a time and spilled.
+  if (target.arch == "armv7") add("+use-misched");
   if (target.arch == "x86_64" && !target.fma) add("-fma"), add("-fma4"), add("-avx512f");
   return text;
 }

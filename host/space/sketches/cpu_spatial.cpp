@@ -64,6 +64,37 @@ bool is_prepared(const ComputeDag& dag, const Stage& stage) {
   return reads && constant;
 }
 
+// The constant that each vector of the output's last axis reads a part of its own of,
+// whole: worth packing, so that this part is contiguous. In place its rows lie the axis
+// apart, often a power of two, which puts them all into one set of the first cache.
+// Null: there is none.
+const Stage* packable_constant(const ComputeDag& dag) {
+  const Stage* reduction = reduction_of(dag);
+  if (!reduction || !reduction->store_at.empty()) return nullptr;
+  const Axis& channel = reduction->axes.back();
+  const Stage& output = dag.stages.back();
+  if (output.axes.size() != reduction->axes.size() || output.axes.back().name != channel.name) {
+    return nullptr;
+  }
+  const Stage* found = nullptr;
+  ir::walk(reduction->body, [&](const ir::Expr& e) {
+    const auto* load = std::get_if<ir::Load>(&e->node);
+    const Stage* constant = load ? dag.find(load->buffer) : nullptr;
+    if (!constant || constant->role != ir::Role::Constant) return;
+    bool fits = constant->axes.size() > 1 && constant->axes.back().name == channel.name &&
+                constant->axes.back().extent == channel.extent;
+    for (std::size_t d = 0; fits && d < load->indices.size(); ++d) {
+      const auto* ref = std::get_if<ir::VarRef>(&load->indices[d]->node);
+      const auto reduced = [&](const Axis& axis) { return ref && axis.var == ref->var; };
+      fits = d + 1 == load->indices.size() ? ref && ref->var == channel.var
+                                           : std::any_of(reduction->reduce_axes.begin(),
+                                                         reduction->reduce_axes.end(), reduced);
+    }
+    if (fits) found = constant;
+  });
+  return found;
+}
+
 // What the tile is computed in.
 int element_bits(const ComputeDag& dag) {
   const Stage* reduction = reduction_of(dag);
@@ -120,10 +151,12 @@ Sketch cpu_spatial_sketch(const ComputeDag& dag, const Target& target) {
 namespace {
 
 // Splits the output's loops into tasks, register tiles of a task, and their elements.
-// Returns the innermost loop over register tiles.
+// packed: the last axis has been cut into register tiles already. Returns the innermost
+// loop over register tiles.
 std::string tile_output(Steps& steps, const std::string& output, const Nest& nest,
                         const std::vector<std::int64_t>& tile,
-                        const std::vector<std::int64_t>& task_tiles, std::int64_t order) {
+                        const std::vector<std::int64_t>& task_tiles, std::int64_t order,
+                        bool packed) {
   struct Dimension {
     std::string axis;
     std::int64_t extent, size, tiles;
@@ -134,12 +167,18 @@ std::string tile_output(Steps& steps, const std::string& output, const Nest& nes
   std::vector<std::string> tasks = nest.outer, mids, elements;
   for (const Dimension& d : all) {
     if (d.axis.empty()) continue;
-    steps.split(output, d.axis, task_extent(d.tiles, d.size, d.extent), d.axis + ".task",
-                d.axis + ".rest");
-    steps.split(output, d.axis + ".rest", d.size, d.axis + ".mid", d.axis + ".reg");
     tasks.push_back(d.axis + ".task");
     mids.push_back(d.axis + ".mid");
+    if (packed && d.axis == nest.channel) {
+      steps.split(output, d.axis + ".tile", task_extent(d.tiles, 1, d.extent / d.size),
+                  tasks.back(), mids.back());
+      elements.push_back(d.axis + ".in");
+      continue;
+    }
     elements.push_back(d.axis + ".reg");
+    steps.split(output, d.axis, task_extent(d.tiles, d.size, d.extent), tasks.back(),
+                d.axis + ".rest");
+    steps.split(output, d.axis + ".rest", d.size, mids.back(), elements.back());
   }
   const std::string lanes = elements.back();
   steps.split(output, lanes, tile[3], nest.channel + ".vector", nest.channel + ".lane");
@@ -164,6 +203,7 @@ void tile_reduction(Steps& steps, const std::string& name, const std::string& ou
                     bool last_outermost, std::int64_t operations, std::int64_t most) {
   const Stage stage = *steps.dag().find(name);
   steps(ComputeAtStep{name, output, at, ir::Scope::Register});
+  // "<channel>.in" where a constant is packed.
   const std::string channel = stage.axes.back().name, last = stage.reduce_axes.back().name;
   steps.split(name, channel, lanes, channel + ".vector", channel + ".lane");
   steps.split(name, last, inner, last + ".outer", last + ".inner");
@@ -248,17 +288,26 @@ Result<Schedule> cpu_spatial_schedule(ComputeDag dag, const Target& target,
     }
   }
 
+  const Stage* packable = packable_constant(dag);
+  const std::string constant = packable ? packable->name : "";
+
   Steps steps(std::move(dag));
   for (const std::string& stage : inlined) steps(InlineStep{stage});
   if (reduction == tiled) {
     steps(CacheWriteStep{reduction});
     reduction += ".local";
   }
+  // Register tiles that overlap have no packed part of their own.
+  const bool packed = !constant.empty() && nest.channels % (tile[2] * tile[3]) == 0;
+  if (packed) {
+    steps(PackConstantStep{constant, nest.channel, tile[2] * tile[3]});
+    prepared.push_back(constant + ".packed");
+  }
   const std::vector<std::int64_t> task_tiles{nest.y.empty() ? 1 : number("task_y"),
                                              nest.x.empty() ? 1 : number("task_x"),
                                              number("task_c")};
-  const std::string at =
-      tile_output(steps, tiled, nest, tile, task_tiles, nest.x.empty() ? 0 : number("tile_order"));
+  const std::string at = tile_output(steps, tiled, nest, tile, task_tiles,
+                                     nest.x.empty() ? 0 : number("tile_order"), packed);
   if (!reduction.empty()) {
     const bool several = steps.dag().find(reduction)->reduce_axes.size() > 1;
     tile_reduction(steps, reduction, tiled, at, tile[3], number("reduce_inner"),

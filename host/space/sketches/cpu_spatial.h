@@ -1,7 +1,7 @@
-// The CPU sketch of everything that reads its constants as they lie: windows over
-// images (depthwise, pooling), products of two inputs, elementwise operators.
-// Generated from the DAG: a tile of the output's three innermost axes is computed at
-// a time, the innermost one by vectors.
+// The CPU sketch of windows over images (depthwise, pooling, conv3d), products of two
+// inputs, elementwise operators. A constant is packed where each vector of the last axis
+// reads a part of its own (depthwise's windows), else read as it lies. Generated from the DAG: a
+// tile of the output's three innermost axes is computed at a time, the innermost one by vectors.
 //
 //   parallel task (fused: the outer axes, tiles of y, x and channels)
 //     [padded input of the task, per thread]
