@@ -29,6 +29,10 @@ Result<std::vector<tune::TuneTask>> tasks_of(const std::vector<replay::Recording
     how.feature_count = recording.feature_names.size();
     how.estimate = cost::estimate_among(recording.feature_names);
     how.task = recording.workload.canonical();
+    if (command.prior) {
+      how.prior =
+          cost::shipped_prior(recording.workload, recording.target, recording.feature_names);
+    }
     // Recordings of several versions may have other features.
     const bool alike = recording.feature_names == recordings.front().feature_names;
     if (command.transfer && alike) how.experience = experience;

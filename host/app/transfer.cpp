@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "host/cost/prior.h"
+
 namespace fettle::app {
 namespace {
 
@@ -34,8 +36,7 @@ Result<std::vector<Lesson>> earlier_lessons(const records::Database& database,
     const wire::MeasurementT* measurement = record.measurement();
     if (!measurement || measurement->ticks_per_second <= 0) return true;
     Lesson lesson{record.workload, record.configuration, 0, measurement->censored};
-    const double ticks = measurement->censored ? measurement->interval_low : measurement->median;
-    lesson.nanoseconds = ticks / measurement->ticks_per_second * 1e9;
+    lesson.nanoseconds = measurement->median / measurement->ticks_per_second * 1e9;
     by_workload[record.workload].push_back(std::move(lesson));
     return true;
   });
@@ -50,15 +51,18 @@ Result<std::vector<Lesson>> earlier_lessons(const records::Database& database,
 }
 
 void learn_lessons(const std::vector<Lesson>& lessons, const backend::Backend& backend,
-                   const space::Target& target, cost::Experience& experience) {
+                   const space::Target& target, bool with_prior, cost::Experience& experience) {
   std::optional<space::SearchSpace> space;
   std::optional<space::Workload> workload;
+  std::shared_ptr<const cost::Prior> prior;
+  const std::vector<std::string> names = backend.feature_names();
   for (const Lesson& lesson : lessons) {
     if (!workload || workload->canonical() != lesson.workload) {
       space.reset();
       auto parsed = space::Workload::parse(lesson.workload);
       if (!parsed) continue;
       workload = std::move(*parsed);
+      prior = with_prior ? cost::shipped_prior(*workload, target, names) : nullptr;
       if (auto made = backend.space(*workload, target)) space = std::move(*made);
     }
     if (!space) continue;
@@ -66,6 +70,7 @@ void learn_lessons(const std::vector<Lesson>& lessons, const backend::Backend& b
     const auto configuration = space->parse(lesson.configuration);
     if (!configuration) continue;
     if (auto features = backend.features(*workload, target, *configuration)) {
+      if (prior) prior->correct(*features);
       experience.add("earlier " + lesson.workload,
                      {std::move(*features), lesson.nanoseconds, lesson.censored});
     }

@@ -23,8 +23,9 @@ Result<std::vector<Lesson>> earlier_lessons(const records::Database& database,
                                             const space::Target& target,
                                             const std::vector<space::Task>& resumed);
 
-// Lowers each of them for its features. About a millisecond each.
+// Lowers each of them for its features, whose estimates the shipped prior corrects
+// `with_prior`. About a millisecond each.
 void learn_lessons(const std::vector<Lesson>& lessons, const backend::Backend& backend,
-                   const space::Target& target, cost::Experience& experience);
+                   const space::Target& target, bool with_prior, cost::Experience& experience);
 
 }  // namespace fettle::app

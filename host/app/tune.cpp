@@ -53,6 +53,10 @@ void add_tune_command(CLI::App& app, int& status) {
                  "Proposals follow from the seed and from what was measured, not from the order "
                  "in which results come: trials go in synchronous batches")
       ->group("Search");
+  tune->add_flag("--prior,!--no-prior", command->prior,
+                 "The cost model starts with what fettle's own trials of other tasks taught (on "
+                 "unless --no-prior)")
+      ->group("Search");
   tune->add_flag("--transfer,!--no-transfer", command->transfer,
                  "The cost model starts with the database's records of other tasks on this kind "
                  "of device (on unless --no-transfer)")

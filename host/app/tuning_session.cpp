@@ -118,6 +118,7 @@ nlohmann::json options_json(const TuneCommand& command) {
           {"scheduler", command.scheduler},
           {"deterministic", command.deterministic},
           {"transfer", command.transfer},
+          {"prior", command.prior},
           {"resume", command.resume},
           {"early_stopping", command.early_stopping},
           {"number", command.number},
@@ -132,13 +133,13 @@ nlohmann::json options_json(const TuneCommand& command) {
 
 // Teaches `experience` what earlier sessions left: at once, or on `background`.
 Result<void> transfer(const records::Database& database, const space::Target& target,
-                      const std::vector<space::Task>& resumed,
+                      const std::vector<space::Task>& resumed, bool with_prior,
                       std::shared_ptr<cost::Experience> experience, tune::Background* background) {
   auto lessons = earlier_lessons(database, target, resumed);
   if (!lessons) return lessons.error();
   const backend::Backend& backend = *backend::find_backend(target.backend);
-  auto learn = [lessons = std::move(*lessons), experience, &backend, target] {
-    learn_lessons(lessons, backend, target, *experience);
+  auto learn = [lessons = std::move(*lessons), experience, &backend, target, with_prior] {
+    learn_lessons(lessons, backend, target, with_prior, *experience);
   };
   if (background) {
     background->post(std::move(learn));
@@ -169,6 +170,7 @@ Result<std::vector<tune::TuneTask>> searched_tasks(
     how.screen = [&backend, target](std::span<const float> features) {
       return backend.screen(features, target);
     };
+    if (command.prior) how.prior = cost::shipped_prior(task.task.workload, target, features);
     how.experience = experience;
     how.task = task.task.workload.canonical();
     how.background = background;
@@ -226,7 +228,8 @@ Result<int> run(const TuneCommand& command) {
   tune::Background* beside = background ? &*background : nullptr;
   if (command.transfer) {
     const auto resumed = command.resume ? spaces->tasks : std::vector<space::Task>();
-    if (auto taught = transfer(*database, *target, resumed, experience, beside); !taught) {
+    if (auto taught = transfer(*database, *target, resumed, command.prior, experience, beside);
+        !taught) {
       return taught.error();
     }
   }

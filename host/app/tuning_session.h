@@ -14,6 +14,7 @@ struct TuneCommand {
   std::uint32_t trials = 1000;
   std::string searcher = "evolutionary", scheduler = "gradient";
   bool deterministic = false;
+  bool prior = true;                // the model starts with the prior that fettle ships
   bool transfer = true;             // the model starts with what the database holds of other tasks
   std::vector<std::string> replay;  // recordings, instead of a device
   std::string db = "fettle.db";

@@ -119,6 +119,30 @@ Result<Booster> Booster::train(const TrainingData& data, const BoosterOptions& o
   return booster;
 }
 
+Result<std::string> Booster::text() const {
+  bst_ulong length = 0;
+  const char* bytes = nullptr;
+  if (XGBoosterSaveModelToBuffer(handle_.get(), R"({"format":"ubj"})", &length, &bytes) != 0) {
+    return failed("writing a model");
+  }
+  return std::string(bytes, length);
+}
+
+Result<Booster> Booster::parse(std::string_view text) {
+  // What begins otherwise XGBoost takes for a form of earlier versions.
+  if (!text.starts_with('{')) return Error{ErrorCode::Malformed, "not an XGBoost model", {}};
+  BoosterHandle raw = nullptr;
+  if (XGBoosterCreate(nullptr, 0, &raw) != 0) return failed("making a booster");
+  Booster booster(std::shared_ptr<void>(raw, [](void* handle) { XGBoosterFree(handle); }));
+  if (XGBoosterLoadModelFromBuffer(raw, text.data(), text.size()) != 0) {
+    Error error = failed("reading a model");
+    error.code = ErrorCode::Malformed;
+    return error;
+  }
+  if (XGBoosterSetParam(raw, "nthread", "1") != 0) return failed("nthread");
+  return booster;
+}
+
 std::vector<float> Booster::predict(const Table& features) const {
   const std::size_t rows = features.rows();
   if (rows == 0) return {};

@@ -6,6 +6,8 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "schemas/wire/result.h"
@@ -47,6 +49,9 @@ class Booster {
  public:
   // InvalidArgument: no rows, or a table of another shape. Internal: XGBoost's words.
   static Result<Booster> train(const TrainingData& data, const BoosterOptions& options);
+  // XGBoost's own binary form of it, UBJSON. Malformed: it is none.
+  Result<std::string> text() const;
+  static Result<Booster> parse(std::string_view text);
   // One number a row; the table must have as many columns as the training data.
   std::vector<float> predict(const Table& features) const;
 

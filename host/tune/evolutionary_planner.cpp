@@ -12,9 +12,14 @@
 namespace fettle::tune {
 namespace {
 
-constexpr std::size_t kFirstTrials = 8;   // until a model is trained
-constexpr std::size_t kFirstDraws = 128;  // of which the estimate's best part is tried first
-constexpr double kFirstShare = 0.25;
+// Until a model is trained: so many trials, spread over the share of so many draws that
+// the estimate finds fastest. One that a prior corrected is worth more.
+struct First {
+  std::size_t trials, draws;
+  double share;
+};
+constexpr First kFirst{8, 128, 0.25}, kFirstWithPrior{4, 256, 0.06};
+constexpr std::size_t kUnderWay = 4;      // beside the loop: trials begun before the first outcomes
 constexpr std::size_t kSpreadDraws = 24;  // of which the one farthest from all others is taken
 constexpr std::size_t kParents = 16;      // fastest trials that breed
 constexpr std::size_t kChildren = 64;     // of each generation
@@ -69,8 +74,10 @@ EvolutionaryPlanner::EvolutionaryPlanner(const space::SearchSpace& space,
 std::vector<space::Configuration> EvolutionaryPlanner::plan(Knowledge knowledge, std::size_t n) {
   const Stopwatch all(statistics_.planning_seconds);
   const bool taught = options_.experience && options_.experience->size() > knowledge.trials.size();
-  if (knowledge.trials.size() < kFirstTrials && !taught) {
-    return first_plan(knowledge, std::min(n, kFirstTrials - knowledge.trials.size()));
+  const std::size_t first = (options_.prior ? kFirstWithPrior : kFirst).trials;
+  if (knowledge.trials.size() < first && !taught) {
+    const std::size_t missing = first - knowledge.trials.size();
+    return first_plan(knowledge, std::min(n, missing + (options_.background ? kUnderWay : 0)));
   }
   auto model = train(knowledge);
   if (!model) return first_plan(knowledge, n);
@@ -117,8 +124,9 @@ std::vector<space::Configuration> EvolutionaryPlanner::first_plan(Knowledge& kno
 
 // The part of some draws that the estimate finds fastest, in that order.
 std::vector<space::Configuration> EvolutionaryPlanner::promising_draws(const Knowledge& knowledge) {
+  const First& first = options_.prior ? kFirstWithPrior : kFirst;
   std::vector<std::pair<float, space::Configuration>> draws;
-  for (std::size_t i = 0; i < kFirstDraws; ++i) {
+  for (std::size_t i = 0; i < first.draws; ++i) {
     space::Configuration candidate = space_.random(rng_);
     if (knowledge.unseen.contains(candidate)) continue;
     const std::vector<float>* features = features_of(candidate);
@@ -126,7 +134,7 @@ std::vector<space::Configuration> EvolutionaryPlanner::promising_draws(const Kno
   }
   std::stable_sort(draws.begin(), draws.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  draws.resize(static_cast<std::size_t>(kFirstShare * static_cast<double>(draws.size())));
+  draws.resize(static_cast<std::size_t>(first.share * static_cast<double>(draws.size())));
   std::vector<space::Configuration> promising;
   for (auto& [estimate, configuration] : draws) promising.push_back(std::move(configuration));
   return promising;
@@ -140,7 +148,7 @@ Result<cost::TimeModel> EvolutionaryPlanner::train(const Knowledge& knowledge) {
       const std::vector<float>* lowered = features_of(trial.configuration);
       if (lowered) features = lowered;
     }
-    trials.push_back({row_of(trial.configuration, *features), trial.nanoseconds, trial.censored});
+    trials.push_back({row_of(trial.configuration, *features), trial.nanoseconds, false});
   }
   const Stopwatch training(statistics_.training_seconds);
   std::vector<cost::Sample> others;
@@ -358,6 +366,7 @@ const std::vector<float>* EvolutionaryPlanner::features_of(
       ++statistics_.screened;
     } else {
       place->second = std::move(*features);
+      if (options_.prior) options_.prior->correct(place->second);
     }
   }
   return place->second.empty() ? nullptr : &place->second;

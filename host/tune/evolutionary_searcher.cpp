@@ -2,6 +2,7 @@
 // planned a few trials ahead. With a Background the next plan is made while the last
 // one is being tried, and the loop never waits: without a plan it breeds blindly.
 #include <algorithm>
+#include <condition_variable>
 #include <mutex>
 
 #include "host/tune/background.h"
@@ -25,7 +26,9 @@ class EvolutionarySearcher final : public Searcher {
         options_(options),
         known_{{}, Unseen(space)},
         rng_(options.seed + 1),
-        shared_(std::make_shared<Shared>(space, options)) {}
+        shared_(std::make_shared<Shared>(space, options)) {
+    if (options_.background) start_plan();
+  }
 
   std::vector<space::Configuration> propose(std::size_t n) override {
     std::vector<space::Configuration> proposals;
@@ -43,8 +46,11 @@ class EvolutionarySearcher final : public Searcher {
                            observation.nanoseconds.value_or(0),
                            observation.censored,
                            {observation.features.begin(), observation.features.end()}};
+    if (options_.prior && trial.features.size() == options_.feature_count) {
+      options_.prior->correct(trial.features);
+    }
     if (options_.experience && !trial.features.empty()) {
-      options_.experience->add(options_.task, {trial.features, trial.nanoseconds, trial.censored});
+      options_.experience->add(options_.task, {trial.features, trial.nanoseconds, false});
     }
     known_.trials.push_back(std::move(trial));
     ++news_;
@@ -62,12 +68,23 @@ class EvolutionarySearcher final : public Searcher {
         : planner(space, options) {}
     EvolutionaryPlanner planner;  // of the thread that plans
     std::mutex mutex;             // of the rest
+    std::condition_variable planned;
     bool planning = false;
     std::optional<std::vector<space::Configuration>> made;
     SearchStatistics statistics;
   };
 
+  // The first plan was begun when nothing was known. It is waited for: trials without a
+  // plan are draws. After a resumed history it is worth nothing.
+  void take_first_plan() {
+    std::unique_lock lock(shared_->mutex);
+    shared_->planned.wait(lock, [this] { return !shared_->planning; });
+    if (!known_.trials.empty()) shared_->made.reset();
+    first_ = false;
+  }
+
   std::optional<space::Configuration> next() {
+    if (first_ && options_.background) take_first_plan();
     take_plan();
     if (options_.background) {
       if (news_ >= kBatch / 2 || plan_.empty()) start_plan();
@@ -103,6 +120,7 @@ class EvolutionarySearcher final : public Searcher {
       shared->made = std::move(made);
       shared->statistics = shared->planner.statistics();
       shared->planning = false;
+      shared->planned.notify_all();
     };
     if (options_.background) {
       options_.background->post(std::move(job));
@@ -138,6 +156,7 @@ class EvolutionarySearcher final : public Searcher {
   std::mt19937_64 rng_;
   std::shared_ptr<Shared> shared_;
   std::vector<space::Configuration> plan_;  // next one last
+  bool first_ = true;                       // plan: not yet taken
   std::size_t news_ = 0;                    // observations since the last plan was begun
 };
 

@@ -1,7 +1,8 @@
 // Ansor's task scheduler: trials go where sum(weight * time) is expected to fall
 // fastest. Expected is a mix of how the task improved of late and of how much it
 // could at best: down by one part in its trials, or up to what tasks of its kind reach,
-// which is believed less the longer it has been tried for in vain.
+// which is believed less the longer it has been tried for in vain. Light tasks would have
+// none of it: every task gets a part of the mean share first, until it stands still.
 #include <algorithm>
 #include <iterator>
 #include <random>
@@ -17,6 +18,8 @@ constexpr double kPast = 0.2;          // weight of the past; the rest is the ou
 constexpr double kOptimism = 2;        // a task may come within this factor of its like
 constexpr double kFaith = 4;           // how much longer that is tried than a task without like
 constexpr double kStill = 1.02;        // within this factor of the best a task stood still
+constexpr double kLeastShare = 0.5;    // of the mean of all tasks: every task has so many trials
+constexpr double kSettled = 64;        // … unless it stood still for so many
 constexpr double kEpsilon = 0.05;      // of the choices: any task
 
 class Gradient final : public TaskScheduler {
@@ -36,6 +39,7 @@ class Gradient final : public TaskScheduler {
       return tasks[a].proposed < tasks[b].proposed;
     });
     if (tasks[behind].proposed < kWarmUp) return behind;
+    if (const auto neglected = below_share(tasks, live)) return neglected;
     if (std::uniform_real_distribution<double>(0, 1)(rng_) < kEpsilon) {
       return live[rng_() % live.size()];
     }
@@ -69,6 +73,20 @@ class Gradient final : public TaskScheduler {
       --since;
     }
     return since == past.end() ? 0 : double(task.finished) - since->finished;
+  }
+
+  // The one with the fewest trials of those that still move and have too few.
+  std::optional<std::size_t> below_share(std::span<const TaskState> tasks,
+                                         const std::vector<std::size_t>& live) const {
+    double sum = 0;
+    for (const TaskState& task : tasks) sum += task.proposed;
+    const double least = kLeastShare * sum / static_cast<double>(tasks.size());
+    std::optional<std::size_t> fewest;
+    for (std::size_t i : live) {
+      if (tasks[i].proposed >= least || in_vain(tasks[i], past_[i]) >= kSettled) continue;
+      if (!fewest || tasks[i].proposed < tasks[*fewest].proposed) fewest = i;
+    }
+    return fewest;
   }
 
   // Weighted nanoseconds per trial.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "host/cost/experience.h"
+#include "host/cost/prior.h"
 #include "host/space/search_space.h"
 #include "schemas/wire/result.h"
 
@@ -17,7 +18,8 @@ namespace fettle::tune {
 
 class Background;
 
-// What a searcher learns of one trial. Censored: at least this slow.
+// What a searcher learns of one trial. Censored: racing stopped it as too slow, and its
+// time is what the few samples until then say.
 struct Observation {
   space::Configuration configuration;
   std::optional<double> nanoseconds;  // per run; empty: the candidate failed
@@ -58,8 +60,11 @@ struct SearcherOptions {
   FeatureFunction features;
   std::size_t feature_count = 0;
   std::optional<std::size_t> estimate;  // which feature is log2 of an estimated time
+  // Corrects that estimate; null: it is taken as it is.
+  std::shared_ptr<const cost::Prior> prior;
   ScreenFunction screen;
-  // Shared by the searchers of a session; `task` names this one's trials in it.
+  // Shared by the searchers of a session, with estimates as each task's prior has them;
+  // `task` names this one's trials in it.
   std::shared_ptr<cost::Experience> experience;
   std::string task;
   // Where plans are made, beside the loop; it must outlive the searcher. Null: inside

@@ -35,9 +35,9 @@ std::string cause_of(const wire::FailureT& failure) {
          (failure.error ? name_of(failure.error->code) : "Internal");
 }
 
-// What the searcher ranks by: ns per run, or ticks of a clock that does not count time.
-double score_of(const wire::MeasurementT& measurement) {
-  const double ticks = measurement.censored ? measurement.interval_low : measurement.median;
+// What the searcher ranks by: ns per run, or ticks of a clock that does not count time. Of
+// a trial that racing stopped: what its few samples say, not how slow it is for certain.
+double score_of(const wire::MeasurementT& measurement, double ticks) {
   return measurement.ticks_per_second > 0 ? ticks / measurement.ticks_per_second * 1e9 : ticks;
 }
 
@@ -69,6 +69,12 @@ Trials::Trials(std::vector<TuneTask>& tasks, const space::Target& target,
 
 void Trials::learn_history() {
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
+    for (const records::TuningRecord& record : tasks_[i].measured) {
+      if (transient(record.outcome)) continue;
+      if (const auto hash = hash_from_hex(record.program_hash)) {
+        artifacts_[i][*hash].outcome = record.outcome;
+      }
+    }
     for (const records::TuningRecord& record : tasks_[i].history) {
       // A space that lost the option, or a lost board: not known after all.
       auto configuration = tasks_[i].space->parse(record.configuration);
@@ -178,7 +184,21 @@ Result<void> Trials::take_built(Built built) {
     place->second.twins.push_back(built.id);
     return {};
   }
+  if (!answered(candidate.task, *place->second.outcome)) {
+    place->second.outcome.reset();
+    waiting_.push_back(built.id);
+    progress_.waiting = waiting_.size();
+    return {};
+  }
   return finish(built.id, *place->second.outcome, true);
+}
+
+// A time that racing ended early tells enough only where it lies above this task's best.
+bool Trials::answered(std::size_t task, const wire::OutcomeT& outcome) const {
+  const wire::MeasurementT* measurement = outcome.body.AsMeasurement();
+  if (!measurement || !measurement->censored) return true;
+  const double best = states_[task].best_nanoseconds;
+  return options_.racing && best > 0 && score_of(*measurement, measurement->interval_low) > best;
 }
 
 Result<void> Trials::feed_boards() {
@@ -390,7 +410,7 @@ void Trials::observe(const Candidate& candidate, std::uint64_t trial,
     observation.features = candidate.output->facts->features;
   }
   if (const wire::MeasurementT* measurement = outcome.body.AsMeasurement()) {
-    observation.nanoseconds = score_of(*measurement);
+    observation.nanoseconds = score_of(*measurement, measurement->median);
     observation.censored = measurement->censored;
   }
   if (options_.deterministic && trial != 0) {

@@ -66,6 +66,7 @@ class Trials {
   using Artifacts = std::map<wire::Hash, Artifact, HashLess>;
 
   void learn_history();
+  bool answered(std::size_t task, const wire::OutcomeT& outcome) const;
   Result<void> submit(std::uint64_t trial);
   Result<void> finish(std::uint64_t trial, wire::OutcomeT outcome, bool reused);
   void observe(const Candidate& candidate, std::uint64_t trial, const wire::OutcomeT& outcome);

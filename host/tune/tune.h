@@ -22,6 +22,9 @@ struct TuneTask {
   const space::SearchSpace* space = nullptr;  // outlives the session
   std::unique_ptr<Searcher> searcher;
   std::vector<records::TuningRecord> history;  // resumed: observed first, never repeated
+  // Measured on the same device by sessions that this one is compared with. The searcher
+  // learns nothing of it; but a program of these is not measured again.
+  std::vector<records::TuningRecord> measured = {};
 };
 
 struct TuneOptions {

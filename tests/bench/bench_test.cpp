@@ -6,12 +6,17 @@
 #include <fstream>
 #include <iterator>
 
+#include "host/backend/backend.h"
+#include "host/cost/prior.h"
+#include "host/cost/time_model.h"
+#include "host/replay/recording.h"
 #include "schemas/wire/codec.h"
 #include "tests/bench/conditions_compared.h"
 #include "tests/bench/efficiency_bench.h"
 #include "tests/bench/elf_facts.h"
 #include "tests/bench/process_memory.h"
 #include "tests/bench/rank_correlation.h"
+#include "tests/bench/search_bench.h"
 #include "tests/bench/trial_times.h"
 
 namespace fettle::bench {
@@ -92,6 +97,48 @@ TEST(BenchRankCorrelation, CountsOrderOnlyAndSharesRanksOfEqualValues) {
   EXPECT_NEAR(rank_correlation(a, std::vector<double>{1, 1, 3, 4, 5}), 9.5 / std::sqrt(10 * 9.5),
               1e-12);
   EXPECT_EQ(rank_correlation(a, std::vector<double>{7, 7, 7, 7, 7}), 0);
+}
+
+// A back end whose features changed would leave the prior unused without a word.
+TEST(ShippedPrior, IsForTheBackEndsFeaturesAndFloat32OnX86Only) {
+  const auto names = backend::find_backend("cpu_llvm")->feature_names();
+  const auto workload = [](const char* dtype) {
+    return space::Workload::parse(
+               R"({"op":"dense","batch":1,"in_features":64,"out_features":64,"dtype":")" +
+               std::string(dtype) + "\"}")
+        .value();
+  };
+  space::Target target;
+  target.arch = "x86_64";
+  EXPECT_TRUE(cost::shipped_prior(workload("float32"), target, names));
+  EXPECT_FALSE(cost::shipped_prior(workload("float16"), target, names));
+  EXPECT_FALSE(cost::shipped_prior(workload("float32"), target, {"log_estimated_cycles"}));
+  target.arch = "armv7";
+  EXPECT_FALSE(cost::shipped_prior(workload("float32"), target, names));
+}
+
+// Spaces of which it has seen no program.
+TEST(ShippedPrior, OrdersRecordedProgramsBetterThanTheEstimate) {
+  double estimated = 0, corrected = 0;
+  for (const std::string& path : stored_recordings()) {
+    const auto recording = replay::read_recording(path).value();
+    const auto prior =
+        cost::shipped_prior(recording.workload, recording.target, recording.feature_names);
+    ASSERT_TRUE(prior) << path;
+    const std::size_t estimate = cost::estimate_among(recording.feature_names).value();
+    std::vector<double> before, after, times;
+    for (const replay::RecordedTrial& trial : recording.trials) {
+      if (trial.nanoseconds <= 0 || trial.features.empty()) continue;
+      std::vector<float> features = trial.features;
+      before.push_back(features[estimate]);
+      prior->correct(features);
+      after.push_back(features[estimate]);
+      times.push_back(trial.nanoseconds);
+    }
+    estimated += rank_correlation(before, times);
+    corrected += rank_correlation(after, times);
+  }
+  EXPECT_GT(corrected, estimated + 0.5);  // sums over the recordings
 }
 
 TEST(BenchEfficiency, SharesAndTrialsOfACurve) {

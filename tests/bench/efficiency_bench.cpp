@@ -46,11 +46,16 @@ Result<std::vector<Layer>> layers_of(const EfficiencyBenchOptions& options,
   return layers;
 }
 
+constexpr const char* kSessions = "efficiency ";  // how the names of all these sessions begin
+
 std::string session_name(const EfficiencyBenchOptions& options, const std::string& searcher) {
-  return "efficiency " + searcher + " seed " + std::to_string(options.seed);
+  const bool without = searcher == "evolutionary" && !options.prior;
+  return kSessions + searcher + (without ? " without prior" : "") + " seed " +
+         std::to_string(options.seed);
 }
 
-// The trials of one layer in the sessions of one searcher, in the order they ended.
+// The trials of one layer in the sessions of that name, or of all of this bench where it
+// is empty, in the order they ended.
 Result<std::vector<records::TuningRecord>> trials_of(const records::Database& database,
                                                      const Layer& layer,
                                                      const space::Target& target,
@@ -59,7 +64,10 @@ Result<std::vector<records::TuningRecord>> trials_of(const records::Database& da
   if (!sessions) return std::move(sessions).error();
   std::vector<records::TuningRecord> all;
   for (const records::Session& session : *sessions) {
-    if (session.name != session_name) continue;
+    if (session_name.empty() ? !session.name.starts_with(kSessions)
+                             : session.name != session_name) {
+      continue;
+    }
     records::Filter filter;
     filter.workload = layer.task.workload.canonical();
     filter.target = target.canonical();
@@ -79,6 +87,12 @@ Result<void> search(const EfficiencyBenchOptions& options, LocalLoop& loop, Laye
   auto history = trials_of(loop.database(), layer, loop.target(), name);
   if (!history) return std::move(history).error();
   if (history->size() >= trials) return {};
+  // Programs that any of these sessions measured on this device are not measured again.
+  auto measured = trials_of(loop.database(), layer, loop.target(), "");
+  if (!measured) return std::move(measured).error();
+  std::erase_if(*measured, [&](const records::TuningRecord& record) {
+    return record.reused || record.device_key != loop.device().key;
+  });
   const backend::Backend& backend = *backend::find_backend(loop.target().backend);
   const space::Workload& workload = layer.task.workload;
   const space::Target& target = loop.target();
@@ -92,12 +106,14 @@ Result<void> search(const EfficiencyBenchOptions& options, LocalLoop& loop, Laye
   how.feature_count = features.size();
   how.estimate = cost::estimate_among(features);
   how.screen = [&](std::span<const float> values) { return backend.screen(values, target); };
+  if (options.prior) how.prior = cost::shipped_prior(workload, target, features);
   how.task = workload.canonical();
   how.background = &background;
   auto made = tune::make_searcher(searcher, layer.space, how);
   if (!made) return std::move(made).error();
   std::vector<tune::TuneTask> tasks;
-  tasks.push_back({layer.task, &layer.space, std::move(*made), std::move(*history)});
+  tasks.push_back(
+      {layer.task, &layer.space, std::move(*made), std::move(*history), std::move(*measured)});
   tune::TuneOptions loop_options;
   loop_options.trials = trials;
   const Json how_json = {{"searcher", searcher}, {"trials", trials}};
@@ -113,6 +129,7 @@ struct Totals {
   std::map<unsigned, std::vector<double>> shares;  // by level
   std::vector<double> to_share;                    // one more than were made: never
   unsigned least_trials = 0, never = 0;
+  unsigned measured = 0, reused = 0;  // trials; the latter by a program that was there
 };
 
 double geometric_mean(const std::vector<double>& values) {
@@ -146,6 +163,8 @@ Json line_of(const EfficiencyBenchOptions& options, const std::string& searcher,
 
 Json summary_of(const Totals& totals, std::size_t layers) {
   Json summary = {{"least_trials", totals.least_trials},
+                  {"trials_measured", totals.measured},
+                  {"trials_reused", totals.reused},
                   {"trials_to_95", 0.0},
                   {"trials_to_95_geomean", geometric_mean(totals.to_share)},
                   {"layers_never_at_95", totals.never}};
@@ -173,7 +192,10 @@ Result<void> report(const EfficiencyBenchOptions& options,
       auto trials = trials_of(database, layer, target, session_name(options, searcher));
       if (!trials) return std::move(trials).error();
       std::vector<std::optional<double>> times;
-      for (const auto& trial : *trials) times.push_back(trial.nanoseconds());
+      for (const auto& trial : *trials) {
+        times.push_back(trial.nanoseconds());
+        ++(trial.reused ? totals[searcher].reused : totals[searcher].measured);
+      }
       if (times.size() > options.trials) times.resize(options.trials);
       auto& curve = curves[searcher] = best_so_far(times);
       if (curve.empty() || curve.back() <= 0) continue;

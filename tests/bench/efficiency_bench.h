@@ -2,7 +2,8 @@
 // device, each layer and searcher in sessions of its own that learn of nothing else.
 // Told is what share of the best that any searcher found was reached after 64, 200,
 // … trials, and after how many trials 95 % of it. The database is the state: run
-// again, it goes on.
+// again, it goes on. A program that any of these sessions measured already is not
+// measured again, but the searcher that proposes it has spent a trial on it all the same.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,7 @@ struct EfficiencyBenchOptions {
   unsigned trials = 1000;              // of each layer and searcher
   unsigned seconds = 170;              // stops after so long; 0: never, goes through
   std::uint64_t seed = 1;
+  bool prior = true;  // evolutionary starts with the prior that fettle ships
   bool json = false;
 };
 

@@ -11,6 +11,7 @@
 #include "tests/bench/kernels/kernel_bench.h"
 #endif
 #include "tests/bench/pipeline_bench.h"
+#include "tests/bench/prior_bench.h"
 #include "tests/bench/record_space.h"
 #include "tests/bench/repeat_bench.h"
 #include "tests/bench/search_bench.h"
@@ -162,8 +163,19 @@ int main(int argc, char** argv) {
   efficiency_command
       ->add_option("--seconds", efficiency.seconds, "stops after so long; 0: when all are there")
       ->capture_default_str();
+  efficiency_command->add_flag("--prior,!--no-prior", efficiency.prior,
+                               "begin with the prior that fettle ships (on unless --no-prior)");
   efficiency_command->add_option("--seed", efficiency.seed, "of the searchers")
       ->capture_default_str();
+
+  bench::PriorBenchOptions prior;
+  CLI::App* prior_command =
+      app.add_subcommand("prior", "trains the prior that fettle ships from records, and judges it");
+  prior_command->add_flag("--json", prior.json, "JSON lines");
+  prior_command->add_option("--db", prior.databases, "the records that it learns from")->required();
+  prior_command->add_option("--recording", prior.recordings,
+                            "to judge by; without any: tests/data/recordings of the source tree");
+  prior_command->add_option("-o,--output", prior.output, "host/cost/priors/ARCH.prior");
 
   bench::SearchBenchOptions search;
   CLI::App* search_command = app.add_subcommand(
@@ -180,6 +192,8 @@ int main(int argc, char** argv) {
   search_command->add_option("--trials", search.trials, "given up after so many")
       ->check(CLI::Range(10u, 100000u))
       ->capture_default_str();
+  search_command->add_flag("--prior,!--no-prior", search.prior,
+                           "begin with the prior that fettle ships (on unless --no-prior)");
   search_command->add_flag(
       "--transfer", search.transfer,
       "begin with random trials of the other recordings, as an earlier session leaves them");
@@ -202,6 +216,10 @@ int main(int argc, char** argv) {
   if (record_command->parsed()) done = bench::run_record_space(record);
   if (efficiency_command->parsed()) done = bench::run_efficiency_bench(efficiency);
   if (repeat_command->parsed()) done = bench::run_repeat_bench(repeat);
+  if (prior_command->parsed()) {
+    if (prior.recordings.empty()) prior.recordings = bench::stored_recordings();
+    done = bench::run_prior_bench(prior);
+  }
   if (search_command->parsed()) {
     if (search.recordings.empty()) search.recordings = bench::stored_recordings();
     done = bench::run_search_bench(search);

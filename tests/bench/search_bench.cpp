@@ -60,17 +60,25 @@ struct Run {
   tune::SearchStatistics search;
 };
 
+std::shared_ptr<const cost::Prior> prior_of(const Recording& recording) {
+  return cost::shipped_prior(recording.workload, recording.target, recording.feature_names);
+}
+
 // Random trials of the recordings beside this one, as earlier sessions would have left.
 std::shared_ptr<cost::Experience> taught(const std::vector<Recording>& recordings, std::size_t but,
-                                         std::uint64_t seed) {
+                                         bool with_prior, std::uint64_t seed) {
   auto experience = std::make_shared<cost::Experience>();
   std::mt19937_64 rng(seed);
   for (std::size_t i = 0; i < recordings.size(); ++i) {
     if (i == but) continue;
+    const auto prior = with_prior ? prior_of(recordings[i]) : nullptr;
     for (std::size_t t = 0; t < kTaught; ++t) {
       const auto& trial = recordings[i].trials[rng() % recordings[i].trials.size()];
       if (trial.features.empty()) continue;
-      experience->add("earlier " + std::to_string(i), {trial.features, trial.nanoseconds, false});
+      std::vector<float> features = trial.features;
+      if (prior) prior->correct(features);
+      experience->add("earlier " + std::to_string(i),
+                      {std::move(features), trial.nanoseconds, false});
     }
   }
   return experience;
@@ -86,7 +94,8 @@ Result<Run> run_once(const std::vector<Recording>& recordings, std::size_t which
   how.feature_count = recording.feature_names.size();
   how.estimate = cost::estimate_among(recording.feature_names);
   how.task = recording.workload.canonical();
-  if (options.transfer) how.experience = taught(recordings, which, seed);
+  if (options.prior) how.prior = prior_of(recording);
+  if (options.transfer) how.experience = taught(recordings, which, options.prior, seed);
   auto made = tune::make_searcher(searcher, recording.space, how);
   if (!made) return std::move(made).error();
   std::vector<tune::TuneTask> tasks;
@@ -173,7 +182,8 @@ Result<void> run_all(const SearchBenchOptions& options, const std::vector<Record
   }
   Json summary = {{"benchmark", "search"},    {"summary", true},
                   {"seeds", options.seeds},   {"first_seed", options.first_seed},
-                  {"trials", options.trials}, {"transfer", options.transfer}};
+                  {"trials", options.trials}, {"transfer", options.transfer},
+                  {"prior", options.prior}};
   for (const std::string& searcher : searchers) {
     Totals all;
     for (std::size_t which = 0; which < recordings.size(); ++which) {

@@ -18,6 +18,7 @@ struct SearchBenchOptions {
   unsigned first_seed = 0;
   unsigned trials = 1000;  // given up after so many
   bool transfer = false;   // evolutionary starts with what the other recordings taught
+  bool prior = true;       // evolutionary starts with the prior that fettle ships
   bool json = false;
 };
 

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "host/cost/knob_features.h"
+#include "host/cost/prior.h"
 #include "host/cost/time_model.h"
 
 namespace fettle::cost {
@@ -245,6 +246,72 @@ TEST(KnobFeatures, SketchesHaveColumnsOfTheirOwn) {
   EXPECT_EQ(b[0], 1);
   EXPECT_TRUE(std::isnan(b[1]));
   EXPECT_EQ(b[7], 1);
+}
+
+// Three features, the last an estimate, which is too low by a factor of four for programs
+// whose second feature is large. Tasks differ in size and in how good they can be.
+std::vector<Sample> wrongly_estimated(std::size_t count, double scale, std::uint64_t seed) {
+  std::mt19937_64 rng(seed);
+  std::uniform_real_distribution<float> uniform(0, 1);
+  std::vector<Sample> samples;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::vector<float> row = {uniform(rng), uniform(rng), 10 + uniform(rng)};
+    const double time = scale * std::exp2(row[2]) * (row[1] > 0.5 ? 4 : 1);
+    samples.push_back({row, time, false});
+  }
+  return samples;
+}
+
+const std::vector<std::string> kNames = {"a", "b", "log_estimated_cycles"};
+
+Prior known_prior() {
+  return Prior::train(kNames,
+                      {{"small", wrongly_estimated(100, 1e3, 1)},
+                       {"large", wrongly_estimated(300, 1e6, 2)},
+                       {"one trial only", wrongly_estimated(1, 1, 3)}},
+                      "a test")
+      .value();
+}
+
+TEST(Prior, CorrectsEstimatesOfATaskThatItHasNotSeen) {
+  const Prior prior = known_prior();
+  std::vector<float> textbook, corrected;
+  std::vector<double> times;
+  for (const Sample& sample : wrongly_estimated(200, 5e4, 4)) {
+    std::vector<float> features = sample.features;
+    textbook.push_back(features[2]);
+    prior.correct(features);
+    EXPECT_EQ(features[0], sample.features[0]);
+    corrected.push_back(features[2]);
+    times.push_back(sample.nanoseconds);
+  }
+  EXPECT_LT(concordance(textbook, times), 0.8);
+  EXPECT_GT(concordance(corrected, times), 0.95);
+}
+
+TEST(Prior, IsReadAsItWasWrittenAndFindsItsFeaturesByName) {
+  const Prior prior = known_prior();
+  const std::string text = prior.text().value();
+  const auto read = Prior::parse(text, {"log_estimated_cycles", "new", "b", "a"});
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(read->origin(), "a test");
+  std::vector<float> before = {0.3f, 0.8f, 10.5f}, after = {10.5f, 7, 0.8f, 0.3f};
+  prior.correct(before);
+  read->correct(after);
+  EXPECT_EQ(before[2], after[0]);
+  EXPECT_EQ(after[1], 7);
+}
+
+TEST(Prior, AnotherFileOrOtherFeaturesAreRefused) {
+  const std::string text = known_prior().text().value();
+  EXPECT_EQ(Prior::parse(text, {"a", "log_estimated_cycles"}).error().code, ErrorCode::NotFound);
+  EXPECT_EQ(Prior::parse("{}\n", kNames).error().code, ErrorCode::Malformed);
+  EXPECT_EQ(Prior::parse("", kNames).error().code, ErrorCode::Malformed);
+  const std::string head = text.substr(0, text.find('\n') + 1);
+  EXPECT_EQ(Prior::parse(head, kNames).error().code, ErrorCode::Malformed);
+  EXPECT_EQ(Prior::parse(head + "no model", kNames).error().code, ErrorCode::Malformed);
+  EXPECT_EQ(Prior::train({"a"}, {}, "").error().code, ErrorCode::InvalidArgument);
+  EXPECT_EQ(Prior::train(kNames, {}, "").error().code, ErrorCode::InvalidArgument);
 }
 
 }  // namespace

@@ -158,6 +158,43 @@ TEST(TuneLoop, IdenticalArtifactsAreMeasuredOnceAndMarkedReused) {
   EXPECT_EQ(summary.progress.tasks[0].reused, 56u);
 }
 
+TEST(TuneLoop, ProgramsThatOtherSessionsMeasuredAreNotMeasuredAgain) {
+  Rig other(grid(2, 4));
+  other.options.trials = 16;
+  other.run();
+  Rig rig(grid(2, 4));
+  rig.options.trials = 16;
+  rig.tasks[0].measured = other.records.records;
+  const TuneSummary summary = rig.run();
+  EXPECT_TRUE(rig.runner.requests.empty());
+  EXPECT_EQ(summary.progress.trials, 16u) << "each is a trial of this session all the same";
+  EXPECT_EQ(summary.progress.resumed, 0u);
+  ASSERT_EQ(rig.records.records.size(), 16u);
+  for (const auto& record : rig.records.records) EXPECT_TRUE(record.reused);
+}
+
+// What racing stopped there may be fast enough here.
+TEST(TuneLoop, TimesThatWereCutShortAreReusedOnlyAboveTheBest) {
+  Rig other(grid(2, 4));
+  other.options.trials = 16;
+  other.run();
+  const auto run_with = [&](double low) {
+    Rig rig(grid(2, 4));
+    rig.options.trials = 16;
+    rig.tasks[0].measured = other.records.records;
+    for (records::TuningRecord& record : rig.tasks[0].measured) {
+      record.outcome.body.AsMeasurement()->censored = true;
+      record.outcome.body.AsMeasurement()->interval_low = low;
+    }
+    rig.run();
+    return rig.runner.requests.size();
+  };
+  EXPECT_EQ(run_with(5e5), 16u);  // the runner's times are 1e6 and more
+  const std::size_t measured = run_with(2e6);
+  EXPECT_GE(measured, 1u);  // nothing to compare with yet
+  EXPECT_LE(measured, 8u);
+}
+
 TEST(TuneLoop, ALostBoardsOutcomeIsNotReused) {
   Rig rig(grid(1, 6));
   rig.builder = ScriptedBuilder(
