@@ -287,7 +287,7 @@ class CpuDevice final : public Device {
     for (auto at = spares_.begin(); at != spares_.end(); ++at) {
       if ((*at)->data().size() == buffer.bytes && (*at)->alignment() == buffer.alignment) {
         auto found = std::move(*at);
-        spare_bytes_ -= found->data().size();
+        spare_bytes_ -= found->memory_bytes();
         spares_.erase(at);
         return found;
       }
@@ -298,10 +298,10 @@ class CpuDevice final : public Device {
   }
 
   void keep_spare(std::unique_ptr<GuardedBuffer> buffer) {
-    spare_bytes_ += buffer->data().size();
+    spare_bytes_ += buffer->memory_bytes();
     spares_.push_front(std::move(buffer));
     while (spare_bytes_ > fill_cache_bytes(info_)) {
-      spare_bytes_ -= spares_.back()->data().size();
+      spare_bytes_ -= spares_.back()->memory_bytes();
       spares_.pop_back();
     }
   }

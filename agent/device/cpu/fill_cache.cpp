@@ -38,7 +38,7 @@ void FillCache::shrink(std::uint64_t needed) {
   for (auto at = entries_.end(); at != entries_.begin() && held_bytes_ + needed > limit_bytes_;) {
     --at;
     if (at->buffer.use_count() > 1) continue;
-    held_bytes_ -= at->bytes;
+    held_bytes_ -= at->buffer->memory_bytes();
     at = entries_.erase(at);
   }
 }
@@ -53,14 +53,14 @@ Result<std::shared_ptr<const GuardedBuffer>> FillCache::get(const wire::BufferT&
       return at->buffer;
     }
   }
-  shrink(buffer.bytes);
   auto made = GuardedBuffer::make(buffer.bytes, buffer.alignment);
   if (!made) return std::move(made).error();
+  shrink(made->memory_bytes());
   if (auto filled = fill_buffer(fill, blobs, made->data()); !filled) {
     return std::move(filled).error();
   }
   made->make_read_only();
-  held_bytes_ += buffer.bytes;
+  held_bytes_ += made->memory_bytes();
   entries_.push_front({buffer.bytes, buffer.alignment, fill,
                        std::make_shared<const GuardedBuffer>(std::move(*made))});
   return entries_.front().buffer;

@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -13,9 +14,13 @@ namespace {
 // Wide enough that an overrun by a whole row of most tensors is still told by name.
 constexpr std::size_t kGuardBytes = 65536;
 
-// Large buffers end where a huge page ends and ask for such pages: filling and comparing
-// them is part of every trial, and walks of page tables are slow under a hypervisor.
+// What is no small part of a second-level cache lies in whole huge pages and ends where
+// one ends. In small pages, which lie scattered in memory, such a buffer evicts itself from
+// caches indexed by physical address, in another way each time; and walks of page tables
+// are slow under a hypervisor.
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
+// Not where addresses are scarce: 32-bit cores of these boards have no such pages.
+constexpr std::size_t kHugeFrom = sizeof(void*) == 8 ? std::size_t{128} << 10 : kHugePage;
 
 std::size_t page_bytes() {
   static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -23,23 +28,44 @@ std::size_t page_bytes() {
 }
 
 // Never the unwritten pattern (0xff or 0xa5 in a row), never constant.
+constexpr std::size_t kSentinelPeriod = 256;
 std::uint8_t sentinel_byte(const std::uint8_t* at) {
   const auto address = reinterpret_cast<std::uintptr_t>(at);
   return static_cast<std::uint8_t>(0x5b ^ (address * 37));
+}
+
+// Both quickly: beside a buffer in huge pages there may be two megabytes of sentinels.
+void fill_sentinels(std::span<std::uint8_t> area) {
+  const std::size_t first = std::min(area.size(), kSentinelPeriod);
+  for (std::uint8_t& byte : area.first(first)) byte = sentinel_byte(&byte);
+  for (std::size_t done = first; done < area.size();) {
+    const std::size_t more = std::min(done, area.size() - done);
+    std::memcpy(area.data() + done, area.data(), more);
+    done += more;
+  }
+}
+
+bool sentinels_intact(std::span<const std::uint8_t> area) {
+  const std::size_t first = std::min(area.size(), kSentinelPeriod);
+  for (const std::uint8_t& byte : area.first(first)) {
+    if (byte != sentinel_byte(&byte)) return false;
+  }
+  // Equal to itself a period further on: the period is repeated.
+  return std::memcmp(area.data(), area.data() + first, area.size() - first) == 0;
 }
 
 }  // namespace
 
 Result<GuardedBuffer> GuardedBuffer::make(std::uint64_t bytes, std::uint32_t alignment) {
   const std::size_t page = page_bytes();
-  const bool huge = bytes >= kHugePage;
+  const bool huge = bytes >= kHugeFrom;
   const std::size_t unit = huge ? kHugePage : page;
-  const std::size_t slack = alignment > unit ? alignment : unit;
+  const std::size_t slack = unit + (alignment > unit ? alignment : 0);
   if (bytes > SIZE_MAX / 4) return Error{ErrorCode::OutOfMemory, "buffer over the address space"};
   GuardedBuffer out;
   out.bytes_ = static_cast<std::size_t>(bytes);
   out.alignment_ = alignment;
-  const std::size_t rounded = (out.bytes_ + page - 1) / page * page;
+  const std::size_t rounded = (out.bytes_ + unit - 1) / unit * unit;
   out.mapping_bytes_ = rounded + slack + 2 * kGuardBytes;
   void* at = mmap(nullptr, out.mapping_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) {
@@ -52,8 +78,8 @@ Result<GuardedBuffer> GuardedBuffer::make(std::uint64_t bytes, std::uint32_t ali
       (reinterpret_cast<std::uintptr_t>(out.mapping_) + out.mapping_bytes_ - kGuardBytes) / unit *
       unit;
   const std::uintptr_t data = (last - out.bytes_) / alignment * alignment;
-  const std::uintptr_t begin = data / page * page;
-  const std::uintptr_t end = (data + out.bytes_ + page - 1) / page * page;
+  const std::uintptr_t begin = data / unit * unit;
+  const std::uintptr_t end = (data + out.bytes_ + unit - 1) / unit * unit;
   out.data_ = reinterpret_cast<std::uint8_t*>(data);
   out.accessible_ = reinterpret_cast<std::uint8_t*>(begin);
   out.accessible_bytes_ = end - begin;
@@ -104,13 +130,14 @@ void GuardedBuffer::make_read_only() {
 }
 
 void GuardedBuffer::write_sentinels() {
-  for (std::uint8_t& byte : before()) byte = sentinel_byte(&byte);
-  for (std::uint8_t& byte : behind()) byte = sentinel_byte(&byte);
+  fill_sentinels(before());
+  fill_sentinels(behind());
 }
 
 std::string GuardedBuffer::sentinel_damage() const {
   if (read_only_) return "";
   auto damage = [](std::span<std::uint8_t> area, bool front) -> std::string {
+    if (sentinels_intact(area)) return "";
     std::size_t count = 0, nearest = 0;
     for (std::size_t i = 0; i < area.size(); ++i) {
       // Distances count from the data outward.
@@ -118,7 +145,6 @@ std::string GuardedBuffer::sentinel_damage() const {
       if (area[at] == sentinel_byte(&area[at])) continue;
       if (count++ == 0) nearest = i;
     }
-    if (count == 0) return "";
     return "wrote " + std::to_string(count) + (count == 1 ? " byte " : " bytes ") +
            (front ? "before" : "behind") + " it, the nearest " + std::to_string(nearest + 1) +
            (nearest == 0 ? " byte" : " bytes") + " off its edge";

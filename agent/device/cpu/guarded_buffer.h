@@ -27,6 +27,7 @@ class GuardedBuffer {
   std::span<std::uint8_t> data() const { return {data_, bytes_}; }
   std::uint32_t alignment() const { return alignment_; }
   std::size_t mapped_bytes() const { return mapping_bytes_; }
+  std::size_t memory_bytes() const { return accessible_bytes_; }  // data and sentinels, in pages
   std::uintptr_t guard_begin() const;
   std::uintptr_t guard_end() const;
 
