@@ -3,9 +3,6 @@
 
 #include <dnnl.hpp>
 #include <unordered_map>
-#include <vector>
-
-#include "agent/device/cpu/guarded_buffer.h"
 
 namespace fettle::bench {
 namespace {
@@ -126,7 +123,7 @@ class OneDnnPeer final : public Contender {
     plain_output_ = target;
     arguments_ = {{DNNL_ARG_SRC, packed(layer_.input, source, chosen.src_desc())},
                   {DNNL_ARG_WEIGHTS, packed(layer_.weight, weights, chosen.weights_desc())},
-                  {DNNL_ARG_DST, allocated(chosen.dst_desc())}};
+                  {DNNL_ARG_DST, memory(chosen.dst_desc(), engine_)}};
     if (!layer_.bias.empty()) {
       arguments_.insert(
           {DNNL_ARG_BIAS, packed(layer_.bias, chosen.bias_desc(), chosen.bias_desc())});
@@ -134,17 +131,9 @@ class OneDnnPeer final : public Contender {
     if (!layer_.residual.empty()) put(layer_.residual, arguments_.at(DNNL_ARG_DST));
   }
 
-  // In memory like that of our buffers: pages count.
-  memory allocated(const memory::desc& desc) {
-    auto made = agent::GuardedBuffer::make(desc.get_size(), 64);
-    if (!made) throw dnnl::error(dnnl_out_of_memory, "no memory for an argument");
-    buffers_.push_back(std::move(*made));
-    return memory(desc, engine_, buffers_.back().data().data());
-  }
-
   memory packed(const std::vector<float>& values, const memory::desc& ours,
                 const memory::desc& wanted) {
-    memory to = allocated(wanted);
+    memory to(wanted, engine_);
     memory from(ours, engine_, const_cast<float*>(values.data()));  // only read
     dnnl::reorder(from, to).execute(stream_, from, to);
     stream_.wait();
@@ -164,7 +153,6 @@ class OneDnnPeer final : public Contender {
   dnnl::primitive primitive_;
   std::unordered_map<int, memory> arguments_;
   memory::desc plain_output_;
-  std::vector<agent::GuardedBuffer> buffers_;  // of arguments_
 };
 
 const char* text_of(dnnl::cpu_isa isa) {
