@@ -79,6 +79,7 @@ void read_native_features(wire::CpuFactsT& facts) {
   FETTLE_FEATURE("avx512vl", "avx512vl");
   FETTLE_FEATURE("avx512vnni", "avx512vnni");
   FETTLE_FEATURE("avx512bf16", "avx512bf16");
+  FETTLE_FEATURE("avxvnni", "avxvnni");
 #undef FETTLE_FEATURE
   auto all = [&](std::initializer_list<const char*> names) {
     return std::all_of(names.begin(), names.end(), [&](const char* name) {

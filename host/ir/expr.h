@@ -79,6 +79,13 @@ struct Binary {
 struct MulAdd {
   Expr a, b, c;
 };
+// c + the sum of four products of bytes, lane by lane, in int32 that wraps: what a CPU's
+// dot-product instruction does. a, b, c and the node are int32; a lane of a and of b is four
+// bytes, the first in the lowest bits: b's are signed, a's too or all unsigned.
+struct Dot4 {
+  Expr a, b, c;
+  bool unsigned_a;
+};
 struct Select {
   Expr condition, then_value, else_value;
 };  // both sides may be evaluated
@@ -106,8 +113,8 @@ struct Broadcast {
 
 struct ExprNode {
   DataType type;
-  std::variant<IntImm, FloatImm, VarRef, Unary, Binary, MulAdd, Select, Cast, Reinterpret, Load,
-               Ramp, Broadcast>
+  std::variant<IntImm, FloatImm, VarRef, Unary, Binary, MulAdd, Dot4, Select, Cast, Reinterpret,
+               Load, Ramp, Broadcast>
       node;
 };
 
@@ -122,12 +129,20 @@ Expr var_ref(const Var& var);
 Expr unary(UnaryOp op, Expr a);
 Expr binary(BinaryOp op, Expr a, Expr b);
 Expr mul_add(Expr a, Expr b, Expr c);
+Expr dot4(Expr a, Expr b, Expr c, bool unsigned_a);
 Expr select(Expr condition, Expr then_value, Expr else_value);
 Expr cast(DataType type, Expr value);
 Expr reinterpret(DataType type, Expr value);  // of the same size
 Expr load(Buffer buffer, std::vector<Expr> indices, Expr predicate = nullptr, int lanes = 1);
 Expr ramp(Expr base, std::int64_t stride, int lanes);
 Expr broadcast(Expr value, int lanes);
+
+// A scalar index changed by `f`; a Ramp by what f makes of its first index.
+template <typename F>
+Expr with_base(const Expr& index, F f) {
+  const auto* vector = std::get_if<Ramp>(&index->node);
+  return vector ? ramp(f(vector->base), vector->stride, index->type.lanes) : f(index);
+}
 
 inline Expr operator+(Expr a, Expr b) { return binary(BinaryOp::Add, std::move(a), std::move(b)); }
 inline Expr operator-(Expr a, Expr b) { return binary(BinaryOp::Sub, std::move(a), std::move(b)); }

@@ -30,6 +30,16 @@ double round_to(double value, Scalar scalar) {
   return scalar == Scalar::Float32 ? static_cast<float>(value) : value;
 }
 
+// sum + the products of the four bytes of a and b.
+std::int64_t dot_product(std::int64_t a, std::int64_t b, std::int64_t sum, bool unsigned_a) {
+  for (int shift = 0; shift < 32; shift += 8) {
+    const auto left = static_cast<std::uint8_t>(a >> shift);
+    const auto right = static_cast<std::int8_t>(b >> shift);
+    sum += (unsigned_a ? std::int64_t(left) : std::int64_t(static_cast<std::int8_t>(left))) * right;
+  }
+  return sum;
+}
+
 struct Storage {
   std::uint8_t* bytes = nullptr;
   std::int64_t elements = 0;
@@ -177,6 +187,14 @@ class Interpreter {
       eval(n->c, c);
       for (int l = 0; l < lanes; ++l) {
         out.f[l] = round_to(std::fma(out.f[l], b.f[l], c.f[l]), type.scalar);
+      }
+    } else if (const auto* n = std::get_if<Dot4>(&e->node)) {
+      Value b, c;
+      eval(n->a, out);
+      eval(n->b, b);
+      eval(n->c, c);
+      for (int l = 0; l < lanes; ++l) {
+        out.i[l] = wrap(dot_product(out.i[l], b.i[l], c.i[l], n->unsigned_a), type.scalar);
       }
     } else if (const auto* n = std::get_if<Unary>(&e->node)) {
       eval(n->a, out);

@@ -52,6 +52,10 @@ Expr Mutator::mutate(const Expr& expr) {
             Expr a = child(n.a), b = child(n.b), c = child(n.c);
             return a == n.a && b == n.b && c == n.c ? expr : mul_add(a, b, c);
           },
+          [&](const Dot4& n) {
+            Expr a = child(n.a), b = child(n.b), c = child(n.c);
+            return a == n.a && b == n.b && c == n.c ? expr : dot4(a, b, c, n.unsigned_a);
+          },
           [&](const Select& n) {
             Expr c = child(n.condition), t = child(n.then_value), e = child(n.else_value);
             return c == n.condition && t == n.then_value && e == n.else_value ? expr

@@ -47,6 +47,10 @@ class Printer {
     if (const auto* n = std::get_if<MulAdd>(&e->node)) {
       return "mul_add(" + expr(n->a) + ", " + expr(n->b) + ", " + expr(n->c) + ")";
     }
+    if (const auto* n = std::get_if<Dot4>(&e->node)) {
+      return std::string(n->unsigned_a ? "dot4_u8s8(" : "dot4_s8s8(") + expr(n->a) + ", " +
+             expr(n->b) + ", " + expr(n->c) + ")";
+    }
     if (const auto* n = std::get_if<Select>(&e->node)) {
       return "select(" + expr(n->condition) + ", " + expr(n->then_value) + ", " +
              expr(n->else_value) + ")";

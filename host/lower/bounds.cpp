@@ -89,14 +89,16 @@ class Inference {
         const auto* load = std::get_if<ir::Load>(&e->node);
         if (!load || load->buffer != stage.buffer) return;
         for (std::size_t d = 0; d < rank; ++d) {
-          const auto linear = ir::linear_of(
-              ir::simplify(ir::substitute(load->indices[d], known->second.axis_values)));
+          const auto* vector = std::get_if<ir::Ramp>(&load->indices[d]->node);
+          const auto linear = ir::linear_of(ir::simplify(
+              ir::substitute(vector ? vector->base : load->indices[d], known->second.axis_values)));
           if (!linear) {
             problem = "is read at an index that is not affine";
             return;
           }
           ir::Linear fixed;
           ir::Interval moving{linear->constant, linear->constant};
+          if (vector) moving.high += vector->stride * (load->indices[d]->type.lanes - 1);
           for (const auto& [var, c] : linear->terms) {
             if (outer.count(var)) {
               fixed.add(var, c);

@@ -124,7 +124,7 @@ class Builder {
       ir::Expr mutate(const ir::Expr& expr) override {
         if (expr) {
           if (const auto* load = std::get_if<ir::Load>(&expr->node))
-            return builder_.place_load(*this, *load);
+            return builder_.place_load(*this, *load, expr->type.lanes);
         }
         return ir::Mutator::mutate(expr);
       }
@@ -135,16 +135,18 @@ class Builder {
   }
 
   template <typename Rewrite>
-  ir::Expr place_load(Rewrite& rewrite, const ir::Load& load) {
+  ir::Expr place_load(Rewrite& rewrite, const ir::Load& load, int lanes) {
     std::vector<ir::Expr> indices = rewrite.all(load.indices);
     const Place& place = places_.at(load.buffer);
     const Stage* producer = dag_.find(load.buffer);
     std::vector<ir::Expr> at = place.prefix;
     for (std::size_t d = 0; d < indices.size(); ++d) {
-      at.push_back(producer->placeholder() ? ir::simplify(indices[d], bounds_.ranges)
-                                           : relative(*producer, d, indices[d]));
+      at.push_back(ir::with_base(indices[d], [&](const ir::Expr& index) {
+        return producer->placeholder() ? ir::simplify(index, bounds_.ranges)
+                                       : relative(*producer, d, index);
+      }));
     }
-    return ir::load(place.buffer, std::move(at), rewrite.mutate(load.predicate));
+    return ir::load(place.buffer, std::move(at), rewrite.mutate(load.predicate), lanes);
   }
 
   // index - first element computed.

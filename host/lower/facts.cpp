@@ -16,6 +16,7 @@ class Operations {
     if (const auto* n = std::get_if<ir::MulAdd>(&e->node)) {
       return 2 * lanes + of(n->a) + of(n->b) + of(n->c);
     }
+    if (const auto* n = std::get_if<ir::Dot4>(&e->node)) return of(n->a) + of(n->b) + of(n->c);
     if (const auto* n = std::get_if<ir::Binary>(&e->node)) {
       return (e->type.is_float() ? lanes : 0) + of(n->a) + of(n->b);
     }

@@ -49,11 +49,13 @@ class Flatten : public ir::Mutator {
   }
 
   static ir::Expr flat(const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
-    ir::Expr sum = ir::int_imm(0);
-    for (std::size_t d = 0; d < indices.size(); ++d) {
-      sum = sum * ir::int_imm(buffer->shape[d]) + indices[d];
+    ir::Expr rows = ir::int_imm(0);  // elements before the last dimension's
+    for (std::size_t d = 0; d + 1 < indices.size(); ++d) {
+      rows = (rows + indices[d]) * ir::int_imm(buffer->shape[d + 1]);
     }
-    return ir::simplify(sum);
+    if (indices.empty()) return rows;
+    return ir::with_base(indices.back(),
+                         [&](const ir::Expr& last) { return ir::simplify(rows + last); });
   }
 
   std::map<ir::Buffer, ir::Buffer> renamed_;

@@ -5,8 +5,9 @@
 
 namespace fettle::lower {
 
-// x + a * b and a * b + x, floats. On CPUs without a fused operation the back end
-// rounds twice, so the meaning stays within the tolerance of float sums.
+// x + a * b and a * b + x, floats; x + dot4(a, b, 0), which becomes dot4(a, b, x). On CPUs
+// without a fused operation the back end rounds twice, so the meaning stays within the
+// tolerance of float sums.
 ir::Stmt fuse_multiply_add(const ir::Stmt& stmt);
 
 }  // namespace fettle::lower

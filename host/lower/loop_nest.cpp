@@ -78,6 +78,11 @@ class Collector {
       nest.vector_operations += 1;
       nest.multiply_adds += 1;
       for (const ir::Expr& child : {n->a, n->b, n->c}) expr(nest, child, false);
+    } else if (const auto* n = std::get_if<ir::Dot4>(&e->node)) {
+      nest.operations += 8 * lanes;
+      nest.vector_operations += 1;
+      nest.multiply_adds += 1;
+      for (const ir::Expr& child : {n->a, n->b, n->c}) expr(nest, child, false);
     } else if (const auto* n = std::get_if<ir::Binary>(&e->node)) {
       count(nest, e);
       expr(nest, n->a, false);

@@ -29,6 +29,14 @@ bool same(const ir::Expr& a, const ir::Expr& b) {
   return ir::as_int(a) && ir::as_int(b) && *ir::as_int(a) == *ir::as_int(b);
 }
 
+// value + a constant, as a copy in other numbers has it: the constant. Null: none.
+ir::Expr added_constant(const ir::Expr& value) {
+  const auto* sum = std::get_if<ir::Binary>(&value->node);
+  if (!sum || sum->op != ir::BinaryOp::Add) return nullptr;
+  const auto* wide = std::get_if<ir::Broadcast>(&sum->b->node);
+  return ir::as_int(wide ? wide->value : sum->b) ? sum->b : nullptr;
+}
+
 class Split : public ir::Mutator {
  public:
   using ir::Mutator::mutate;
@@ -36,18 +44,22 @@ class Split : public ir::Mutator {
     const auto* store = stmt ? std::get_if<ir::Store>(&stmt->node) : nullptr;
     if (!store) return ir::Mutator::mutate(stmt);
     const ir::DataType type = store->value->type;
-    const auto* choice = std::get_if<ir::Select>(&store->value->node);
+    const ir::Expr constant = added_constant(store->value);
+    const ir::Expr copied = constant ? std::get<ir::Binary>(store->value->node).a : store->value;
+    const auto plus = [&](const ir::Expr& v) { return constant ? v + constant : v; };
+    const auto* choice = std::get_if<ir::Select>(&copied->node);
     const ir::Expr outside = choice ? choice->else_value : ir::zero_of(type);
-    const ir::Expr value = choice ? choice->then_value : store->value;
+    const ir::Expr value = choice ? choice->then_value : copied;
     const auto* load = std::get_if<ir::Load>(&value->node);
     const ir::Expr condition = load && load->predicate ? uniform(load->predicate) : nullptr;
     if (!condition) return ir::Mutator::mutate(stmt);
     if (choice && !same(uniform(choice->condition), condition)) return ir::Mutator::mutate(stmt);
-    return ir::make_if(condition,
-                       ir::make_store(store->buffer, store->indices,
-                                      ir::load(load->buffer, load->indices, nullptr, type.lanes),
-                                      store->predicate),
-                       ir::make_store(store->buffer, store->indices, outside, store->predicate));
+    return ir::make_if(
+        condition,
+        ir::make_store(store->buffer, store->indices,
+                       plus(ir::load(load->buffer, load->indices, nullptr, type.lanes)),
+                       store->predicate),
+        ir::make_store(store->buffer, store->indices, plus(outside), store->predicate));
   }
 };
 

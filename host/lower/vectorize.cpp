@@ -106,6 +106,9 @@ class Widen {
     if (const auto* n = std::get_if<ir::MulAdd>(&e->node)) {
       return ir::mul_add(full(widen(n->a)), full(widen(n->b)), full(widen(n->c)));
     }
+    if (const auto* n = std::get_if<ir::Dot4>(&e->node)) {
+      return ir::dot4(full(widen(n->a)), full(widen(n->b)), full(widen(n->c)), n->unsigned_a);
+    }
     if (const auto* n = std::get_if<ir::Select>(&e->node)) {
       return ir::select(full(widen(n->condition)), full(widen(n->then_value)),
                         full(widen(n->else_value)));

@@ -26,6 +26,9 @@ struct Words {
   std::string operator()(const PackConstantStep& s) {
     return "pack " + s.constant + " " + s.axis + " by " + std::to_string(s.tile);
   }
+  std::string operator()(const DotProductStep& s) {
+    return "dot product of " + s.stage + (s.add_128 ? " with 128 added" : "");
+  }
   std::string operator()(const WinogradStep& s) {
     return "winograd " + s.stage + " " + std::to_string(s.outputs_y) + "x" +
            std::to_string(s.outputs_x) + " by " + std::to_string(s.channel_tile);

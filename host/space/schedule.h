@@ -26,15 +26,29 @@ struct CacheWriteStep {
   std::string stage;
 };
 
-// Layout rewrite of a constant. Its last axis `axis` is cut into tiles, and the
-// constant is copied once, when the program is loaded, to
-// [tile][its other axes in order][in tile]. The stage that reads it and that
-// stage's reader, which must run over the same axis, get the axes "<axis>.tile"
-// and "<axis>.in" in its place. The last tile overlaps the one before it where
-// the tile does not divide the axis.
+// Layout rewrite of a constant, or of what is made of constants only. Its last axis `axis` is cut
+// into tiles, and the constant is copied once, when the program is loaded, to [tile][its other axes
+// in order][in tile]. The stage that reads it and that stage's reader, which must run over the same
+// axis, get the axes "<axis>.tile" and "<axis>.in" in its place. The last tile overlaps the one
+// before it where the tile does not divide the axis.
 struct PackConstantStep {
   std::string constant, axis;
   std::int64_t tile;
+};
+
+// A sum of products of int8 data and an int8 constant takes four terms of its last
+// reduction axis at a time (ir::Dot4), for CPUs that have an instruction for it; the axis
+// counts fours then. The data lies along that axis. In place of the constant, and once, on
+// loading:
+//   <constant>.quads   int32, four neighbours as bytes, zeros beyond the axis
+// The data is read as it lies where it can be; else through a copy named pad, or the one
+// that is there already, with zeros up to a multiple of four.
+// add_128: for instructions that take one factor as unsigned. The copy adds 128 to each
+// value, and the stage's one reader takes away what that adds to the sums:
+//   <constant>.offset  int32, -128 * the constant's sum, once, on loading
+struct DotProductStep {
+  std::string stage;
+  bool add_128;
 };
 
 // Winograd's algorithm for a convolution by 3x3 windows without strides: `stage`,
@@ -100,8 +114,9 @@ struct AnnotateStep {
   ir::ForKind kind;
 };
 
-using Step = std::variant<InlineStep, CacheWriteStep, PackConstantStep, WinogradStep, ComputeAtStep,
-                          SplitStep, FuseStep, ReorderStep, SkipZerosStep, AnnotateStep>;
+using Step =
+    std::variant<InlineStep, CacheWriteStep, PackConstantStep, DotProductStep, WinogradStep,
+                 ComputeAtStep, SplitStep, FuseStep, ReorderStep, SkipZerosStep, AnnotateStep>;
 std::string to_string(const Step& step);
 
 struct Loop {
@@ -155,6 +170,7 @@ class Schedule {
   Result<void> run(const InlineStep& step);
   Result<void> run(const CacheWriteStep& step);
   Result<void> run(const PackConstantStep& step);
+  Result<void> run(const DotProductStep& step);
   Result<void> run(const WinogradStep& step);
   Result<void> run(const ComputeAtStep& step);
   Result<void> run(const SplitStep& step);

@@ -31,6 +31,17 @@ class ReplaceLoads : public ir::Mutator {
   Rewrite rewrite_;
 };
 
+// Known when the program is loaded.
+bool is_constant(const ComputeDag& dag, const Stage& stage) {
+  if (stage.placeholder()) return stage.role == ir::Role::Constant;
+  bool constant = stage.role != ir::Role::Output;
+  ir::walk(stage.body, [&](const ir::Expr& e) {
+    const auto* load = std::get_if<ir::Load>(&e->node);
+    if (load) constant &= is_constant(dag, *dag.find(load->buffer));
+  });
+  return constant;
+}
+
 // Lets an expression's loads happen under a condition.
 class Under : public ir::Mutator {
  public:
@@ -105,7 +116,7 @@ Result<void> Schedule::run(const CacheWriteStep& s) {
 
 Result<void> Schedule::run(const PackConstantStep& s) {
   const int index = index_of(s.constant);
-  if (index < 0 || dag_.stages[index].role != ir::Role::Constant) return absent("no such constant");
+  if (index < 0 || !is_constant(dag_, dag_.stages[index])) return absent("no such constant");
   const Stage constant = dag_.stages[index];
   const Axis& last = constant.axes.back();
   if (last.name != s.axis) return absent("not the constant's last axis");

@@ -94,6 +94,14 @@ bool Target::converts_float16() const {
   return arch == "aarch64";
 }
 
+DotProduct Target::dot_product() const {
+  if (arch == "aarch64" && has(features, "+dotprod")) return DotProduct::SignedBySigned;
+  if (arch != "x86_64") return DotProduct::None;
+  const bool evex = has(features, "+avx512vnni") && has(features, "+avx512vl");
+  const bool vex = has(features, "+avxvnni") && vector_bits <= 256;
+  return evex || vex ? DotProduct::UnsignedBySigned : DotProduct::None;
+}
+
 Result<Target> target_for(const wire::DeviceInfoT& device, int threads) {
   if (device.kind != wire::DeviceKind::Cpu || !device.cpu) {
     return Error{ErrorCode::Unsupported, "device " + device.key + " is not a CPU device"};

@@ -17,6 +17,9 @@ struct CacheLevel {
   int shared_by;
 };
 
+// Which bytes the CPU's instruction for int32 sums of four products takes.
+enum class DotProduct : std::uint8_t { None, UnsignedBySigned, SignedBySigned };
+
 struct Target {
   std::string backend;  // row of host/backend/registry.cpp: "cpu_llvm"
   std::string arch;     // "x86_64", "aarch64", "armv7"
@@ -33,6 +36,9 @@ struct Target {
   // Whether instructions convert between float16 and float32: without them LLVM would
   // call functions, which an image cannot.
   bool converts_float16() const;
+
+  // VNNI's vpdpbusd on x86-64, sdot on AArch64.
+  DotProduct dot_product() const;
 
   std::string canonical() const;  // JSON, keys sorted
   static Result<Target> parse(const std::string& canonical);

@@ -49,7 +49,8 @@ std::vector<space::Target> native_variants() {
   return all;
 }
 
-void check(const std::vector<space::Target>& targets, std::uint64_t count) {
+// int8: of that type only.
+void check(const std::vector<space::Target>& targets, std::uint64_t count, bool int8 = false) {
   const std::uint64_t seed = from_environment("FETTLE_PROPERTY_SEED", 20260202);
   count = from_environment("FETTLE_PROPERTY_COUNT", count);
   std::printf("seed %llu, %llu configurations\n", static_cast<unsigned long long>(seed),
@@ -58,7 +59,7 @@ void check(const std::vector<space::Target>& targets, std::uint64_t count) {
   const std::string native = native_target().arch;
   const backend::Backend& cpu = *backend::find_backend("cpu_llvm");
   for (std::uint64_t i = 0; i < count; ++i) {
-    const space::Workload workload = property::random_workload(rng);
+    const space::Workload workload = property::random_workload(rng, int8);
     const space::Target& target = targets[i % targets.size()];
     Result<space::SearchSpace> space = cpu.space(workload, target);
     if (workload.scalar() == ir::Scalar::Float16 && !target.converts_float16()) {
@@ -91,6 +92,26 @@ void check(const std::vector<space::Target>& targets, std::uint64_t count) {
 }
 
 TEST(CpuProperty, RandomConfigurationsEqualTheReferenceNatively) { check(native_variants(), 500); }
+
+TEST(CpuProperty, DotProductsEqualTheReferenceNatively) {
+  space::Target full = native_target();
+  if (full.dot_product() == space::DotProduct::None) GTEST_SKIP() << "no dot product here";
+  std::vector<space::Target> targets = {full};
+  for (const int bits : {256, 128}) {
+    targets.push_back(full);
+    targets.back().vector_bits = bits;
+    targets.back().vector_registers = 16;
+  }
+  check(targets, 150, true);
+}
+
+TEST(CpuProperty, DotProductsEqualTheReferenceOnAArch64) {
+  if (!emulation_missing("aarch64").empty()) GTEST_SKIP() << emulation_missing("aarch64");
+  space::Target target = aarch64_target();
+  target.cpu = "cortex-a76", target.features = {"+dotprod"};
+  ASSERT_EQ(target.dot_product(), space::DotProduct::SignedBySigned);
+  check({target}, 60, true);
+}
 
 TEST(CpuProperty, RandomConfigurationsEqualTheReferenceOnAArch64) {
   if (!emulation_missing("aarch64").empty()) GTEST_SKIP() << emulation_missing("aarch64");

@@ -131,6 +131,15 @@ class Maker : public Mutator {
       if (mistake_ == Mistake::WrongFactor && fused->a != fused->b && here())
         return mul_add(fused->a, fused->a, fused->c);
     }
+    if (const auto* dot = as<Dot4>(expr)) {
+      if (mistake_ == Mistake::DroppedTerm && here()) return dot->c;
+      if (mistake_ == Mistake::LostSum && !first_term_ && here())
+        return dot4(dot->a, dot->b, zero_of(expr->type), dot->unsigned_a);
+      if (mistake_ == Mistake::WrongFactor && here())
+        return dot4(dot->a, dot->a, dot->c, dot->unsigned_a);
+      if (mistake_ == Mistake::WrongSign && dot->unsigned_a && here())
+        return dot4(dot->b, dot->a, dot->c, dot->unsigned_a);
+    }
     if (const auto* op = as<Binary>(expr)) {
       if (in_output_ && expr->type.is_float()) {
         if (mistake_ == Mistake::MissingRelu && op->op == BinaryOp::Max && is_near(op->b) && here())
@@ -302,7 +311,8 @@ const char* name_of(Mistake mistake) {
       "short loop",       "late loop",       "dropped task",   "wrong stride", "swapped index",
       "shifted load",     "shifted store",   "wrong register", "dropped term", "lost sum",
       "wrong factor",     "wrong start",     "missing relu",   "missing bias", "missing residual",
-      "wrong bias index", "subtracted tail", "pad not zero",   "pad too wide", "missing factor"};
+      "wrong bias index", "subtracted tail", "pad not zero",   "pad too wide", "missing factor",
+      "wrong sign"};
   static_assert(std::size(kNames) == static_cast<std::size_t>(Mistake::Count));
   return kNames[static_cast<std::size_t>(mistake)];
 }

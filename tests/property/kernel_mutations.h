@@ -33,6 +33,7 @@ enum class Mistake {
   PadNotZero,
   PadTooWide,  // the last real column or row counts as padding
   MissingFactor,
+  WrongSign,  // the factors of an unsigned by signed dot product exchanged
   Count
 };
 

@@ -170,7 +170,8 @@ class RandomFields {
 };
 
 // Every operator that has a row in the table, convolutions more often.
-inline space::Workload random_workload(std::mt19937_64& rng) {
+// int8: only operators that have it, and that type.
+inline space::Workload random_workload(std::mt19937_64& rng, bool int8 = false) {
   static const std::vector<std::string> kOperators = {
       "conv2d",       "conv2d",           "conv2d",
       "dense",        "depthwise_conv2d", "depthwise_conv2d",
@@ -185,7 +186,8 @@ inline space::Workload random_workload(std::mt19937_64& rng) {
     json["tail"] = random.tail();
     const bool products =
         json["op"] == "conv2d" || json["op"] == "dense" || json["op"] == "depthwise_conv2d";
-    if (products && random.number(0, 2) == 0) {
+    if (int8 && !products) continue;
+    if (products && (int8 || random.number(0, 2) == 0)) {
       double length = json.value("in_features", 1) * json.value("in_channels", 1);
       for (const int extent : json.value("kernel", std::vector<int>{})) length *= extent;
       json["tail"] = random.quantized_tail(length / json.value("groups", 1));
@@ -205,10 +207,14 @@ inline std::vector<space::Target> small_targets() {
                        true,       2};
   space::Target avx2{"cpu_llvm", "x86_64", "x86_64-linux-gnu", "x86-64-v3", {"+f16c"}, 256, 16,
                      true,       1};
+  space::Target vnni = avx512;
+  vnni.features = {"+avx512vl", "+avx512vnni", "+f16c"};
   space::Target a72{"cpu_llvm", "aarch64", "aarch64-linux-gnu", "cortex-a72", {}, 128, 32, true, 3};
   space::Target a9{"cpu_llvm", "armv7", "armv7-linux-gnueabihf", "cortex-a9", {}, 128, 16,
                    false,      2};
-  return {avx512, avx2, a72, a9};
+  space::Target a76 = a72;
+  a76.cpu = "cortex-a76", a76.features = {"+dotprod"};
+  return {avx512, vnni, avx2, a72, a76, a9};
 }
 
 }  // namespace fettle::property

@@ -16,6 +16,8 @@
 #include "host/backend/cpu_llvm/object_writer.h"
 #include "host/backend/cpu_llvm/program.h"
 #include "host/backend/cpu_llvm/runtime.h"
+#include "host/lower/lower.h"
+#include "host/space/sketches/sketches.h"
 #include "tests/support/emulated_run.h"
 #include "tests/support/native_run.h"
 #include "tests/unit/cpu_llvm_cases.h"
@@ -257,6 +259,50 @@ TEST(Profile, AnFmaInAnArmImageIsFound) {
   ASSERT_EQ(code->size(), 1u);
   EXPECT_EQ((*code)[0].mnemonic, "vfma.f32");
   EXPECT_TRUE(cpu::is_fused("armv7", (*code)[0].mnemonic));
+}
+
+// vpdpbusd zmm1, zmm2, zmm3 and sdot v0.4s, v1.16b, v2.16b, by the architectures' manuals.
+TEST(Profile, DotProductsAreFound) {
+  space::Target x86;
+  x86.arch = "x86_64";
+  const std::uint8_t vpdpbusd[] = {0x62, 0xf2, 0x6d, 0x48, 0x50, 0xcb};
+  const std::uint8_t sdot[] = {0x20, 0x94, 0x82, 0x4e};
+  for (const auto& code :
+       {cpu::disassemble(vpdpbusd, 0, x86), cpu::disassemble(sdot, 0, aarch64_target())}) {
+    ASSERT_TRUE(code.ok());
+    ASSERT_EQ(code->size(), 1u);
+    EXPECT_TRUE(cpu::is_dot_product(code->front().mnemonic)) << code->front().mnemonic;
+  }
+}
+
+// The same sums for cores with the instruction and without: only the former's image has it,
+// and a kernel made for them is refused for the others.
+TEST(Profile, DotProductsOnlyWhereTheCpuHasThem) {
+  const auto workload = space::Workload::parse(std::string(
+      R"({"op":"conv2d","height":6,"width":6,"in_channels":8,"out_channels":16,"kernel":[3,3],"dtype":"int8"})"));
+  ASSERT_TRUE(workload.ok());
+  space::Target a76 = aarch64_target(), vnni, plain;
+  a76.cpu = "cortex-a76", a76.features = {"+dotprod"};
+  plain.backend = "cpu_llvm", plain.arch = "x86_64", plain.cpu = "x86-64-v4";
+  plain.vector_bits = 512, plain.vector_registers = 32, plain.fma = true;
+  vnni = plain, vnni.features = {"+avx512vl", "+avx512vnni"};
+  struct Pair {
+    space::Target with, without;
+  };
+  for (const Pair& pair : {Pair{a76, aarch64_target()}, Pair{vnni, plain}}) {
+    const auto dots = [&](const space::Target& target) {
+      const auto space = space::make_space(*workload, target);
+      const auto module = lower::lower_workload(*workload, target, space->at(0));
+      const auto image = cpu::make_image(*module, target);
+      EXPECT_TRUE(image.ok());
+      return cpu::count(*cpu::disassemble(*image, target), target.arch).dot_products;
+    };
+    EXPECT_GT(dots(pair.with), 0) << pair.with.arch;
+    EXPECT_EQ(dots(pair.without), 0) << pair.without.arch;
+    const auto space = space::make_space(*workload, pair.with);
+    const auto module = lower::lower_workload(*workload, pair.with, space->at(0));
+    EXPECT_FALSE(cpu::make_image(*module, pair.without).ok()) << pair.without.arch;
+  }
 }
 
 // NEON, not the scalar VFP: a vector of four is one vmul or vmla.

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "host/ir/interpreter.h"
 
@@ -67,6 +68,20 @@ TEST(IrInterpreter, IntegersWrapAndShift) {
   ASSERT_FALSE(interpret(s, {{out, bytes(data)}}, {{v, 127}}));
   EXPECT_EQ(data[0], -128);
   EXPECT_EQ(data[1], -64);  // arithmetic shift of -127
+}
+
+TEST(IrInterpreter, DotProductsOfBytes) {
+  // The bytes of 0x80ff0203, lowest first: 3, 2, 255 or -1, 128 or -128; of 0x7f80ff01: 1, -1,
+  // -128, 127.
+  const Expr a = int_imm(0x80ff0203), b = int_imm(0x7f80ff01), ten = int_imm(10);
+  const auto value = [&](const Expr& e) { return evaluate<std::int32_t>(broadcast(e, 2)); };
+  const std::int32_t with_sign = 10 + 3 - 2 + 128 - 128 * 127;
+  const std::int32_t without = 10 + 3 - 2 - 255 * 128 + 128 * 127;
+  EXPECT_EQ(value(dot4(a, b, ten, false)), (std::vector<std::int32_t>{with_sign, with_sign}));
+  EXPECT_EQ(value(dot4(a, b, ten, true)), (std::vector<std::int32_t>{without, without}));
+  // Sums wrap.
+  const Expr most = int_imm(std::numeric_limits<std::int32_t>::max()), one = int_imm(1);
+  EXPECT_EQ(value(dot4(one, one, most, false)).front(), std::numeric_limits<std::int32_t>::min());
 }
 
 TEST(IrInterpreter, LoopsLetsAndBranches) {

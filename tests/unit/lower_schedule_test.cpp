@@ -59,6 +59,10 @@ void expect_right(const Workload& workload, const std::vector<Step>& steps,
   }
   const auto problem = ir::interpret(*module, buffers, 2);
   ASSERT_FALSE(problem) << *problem << "\n" << ir::print(*module);
+  if (!expected->front().type.is_float()) {
+    ASSERT_EQ(buffers[output], expected->front().bytes) << ir::print(*module);
+    return;
+  }
   for (std::size_t i = 0; i < expected->front().bytes.size(); i += 4) {
     float actual, wanted;
     std::memcpy(&actual, &buffers[output][i], 4);
@@ -149,8 +153,39 @@ TEST(LowerSchedule, MisfitsAreRefused) {
   EXPECT_TRUE(refused({PackConstantStep{"weight", "oc", 11}}));
   EXPECT_TRUE(refused({SkipZerosStep{"conv", "pad", "y"}}));
   EXPECT_TRUE(refused({SkipZerosStep{"conv", "weight", "kh"}}));
+  EXPECT_TRUE(refused({DotProductStep{"conv", false}}));    // of floats
+  EXPECT_TRUE(refused({DotProductStep{"biased", false}}));  // no sum
   EXPECT_TRUE(refused({WinogradStep{"conv", 3, 2, 8}}));
   EXPECT_TRUE(refused({WinogradStep{"conv", 4, 4, 11}}));
+}
+
+// Six channels are two fours, the second half empty; four are read as they lie.
+TEST(LowerSchedule, DotProductsByFours) {
+  for (const int channels : {4, 6}) {
+    for (const int pad : {0, 1}) {
+      const Workload workload = *Workload::parse(nlohmann::json{{"op", "conv2d"},
+                                                                {"height", 5},
+                                                                {"width", 6},
+                                                                {"in_channels", channels},
+                                                                {"out_channels", 10},
+                                                                {"kernel", 3},
+                                                                {"pad", pad},
+                                                                {"dtype", "int8"},
+                                                                {"tail", {"bias"}}});
+      for (const bool add_128 : {false, true}) {
+        SCOPED_TRACE(std::to_string(channels) + (add_128 ? " unsigned" : " signed"));
+        expect_right(workload, {DotProductStep{"conv", add_128}}, [&](const ir::Module& module) {
+          bool copied = false, corrected = false;
+          for (const ir::ProgramBuffer& b : module.buffers) {
+            copied |= b.buffer->name == "pad";
+            corrected |= b.buffer->name == "weight.offset";
+          }
+          EXPECT_EQ(copied, pad == 1 || add_128 || channels == 6);
+          EXPECT_EQ(corrected, add_128);
+        });
+      }
+    }
+  }
 }
 
 TEST(LowerSchedule, AnUnevenReductionSplitDoesNotLower) {

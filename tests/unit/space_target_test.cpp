@@ -74,6 +74,25 @@ TEST(SpaceTarget, Armv7HasFmaOnlyOnCoresKnownForIt) {
   EXPECT_TRUE(target_for(device("x", "armv7", "cortex-a7", {"+neon", "+vfp4"}), 1)->fma);
 }
 
+TEST(SpaceTarget, DotProductsNeedTheirFeature) {
+  Target t{"cpu_llvm", "x86_64", "", "x86-64-v4", {"+avx512f", "+avx512vl"}, 512, 32, true, 1};
+  EXPECT_EQ(t.dot_product(), DotProduct::None);
+  t.features.push_back("+avx512vnni");
+  EXPECT_EQ(t.dot_product(), DotProduct::UnsignedBySigned);
+  t.features = {"+avxvnni"};  // 128 and 256 bits only
+  EXPECT_EQ(t.dot_product(), DotProduct::None);
+  t.vector_bits = 256;
+  EXPECT_EQ(t.dot_product(), DotProduct::UnsignedBySigned);
+  t.features = {"-avxvnni"};
+  EXPECT_EQ(t.dot_product(), DotProduct::None);
+  const auto of_profile = [](const char* key) {
+    const Profile* profile = find_profile(key, "aarch64");
+    return profile ? profile->target.dot_product() : DotProduct::UnsignedBySigned;
+  };
+  EXPECT_EQ(of_profile("rk3399-big"), DotProduct::None);
+  EXPECT_EQ(of_profile("jetson-orin"), DotProduct::SignedBySigned);
+}
+
 TEST(SpaceTarget, CanonicalFormSurvives) {
   const auto t = target_for(device("rk3399-big", "aarch64", "", {}), 2);
   ASSERT_TRUE(t);

@@ -23,6 +23,7 @@ namespace {
 std::string counts_line(const char* what, const CodeCounts& counts) {
   return std::string(what) + ": " + std::to_string(counts.instructions) + " instructions, " +
          std::to_string(counts.fused) + " fused multiply-adds, " +
+         (counts.dot_products > 0 ? std::to_string(counts.dot_products) + " dot products, " : "") +
          std::to_string(counts.multiplies) + " other multiplies, " + std::to_string(counts.loads) +
          " loads, " + std::to_string(counts.stores) + " stores, " +
          std::to_string(counts.stack_accesses) + " of them on the stack\n";
@@ -42,11 +43,14 @@ std::string throughput_line(std::span<const Instruction> loop, const wire::Image
   Result<Throughput> found =
       static_throughput(std::span(image.bytes).subspan(begin, bytes), target);
   if (!found) return "  static estimate: none, " + found.error().message + "\n";
-  const int fused = count(loop, target.arch).fused;
-  std::string text =
-      "  static estimate (" + found->model + ", all in the first cache): " + number(found->cycles) +
-      " cycles an iteration, " + number(fused / found->cycles) + " fused multiply-adds a cycle, " +
-      number(found->micro_operations / found->cycles) + " micro-operations a cycle";
+  const CodeCounts counts = count(loop, target.arch);
+  const bool dots = counts.dot_products > 0;
+  std::string text = "  static estimate (" + found->model +
+                     ", all in the first cache): " + number(found->cycles) +
+                     " cycles an iteration, " +
+                     number((dots ? counts.dot_products : counts.fused) / found->cycles) +
+                     (dots ? " dot products a cycle, " : " fused multiply-adds a cycle, ") +
+                     number(found->micro_operations / found->cycles) + " micro-operations a cycle";
   if (!found->busiest.empty()) {
     text += "; busiest: " + found->busiest + ", " +
             number(100 * found->busiest_cycles / found->cycles) + " % of the cycles";
@@ -61,7 +65,7 @@ std::string loops_text(std::span<const Instruction> code, const wire::ImageT& im
   std::string text;
   for (const std::span<const Instruction> loop : innermost_loops(code, target.arch)) {
     const CodeCounts counts = count(loop, target.arch);
-    if (counts.fused + counts.multiplies == 0) continue;
+    if (counts.fused + counts.dot_products + counts.multiplies == 0) continue;
     char place[32];
     std::snprintf(place, sizeof place, "loop at %llx",
                   static_cast<unsigned long long>(loop.front().offset));

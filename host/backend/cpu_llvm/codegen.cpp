@@ -109,6 +109,7 @@ Result<Object> compile_object(const ir::Module& module, const space::Target& tar
   options.fused = target.fma;
   options.ask_for_fma = target.fma && target.arch == "armv7";
   options.vector_bits = target.vector_bits;
+  options.dot_product = target.dot_product();
   options.has_round =
       target.arch == "aarch64" ||
       (target.arch == "x86_64" && (*machine)->getMCSubtargetInfo()->checkFeatures("+sse4.1"));

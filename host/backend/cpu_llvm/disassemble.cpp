@@ -163,11 +163,20 @@ bool is_fused(const std::string& arch, const std::string& m) {
   return arch == "x86_64" ? any(kX86) : arch == "armv7" ? any(kArm) : any(kAArch64);
 }
 
+bool is_dot_product(const std::string& m) {
+  for (const char* prefix : {"vpdpb", "vpdpw", "sdot", "udot", "usdot", "sudot", "smmla", "ummla",
+                             "usmmla", "vsdot", "vudot", "vusdot", "vsudot"}) {
+    if (m.starts_with(prefix)) return true;
+  }
+  return false;
+}
+
 CodeCounts count(std::span<const Instruction> code, const std::string& arch) {
   CodeCounts counts;
   for (const Instruction& each : code) {
     ++counts.instructions;
     counts.fused += is_fused(arch, each.mnemonic);
+    counts.dot_products += is_dot_product(each.mnemonic);
     counts.multiplies += multiplies(each.mnemonic);
     const bool store = is_store(each, arch);
     counts.stores += store;
@@ -199,8 +208,9 @@ std::span<const Instruction> hottest_loop(std::span<const Instruction> code,
   int best_work = -1;
   for (const std::span<const Instruction> loop : innermost_loops(code, arch)) {
     const CodeCounts counts = count(loop, arch);
-    if (counts.fused + counts.multiplies > best_work) {
-      best_work = counts.fused + counts.multiplies;
+    const int work = counts.fused + counts.dot_products + counts.multiplies;
+    if (work > best_work) {
+      best_work = work;
       best = loop;
     }
   }
@@ -214,7 +224,8 @@ std::span<const Instruction> densest_loop(std::span<const Instruction> code,
   for (const std::span<const Instruction> loop : innermost_loops(code, target.arch)) {
     const CodeCounts counts = count(loop, target.arch);
     const double share =
-        double(target.fma ? counts.fused : counts.multiplies) / counts.instructions;
+        double(counts.dot_products + (target.fma ? counts.fused : counts.multiplies)) /
+        counts.instructions;
     if (share > most) most = share, densest = loop;
   }
   return densest;

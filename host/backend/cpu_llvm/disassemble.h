@@ -31,9 +31,13 @@ Result<std::vector<Instruction>> disassemble(const wire::ImageT& image,
 // Fused multiply-add of any width, scalar or vector. Arm's vmla rounds twice and is none.
 bool is_fused(const std::string& arch, const std::string& mnemonic);
 
+// Sums of products of bytes in int32: vpdpbusd, sdot and their like.
+bool is_dot_product(const std::string& mnemonic);
+
 // Counts over a function, or over its hottest innermost loop.
 struct CodeCounts {
-  int instructions = 0, fused = 0, multiplies = 0, loads = 0, stores = 0, stack_accesses = 0;
+  int instructions = 0, fused = 0, dot_products = 0, multiplies = 0, loads = 0, stores = 0,
+      stack_accesses = 0;
 };
 CodeCounts count(std::span<const Instruction> code, const std::string& arch);
 // Loops that hold no other, in the order of their code.
@@ -43,7 +47,7 @@ std::vector<std::span<const Instruction>> innermost_loops(std::span<const Instru
 std::span<const Instruction> hottest_loop(std::span<const Instruction> code,
                                           const std::string& arch);
 // The innermost loop with the largest share of multiply-adds (multiplies, where the CPU
-// fuses none); empty when none multiplies.
+// fuses none) and dot products; empty when none multiplies.
 std::span<const Instruction> densest_loop(std::span<const Instruction> code,
                                           const space::Target& target);
 

@@ -15,6 +15,7 @@
 #include <llvm/IR/Module.h>
 
 #include "host/ir/module.h"
+#include "host/space/target.h"
 #include "schemas/wire/result.h"
 
 namespace fettle::backend::cpu_llvm {
@@ -24,6 +25,7 @@ struct EmitOptions {
   bool ask_for_fma = false;  // LLVM would not fuse vectors by itself (ARMv7 with VFPv4)
   bool has_round = true;     // the CPU rounds to integral in one instruction
   bool has_masks = false;    // the CPU loads and stores under a mask in one instruction
+  space::DotProduct dot_product = space::DotProduct::None;
   int vector_bits = 128;
 };
 
@@ -75,6 +77,8 @@ class FunctionEmitter {
   llvm::Value* value_of(const ir::ExprNode& node, const ir::Binary& binary);
   llvm::Value* value_of(const ir::ExprNode& node, const ir::Unary& unary);
   llvm::Value* value_of(const ir::ExprNode& node, const ir::MulAdd& mul_add);
+  llvm::Value* value_of(const ir::ExprNode& node, const ir::Dot4& dot);
+  llvm::Value* dot_product(llvm::Value* a, llvm::Value* b, llvm::Value* c);  // of a whole vector
   llvm::Value* integer_division(const ir::Binary& binary, llvm::Value* a, llvm::Value* b,
                                 bool is_signed);
   llvm::Value* converted(const ir::DataType& to, const ir::Expr& from);

@@ -1,6 +1,8 @@
 // ir::Module → wire::Program: compile, link, flatten, and say what is launched.
 #include "host/backend/cpu_llvm/program.h"
 
+#include <algorithm>
+
 #include "host/backend/cpu_llvm/codegen.h"
 #include "host/backend/cpu_llvm/disassemble.h"
 #include "host/backend/cpu_llvm/flatten.h"
@@ -27,17 +29,27 @@ std::unique_ptr<wire::BufferT> wire_buffer(const ir::ProgramBuffer& from) {
   return buffer;
 }
 
-Result<void> check_no_fma(const wire::ImageT& image, const space::Target& target) {
+// Holds only what the CPU has, of the instructions that not every CPU of its kind has.
+Result<void> check_instructions(const wire::ImageT& image, const space::Target& target) {
   Result<std::vector<Instruction>> code = disassemble(image, target);
   if (!code) return std::move(code).error();
+  const bool dots = target.dot_product() != space::DotProduct::None;
   for (const Instruction& each : *code) {
-    if (is_fused(target.arch, each.mnemonic)) {
+    const char* lacks = nullptr;
+    if (!target.fma && is_fused(target.arch, each.mnemonic)) lacks = "fused multiply-add";
+    if (!dots && is_dot_product(each.mnemonic)) lacks = "dot product of bytes";
+    if (lacks) {
       return Error{ErrorCode::Internal, "the image holds " + each.mnemonic + " at offset " +
                                             std::to_string(each.offset) + ", and " + target.cpu +
-                                            " has no fused multiply-add"};
+                                            " has no " + lacks};
     }
   }
   return {};
+}
+
+bool computes_in_bytes(const ir::Module& module) {
+  return std::any_of(module.buffers.begin(), module.buffers.end(),
+                     [](const auto& b) { return b.buffer->type.scalar == ir::Scalar::Int8; });
 }
 
 }  // namespace
@@ -54,8 +66,11 @@ Result<wire::ImageT> make_image(const ir::Module& module, const space::Target& t
   for (const ir::Function& function : module.functions) names.push_back(function.name);
   Result<wire::ImageT> image = flatten(*linked, target, names);
   if (!image) return image;
-  if (!target.fma) {
-    if (Result<void> clean = check_no_fma(*image, target); !clean) return std::move(clean).error();
+  if (!target.fma ||
+      (target.dot_product() == space::DotProduct::None && computes_in_bytes(module))) {
+    if (Result<void> clean = check_instructions(*image, target); !clean) {
+      return std::move(clean).error();
+    }
   }
   return image;
 }

@@ -18,9 +18,21 @@ struct Shape {
   std::vector<std::string> rows;                       // data axes but the last: n, y, x or n
   std::string channel;                                 // the last data axis
   std::int64_t y = 1, x = 1, channels = 1, inner = 1;  // extents; inner: last reduce axis
+  DotProduct dot = DotProduct::None;                   // what the sums are made with
+
+  std::int64_t data_channels() const { return reduction->reduce_axes.back().extent; }
+  // A copy of the input is read: padded, or made to fit the instruction.
+  bool copies() const {
+    const bool fits =
+        dot == DotProduct::None || (dot == DotProduct::SignedBySigned && data_channels() % 4 == 0);
+    return pad || !fits;
+  }
+  // Padding is zero in the copy, and known to be.
+  bool skips_zeros() const { return pad && dot == DotProduct::None; }
 };
 
-Shape shape_of(const ComputeDag& dag) {
+// Sums of int8 by the CPU's instruction for them: their last axis counts fours then.
+Shape shape_of(const ComputeDag& dag, const Target& target) {
   Shape s;
   for (const Stage& stage : dag.stages) {
     if (!stage.reduce_axes.empty()) s.reduction = &stage;
@@ -35,13 +47,15 @@ Shape shape_of(const ComputeDag& dag) {
   s.x = axes[axes.size() - 2].extent;
   if (axes.size() > 3) s.y = axes[axes.size() - 3].extent;
   s.inner = s.reduction->reduce_axes.back().extent;
+  if (s.weight->buffer->type.scalar == ir::Scalar::Int8) s.dot = target.dot_product();
+  if (s.dot != DotProduct::None) s.inner = (s.inner + 3) / 4;
   return s;
 }
 
 }  // namespace
 
 Sketch cpu_tiled_sketch(const ComputeDag& dag, const Target& target) {
-  const Shape s = shape_of(dag);
+  const Shape s = shape_of(dag, target);
   Sketch sketch{"cpu_tiled", {}};
   auto& knobs = sketch.knobs;
   const Options tiles = register_tiles(s.y, s.x, s.channels, target);
@@ -64,25 +78,27 @@ Sketch cpu_tiled_sketch(const ComputeDag& dag, const Target& target) {
   // Most multiply-adds in the unrolled body.
   knobs.push_back({"unroll", plain({64, 256, 1024})});
   // 0: the input is padded by a launch of its own, 1: by each task for itself.
-  if (s.pad) knobs.push_back({"pad", plain({0, 1})});
+  if (s.copies()) knobs.push_back({"pad", plain({0, 1})});
   // Rows (1) and columns (2) of the window that lie in the padding for a whole register
   // tile are skipped; 0: computed.
-  if (s.pad && s.reduction->reduce_axes.size() > 1) knobs.push_back({"skip", plain({0, 1, 2}), 0});
+  if (s.skips_zeros() && s.reduction->reduce_axes.size() > 1)
+    knobs.push_back({"skip", plain({0, 1, 2}), 0});
   return sketch;
 }
 
 Result<Schedule> cpu_tiled_schedule(ComputeDag dag, const Target& target, const SearchSpace& space,
                                     const Configuration& c) {
-  const Shape s = shape_of(dag);
+  const Shape s = shape_of(dag, target);
   const bool image = s.rows.size() > 1;
   const std::string reduction_name = s.reduction->name, output = s.output->name,
                     channel = s.channel, weight = s.weight->name;
   const std::vector<std::string> rows = s.rows;
   std::vector<Axis> reduce = s.reduction->reduce_axes;
-  const bool padded = s.pad != nullptr;
+  const bool padded = s.copies(), skips = s.skips_zeros();
+  const DotProduct dot = s.dot;
+  const std::int64_t inner_extent = s.inner;
   const bool tail = s.reduction != s.output;
   const std::int64_t extent_y = s.y, extent_x = s.x, channels = s.channels;
-  const std::int64_t pad_channels = padded ? s.pad->axes.back().extent : 1;
   std::vector<std::string> elementwise;
   for (const Stage& stage : dag.stages) {
     if (!stage.placeholder() && stage.reduce_axes.empty() && stage.name != "pad" &&
@@ -98,7 +114,13 @@ Result<Schedule> cpu_tiled_schedule(ComputeDag dag, const Target& target, const 
   for (const std::string& stage : elementwise) steps(InlineStep{stage});
   if (!tail) steps(CacheWriteStep{reduction_name});
   const std::string sums = tail ? reduction_name : reduction_name + ".local";
-  steps(PackConstantStep{weight, channel, vectors * lanes});
+  if (dot != DotProduct::None) {
+    steps(DotProductStep{sums, dot == DotProduct::UnsignedBySigned});
+    steps(PackConstantStep{weight + ".quads", channel, vectors * lanes});
+    steps(InlineStep{weight + ".quads"});
+  } else {
+    steps(PackConstantStep{weight, channel, vectors * lanes});
+  }
 
   // The output: tasks, register tiles of a task, elements of a register tile.
   const std::int64_t channel_tiles = (channels + vectors * lanes - 1) / (vectors * lanes);
@@ -136,8 +158,7 @@ Result<Schedule> cpu_tiled_schedule(ComputeDag dag, const Target& target, const 
   const std::string inner = reduce.back().name;
   steps.split(sums, inner, number("reduce_inner"), inner + ".outer", inner + ".inner");
   std::vector<std::string> reduction{inner + ".outer", inner + ".inner"};
-  std::vector<std::int64_t> trips{reduce.back().extent / number("reduce_inner"),
-                                  number("reduce_inner")};
+  std::vector<std::int64_t> trips{inner_extent / number("reduce_inner"), number("reduce_inner")};
   if (reduce.size() > 1) {
     const std::int64_t kh = reduce[0].extent, kw = reduce[1].extent, outer = trips[0],
                        in = trips[1];
@@ -178,7 +199,7 @@ Result<Schedule> cpu_tiled_schedule(ComputeDag dag, const Target& target, const 
     steps.unroll(sums, {reduction[i]});
   }
 
-  if (padded && reduce.size() > 1) {
+  if (skips && reduce.size() > 1) {
     const char* const windows[] = {"kh", "kw"};
     for (std::int64_t i = 0; i < number("skip"); ++i) {
       steps(SkipZerosStep{sums, "pad", windows[i]});
@@ -186,22 +207,37 @@ Result<Schedule> cpu_tiled_schedule(ComputeDag dag, const Target& target, const 
   }
 
   // Packing the weights, once.
-  const std::string packed = weight + ".packed";
+  const std::string packed = weight + (dot != DotProduct::None ? ".quads.packed" : ".packed");
   steps.split(packed, channel + ".in", lanes, "oc.vector", "oc.lane");
   std::vector<std::string> pack_tasks{channel + ".tile"};
   if (reduce.size() > 1) pack_tasks.push_back("kh");
   steps.parallel(packed, pack_tasks);
   steps.vectorize(packed, "oc.lane");
 
+  if (dot == DotProduct::UnsignedBySigned) {
+    const std::string offset = weight + ".offset";
+    steps.split(offset, channel, lanes, "oc.vector", "oc.lane");
+    std::vector<std::string> loops{"oc.vector"};
+    for (const Axis& axis : reduce) loops.push_back(axis.name);
+    loops.push_back("oc.lane");
+    steps(ReorderStep{offset, loops});
+    steps.parallel(offset, {"oc.vector"});
+    steps.vectorize(offset, "oc.lane");
+  }
+
   if (padded) {
+    const Stage pad = *steps.dag().find("pad");
     // Few channels are one vector of just them: images have three.
-    const std::int64_t pad_lanes = std::min<std::int64_t>(pad_channels, target.vector_bits / 32);
-    steps.split("pad", "c", pad_lanes, "c.vector", "c.lane");
+    const std::int64_t pad_lanes = std::min<std::int64_t>(
+        pad.axes.back().extent, target.vector_bits / (8 * pad.buffer->type.bytes()));
+    const std::string last = pad.axes.back().name;
+    steps.split("pad", last, pad_lanes, "c.vector", "c.lane");
     steps.vectorize("pad", "c.lane");
     if (number("pad") == 1) {
       steps(ComputeAtStep{"pad", output, "task", ir::Scope::Global});
     } else {
-      steps.parallel("pad", {"n", "y"});
+      steps.parallel("pad",
+                     image ? std::vector<std::string>{"n", "y"} : std::vector<std::string>{"n"});
     }
   }
   return steps.finish();

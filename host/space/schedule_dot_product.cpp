@@ -1,0 +1,214 @@
+// The step that takes sums of int8 products by fours (schedule.h).
+#include <algorithm>
+
+#include "host/ir/mutator.h"
+#include "host/space/operators/stages.h"
+#include "host/space/schedule.h"
+#include "host/space/tiled_axis.h"
+
+namespace fettle::space {
+
+namespace {
+
+constexpr std::int64_t kFour = 4;
+
+Error unfit(const char* what) { return Error{ErrorCode::InvalidArgument, what}; }
+
+Axis again(const Axis& axis) { return make_axis(axis.name, axis.extent); }
+
+bool is_var(const ir::Expr& e, const ir::Var& var) {
+  const auto* ref = std::get_if<ir::VarRef>(&e->node);
+  return ref && ref->var == var;
+}
+
+bool mentions(const ir::Expr& e, const ir::Var& var) {
+  bool found = false;
+  ir::walk(e, [&](const ir::Expr& child) { found |= is_var(child, var); });
+  return found;
+}
+
+// int32(int8 load) as factors of such sums are; null: something else.
+const ir::Load* int8_factor(const ir::Expr& e) {
+  const auto* wide = std::get_if<ir::Cast>(&e->node);
+  const auto* load = wide ? std::get_if<ir::Load>(&wide->value->node) : nullptr;
+  return load && load->buffer->type.scalar == ir::Scalar::Int8 && !load->predicate ? load : nullptr;
+}
+
+struct Factors {
+  const ir::Load* data = nullptr;
+  const ir::Load* constant = nullptr;
+};
+
+// What the sum multiplies, where the constant is indexed by axes alone, the summed one
+// among them, and the data by it last and nowhere else.
+Result<Factors> factors_of(const ComputeDag& dag, const Stage& sum) {
+  const auto* product = sum.body ? std::get_if<ir::Binary>(&sum.body->node) : nullptr;
+  if (!product || product->op != ir::BinaryOp::Mul || sum.reduce_axes.empty() ||
+      sum.combiner != Combiner::Sum || !sum.store_at.empty()) {
+    return unfit("not a sum of products");
+  }
+  Factors f;
+  for (const ir::Expr& factor : {product->a, product->b}) {
+    const ir::Load* load = int8_factor(factor);
+    if (!load) return unfit("a factor that is not int8");
+    const bool constant = dag.find(load->buffer)->role == ir::Role::Constant;
+    (constant ? f.constant : f.data) = load;
+  }
+  if (!f.data || !f.constant) return unfit("not data times a constant");
+  const ir::Var& last = sum.reduce_axes.back().var;
+  for (std::size_t d = 0; d < f.data->indices.size(); ++d) {
+    const ir::Expr& index = f.data->indices[d];
+    const bool innermost = d + 1 == f.data->indices.size();
+    if (innermost ? !is_var(index, last) : mentions(index, last)) {
+      return unfit("data that is not read along the summed axis");
+    }
+  }
+  for (const ir::Expr& index : f.constant->indices) {
+    if (!std::get_if<ir::VarRef>(&index->node)) return unfit("a constant not read by axes alone");
+  }
+  return f;
+}
+
+// [the constant's axes, the summed one by fours] = four int8 as the bytes of an int32.
+Stage quads_of(const Stage& constant, std::size_t summed) {
+  const std::int64_t extent = constant.axes[summed].extent;
+  std::vector<Axis> axes;
+  std::vector<ir::Expr> at;
+  for (const Axis& axis : constant.axes) {
+    axes.push_back(again(axis));
+    at.push_back(ir::var_ref(axes.back().var));
+  }
+  axes[summed].extent = (extent + kFour - 1) / kFour;
+  const ir::Expr first = at[summed] * ir::int_imm(kFour);
+  ir::Expr quad;
+  for (std::int64_t i = 0; i < kFour; ++i) {
+    at[summed] = first + ir::int_imm(i);
+    const ir::Expr inside = extent % kFour == 0
+                                ? nullptr
+                                : ir::binary(ir::BinaryOp::Lt, at[summed], ir::int_imm(extent));
+    const ir::Expr byte = ir::cast({ir::Scalar::UInt8, 1}, ir::load(constant.buffer, at, inside));
+    const ir::Expr placed =
+        ir::binary(ir::BinaryOp::ShiftLeft, ir::cast(ir::kInt32, byte), ir::int_imm(8 * i));
+    quad = quad ? quad + placed : placed;
+  }
+  return make_stage(constant.name + ".quads", std::move(axes), {}, quad);
+}
+
+// -128 * the sum of the constant over all but `kept`: what 128 added to each factor adds to
+// the sums, taken away.
+Stage offset_of(const Stage& constant, const std::vector<std::size_t>& kept) {
+  std::vector<Axis> axes, reduce;
+  std::vector<ir::Expr> at;
+  for (std::size_t d = 0; d < constant.axes.size(); ++d) {
+    const bool keep = std::find(kept.begin(), kept.end(), d) != kept.end();
+    auto& list = keep ? axes : reduce;
+    list.push_back(again(constant.axes[d]));
+    at.push_back(ir::var_ref(list.back().var));
+  }
+  return make_stage(constant.name + ".offset", std::move(axes), std::move(reduce),
+                    widened(ir::load(constant.buffer, at)) * ir::int_imm(-128));
+}
+
+// The copy of the data with its last axis a multiple of four long, zeros at its end, and 128
+// added to each value: a padded copy widened, or a new one.
+Stage copied(const Stage& data, bool add_128) {
+  const std::int64_t extent = data.axes.back().extent;
+  const std::int64_t more = (kFour - extent % kFour) % kFour;
+  std::vector<std::int64_t> before(data.axes.size(), 0), after = before;
+  after.back() = more;
+  Stage copy = data;
+  if (data.placeholder()) {
+    copy = make_pad(data, before, after, ir::zero_of(data.buffer->type));
+  } else if (more > 0) {
+    const auto& load = std::get<ir::Load>(copy.body->node);
+    const ir::Expr inside =
+        ir::binary(ir::BinaryOp::Lt, ir::var_ref(copy.axes.back().var), ir::int_imm(extent));
+    copy.axes.back().extent = extent + more;
+    copy.body =
+        ir::load(load.buffer, load.indices,
+                 load.predicate ? ir::binary(ir::BinaryOp::And, load.predicate, inside) : inside);
+  }
+  // In int8 that wraps; read as unsigned it is the value + 128.
+  if (add_128) copy.body = copy.body + ir::int_imm(-128, copy.body->type);
+  copy.buffer = make_buffer(copy.name, data.buffer->type, copy.axes);
+  return copy;
+}
+
+// Adds `offset` of the same axes to what is read of `sum`.
+class AddOffset : public ir::Mutator {
+ public:
+  AddOffset(const ir::Buffer& sum, const ir::Buffer& offset, std::vector<std::size_t> dimensions)
+      : sum_(sum), offset_(offset), dimensions_(std::move(dimensions)) {}
+  using ir::Mutator::mutate;
+  ir::Expr mutate(const ir::Expr& expr) override {
+    const auto* load = expr ? std::get_if<ir::Load>(&expr->node) : nullptr;
+    if (!load || load->buffer != sum_) return ir::Mutator::mutate(expr);
+    std::vector<ir::Expr> at;
+    for (const std::size_t d : dimensions_) at.push_back(load->indices[d]);
+    return expr + ir::load(offset_, at);
+  }
+
+ private:
+  ir::Buffer sum_, offset_;
+  std::vector<std::size_t> dimensions_;
+};
+
+}  // namespace
+
+Result<void> Schedule::run(const DotProductStep& s) {
+  const int index = index_of(s.stage);
+  if (index < 0) return unfit("no such stage");
+  Stage sum = dag_.stages[index];
+  auto factors = factors_of(dag_, sum);
+  if (!factors) return std::move(factors).error();
+  const Stage data = *dag_.find(factors->data->buffer),
+              constant = *dag_.find(factors->constant->buffer);
+  const auto users = readers(sum.buffer);
+  if (users.size() != 1) return unfit("the stage has not one reader");
+  const bool copies = s.add_128 || data.axes.back().extent % kFour != 0;
+  if (copies && (data.role == ir::Role::Output || readers(data.buffer).size() != 1)) {
+    return unfit("others read the data");
+  }
+  if (copies && !data.placeholder() && !std::get_if<ir::Load>(&data.body->node)) {
+    return unfit("data that is neither an input nor a copy of one");
+  }
+
+  // Which axes of the sum the constant has, by the constant's dimension and by the sum's.
+  std::size_t summed = 0;
+  std::vector<std::size_t> kept, places;
+  for (std::size_t d = 0; d < constant.axes.size(); ++d) {
+    const ir::Var& var = std::get<ir::VarRef>(factors->constant->indices[d]->node).var;
+    if (var == sum.reduce_axes.back().var) summed = d;
+    for (std::size_t place = 0; place < sum.axes.size(); ++place) {
+      if (sum.axes[place].var == var) kept.push_back(d), places.push_back(place);
+    }
+  }
+
+  const Stage quads = quads_of(constant, summed);
+  const Stage source = copies ? copied(data, s.add_128) : data;
+  std::vector<ir::Expr> data_at = factors->data->indices, constant_at = factors->constant->indices;
+  const Axis fours = make_axis(sum.reduce_axes.back().name, quads.axes[summed].extent);
+  data_at.back() = ir::ramp(ir::var_ref(fours.var) * ir::int_imm(kFour), 1, int(kFour));
+  constant_at[summed] = ir::var_ref(fours.var);
+  sum.reduce_axes.back() = fours;
+  const ir::Expr four = ir::load(source.buffer, data_at, nullptr, int(kFour));
+  sum.body = ir::dot4(ir::reinterpret(ir::kInt32, four), ir::load(quads.buffer, constant_at),
+                      ir::int_imm(0), s.add_128);
+
+  std::vector<Stage> made{quads};
+  if (s.add_128) {
+    made.push_back(offset_of(constant, kept));
+    Stage& reader = dag_.stages[index_of(users[0])];
+    reader.body = AddOffset(sum.buffer, made.back().buffer, places).mutate(reader.body);
+  }
+  if (copies && data.placeholder()) made.push_back(source);
+  dag_.stages[index] = sum;
+  if (copies && !data.placeholder()) dag_.stages[index_of(data.name)] = source;
+  plan_afresh(sum);
+  plan_afresh(source);
+  dag_.stages.insert(dag_.stages.begin() + index, made.begin(), made.end());
+  for (const Stage& stage : made) plan_afresh(stage);
+  return {};
+}
+
+}  // namespace fettle::space
