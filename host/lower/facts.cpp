@@ -78,11 +78,11 @@ ProgramFacts program_facts(const ir::Module& module) {
       facts.compulsory_bytes += bytes;
     }
   }
-  // Constants that a prepare launch packs are read in their packed form.
+  // Constants that prepare launches pack are read in their packed form, once.
   for (const ir::Launch& launch : module.launches) {
     if (!launch.prepare) continue;
     for (int b : launch.buffers) {
-      if (module.buffers[b].role == ir::Role::Constant && !touched.count(b)) {
+      if (module.buffers[b].role == ir::Role::Constant && touched.insert(b).second) {
         facts.compulsory_bytes +=
             double(module.buffers[b].buffer->elements()) * module.buffers[b].buffer->type.bytes();
       }

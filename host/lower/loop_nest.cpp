@@ -97,7 +97,7 @@ class Collector {
     } else if (const auto* n = std::get_if<ir::Cast>(&e->node)) {
       expr(nest, n->value, false);
     } else if (const auto* n = std::get_if<ir::Reinterpret>(&e->node)) {
-      expr(nest, n->value, false);
+      expr(nest, n->value, broadcast);
     } else if (const auto* n = std::get_if<ir::Broadcast>(&e->node)) {
       expr(nest, n->value, true);
     }
