@@ -163,12 +163,19 @@ bool is_fused(const std::string& arch, const std::string& m) {
   return arch == "x86_64" ? any(kX86) : arch == "armv7" ? any(kArm) : any(kAArch64);
 }
 
-bool is_dot_product(const std::string& m) {
-  for (const char* prefix : {"vpdpb", "vpdpw", "sdot", "udot", "usdot", "sudot", "smmla", "ummla",
-                             "usmmla", "vsdot", "vudot", "vusdot", "vsudot"}) {
-    if (m.starts_with(prefix)) return true;
-  }
-  return false;
+bool is_dot_product(const std::string& arch, const std::string& m) {
+  static const std::array<const char*, 2> kX86 = {"vpdpb", "vpdpw"};
+  // ARMv7's smmla is another: the upper half of a product of words.
+  static const std::array<const char*, 4> kArm = {"vsdot", "vudot", "vusdot", "vsudot"};
+  static const std::array<const char*, 7> kAArch64 = {"sdot",  "udot",  "usdot", "sudot",
+                                                      "smmla", "ummla", "usmmla"};
+  auto any = [&](const auto& prefixes) {
+    for (const char* prefix : prefixes) {
+      if (m.starts_with(prefix)) return true;
+    }
+    return false;
+  };
+  return arch == "x86_64" ? any(kX86) : arch == "armv7" ? any(kArm) : any(kAArch64);
 }
 
 CodeCounts count(std::span<const Instruction> code, const std::string& arch) {
@@ -176,7 +183,7 @@ CodeCounts count(std::span<const Instruction> code, const std::string& arch) {
   for (const Instruction& each : code) {
     ++counts.instructions;
     counts.fused += is_fused(arch, each.mnemonic);
-    counts.dot_products += is_dot_product(each.mnemonic);
+    counts.dot_products += is_dot_product(arch, each.mnemonic);
     counts.multiplies += multiplies(each.mnemonic);
     const bool store = is_store(each, arch);
     counts.stores += store;

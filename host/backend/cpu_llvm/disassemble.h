@@ -32,7 +32,7 @@ Result<std::vector<Instruction>> disassemble(const wire::ImageT& image,
 bool is_fused(const std::string& arch, const std::string& mnemonic);
 
 // Sums of products of bytes in int32: vpdpbusd, sdot and their like.
-bool is_dot_product(const std::string& mnemonic);
+bool is_dot_product(const std::string& arch, const std::string& mnemonic);
 
 // Counts over a function, or over its hottest innermost loop.
 struct CodeCounts {

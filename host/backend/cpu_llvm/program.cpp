@@ -37,7 +37,7 @@ Result<void> check_instructions(const wire::ImageT& image, const space::Target& 
   for (const Instruction& each : *code) {
     const char* lacks = nullptr;
     if (!target.fma && is_fused(target.arch, each.mnemonic)) lacks = "fused multiply-add";
-    if (!dots && is_dot_product(each.mnemonic)) lacks = "dot product of bytes";
+    if (!dots && is_dot_product(target.arch, each.mnemonic)) lacks = "dot product of bytes";
     if (lacks) {
       return Error{ErrorCode::Internal, "the image holds " + each.mnemonic + " at offset " +
                                             std::to_string(each.offset) + ", and " + target.cpu +
