@@ -151,7 +151,7 @@ TEST_P(KernelPeers, ComputeWhatTheReferenceSays) {
     EXPECT_EQ(winograd.error().code, ErrorCode::Unsupported);
   }
   auto blas = make_openblas_peer(*layer, 1);
-  ASSERT_EQ(blas.ok(), layer->dense);
+  ASSERT_EQ(blas.ok(), layer->dense && !layer->int8);
   if (blas) {
     EXPECT_LE(off((*blas)->output(), *layer), tolerance);
   }
@@ -198,7 +198,11 @@ INSTANTIATE_TEST_SUITE_P(
         SmallLayer{"dense", R"({"op":"dense","in_features":96,"out_features":40,
           "tail":["bias","relu"]})"},
         SmallLayer{"dense_batch", R"({"op":"dense","batch":5,"in_features":33,"out_features":17,
-          "tail":["bias","add"]})"}),
+          "tail":["bias","add"]})"},
+        SmallLayer{"int8", R"({"op":"conv2d","height":10,"width":9,"in_channels":20,
+          "out_channels":40,"kernel":[3,3],"pad":[1,1],"dtype":"int8","tail":["bias","relu"]})"},
+        SmallLayer{"int8_dense", R"({"op":"dense","batch":3,"in_features":96,"out_features":40,
+          "dtype":"int8","tail":["bias"]})"}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(KernelLayer, WhatPeersDoNotKnowIsRefused) {

@@ -17,10 +17,17 @@ namespace {
 // room for a Winograd transform's cancellation.
 constexpr double kPeerTolerance = 1e-3;
 
-std::vector<float> as_floats(const std::vector<std::uint8_t>& bytes) {
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
-  return values;
+template <typename T>
+std::vector<float> converted(const std::vector<std::uint8_t>& bytes) {
+  std::vector<T> values(bytes.size() / sizeof(T));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+  return {values.begin(), values.end()};
+}
+
+std::vector<float> as_floats(const std::vector<std::uint8_t>& bytes, ir::DataType type) {
+  if (type.scalar == ir::Scalar::Int8) return converted<std::int8_t>(bytes);
+  if (type.scalar == ir::Scalar::Int32) return converted<std::int32_t>(bytes);
+  return converted<float>(bytes);
 }
 
 // Empty when there is no such placeholder.
@@ -29,7 +36,7 @@ Result<std::vector<float>> values_of(const space::ComputeDag& dag, const char* n
   if (stage == nullptr) return std::vector<float>{};
   auto bytes = space::filled(stage->buffer, stage->fill);
   if (!bytes) return std::move(bytes).error();
-  return as_floats(*bytes);
+  return as_floats(*bytes, stage->buffer->type);
 }
 
 Result<void> check_supported(const space::Workload& workload, const nlohmann::json& fields) {
@@ -38,7 +45,8 @@ Result<void> check_supported(const space::Workload& workload, const nlohmann::js
   };
   const std::string& op = workload.op();
   if (op != "conv2d" && op != "depthwise_conv2d" && op != "dense") return refuse(op);
-  if (fields.value("dtype", "") != "float32") return refuse(fields.value("dtype", "?"));
+  const std::string dtype = fields.value("dtype", "?");
+  if (dtype != "float32" && dtype != "int8") return refuse(dtype);
   if (op != "dense" && fields.value("layout", "") != "NHWC") {
     return refuse("layout " + fields.value("layout", "?"));
   }
@@ -59,6 +67,7 @@ Result<Layer> make_layer(const space::Workload& workload) {
   const space::ComputeDag dag = space::make_dag(workload);
   const std::vector<std::int64_t>& out = dag.stages.back().buffer->shape;
   Layer layer{.workload = workload, .dense = workload.op() == "dense"};
+  layer.int8 = workload.scalar() == ir::Scalar::Int8;
   layer.relu = workload.has_tail("relu");
   Shape& shape = layer.shape;
   shape.batch = out.front();
@@ -92,7 +101,7 @@ Result<Layer> make_layer(const space::Workload& workload) {
   }
   auto expected = space::evaluate(dag);
   if (!expected) return std::move(expected).error();
-  layer.expected = as_floats(expected->front().bytes);
+  layer.expected = as_floats(expected->front().bytes, expected->front().type);
   layer.tolerance = expected->front().tolerance;
   return layer;
 }

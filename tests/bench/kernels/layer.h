@@ -24,6 +24,8 @@ struct Shape {
 struct Layer {
   space::Workload workload;
   bool dense = false;
+  bool int8 = false;  // input and weight are int8, bias and output int32; all held as floats,
+                      // which sums up to 2^24 fit
   Shape shape;
   // Row-major: [n][y][x][c]; [kernel y][kernel x][in / groups][out]; [out]; as the output.
   std::vector<float> input, weight;
@@ -34,8 +36,8 @@ struct Layer {
 };
 
 // Unsupported: an operator other than conv2d, depthwise_conv2d and dense, a layout
-// other than NHWC, a type other than float32, or a tail other than the steps bias,
-// add and relu in this order.
+// other than NHWC, a type other than float32 and int8, or a tail other than the steps bias,
+// add (float32) and relu in this order.
 Result<Layer> make_layer(const space::Workload& workload);
 
 // "" when `output` is the layer's. Made for peers: whether they were given the same

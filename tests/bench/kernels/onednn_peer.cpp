@@ -31,8 +31,10 @@ dnnl::primitive_attr tail_of(const Layer& layer) {
   return attributes;
 }
 
-memory::desc tensor(memory::dims dims, Tag tag) {
-  return {std::move(dims), memory::data_type::f32, tag};
+using Type = memory::data_type;
+
+memory::desc tensor(memory::dims dims, Tag tag, Type type = Type::f32) {
+  return {std::move(dims), type, tag};
 }
 
 class OneDnnPeer final : public Contender {
@@ -87,10 +89,11 @@ class OneDnnPeer final : public Contender {
     const memory::dims stride{s.stride[0], s.stride[1]}, pad{s.pad[0], s.pad[1]};
     const memory::dims dilation{s.dilation[0] - 1, s.dilation[1] - 1};
     const memory::desc bias =
-        layer_.bias.empty() ? memory::desc() : tensor({s.out_channels}, Tag::x);
+        layer_.bias.empty() ? memory::desc() : tensor({s.out_channels}, Tag::x, sums_);
     const dnnl::convolution_forward::desc wanted(
-        dnnl::prop_kind::forward_inference, algorithm, tensor(source, data),
-        tensor(weights, Tag::any), bias, tensor(target, data), stride, dilation, pad, pad);
+        dnnl::prop_kind::forward_inference, algorithm, tensor(source, data, data_),
+        tensor(weights, Tag::any, data_), bias, tensor(target, data, sums_), stride, dilation, pad,
+        pad);
     const dnnl::convolution_forward::primitive_desc chosen(wanted, tail_of(layer_), engine_);
     primitive_ = dnnl::convolution_forward(chosen);
     bind(chosen, tensor(source, Tag::nhwc), tensor(weights, s.groups == 1 ? Tag::hwio : Tag::hwigo),
@@ -106,10 +109,10 @@ class OneDnnPeer final : public Contender {
     const memory::dims source{s.batch, s.in_channels}, target{s.batch, s.out_channels};
     const memory::dims weights{s.out_channels, s.in_channels};
     const memory::desc bias =
-        layer_.bias.empty() ? memory::desc() : tensor({s.out_channels}, Tag::x);
-    const dnnl::inner_product_forward::desc wanted(dnnl::prop_kind::forward_inference,
-                                                   tensor(source, data), tensor(weights, Tag::any),
-                                                   bias, tensor(target, data));
+        layer_.bias.empty() ? memory::desc() : tensor({s.out_channels}, Tag::x, sums_);
+    const dnnl::inner_product_forward::desc wanted(
+        dnnl::prop_kind::forward_inference, tensor(source, data, data_),
+        tensor(weights, Tag::any, data_), bias, tensor(target, data, sums_));
     const dnnl::inner_product_forward::primitive_desc chosen(wanted, tail_of(layer_), engine_);
     primitive_ = dnnl::inner_product_forward(chosen);
     bind(chosen, tensor(source, Tag::nc), tensor(weights, Tag::io), tensor(target, Tag::nc));
@@ -126,7 +129,8 @@ class OneDnnPeer final : public Contender {
                   {DNNL_ARG_DST, memory(chosen.dst_desc(), engine_)}};
     if (!layer_.bias.empty()) {
       arguments_.insert(
-          {DNNL_ARG_BIAS, packed(layer_.bias, chosen.bias_desc(), chosen.bias_desc())});
+          {DNNL_ARG_BIAS,
+           packed(layer_.bias, tensor({layer_.shape.out_channels}, Tag::x), chosen.bias_desc())});
     }
     if (!layer_.residual.empty()) put(layer_.residual, arguments_.at(DNNL_ARG_DST));
   }
@@ -147,6 +151,9 @@ class OneDnnPeer final : public Contender {
   }
 
   const Layer& layer_;
+  // Of what is given and of what is computed; the layer's floats are converted.
+  const Type data_ = layer_.int8 ? Type::s8 : Type::f32;
+  const Type sums_ = layer_.int8 ? Type::s32 : Type::f32;
   std::string name_, implementation_;
   dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream_{engine_};

@@ -70,6 +70,7 @@ class OpenBlasPeer final : public Contender {
 }  // namespace
 
 Result<std::unique_ptr<Contender>> make_openblas_peer(const Layer& layer, unsigned threads) {
+  if (layer.int8) return Error{ErrorCode::Unsupported, "openblas: no int8", {}};
   if (!layer.dense) return Error{ErrorCode::Unsupported, "openblas: only dense layers", {}};
   openblas_set_num_threads(static_cast<int>(threads));
   return std::unique_ptr<Contender>(new OpenBlasPeer(layer));

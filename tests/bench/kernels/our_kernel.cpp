@@ -13,8 +13,9 @@ namespace {
 
 class OurKernel final : public Contender {
  public:
-  OurKernel(agent::Device& device, wire::ProgramT program, std::string configuration)
+  OurKernel(agent::Device& device, bool int8, wire::ProgramT program, std::string configuration)
       : device_(device),
+        int8_(int8),
         program_(std::move(program)),
         name_("fettle"),
         implementation_(std::move(configuration)) {}
@@ -39,14 +40,20 @@ class OurKernel final : public Contender {
     if (auto done = run(1); !done) return done;
     auto actual = device_.read(output_);
     if (!actual) return std::move(actual).error();
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(layer.expected.data());
+    // Floats and their int32 sums are of one size.
+    std::vector<std::uint8_t> expected(layer.expected.size() * sizeof(float));
+    if (int8_) {
+      const std::vector<std::int32_t> sums(layer.expected.begin(), layer.expected.end());
+      std::memcpy(expected.data(), sums.data(), expected.size());
+    } else {
+      std::memcpy(expected.data(), layer.expected.data(), expected.size());
+    }
     wire::ExpectedOutputT how;
-    how.dtype = wire::ScalarType::Float32;
+    how.dtype = int8_ ? wire::ScalarType::Int32 : wire::ScalarType::Float32;
     how.absolute = layer.tolerance.absolute * error_growth;
     how.relative = layer.tolerance.relative;
-    auto equal =
-        agent::check_output(*actual, ByteView(bytes, layer.expected.size() * sizeof(float)), how,
-                            device_.unwritten_byte(how.dtype), "output");
+    auto equal = agent::check_output(*actual, ByteView(expected.data(), expected.size()), how,
+                                     device_.unwritten_byte(how.dtype), "output");
     if (!equal) return equal;
     return device_.check_surroundings();
   }
@@ -62,12 +69,19 @@ class OurKernel final : public Contender {
     auto bytes = device_.read(output_);
     if (!bytes) return std::move(bytes).error();
     std::vector<float> values(bytes->size() / sizeof(float));
-    std::memcpy(values.data(), bytes->data(), values.size() * sizeof(float));
+    if (int8_) {
+      std::vector<std::int32_t> sums(values.size());
+      std::memcpy(sums.data(), bytes->data(), bytes->size());
+      values.assign(sums.begin(), sums.end());
+    } else {
+      std::memcpy(values.data(), bytes->data(), bytes->size());
+    }
     return values;
   }
 
  private:
   agent::Device& device_;
+  bool int8_;  // its output is int32
   wire::ProgramT program_;
   std::string name_, implementation_;
   std::uint32_t output_ = 0;
@@ -112,8 +126,8 @@ Result<std::unique_ptr<Contender>> make_our_kernel(agent::Device& device, const 
                                                    unsigned threads) {
   auto built = rebuild(layer, record, threads);
   if (!built) return std::move(built).error();
-  auto kernel =
-      std::make_unique<OurKernel>(device, std::move(*built->output.program), record.configuration);
+  auto kernel = std::make_unique<OurKernel>(device, layer.int8, std::move(*built->output.program),
+                                            record.configuration);
   if (auto ready = kernel->prepare(threads); !ready) return std::move(ready).error();
   if (auto right = kernel->check(layer, built->output.facts->error_growth); !right)
     return std::move(right).error();
