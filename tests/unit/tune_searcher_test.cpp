@@ -236,7 +236,10 @@ TEST(Searcher, PlansBesideTheLoopWithoutRepeatingAnything) {
     EXPECT_TRUE(seen.insert(proposals[0].choice).second) << "proposed twice";
     search->observe({proposals[0], separable(proposals[0]), false, {}});
     // Trials take time: some proposals come from plans, some from before they are made.
-    if (seen.size() % 8 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (seen.size() % 8 != 0) continue;
+    for (int i = 0; i < 2000 && (i == 0 || search->statistics().plans == 0); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
   }
   EXPECT_EQ(seen.size(), 125u);
   EXPECT_GT(search->statistics().plans, 0u);
