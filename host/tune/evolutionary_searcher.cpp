@@ -1,6 +1,7 @@
 // Evolutionary search: evolution guided by a cost model (evolutionary_planner.h),
 // planned a few trials ahead. With a Background the next plan is made while the last
-// one is being tried, and the loop never waits: without a plan it breeds blindly.
+// one is being tried, and only the first one is waited for: without a later one it breeds
+// blindly.
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
