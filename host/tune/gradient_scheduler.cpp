@@ -1,12 +1,17 @@
-// Ansor's task scheduler: trials go where sum(weight * time) is expected to fall
-// fastest. Expected is a mix of how the task improved of late and of how much it
-// could at best: down by one part in its trials, or up to what tasks of its kind reach,
-// which is believed less the longer it has been tried for in vain. Light tasks would have
-// none of it: every task gets a part of the mean share first, until it stands still.
+// Ansor's task scheduler: trials go where the tasks' times are expected to fall fastest.
+// Expected is a mix of how the task improved of late and of how much it could at best:
+// down by one part in its trials, or up to what tasks of its kind reach, which is
+// believed less the longer it has been tried for in vain; but never below the least time
+// that the board's roofline leaves it. A task that is there gets no more. A fall counts by
+// its part of the task's own time and by the root of what the task takes of the whole:
+// people look at each layer as well as at the sum. Light tasks would have little of it: every
+// task gets a part of the mean share first, until it stands still.
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <random>
 
+#include "host/tune/roofline.h"
 #include "host/tune/searcher.h"
 
 namespace fettle::tune {
@@ -15,11 +20,12 @@ namespace {
 constexpr std::uint32_t kWarmUp = 16;  // trials before a task's past says anything
 constexpr std::uint32_t kWindow = 32;  // trials back to which an improvement is of late
 constexpr double kPast = 0.2;          // weight of the past; the rest is the outlook
-constexpr double kOptimism = 2;        // a task may come within this factor of its like
+constexpr double kOptimism = 1.25;     // a task may come within this factor of its like
 constexpr double kFaith = 4;           // how much longer that is tried than a task without like
 constexpr double kStill = 1.02;        // within this factor of the best a task stood still
-constexpr double kLeastShare = 0.5;    // of the mean of all tasks: every task has so many trials
-constexpr double kSettled = 64;        // … unless it stood still for so many
+constexpr double kLeastShare = 0.75;   // of the mean of all tasks: every task has so many trials
+constexpr double kSettled = 96;        // … unless it stood still for so many
+constexpr double kDone = 1.03;         // a task within this factor of its least time is done
 constexpr double kEpsilon = 0.05;      // of the choices: any task
 
 class Gradient final : public TaskScheduler {
@@ -39,11 +45,14 @@ class Gradient final : public TaskScheduler {
       return tasks[a].proposed < tasks[b].proposed;
     });
     if (tasks[behind].proposed < kWarmUp) return behind;
+    if (std::any_of(live.begin(), live.end(), [&](auto i) { return !done(tasks[i]); })) {
+      std::erase_if(live, [&](auto i) { return done(tasks[i]); });
+    }
     if (const auto neglected = below_share(tasks, live)) return neglected;
     if (std::uniform_real_distribution<double>(0, 1)(rng_) < kEpsilon) {
       return live[rng_() % live.size()];
     }
-    std::size_t best = behind;
+    std::size_t best = live.front();
     double most = -1;
     for (std::size_t i : live) {
       const double expected = gain(tasks, i);
@@ -64,6 +73,16 @@ class Gradient final : public TaskScheduler {
     if (past.empty() || past.back().best > task.best_nanoseconds) {
       past.push_back({task.finished, task.best_nanoseconds});
     }
+  }
+
+  // Nanoseconds that no program of the task can beat; 0: none known, or proven wrong.
+  static double least(const TaskState& task) {
+    return task.least_nanoseconds <= kRooflineMargin * task.best_nanoseconds
+               ? task.least_nanoseconds
+               : 0;
+  }
+  static bool done(const TaskState& task) {
+    return task.best_nanoseconds > 0 && task.best_nanoseconds <= kDone * least(task);
   }
 
   // Trials since the task came near to its best.
@@ -89,7 +108,7 @@ class Gradient final : public TaskScheduler {
     return fewest;
   }
 
-  // Weighted nanoseconds per trial.
+  // What a trial of the task is expected to be worth.
   double gain(std::span<const TaskState> tasks, std::size_t i) const {
     const TaskState& task = tasks[i];
     if (task.best_nanoseconds <= 0) return 0;  // nothing but failures
@@ -104,13 +123,15 @@ class Gradient final : public TaskScheduler {
       if (other.best_nanoseconds <= 0 || other.kind != task.kind) continue;
       fastest = std::max(fastest, other.operations / other.best_nanoseconds);
     }
-    double outlook = task.best_nanoseconds / std::max(1u, task.proposed);
+    const double floor = done(task) ? 0 : least(task);  // done: so are all others
+    double outlook = (task.best_nanoseconds - floor) / std::max(1u, task.proposed);
     if (fastest > 0) {
-      const double possible = kOptimism * task.operations / fastest;
+      const double possible = std::max(floor, kOptimism * task.operations / fastest);
       const double trials = std::max(double(kWindow), in_vain(task, past_[i]) / kFaith);
       outlook = std::max(outlook, (task.best_nanoseconds - possible) / trials);
     }
-    return task.weight * (kPast * improved + (1 - kPast) * outlook);
+    const double part = (kPast * improved + (1 - kPast) * outlook) / task.best_nanoseconds;
+    return part * std::sqrt(task.weight * task.best_nanoseconds);
   }
 
   std::mt19937_64 rng_;

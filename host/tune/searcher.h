@@ -81,7 +81,8 @@ std::vector<std::string> searcher_names();
 struct TaskState {
   double weight = 1;
   std::uint32_t proposed = 0, finished = 0;
-  double best_nanoseconds = 0;  // 0: none yet
+  double best_nanoseconds = 0;   // 0: none yet
+  double least_nanoseconds = 0;  // that the board's roofline leaves it; 0: not known
   std::uint32_t since_improvement = 0;
   bool exhausted = false;  // no more proposals, or stopped early
   double operations = 0;   // nominal, of one run
@@ -95,8 +96,8 @@ class TaskScheduler {
   virtual std::optional<std::size_t> next(std::span<const TaskState> tasks) = 0;
 };
 std::unique_ptr<TaskScheduler> make_round_robin();
-// The task whose further trials shorten sum(weight * time) most, as far as its past
-// and its like tell.
+// The task whose further trials shorten its time most, in itself and as a part of
+// sum(weight * time), as far as its past, its like and the roofline tell.
 std::unique_ptr<TaskScheduler> make_gradient(std::uint64_t seed);
 // "gradient" or "round-robin". NotFound names them.
 Result<std::unique_ptr<TaskScheduler>> make_scheduler(const std::string& name, std::uint64_t seed);

@@ -126,7 +126,7 @@ bool Trials::batch_open() {
   for (const auto& [trial, held] : std::exchange(held_, {})) {
     Observation observation = held.observation;
     observation.features = held.features;
-    tell(held.task, observation);
+    tell(held.task, observation, held.least);
   }
   batch_left_ = kBatch;
   return true;
@@ -291,6 +291,7 @@ Result<void> Trials::settle_doubts() {
   futile_ = higher ? 0 : futile_ + 1;
   parts_.roofline = *roofline;
   progress_.peak_gflops = parts_.roofline.peak_gflops();
+  for (TaskState& state : states_) state.least_nanoseconds = 0;  // later programs tell it anew
   // What is in doubt left the boards already; what came meanwhile leaves them now.
   on_boards_ += doubted.size();
   for (auto* batch : {&doubted, &others}) {
@@ -406,24 +407,33 @@ void Trials::observe(const Candidate& candidate, std::uint64_t trial,
                      const wire::OutcomeT& outcome) {
   Observation observation;
   observation.configuration = candidate.configuration;
+  double least = 0;
   if (candidate.output && candidate.output->facts) {
     observation.features = candidate.output->facts->features;
+    least = parts_.roofline.least_seconds(*candidate.output->facts) * 1e9;
   }
   if (const wire::MeasurementT* measurement = outcome.body.AsMeasurement()) {
     observation.nanoseconds = score_of(*measurement, measurement->median);
     observation.censored = measurement->censored;
   }
   if (options_.deterministic && trial != 0) {
-    Held held{
-        candidate.task, observation, {observation.features.begin(), observation.features.end()}};
+    Held held{candidate.task,
+              observation,
+              {observation.features.begin(), observation.features.end()},
+              least};
     held_.emplace(trial, std::move(held));
   } else {
-    tell(candidate.task, observation);
+    tell(candidate.task, observation, least);
   }
 }
 
-void Trials::tell(std::size_t task, const Observation& observation) {
+// `least`: ns that this program takes at the roofline, 0 where unknown. Each algorithm counts
+// its own operations, so the task's is that of the program with the least to do so far.
+void Trials::tell(std::size_t task, const Observation& observation, double least) {
   TaskState& state = states_[task];
+  if (least > 0 && (state.least_nanoseconds <= 0 || least < state.least_nanoseconds)) {
+    state.least_nanoseconds = least;
+  }
   ++state.finished;
   ++state.since_improvement;
   if (observation.nanoseconds && !observation.censored &&

@@ -70,7 +70,7 @@ class Trials {
   Result<void> submit(std::uint64_t trial);
   Result<void> finish(std::uint64_t trial, wire::OutcomeT outcome, bool reused);
   void observe(const Candidate& candidate, std::uint64_t trial, const wire::OutcomeT& outcome);
-  void tell(std::size_t task, const Observation& observation);
+  void tell(std::size_t task, const Observation& observation, double least);
   bool batch_open();
   Result<void> accept(Measured measured);
   void count(std::size_t task, const records::TuningRecord& record);
@@ -95,6 +95,7 @@ class Trials {
     std::size_t task;
     Observation observation;
     std::vector<float> features;
+    double least;
   };
   std::map<std::uint64_t, Held> held_;
   std::uint32_t batch_left_ = 0;
