@@ -50,15 +50,15 @@ class Split : public ir::Mutator {
     const auto* choice = std::get_if<ir::Select>(&copied->node);
     const ir::Expr outside = choice ? choice->else_value : ir::zero_of(type);
     const ir::Expr value = choice ? choice->then_value : copied;
-    const auto* load = std::get_if<ir::Load>(&value->node);
+    const auto* converted = std::get_if<ir::Cast>(&value->node);
+    const auto* load = std::get_if<ir::Load>(&(converted ? converted->value : value)->node);
     const ir::Expr condition = load && load->predicate ? uniform(load->predicate) : nullptr;
     if (!condition) return ir::Mutator::mutate(stmt);
     if (choice && !same(uniform(choice->condition), condition)) return ir::Mutator::mutate(stmt);
+    const ir::Expr inside =
+        ir::cast(type, ir::load(load->buffer, load->indices, nullptr, type.lanes));
     return ir::make_if(
-        condition,
-        ir::make_store(store->buffer, store->indices,
-                       plus(ir::load(load->buffer, load->indices, nullptr, type.lanes)),
-                       store->predicate),
+        condition, ir::make_store(store->buffer, store->indices, plus(inside), store->predicate),
         ir::make_store(store->buffer, store->indices, plus(outside), store->predicate));
   }
 };

@@ -192,7 +192,7 @@ inline space::Workload random_workload(std::mt19937_64& rng, bool int8 = false) 
       for (const int extent : json.value("kernel", std::vector<int>{})) length *= extent;
       json["tail"] = random.quantized_tail(length / json.value("groups", 1));
       json["dtype"] = "int8";
-    } else if (products && random.number(0, 2) == 0) {
+    } else if (random.number(0, 2) == 0) {
       json["dtype"] = "float16";
     }
     auto workload = space::Workload::parse(json);

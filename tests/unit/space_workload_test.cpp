@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "host/space/operators/operator.h"
 #include "host/space/workload.h"
 
 namespace fettle::space {
@@ -115,6 +116,39 @@ TEST(SpaceWorkload, TailsOfInt8Requantise) {
   EXPECT_NE(w->title().find(" int8 +bias+shift_right 9"), std::string::npos) << w->title();
   json["in_channels"] = 65536, json["out_channels"] = 8;  // 9 * 2^16 products in a sum
   EXPECT_NE(Workload::parse(json).error().message.find("2^17"), std::string::npos);
+}
+
+// Inputs, weights and the output; constants of the tail are as the sums.
+TEST(SpaceWorkload, EveryOperatorIsStoredAsFloat16) {
+  const char* const workloads[] = {
+      R"("conv2d","height":5,"width":5,"in_channels":3,"out_channels":4,"kernel":[3,3],"pad":[1,1])",
+      R"("depthwise_conv2d","height":5,"width":5,"channels":4,"kernel":[3,3])",
+      R"("conv3d","depth":3,"height":3,"width":3,"in_channels":2,"out_channels":4,"kernel":[2,2,2])",
+      R"("conv2d_transpose","height":3,"width":3,"in_channels":2,"out_channels":4,"kernel":[2,2])",
+      R"("dense","in_features":5,"out_features":4)",
+      R"("batch_matmul","batch":2,"m":3,"k":4,"n":5)",
+      R"("max_pool2d","height":5,"width":5,"channels":4,"kernel":[2,2])",
+      R"("avg_pool2d","height":5,"width":5,"channels":4,"kernel":[2,2])",
+      R"("global_avg_pool2d","height":5,"width":5,"channels":4)",
+      R"("softmax","features":8)",
+      R"("layer_norm","features":8)",
+      R"("reduce","function":"sum","shape":[4,6],"axes":[0])",
+      R"("elementwise","function":"add","shape":[4,6],"shape_b":[6])",
+      R"("pad","shape":[4,6],"before":[1,1],"after":[1,1])",
+      R"("transpose","shape":[4,6],"permutation":[1,0])"};
+  EXPECT_EQ(std::size(workloads), operator_names().size());
+  for (const char* fields : workloads) {
+    const auto w = Workload::parse(std::string("{\"op\":") + fields +
+                                   R"(,"dtype":"float16","tail":["bias","add"]})");
+    ASSERT_TRUE(w) << w.error().text();
+    const ComputeDag dag = make_dag(*w);
+    EXPECT_EQ(dag.stages.back().buffer->type.scalar, ir::Scalar::Float16) << w->title();
+    for (const Stage& stage : dag.stages) {
+      if (!stage.placeholder()) continue;
+      const auto wanted = stage.name == "bias" ? ir::Scalar::Float32 : ir::Scalar::Float16;
+      EXPECT_EQ(stage.buffer->type.scalar, wanted) << w->title() << ": " << stage.name;
+    }
+  }
 }
 
 TEST(SpaceWorkload, BadShapesAreNamed) {

@@ -1,4 +1,4 @@
-// batch_matmul: [batch][m][k] times [batch][k][n], both inputs; float32.
+// batch_matmul: [batch][m][k] times [batch][k][n], both inputs; float32 or float16.
 #include <algorithm>
 #include <cmath>
 
@@ -14,7 +14,7 @@ namespace {
 
 Result<nlohmann::json> canonical(const nlohmann::json& json) {
   Fields fields(json);
-  fields.word("dtype", {"float32"}, "float32");
+  fields.word("dtype", {"float32", "float16"}, "float32");
   fields.integer("batch", 1, 65536, 1);
   fields.integer("m", 1, 1 << 20);
   fields.integer("n", 1, 1 << 20);

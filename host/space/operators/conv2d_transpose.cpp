@@ -1,4 +1,4 @@
-// conv2d_transpose: NHWC images, weights [kernel y][kernel x][in][out], float32. Output
+// conv2d_transpose: NHWC images, weights [kernel y][kernel x][in][out], float32 or float16. Output
 // y gets input i by kernel row y + pad - i * stride; its height is
 // (height - 1) * stride - 2 * pad + kernel + output_pad.
 #include <algorithm>
@@ -44,7 +44,7 @@ std::array<Phases, 2> phases_of(const Workload& w) {
 Result<nlohmann::json> canonical(const nlohmann::json& json) {
   Fields fields(json);
   fields.word("layout", {"NHWC"}, "NHWC");
-  fields.word("dtype", {"float32"}, "float32");
+  fields.word("dtype", {"float32", "float16"}, "float32");
   fields.integer("batch", 1, 65536, 1);
   fields.integer("height", 1, 65536);
   fields.integer("width", 1, 65536);

@@ -1,4 +1,5 @@
-// conv3d: volumes [n][z][y][x][c], weights [kernel z][kernel y][kernel x][in][out], float32.
+// conv3d: volumes [n][z][y][x][c], weights [kernel z][kernel y][kernel x][in][out], float32 or
+// float16.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -35,7 +36,7 @@ Shape extents_of(const nlohmann::json& fields) {
 Result<nlohmann::json> canonical(const nlohmann::json& json) {
   Fields fields(json);
   fields.word("layout", {"NDHWC"}, "NDHWC");
-  fields.word("dtype", {"float32"}, "float32");
+  fields.word("dtype", {"float32", "float16"}, "float32");
   fields.integer("batch", 1, 65536, 1);
   for (const char* name : kExtents) fields.integer(name, 1, 65536);
   fields.integer("in_channels", 1, 65536);

@@ -1,4 +1,4 @@
-// dense: input [batch][in], weights [in][out], float32, or int8 with int32 sums.
+// dense: input [batch][in], weights [in][out], float32, float16, or int8 with int32 sums.
 #include <algorithm>
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // depthwise_conv2d: every channel by its own window. Weights [kernel y][kernel x][c]
-// with an NHWC image, [c][kernel y][kernel x] with an NCHW one; float32, or int8 with
+// with an NHWC image, [c][kernel y][kernel x] with an NCHW one; float32, float16, or int8 with
 // int32 sums.
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // elementwise: a function of two tensors; the second one broadcasts to the first as
-// numpy's do. float32.
+// numpy's do. float32 or float16.
 #include <algorithm>
 
 #include "host/space/operators/fields.h"
@@ -14,7 +14,7 @@ namespace {
 
 Result<nlohmann::json> canonical(const nlohmann::json& json) {
   Fields fields(json);
-  fields.word("dtype", {"float32"}, "float32");
+  fields.word("dtype", {"float32", "float16"}, "float32");
   fields.word("function", {"add", "subtract", "multiply", "divide", "maximum", "minimum"});
   fields.list("shape", 1, 6, 1, 1 << 30);
   fields.list("shape_b", 0, 6, 1, 1 << 30, Shape{});

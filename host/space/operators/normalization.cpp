@@ -1,5 +1,5 @@
 // softmax over the features of each row, and layer_norm: (x - mean) / sqrt(variance +
-// 1e-5) * scale + shift, with scale and shift per feature. float32, [batch][features].
+// 1e-5) * scale + shift, with scale and shift per feature. float32 or float16, [batch][features].
 #include <cmath>
 
 #include "host/space/operators/activations.h"
@@ -15,7 +15,7 @@ namespace {
 
 Result<nlohmann::json> canonical(const nlohmann::json& json, const char* op) {
   Fields fields(json);
-  fields.word("dtype", {"float32"}, "float32");
+  fields.word("dtype", {"float32", "float16"}, "float32");
   fields.integer("batch", 1, 1 << 20, 1);
   fields.integer("features", 1, 1 << 20);
   fields.tail();

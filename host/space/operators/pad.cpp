@@ -1,4 +1,4 @@
-// pad: a constant around a tensor. float32.
+// pad: a constant around a tensor. float32 or float16.
 #include "host/space/operators/fields.h"
 #include "host/space/operators/operator.h"
 #include "host/space/operators/shapes.h"
@@ -17,7 +17,7 @@ Shape output_shape(const Shape& shape, const Shape& before, const Shape& after) 
 
 Result<nlohmann::json> canonical(const nlohmann::json& json) {
   Fields fields(json);
-  fields.word("dtype", {"float32"}, "float32");
+  fields.word("dtype", {"float32", "float16"}, "float32");
   fields.list("shape", 1, 6, 1, 1 << 30);
   fields.list("before", 1, 6, 0, 1 << 20);
   fields.list("after", 1, 6, 0, 1 << 20);

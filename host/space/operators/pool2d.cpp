@@ -1,4 +1,4 @@
-// max_pool2d, avg_pool2d and global_avg_pool2d: NHWC or NCHW images, float32.
+// max_pool2d, avg_pool2d and global_avg_pool2d: NHWC or NCHW images, float32 or float16.
 // avg_pool2d divides by the elements under the window that are in the image; with
 // count_include_pad also by those around it.
 #include <cmath>
@@ -15,7 +15,7 @@ using Dim = std::pair<std::string, std::int64_t>;
 
 void image_fields(Fields& fields) {
   fields.word("layout", {"NHWC", "NCHW"}, "NHWC");
-  fields.word("dtype", {"float32"}, "float32");
+  fields.word("dtype", {"float32", "float16"}, "float32");
   fields.integer("batch", 1, 65536, 1);
   fields.integer("height", 1, 65536);
   fields.integer("width", 1, 65536);

@@ -1,4 +1,4 @@
-// reduce: sum, mean, max or min over some axes of a tensor; float32. The output has
+// reduce: sum, mean, max or min over some axes of a tensor; float32 or float16. The output has
 // the axes that remain, or one element.
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 
 Result<nlohmann::json> canonical(const nlohmann::json& json) {
   Fields fields(json);
-  fields.word("dtype", {"float32"}, "float32");
+  fields.word("dtype", {"float32", "float16"}, "float32");
   fields.word("function", {"sum", "mean", "max", "min"});
   fields.list("shape", 1, 6, 1, 1 << 30);
   fields.list("axes", 1, 6, 0, 5);

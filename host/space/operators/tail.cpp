@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <sstream>
 
 #include <nlohmann/json.hpp>
 
+#include "host/ir/mutator.h"
 #include "host/space/operators/activations.h"
 #include "host/space/operators/stages.h"
 
@@ -92,6 +94,32 @@ Result<std::vector<TailStep>> parse_tail(const nlohmann::json& list, bool quanti
 }
 
 namespace {
+
+// The operator's own tensors are float16 in memory; what reads them computes in float32.
+void store_as_half(ComputeDag& dag) {
+  class Widen : public ir::Mutator {
+   public:
+    using ir::Mutator::mutate;
+    std::map<ir::Buffer, ir::Buffer> halves;
+    ir::Expr mutate(const ir::Expr& expr) override {
+      const auto* load = expr ? std::get_if<ir::Load>(&expr->node) : nullptr;
+      const auto half = load ? halves.find(load->buffer) : halves.end();
+      if (half == halves.end()) return ir::Mutator::mutate(expr);
+      return ir::cast(ir::kFloat32, ir::load(half->second, load->indices, load->predicate));
+    }
+  } widen;
+  for (Stage& stage : dag.stages) {
+    if (stage.placeholder() && stage.buffer->type == ir::kFloat32) {
+      ir::BufferDecl decl = *stage.buffer;
+      decl.type.scalar = ir::Scalar::Float16;
+      const ir::Buffer was = stage.buffer;
+      stage.buffer = std::make_shared<const ir::BufferDecl>(std::move(decl));
+      widen.halves[was] = stage.buffer;
+    } else if (stage.body) {
+      stage.body = widen.mutate(stage.body);
+    }
+  }
+}
 
 struct Elementwise {
   std::vector<Axis> axes;
@@ -197,6 +225,7 @@ void append_tail(ComputeDag& dag, const Workload& workload,
   const bool quantized = !dag.stages.back().buffer->type.is_float();
   const auto steps = parse_tail(nlohmann::json(workload.tail()), quantized);  // checked before
   const bool half = workload.scalar() == ir::Scalar::Float16;
+  if (half) store_as_half(dag);
   Appender appender(dag, channels, half ? ir::Scalar::Float16 : ir::Scalar::Float32);
   for (const TailStep& step : *steps) appender.append(step);
   if (half) appender.round_to_stored();

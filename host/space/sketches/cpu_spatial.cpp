@@ -95,10 +95,11 @@ const Stage* packable_constant(const ComputeDag& dag) {
   return found;
 }
 
-// What the tile is computed in.
+// What the tile is computed in: float16 is float32 in registers.
 int element_bits(const ComputeDag& dag) {
   const Stage* reduction = reduction_of(dag);
-  return 8 * (reduction ? *reduction : dag.stages.back()).buffer->type.bytes();
+  const ir::DataType type = (reduction ? *reduction : dag.stages.back()).buffer->type;
+  return 8 * (type.scalar == ir::Scalar::Float16 ? ir::kFloat32 : type).bytes();
 }
 
 }  // namespace
