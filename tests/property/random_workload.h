@@ -137,11 +137,11 @@ class RandomFields {
   }
 
   // Of int8 operators: bits that bring most sums of `length` products into its
-  // range.
+  // range; length 0: values that are no products.
   nlohmann::json quantized_tail(double length) {
     nlohmann::json steps = nlohmann::json::array();
     if (number(0, 1)) steps.push_back("bias");
-    const int bits = 7 + int(std::lround(std::log2(std::sqrt(length))));
+    const int bits = length == 0 ? 3 : 7 + int(std::lround(std::log2(std::sqrt(length))));
     if (number(0, 4) == 0) return steps;  // the sums themselves
     steps.push_back("shift_right " + std::to_string(bits));
     if (number(0, 1)) steps.push_back("relu");
@@ -170,7 +170,7 @@ class RandomFields {
 };
 
 // Every operator that has a row in the table, convolutions more often.
-// int8: only operators that have it, and that type.
+// int8: only operators that sum products with a constant, and that type.
 inline space::Workload random_workload(std::mt19937_64& rng, bool int8 = false) {
   static const std::vector<std::string> kOperators = {
       "conv2d",       "conv2d",           "conv2d",
@@ -178,7 +178,7 @@ inline space::Workload random_workload(std::mt19937_64& rng, bool int8 = false) 
       "max_pool2d",   "avg_pool2d",       "global_avg_pool2d",
       "batch_matmul", "elementwise",      "pad",
       "transpose",    "reduce",           "softmax",
-      "layer_norm"};
+      "layer_norm",   "conv3d",           "conv2d_transpose"};
   RandomFields random(rng);
   for (;;) {
     nlohmann::json json =
@@ -187,10 +187,16 @@ inline space::Workload random_workload(std::mt19937_64& rng, bool int8 = false) 
     const bool products =
         json["op"] == "conv2d" || json["op"] == "dense" || json["op"] == "depthwise_conv2d";
     if (int8 && !products) continue;
-    if (products && (int8 || random.number(0, 2) == 0)) {
+    const std::string op = json["op"];
+    const bool real =
+        op == "softmax" || op == "layer_norm" || json.value("function", "") == "divide";
+    if (!real && (int8 || random.number(0, 2) == 0)) {
       double length = json.value("in_features", 1) * json.value("in_channels", 1);
       for (const int extent : json.value("kernel", std::vector<int>{})) length *= extent;
-      json["tail"] = random.quantized_tail(length / json.value("groups", 1));
+      const bool of_products =
+          products || op == "conv3d" || op == "conv2d_transpose" || op == "batch_matmul";
+      json["tail"] = random.quantized_tail(
+          of_products ? length * json.value("k", 1) / json.value("groups", 1) : 0);
       json["dtype"] = "int8";
     } else if (random.number(0, 2) == 0) {
       json["dtype"] = "float16";

@@ -37,9 +37,14 @@ inline std::size_t flat_of(const Shape& place, const Shape& shape) {
   return std::size_t(flat);
 }
 
+// Of int8: the nearest int8, halves upward.
+inline double plain_mean(const space::Workload& w, double sum, double count) {
+  return w.word("dtype") == "int8" ? std::floor(sum / count + 0.5) : sum / count;
+}
+
 inline std::vector<double> plain_softmax(const space::Workload& w) {
   const std::int64_t rows = w.integer("batch"), length = w.integer("features");
-  const auto in = uniform(std::size_t(rows * length), 1, 1);
+  const auto in = operand(w, std::size_t(rows * length), 1, 1);
   std::vector<double> out(in.begin(), in.end());
   for (std::int64_t n = 0; n < rows; ++n) {
     const auto row = out.begin() + n * length;
@@ -52,8 +57,9 @@ inline std::vector<double> plain_softmax(const space::Workload& w) {
 
 inline std::vector<double> plain_layer_norm(const space::Workload& w) {
   const std::int64_t rows = w.integer("batch"), length = w.integer("features");
-  const auto in = uniform(std::size_t(rows * length), 1, 1);
-  const auto scale = uniform(std::size_t(length), 2, 1), shift = uniform(std::size_t(length), 6, 1);
+  const auto in = operand(w, std::size_t(rows * length), 1, 1);
+  const auto scale = operand(w, std::size_t(length), 2, 1),
+             shift = operand(w, std::size_t(length), 6, 1);
   std::vector<double> out(in.begin(), in.end());
   for (std::int64_t n = 0; n < rows; ++n) {
     const auto row = out.begin() + n * length;
@@ -73,8 +79,8 @@ inline std::vector<double> plain_elementwise(const space::Workload& w) {
   const Shape shape = w.list("shape");
   Shape other = w.list("shape_b");
   other.insert(other.begin(), shape.size() - other.size(), 1);
-  const auto a = uniform(std::size_t(elements_of(shape)), 1, 1),
-             b = uniform(std::size_t(elements_of(other)), 5, 1);
+  const auto a = operand(w, std::size_t(elements_of(shape)), 1, 1),
+             b = operand(w, std::size_t(elements_of(other)), 5, 1);
   const std::string f = w.word("function");
   std::vector<double> out(a.begin(), a.end());
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -95,7 +101,7 @@ inline std::vector<double> plain_pad(const space::Workload& w) {
   const Shape shape = w.list("shape"), before = w.list("before"), after = w.list("after");
   Shape wide = shape;
   for (std::size_t d = 0; d < shape.size(); ++d) wide[d] += before[d] + after[d];
-  const auto in = uniform(std::size_t(elements_of(shape)), 1, 1);
+  const auto in = operand(w, std::size_t(elements_of(shape)), 1, 1);
   std::vector<double> out(std::size_t(elements_of(wide)), double(w.integer("value")));
   for (std::size_t i = 0; i < in.size(); ++i) {
     Shape place = place_of(std::int64_t(i), shape);
@@ -109,7 +115,7 @@ inline std::vector<double> plain_transpose(const space::Workload& w) {
   const Shape shape = w.list("shape"), order = w.list("permutation");
   Shape turned(shape.size());
   for (std::size_t d = 0; d < shape.size(); ++d) turned[d] = shape[std::size_t(order[d])];
-  const auto in = uniform(std::size_t(elements_of(shape)), 1, 1);
+  const auto in = operand(w, std::size_t(elements_of(shape)), 1, 1);
   std::vector<double> out(in.size());
   for (std::size_t i = 0; i < in.size(); ++i) {
     const Shape from = place_of(std::int64_t(i), shape);
@@ -130,7 +136,7 @@ inline std::vector<double> plain_reduce(const space::Workload& w) {
     kept[std::size_t(axis)] = 1;
   }
   const double scale = f == "sum" ? 1 / std::sqrt(length) : f == "mean" ? std::sqrt(length) : 1;
-  const auto in = uniform(std::size_t(elements_of(shape)), 1, scale);
+  const auto in = operand(w, std::size_t(elements_of(shape)), 1, scale);
   const double begin = f == "max" ? -1e30 : f == "min" ? 1e30 : 0;
   std::vector<double> out(std::size_t(elements_of(kept)), begin);
   for (std::size_t i = 0; i < in.size(); ++i) {
@@ -142,7 +148,7 @@ inline std::vector<double> plain_reduce(const space::Workload& w) {
                       : to + in[i];
   }
   if (f == "mean") {
-    for (double& value : out) value /= length;
+    for (double& value : out) value = plain_mean(w, value, length);
   }
   return out;
 }
@@ -150,8 +156,8 @@ inline std::vector<double> plain_reduce(const space::Workload& w) {
 inline std::vector<double> plain_matmul(const space::Workload& w) {
   const std::int64_t batch = w.integer("batch"), m = w.integer("m"), n = w.integer("n"),
                      k = w.integer("k");
-  const auto a = uniform(std::size_t(batch * m * k), 1, 1),
-             b = uniform(std::size_t(batch * k * n), 5, 1 / std::sqrt(double(k)));
+  const auto a = operand(w, std::size_t(batch * m * k), 1, 1),
+             b = operand(w, std::size_t(batch * k * n), 5, 1 / std::sqrt(double(k)));
   std::vector<double> out(std::size_t(batch * m * n));
   for (std::int64_t i = 0; i < batch; ++i)
     for (std::int64_t y = 0; y < m; ++y)

@@ -21,8 +21,8 @@ inline std::vector<double> plain_conv3d(const space::Workload& w) {
     size[i] = (in_size[i] + 2 * p[i] - (k[i] - 1) * d[i] - 1) / st[i] + 1;
   }
   const std::int64_t taps = k[0] * k[1] * k[2];
-  const auto in = uniform(std::size_t(n * in_size[0] * in_size[1] * in_size[2] * ci), 1, 1);
-  const auto weight = uniform(std::size_t(taps * ci * co), 2, 1 / std::sqrt(double(taps * ci)));
+  const auto in = operand(w, std::size_t(n * in_size[0] * in_size[1] * in_size[2] * ci), 1, 1);
+  const auto weight = operand(w, std::size_t(taps * ci * co), 2, 1 / std::sqrt(double(taps * ci)));
   std::vector<double> out(std::size_t(n * size[0] * size[1] * size[2] * co));
   std::size_t at = 0;
   for (std::int64_t i = 0; i < n; ++i)
@@ -55,9 +55,9 @@ inline std::vector<double> plain_conv2d_transpose(const space::Workload& w) {
   const std::int64_t oh = (h - 1) * st[0] - 2 * p[0] + k[0] + more[0],
                      ow = (wd - 1) * st[1] - 2 * p[1] + k[1] + more[1];
   const std::int64_t taps = ((k[0] + st[0] - 1) / st[0]) * ((k[1] + st[1] - 1) / st[1]);
-  const auto in = uniform(std::size_t(n * h * wd * ci), 1, 1);
+  const auto in = operand(w, std::size_t(n * h * wd * ci), 1, 1);
   const auto weight =
-      uniform(std::size_t(k[0] * k[1] * ci * co), 2, 1 / std::sqrt(double(taps * ci)));
+      operand(w, std::size_t(k[0] * k[1] * ci * co), 2, 1 / std::sqrt(double(taps * ci)));
   std::vector<double> out(std::size_t(n * oh * ow * co));
   std::size_t pixel = 0;
   for (std::int64_t i = 0; i < n; ++i)

@@ -118,6 +118,26 @@ TEST(SpaceWorkload, TailsOfInt8Requantise) {
   EXPECT_NE(Workload::parse(json).error().message.find("2^17"), std::string::npos);
 }
 
+TEST(SpaceWorkload, Int8IsRefusedWhereItWouldBeWrong) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"("softmax","features":8)", "supported: float32, float16"},
+      {R"("elementwise","function":"divide","shape":[4],"shape_b":[4])", "no division"},
+      {R"("pad","shape":[4],"before":[1],"after":[1],"value":128)", "does not hold"},
+      {R"("reduce","function":"mean","shape":[32768],"axes":[0])", "2^15"},
+      {R"("global_avg_pool2d","height":256,"width":128,"channels":4)", "2^15"},
+      {R"("avg_pool2d","height":255,"width":255,"channels":4,"kernel":[255,255])", "2^15"},
+      {R"("batch_matmul","m":2,"n":3,"k":131072)", "2^17"},
+      {R"("conv3d","depth":3,"height":3,"width":3,"in_channels":8192,"out_channels":1,"kernel":[3,3,3])",
+       "2^17"},
+      {R"("conv2d_transpose","height":3,"width":3,"in_channels":65536,"out_channels":1,"kernel":[2,2])",
+       "2^17"}};
+  for (const auto& [fields, says] : cases) {
+    const auto w = Workload::parse(std::string("{\"op\":") + fields + R"(,"dtype":"int8"})");
+    ASSERT_FALSE(w) << fields;
+    EXPECT_NE(w.error().message.find(says), std::string::npos) << w.error().text();
+  }
+}
+
 // Inputs, weights and the output; constants of the tail are as the sums.
 TEST(SpaceWorkload, EveryOperatorIsStoredAsFloat16) {
   const char* const workloads[] = {

@@ -108,6 +108,7 @@ Result<Object> compile_object(const ir::Module& module, const space::Target& tar
   EmitOptions options;
   options.fused = target.fma;
   options.ask_for_fma = target.fma && target.arch == "armv7";
+  options.fences_halves = target.arch == "armv7";
   options.vector_bits = target.vector_bits;
   options.dot_product = target.dot_product();
   options.has_round =

@@ -311,7 +311,11 @@ llvm::Value* FunctionEmitter::converted(const ir::DataType& to, const ir::Expr& 
                           : builder_.CreateICmpNE(source, zero);
   }
   if (to.is_float()) {
-    if (was.is_float()) return builder_.CreateFPCast(source, target);
+    if (was.is_float()) {
+      llvm::Value* real = builder_.CreateFPCast(source, target);
+      if (was.scalar != ir::Scalar::Float16 || !options_.fences_halves) return real;
+      return builder_.CreateArithmeticFence(real, target);
+    }
     return is_signed(was) ? builder_.CreateSIToFP(source, target)
                           : builder_.CreateUIToFP(source, target);
   }

@@ -25,6 +25,9 @@ struct EmitOptions {
   bool ask_for_fma = false;  // LLVM would not fuse vectors by itself (ARMv7 with VFPv4)
   bool has_round = true;     // the CPU rounds to integral in one instruction
   bool has_masks = false;    // the CPU loads and stores under a mask in one instruction
+  // float16 is widened before LLVM looks: it would compare what was float16 as such, and
+  // ARMv7's code generator calls fmaxf for that.
+  bool fences_halves = false;
   space::DotProduct dot_product = space::DotProduct::None;
   int vector_bits = 128;
 };

@@ -1,6 +1,6 @@
-// conv2d_transpose: NHWC images, weights [kernel y][kernel x][in][out], float32 or float16. Output
-// y gets input i by kernel row y + pad - i * stride; its height is
-// (height - 1) * stride - 2 * pad + kernel + output_pad.
+// conv2d_transpose: NHWC images, weights [kernel y][kernel x][in][out], float32, float16, or int8
+// with int32 sums. Output y gets input i by kernel row y + pad - i * stride; its height is (height
+// - 1) * stride - 2 * pad + kernel + output_pad.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -44,7 +44,7 @@ std::array<Phases, 2> phases_of(const Workload& w) {
 Result<nlohmann::json> canonical(const nlohmann::json& json) {
   Fields fields(json);
   fields.word("layout", {"NHWC"}, "NHWC");
-  fields.word("dtype", {"float32", "float16"}, "float32");
+  fields.word("dtype", {"float32", "float16", "int8"}, "float32");
   fields.integer("batch", 1, 65536, 1);
   fields.integer("height", 1, 65536);
   fields.integer("width", 1, 65536);
@@ -73,6 +73,7 @@ Result<nlohmann::json> canonical(const nlohmann::json& json) {
                                n * double(y.places() * x.places()) * co,
                                double(y.taps * y.stride) * double(x.taps * x.stride) * ci * co}));
   }
+  if (right) right = require_sum("conv2d_transpose", f, double(y.taps * x.taps) * ci);
   if (!right) return std::move(right).error();
   return checked;
 }
@@ -107,9 +108,9 @@ Stage make_sums(const Stage& image, const Stage& taps, const Phases& y, const Ph
   const auto v = [](const Axis& axis) { return ir::var_ref(axis.var); };
   const ir::Expr row = v(qy) - v(jy) + ir::int_imm(y.taps - 1),
                  column = v(qx) - v(jx) + ir::int_imm(x.taps - 1);
-  Stage sums = make_stage(
-      "sums", {n, qy, ry, qx, rx, oc}, {jy, jx, ic},
-      at(image, {v(n), row, column, v(ic)}) * at(taps, {v(ry), v(jy), v(rx), v(jx), v(ic), v(oc)}));
+  Stage sums = make_stage("sums", {n, qy, ry, qx, rx, oc}, {jy, jx, ic},
+                          product(at(image, {v(n), row, column, v(ic)}),
+                                  at(taps, {v(ry), v(jy), v(rx), v(jx), v(ic), v(oc)})));
   ir::BufferDecl decl = *sums.buffer;
   decl.shape = {n.extent, y.places(), x.places(), oc.extent};
   sums.buffer = std::make_shared<const ir::BufferDecl>(std::move(decl));
@@ -125,20 +126,22 @@ ComputeDag dag(const Workload& w) {
                      width = w.integer("width"), ci = w.integer("in_channels"),
                      co = w.integer("out_channels");
   ComputeDag dag;
-  const Stage input = make_placeholder("input", {{"n", n}, {"y", height}, {"x", width}, {"c", ci}},
-                                       ir::Role::Input, kInputStream, 1);
+  const ir::Scalar type = w.scalar();
+  const Stage input =
+      make_operand(type, "input", {{"n", n}, {"y", height}, {"x", width}, {"c", ci}},
+                   ir::Role::Input, kInputStream, 1);
   // About kernel / stride taps meet in one output along each dimension.
   const double length = double(y.taps * x.taps * ci);
   const Stage weight =
-      make_placeholder("weight", {{"kh", kernel[0]}, {"kw", kernel[1]}, {"ic", ci}, {"oc", co}},
-                       ir::Role::Constant, kWeightStream, 1 / std::sqrt(length));
+      make_operand(type, "weight", {{"kh", kernel[0]}, {"kw", kernel[1]}, {"ic", ci}, {"oc", co}},
+                   ir::Role::Constant, kWeightStream, 1 / std::sqrt(length));
   const Stage taps = make_taps(weight, y, x);
   dag.stages = {input, weight, taps};
   const Shape before{0, y.taps - 1, x.taps - 1, 0},
       after{0, std::max<std::int64_t>(0, y.quotients - height),
             std::max<std::int64_t>(0, x.quotients - width), 0};
   const bool padded = before != Shape(4, 0) || after != Shape(4, 0);
-  if (padded) dag.stages.push_back(make_pad(input, before, after, ir::zero_of(ir::kFloat32)));
+  if (padded) dag.stages.push_back(make_pad(input, before, after, ir::zero_of({type, 1})));
   const Stage sums = make_sums(padded ? dag.stages.back() : input, taps, y, x);
   const Axis an = make_axis("n", n), ay = make_axis("y", y.output), ax = make_axis("x", x.output),
              oc = make_axis("oc", co);

@@ -1,5 +1,5 @@
-// conv3d: volumes [n][z][y][x][c], weights [kernel z][kernel y][kernel x][in][out], float32 or
-// float16.
+// conv3d: volumes [n][z][y][x][c], weights [kernel z][kernel y][kernel x][in][out], float32,
+// float16, or int8 with int32 sums.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -36,7 +36,7 @@ Shape extents_of(const nlohmann::json& fields) {
 Result<nlohmann::json> canonical(const nlohmann::json& json) {
   Fields fields(json);
   fields.word("layout", {"NDHWC"}, "NDHWC");
-  fields.word("dtype", {"float32", "float16"}, "float32");
+  fields.word("dtype", {"float32", "float16", "int8"}, "float32");
   fields.integer("batch", 1, 65536, 1);
   for (const char* name : kExtents) fields.integer(name, 1, 65536);
   fields.integer("in_channels", 1, 65536);
@@ -62,6 +62,7 @@ Result<nlohmann::json> canonical(const nlohmann::json& json) {
         require_size("conv3d", std::max({n * elements_of(padded) * ci, n * elements_of(out) * co,
                                          elements_of(kernel) * ci * co}));
   }
+  if (right) right = require_sum("conv3d", f, elements_of(kernel) * ci);
   if (!right) return std::move(right).error();
   return checked;
 }
@@ -77,20 +78,22 @@ ComputeDag dag(const Workload& w) {
   const std::int64_t n = w.integer("batch"), ci = w.integer("in_channels"),
                      co = w.integer("out_channels");
   ComputeDag dag;
-  dag.stages.push_back(make_placeholder("input",
-                                        {{"n", n},
-                                         {"z", w.integer("depth")},
-                                         {"y", w.integer("height")},
-                                         {"x", w.integer("width")},
-                                         {"c", ci}},
-                                        ir::Role::Input, kInputStream, 1));
-  dag.stages.push_back(make_placeholder(
-      "weight", {{"kd", kernel[0]}, {"kh", kernel[1]}, {"kw", kernel[2]}, {"ic", ci}, {"oc", co}},
+  const ir::Scalar type = w.scalar();
+  dag.stages.push_back(make_operand(type, "input",
+                                    {{"n", n},
+                                     {"z", w.integer("depth")},
+                                     {"y", w.integer("height")},
+                                     {"x", w.integer("width")},
+                                     {"c", ci}},
+                                    ir::Role::Input, kInputStream, 1));
+  dag.stages.push_back(make_operand(
+      type, "weight",
+      {{"kd", kernel[0]}, {"kh", kernel[1]}, {"kw", kernel[2]}, {"ic", ci}, {"oc", co}},
       ir::Role::Constant, kWeightStream, 1 / std::sqrt(elements_of(kernel) * double(ci))));
   const Stage weight = dag.stages.back();
   if (std::any_of(pad.begin(), pad.end(), [](std::int64_t p) { return p > 0; })) {
     const Shape around{0, pad[0], pad[1], pad[2], 0};
-    dag.stages.push_back(make_pad(dag.stages[0], around, around, ir::zero_of(ir::kFloat32)));
+    dag.stages.push_back(make_pad(dag.stages[0], around, around, ir::zero_of({type, 1})));
   }
   const Stage source = dag.stages.back().name == "pad" ? dag.stages.back() : dag.stages[0];
   const std::array places{make_axis("z", out[0]), make_axis("y", out[1]), make_axis("x", out[2])};
@@ -108,7 +111,7 @@ ComputeDag dag(const Workload& w) {
   tap.push_back(ir::var_ref(oc.var));
   dag.stages.push_back(make_stage("conv", {an, places[0], places[1], places[2], oc},
                                   {taps[0], taps[1], taps[2], ic},
-                                  at(source, from) * at(weight, tap)));
+                                  product(at(source, from), at(weight, tap))));
   append_tail(dag, w);
   return dag;
 }

@@ -1,5 +1,5 @@
 // elementwise: a function of two tensors; the second one broadcasts to the first as
-// numpy's do. float32 or float16.
+// numpy's do. float32, float16, or int8 computed in int32, which has no division.
 #include <algorithm>
 
 #include "host/space/operators/fields.h"
@@ -14,7 +14,7 @@ namespace {
 
 Result<nlohmann::json> canonical(const nlohmann::json& json) {
   Fields fields(json);
-  fields.word("dtype", {"float32", "float16"}, "float32");
+  fields.word("dtype", {"float32", "float16", "int8"}, "float32");
   fields.word("function", {"add", "subtract", "multiply", "divide", "maximum", "minimum"});
   fields.list("shape", 1, 6, 1, 1 << 30);
   fields.list("shape_b", 0, 6, 1, 1 << 30, Shape{});
@@ -30,6 +30,10 @@ Result<nlohmann::json> canonical(const nlohmann::json& json) {
   auto right = require(fits, "elementwise",
                        "shape_b " + to_text(b) + " does not broadcast to shape " + to_text(a));
   if (right) right = require_size("elementwise", elements_of(a));
+  if (right) {
+    right = require((*checked)["dtype"] != "int8" || (*checked)["function"] != "divide",
+                    "elementwise", "no division of int8");
+  }
   if (!right) return std::move(right).error();
   return checked;
 }
@@ -69,9 +73,10 @@ ComputeDag dag(const Workload& w) {
   Shape a = w.list("shape"), b = w.list("shape_b");
   collapse(a, b, has_channel_constants(w));
   ComputeDag dag;
-  dag.stages.push_back(make_placeholder("input", named_axes(a), ir::Role::Input, kInputStream, 1));
   dag.stages.push_back(
-      make_placeholder("input_b", named_axes(b), ir::Role::Input, kSecondStream, 1));
+      make_operand(w.scalar(), "input", named_axes(a), ir::Role::Input, kInputStream, 1));
+  dag.stages.push_back(
+      make_operand(w.scalar(), "input_b", named_axes(b), ir::Role::Input, kSecondStream, 1));
   std::vector<Axis> axes;
   std::vector<ir::Expr> at_a, at_b;
   for (std::size_t d = 0; d < a.size(); ++d) {
@@ -80,9 +85,10 @@ ComputeDag dag(const Workload& w) {
     at_b.push_back(b[d] == 1 ? ir::int_imm(0) : at_a[d]);
   }
   const std::string function = w.word("function");
-  dag.stages.push_back(make_stage(
-      function, axes, {},
-      ir::binary(function_of(function), at(dag.stages[0], at_a), at(dag.stages[1], at_b))));
+  dag.stages.push_back(
+      make_stage(function, axes, {},
+                 ir::binary(function_of(function), widened(at(dag.stages[0], at_a)),
+                            widened(at(dag.stages[1], at_b)))));
   append_tail(dag, w);
   return dag;
 }

@@ -55,15 +55,15 @@ Stage append_column(ComputeDag& dag, const char* name, std::int64_t rows,
 ComputeDag softmax_dag(const Workload& w) {
   const std::int64_t rows = w.integer("batch"), length = w.integer("features");
   ComputeDag dag;
-  const Stage input =
-      make_placeholder("input", {{"n", rows}, {"k", length}}, ir::Role::Input, kInputStream, 1);
+  const Stage input = make_operand(w.scalar(), "input", {{"n", rows}, {"k", length}},
+                                   ir::Role::Input, kInputStream, 1);
   dag.stages.push_back(input);
-  const Stage largest =
-      append_row_reduction(dag, "largest", rows, length, Combiner::Max,
-                           [&](const ir::Expr& n, const ir::Expr& k) { return at(input, {n, k}); });
+  const Stage largest = append_row_reduction(
+      dag, "largest", rows, length, Combiner::Max,
+      [&](const ir::Expr& n, const ir::Expr& k) { return widened(at(input, {n, k})); });
   const Stage power =
       append_rows(dag, "power", rows, length, [&](const ir::Expr& n, const ir::Expr& k) {
-        return exponential(at(input, {n, k}) - of_row(largest, n));
+        return exponential(widened(at(input, {n, k})) - of_row(largest, n));
       });
   const Stage sum =
       append_row_reduction(dag, "sum", rows, length, Combiner::Sum,
@@ -85,22 +85,22 @@ ComputeDag softmax_dag(const Workload& w) {
 ComputeDag layer_norm_dag(const Workload& w) {
   const std::int64_t rows = w.integer("batch"), length = w.integer("features");
   ComputeDag dag;
-  const Stage input =
-      make_placeholder("input", {{"n", rows}, {"k", length}}, ir::Role::Input, kInputStream, 1);
+  const Stage input = make_operand(w.scalar(), "input", {{"n", rows}, {"k", length}},
+                                   ir::Role::Input, kInputStream, 1);
   const Stage scale =
-      make_placeholder("weight", {{"k", length}}, ir::Role::Constant, kWeightStream, 1);
+      make_operand(w.scalar(), "weight", {{"k", length}}, ir::Role::Constant, kWeightStream, 1);
   const Stage shift =
-      make_placeholder("shift", {{"k", length}}, ir::Role::Constant, kShiftStream, 1);
+      make_operand(w.scalar(), "shift", {{"k", length}}, ir::Role::Constant, kShiftStream, 1);
   dag.stages = {input, scale, shift};
   const ir::Expr share = reciprocal(length);
-  const Stage sum =
-      append_row_reduction(dag, "sum", rows, length, Combiner::Sum,
-                           [&](const ir::Expr& n, const ir::Expr& k) { return at(input, {n, k}); });
+  const Stage sum = append_row_reduction(
+      dag, "sum", rows, length, Combiner::Sum,
+      [&](const ir::Expr& n, const ir::Expr& k) { return widened(at(input, {n, k})); });
   const Stage mean =
       append_column(dag, "mean", rows, [&](const ir::Expr& n) { return of_row(sum, n) * share; });
   const Stage squares = append_row_reduction(
       dag, "squares", rows, length, Combiner::Sum, [&](const ir::Expr& n, const ir::Expr& k) {
-        const ir::Expr off = at(input, {n, k}) - of_row(mean, n);
+        const ir::Expr off = widened(at(input, {n, k})) - of_row(mean, n);
         return off * off;
       });
   const Stage inverse = append_column(dag, "inverse", rows, [&](const ir::Expr& n) {
@@ -109,8 +109,9 @@ ComputeDag layer_norm_dag(const Workload& w) {
         ir::unary(ir::UnaryOp::Sqrt, of_row(squares, n) * share + ir::float_imm(1e-5)));
   });
   append_rows(dag, "layer_norm", rows, length, [&](const ir::Expr& n, const ir::Expr& k) {
-    return (at(input, {n, k}) - of_row(mean, n)) * of_row(inverse, n) * at(scale, {k}) +
-           at(shift, {k});
+    return (widened(at(input, {n, k})) - of_row(mean, n)) * of_row(inverse, n) *
+               widened(at(scale, {k})) +
+           widened(at(shift, {k}));
   });
   append_tail(dag, w);
   // Deviations of O(1) with a dozen roundings, over a sum of squares that is relatively

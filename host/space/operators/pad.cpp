@@ -1,4 +1,4 @@
-// pad: a constant around a tensor. float32 or float16.
+// pad: a constant around a tensor. float32, float16 or int8.
 #include "host/space/operators/fields.h"
 #include "host/space/operators/operator.h"
 #include "host/space/operators/shapes.h"
@@ -17,7 +17,7 @@ Shape output_shape(const Shape& shape, const Shape& before, const Shape& after) 
 
 Result<nlohmann::json> canonical(const nlohmann::json& json) {
   Fields fields(json);
-  fields.word("dtype", {"float32", "float16"}, "float32");
+  fields.word("dtype", {"float32", "float16", "int8"}, "float32");
   fields.list("shape", 1, 6, 1, 1 << 30);
   fields.list("before", 1, 6, 0, 1 << 20);
   fields.list("after", 1, 6, 0, 1 << 20);
@@ -30,16 +30,24 @@ Result<nlohmann::json> canonical(const nlohmann::json& json) {
   auto right = require(before.size() == shape.size() && after.size() == shape.size(), "pad",
                        "shape, before and after differ in length");
   if (right) right = require_size("pad", elements_of(output_shape(shape, before, after)));
+  if (right) {
+    const std::int64_t value = (*checked)["value"];
+    right = require((*checked)["dtype"] != "int8" || (value >= -128 && value <= 127), "pad",
+                    "a value that int8 does not hold");
+  }
   if (!right) return std::move(right).error();
   return checked;
 }
 
 ComputeDag dag(const Workload& w) {
   ComputeDag dag;
-  dag.stages.push_back(
-      make_placeholder("input", named_axes(w.list("shape")), ir::Role::Input, kInputStream, 1));
-  const Stage copy = make_pad(dag.stages[0], w.list("before"), w.list("after"),
-                              ir::float_imm(double(w.integer("value"))));
+  dag.stages.push_back(make_operand(w.scalar(), "input", named_axes(w.list("shape")),
+                                    ir::Role::Input, kInputStream, 1));
+  const ir::DataType type = dag.stages[0].buffer->type;
+  const std::int64_t value = w.integer("value");
+  const Stage copy =
+      make_pad(dag.stages[0], w.list("before"), w.list("after"),
+               type.is_float() ? ir::float_imm(double(value), type) : ir::int_imm(value, type));
   // Not named pad: that is a copy which an operator makes for itself.
   dag.stages.push_back(make_stage("bordered", copy.axes, {}, copy.body));
   append_tail(dag, w);

@@ -1,9 +1,11 @@
-// max_pool2d, avg_pool2d and global_avg_pool2d: NHWC or NCHW images, float32 or float16.
+// max_pool2d, avg_pool2d and global_avg_pool2d: NHWC or NCHW images, float32, float16 or
+// int8. A mean of int8 is rounded to the nearest one, halves upward.
 // avg_pool2d divides by the elements under the window that are in the image; with
 // count_include_pad also by those around it.
 #include <cmath>
 
 #include "host/space/operators/operator.h"
+#include "host/space/operators/shapes.h"
 #include "host/space/operators/tail.h"
 #include "host/space/operators/window_operator.h"
 
@@ -15,7 +17,7 @@ using Dim = std::pair<std::string, std::int64_t>;
 
 void image_fields(Fields& fields) {
   fields.word("layout", {"NHWC", "NCHW"}, "NHWC");
-  fields.word("dtype", {"float32", "float16"}, "float32");
+  fields.word("dtype", {"float32", "float16", "int8"}, "float32");
   fields.integer("batch", 1, 65536, 1);
   fields.integer("height", 1, 65536);
   fields.integer("width", 1, 65536);
@@ -50,7 +52,12 @@ Result<nlohmann::json> canonical_avg(const nlohmann::json& json) {
   image_fields(fields);
   window_fields(fields, false);
   fields.integer("count_include_pad", 0, 1, 0);
-  return finish(fields, "avg_pool2d");
+  auto checked = finish(fields, "avg_pool2d");
+  if (!checked) return checked;
+  auto fits = require_mean("avg_pool2d", *checked,
+                           double((*checked)["kernel"][0]) * double((*checked)["kernel"][1]));
+  if (!fits) return std::move(fits).error();
+  return checked;
 }
 
 Result<nlohmann::json> canonical_global(const nlohmann::json& json) {
@@ -65,12 +72,14 @@ Result<nlohmann::json> canonical_global(const nlohmann::json& json) {
     return Error{ErrorCode::InvalidArgument,
                  "global_avg_pool2d: a tensor has more than 2^30 elements"};
   }
+  auto mean = require_mean("global_avg_pool2d", *checked, h * w);
+  if (!mean) return std::move(mean).error();
   return checked;
 }
 
 Stage make_image(const Workload& w, double scale) {
-  return make_placeholder(
-      "input",
+  return make_operand(
+      w.scalar(), "input",
       in_layout<Dim>(layout_of(w), {"n", w.integer("batch")}, {"y", w.integer("height")},
                      {"x", w.integer("width")}, {"c", w.integer("channels")}),
       ir::Role::Input, kInputStream, scale);
@@ -89,6 +98,11 @@ ir::Expr reciprocal(const ir::Expr& count) {
   return ir::binary(ir::BinaryOp::Div, ir::float_imm(1), ir::cast(ir::kFloat32, count));
 }
 
+// sum / count as the workload's type is computed.
+ir::Expr mean_of(const Workload& w, const ir::Expr& sum, const ir::Expr& count) {
+  return w.scalar() == ir::Scalar::Int8 ? int8_mean(sum, count) : sum * reciprocal(count);
+}
+
 ComputeDag pool(const Workload& w, bool max) {
   const auto kernel = w.pair("kernel"), stride = w.pair("stride"), pad = w.pair("pad");
   const auto out = window_output(w);
@@ -96,7 +110,8 @@ ComputeDag pool(const Workload& w, bool max) {
   // A mean is a sum of K terms of size 1 / K: scaled so that it is O(1) as a convolution is.
   dag.stages.push_back(make_image(w, max ? 1 : std::sqrt(double(kernel[0] * kernel[1]))));
   const Combiner combiner = max ? Combiner::Max : Combiner::Sum;
-  const Stage image = padded(dag, dag.stages[0], w, neutral_of(combiner, ir::kFloat32));
+  const Stage image =
+      padded(dag, dag.stages[0], w, neutral_of(combiner, dag.stages[0].buffer->type));
   const auto axis_set = [&] {
     return std::array{make_axis("n", w.integer("batch")), make_axis("y", out[0]),
                       make_axis("x", out[1]), make_axis("c", w.integer("channels"))};
@@ -106,9 +121,10 @@ ComputeDag pool(const Workload& w, bool max) {
   };
   const auto a = axis_set();
   const Axis kh = make_axis("kh", kernel[0]), kw = make_axis("kw", kernel[1]);
-  dag.stages.push_back(make_stage(
-      "pool", in_order(a), {kh, kw},
-      under_window(image, w, a[0], a[1], a[2], ir::var_ref(a[3].var), kh, kw), combiner));
+  const ir::Expr element = under_window(image, w, a[0], a[1], a[2], ir::var_ref(a[3].var), kh, kw);
+  const bool narrow = max && w.scalar() == ir::Scalar::Int8;  // the largest needs no more bits
+  dag.stages.push_back(
+      make_stage("pool", in_order(a), {kh, kw}, narrow ? element : widened(element), combiner));
   if (!max) {
     const bool with_pad = w.integer("count_include_pad") == 1;
     const auto b = axis_set();
@@ -118,7 +134,7 @@ ComputeDag pool(const Workload& w, bool max) {
         count_along(b[1], kernel[0], stride[0], pad[0], w.integer("height"), with_pad) *
         count_along(b[2], kernel[1], stride[1], pad[1], w.integer("width"), with_pad);
     dag.stages.push_back(
-        make_stage("mean", in_order(b), {}, at(dag.stages.back(), index) * reciprocal(count)));
+        make_stage("mean", in_order(b), {}, mean_of(w, at(dag.stages.back(), index), count)));
   }
   append_tail(dag, w, {"c"});
   return dag;
@@ -133,13 +149,13 @@ ComputeDag global_dag(const Workload& w) {
   dag.stages.push_back(make_image(w, std::sqrt(double(h * wd))));
   const Axis n = make_axis("n", w.integer("batch")), c = make_axis("c", w.integer("channels")),
              y = make_axis("y", h), x = make_axis("x", wd);
-  dag.stages.push_back(
-      make_stage("pool", {n, c}, {y, x},
-                 at(dag.stages[0], in_layout(layout_of(w), ir::var_ref(n.var), ir::var_ref(y.var),
-                                             ir::var_ref(x.var), ir::var_ref(c.var)))));
+  dag.stages.push_back(make_stage(
+      "pool", {n, c}, {y, x},
+      widened(at(dag.stages[0], in_layout(layout_of(w), ir::var_ref(n.var), ir::var_ref(y.var),
+                                          ir::var_ref(x.var), ir::var_ref(c.var))))));
   const Axis mn = make_axis("n", n.extent), mc = make_axis("c", c.extent);
   const ir::Expr sum = at(dag.stages.back(), {ir::var_ref(mn.var), ir::var_ref(mc.var)});
-  dag.stages.push_back(make_stage("mean", {mn, mc}, {}, sum * reciprocal(ir::int_imm(h * wd))));
+  dag.stages.push_back(make_stage("mean", {mn, mc}, {}, mean_of(w, sum, ir::int_imm(h * wd))));
   append_tail(dag, w);
   return dag;
 }

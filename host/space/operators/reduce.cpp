@@ -1,5 +1,6 @@
-// reduce: sum, mean, max or min over some axes of a tensor; float32 or float16. The output has
-// the axes that remain, or one element.
+// reduce: sum, mean, max or min over some axes of a tensor; float32, float16, or int8 with
+// int32 sums and means rounded to the nearest int8. The output has the axes that remain, or
+// one element.
 #include <algorithm>
 #include <cmath>
 
@@ -15,7 +16,7 @@ namespace {
 
 Result<nlohmann::json> canonical(const nlohmann::json& json) {
   Fields fields(json);
-  fields.word("dtype", {"float32", "float16"}, "float32");
+  fields.word("dtype", {"float32", "float16", "int8"}, "float32");
   fields.word("function", {"sum", "mean", "max", "min"});
   fields.list("shape", 1, 6, 1, 1 << 30);
   fields.list("axes", 1, 6, 0, 5);
@@ -28,6 +29,12 @@ Result<nlohmann::json> canonical(const nlohmann::json& json) {
   auto right = require(ascending, "reduce",
                        "axes must be ascending axes of the shape: " + (*checked)["axes"].dump());
   if (right) right = require_size("reduce", elements_of(shape));
+  if (right) {
+    double length = 1;
+    for (const std::int64_t axis : axes) length *= double(shape[std::size_t(axis)]);
+    right = require_sum("reduce", *checked, length);
+    if (right && (*checked)["function"] == "mean") right = require_mean("reduce", *checked, length);
+  }
   if (!right) return std::move(right).error();
   return checked;
 }
@@ -81,7 +88,10 @@ void append_mean(ComputeDag& dag, std::int64_t length) {
     axes.push_back(make_axis(axis.name, axis.extent));
     place.push_back(ir::var_ref(axes.back().var));
   }
-  dag.stages.push_back(make_stage("mean", axes, {}, at(sum, place) * reciprocal(length)));
+  const ir::Expr total = at(sum, place);
+  dag.stages.push_back(make_stage(
+      "mean", axes, {},
+      total->type.is_float() ? total * reciprocal(length) : int8_mean(total, ir::int_imm(length))));
 }
 
 ComputeDag dag(const Workload& w) {
@@ -98,12 +108,17 @@ ComputeDag dag(const Workload& w) {
   for (const auto& [extent, reduced] : dims) {
     named.emplace_back("d" + std::to_string(named.size()), extent);
   }
-  const Stage input = make_placeholder("input", named, ir::Role::Input, kInputStream,
-                                       scale_of(function, double(length)));
+  const Stage input = make_operand(w.scalar(), "input", named, ir::Role::Input, kInputStream,
+                                   scale_of(function, double(length)));
+  // The largest and least of int8 need no more bits.
+  const bool narrow = w.scalar() == ir::Scalar::Int8 && combiner != Combiner::Sum;
+  const auto element = [&](const std::vector<ir::Expr>& index) {
+    return narrow ? at(input, index) : widened(at(input, index));
+  };
   dag.stages.push_back(input);
   if (dims.size() == 2 && dims.back().second) {
     append_row_reduction(dag, name, outputs, length, combiner,
-                         [&](const ir::Expr& n, const ir::Expr& k) { return at(input, {n, k}); });
+                         [&](const ir::Expr& n, const ir::Expr& k) { return element({n, k}); });
   } else {
     std::vector<Axis> axes, reduce;
     std::vector<ir::Expr> index;
@@ -112,7 +127,7 @@ ComputeDag dag(const Workload& w) {
       (dims[d].second ? reduce : axes).push_back(axis);
       index.push_back(ir::var_ref(axis.var));
     }
-    dag.stages.push_back(make_stage(name, axes, reduce, at(input, index), combiner));
+    dag.stages.push_back(make_stage(name, axes, reduce, element(index), combiner));
   }
   if (function == "mean") append_mean(dag, length);
   append_tail(dag, w);

@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "host/space/operators/stages.h"
+
 namespace fettle::space {
 
 double elements_of(const Shape& shape) {
@@ -34,6 +36,11 @@ Result<void> require(bool fits, const char* op, const std::string& what) {
 
 Result<void> require_size(const char* op, double elements) {
   return require(elements <= double(1 << 30), op, "a tensor has more than 2^30 elements");
+}
+
+Result<void> require_mean(const char* op, const nlohmann::json& fields, double length) {
+  return require(fields["dtype"] != "int8" || length <= double(kLongestInt8Mean), op,
+                 "a mean of more than 2^15 - 1 int8");
 }
 
 Result<void> require_sum(const char* op, const nlohmann::json& fields, double length) {

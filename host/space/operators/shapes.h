@@ -24,6 +24,9 @@ Result<void> require(bool fits, const char* op, const std::string& what);
 // InvalidArgument: more than 2^30 elements. Element numbers are 32-bit in generated code.
 Result<void> require_size(const char* op, double elements);
 
+// InvalidArgument: a mean of more than 2^15 - 1 int8, which float32 does not divide exactly.
+Result<void> require_mean(const char* op, const nlohmann::json& fields, double length);
+
 // InvalidArgument: sums of `length` products of int8 that int32 does not hold.
 Result<void> require_sum(const char* op, const nlohmann::json& fields, double length);
 

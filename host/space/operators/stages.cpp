@@ -58,6 +58,13 @@ ir::Expr widened(const ir::Expr& value) {
   }
 }
 
+ir::Expr int8_mean(const ir::Expr& sum, const ir::Expr& count) {
+  const ir::Expr quotient =
+      ir::binary(ir::BinaryOp::Div, ir::cast(ir::kFloat32, sum), ir::cast(ir::kFloat32, count));
+  return ir::cast({ir::Scalar::Int8, 1},
+                  ir::unary(ir::UnaryOp::Floor, quotient + ir::float_imm(0.5)));
+}
+
 ir::Expr product(const ir::Expr& a, const ir::Expr& b) { return widened(a) * widened(b); }
 
 Stage make_stage(std::string name, std::vector<Axis> axes, std::vector<Axis> reduce_axes,

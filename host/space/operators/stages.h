@@ -30,6 +30,12 @@ Stage make_operand(ir::Scalar type, std::string name,
 // Its type as sums and tails compute with it: float16 as float32, int8 as int32.
 ir::Expr widened(const ir::Expr& value);
 
+// sum / count to the nearest int8, halves upward; both int32, count > 0. Exact for sums of
+// fewer than 2^15 int8: the quotient of two such numbers as float32 is never rounded across
+// a half.
+ir::Expr int8_mean(const ir::Expr& sum, const ir::Expr& count);
+inline constexpr std::int64_t kLongestInt8Mean = (1 << 15) - 1;
+
 // a * b of float32, of float16 as float32, or of int8 as int32.
 ir::Expr product(const ir::Expr& a, const ir::Expr& b);
 

@@ -3,13 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <sstream>
 
 #include <nlohmann/json.hpp>
 
-#include "host/ir/mutator.h"
 #include "host/space/operators/activations.h"
 #include "host/space/operators/stages.h"
 
@@ -95,32 +93,6 @@ Result<std::vector<TailStep>> parse_tail(const nlohmann::json& list, bool quanti
 
 namespace {
 
-// The operator's own tensors are float16 in memory; what reads them computes in float32.
-void store_as_half(ComputeDag& dag) {
-  class Widen : public ir::Mutator {
-   public:
-    using ir::Mutator::mutate;
-    std::map<ir::Buffer, ir::Buffer> halves;
-    ir::Expr mutate(const ir::Expr& expr) override {
-      const auto* load = expr ? std::get_if<ir::Load>(&expr->node) : nullptr;
-      const auto half = load ? halves.find(load->buffer) : halves.end();
-      if (half == halves.end()) return ir::Mutator::mutate(expr);
-      return ir::cast(ir::kFloat32, ir::load(half->second, load->indices, load->predicate));
-    }
-  } widen;
-  for (Stage& stage : dag.stages) {
-    if (stage.placeholder() && stage.buffer->type == ir::kFloat32) {
-      ir::BufferDecl decl = *stage.buffer;
-      decl.type.scalar = ir::Scalar::Float16;
-      const ir::Buffer was = stage.buffer;
-      stage.buffer = std::make_shared<const ir::BufferDecl>(std::move(decl));
-      widen.halves[was] = stage.buffer;
-    } else if (stage.body) {
-      stage.body = widen.mutate(stage.body);
-    }
-  }
-}
-
 struct Elementwise {
   std::vector<Axis> axes;
   std::vector<ir::Expr> indices;
@@ -134,6 +106,13 @@ Elementwise like(const Stage& stage) {
     e.indices.push_back(ir::var_ref(e.axes.back().var));
   }
   return e;
+}
+
+bool of_products(const ComputeDag& dag) {
+  return std::any_of(dag.stages.begin(), dag.stages.end(), [](const Stage& stage) {
+    const auto* binary = stage.body ? std::get_if<ir::Binary>(&stage.body->node) : nullptr;
+    return binary && binary->op == ir::BinaryOp::Mul;
+  });
 }
 
 class Appender {
@@ -152,7 +131,7 @@ class Appender {
   void append(const TailStep& step) {
     const Stage last = dag_.stages.back();
     const Elementwise e = like(last);
-    const ir::Expr x = at(last, e.indices);
+    const ir::Expr x = widened(at(last, e.indices));
     const auto push = [&](const char* name, const ir::Expr& value) {
       dag_.stages.push_back(make_stage(name, e.axes, {}, value));
     };
@@ -199,8 +178,11 @@ class Appender {
       dims.emplace_back(last.axes[d].name, last.axes[d].extent);
       indices.push_back(e.indices[d]);
     }
-    // Of int32 sums: about as large as they are.
-    const auto typical = std::int64_t(127.0 * 127 / 3 * std::sqrt(double(reduction_length(dag_))));
+    // Of int32 sums of products: about as large as they are.
+    const auto typical =
+        of_products(dag_)
+            ? std::int64_t(127.0 * 127 / 3 * std::sqrt(double(reduction_length(dag_))))
+            : 1000;
     const Stage constant = last.buffer->type.is_float()
                                ? make_placeholder(name, dims, ir::Role::Constant, stream, 1)
                                : make_int_placeholder(name, dims, ir::Role::Constant, stream,
@@ -225,7 +207,6 @@ void append_tail(ComputeDag& dag, const Workload& workload,
   const bool quantized = !dag.stages.back().buffer->type.is_float();
   const auto steps = parse_tail(nlohmann::json(workload.tail()), quantized);  // checked before
   const bool half = workload.scalar() == ir::Scalar::Float16;
-  if (half) store_as_half(dag);
   Appender appender(dag, channels, half ? ir::Scalar::Float16 : ir::Scalar::Float32);
   for (const TailStep& step : *steps) appender.append(step);
   if (half) appender.round_to_stored();

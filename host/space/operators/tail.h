@@ -41,8 +41,8 @@ bool has_channel_constants(const Workload& workload);
 
 // Appends the workload's tail to the last stage and marks the last one as output.
 // Constants per channel run over the axes named in `channels`; none: the innermost. With
-// dtype float16 the DAG's float32 placeholders so far, the tail's residual and the output
-// are float16 in memory; what is computed, and constants per channel, stay float32.
+// dtype float16 the tail's residual and the output are float16 in memory too; what is
+// computed, and constants per channel, stay float32.
 void append_tail(ComputeDag& dag, const Workload& workload,
                  const std::vector<std::string>& channels = {});
 

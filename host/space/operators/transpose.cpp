@@ -1,4 +1,4 @@
-// transpose: the axes of a tensor in another order. float32 or float16.
+// transpose: the axes of a tensor in another order. float32, float16 or int8.
 #include <algorithm>
 
 #include "host/space/operators/fields.h"
@@ -13,7 +13,7 @@ namespace {
 
 Result<nlohmann::json> canonical(const nlohmann::json& json) {
   Fields fields(json);
-  fields.word("dtype", {"float32", "float16"}, "float32");
+  fields.word("dtype", {"float32", "float16", "int8"}, "float32");
   fields.list("shape", 1, 6, 1, 1 << 30);
   // Axis d of the output is axis permutation[d] of the input.
   fields.list("permutation", 1, 6, 0, 5);
@@ -37,7 +37,7 @@ ComputeDag dag(const Workload& w) {
   const Shape shape = w.list("shape"), order = w.list("permutation");
   ComputeDag dag;
   dag.stages.push_back(
-      make_placeholder("input", named_axes(shape), ir::Role::Input, kInputStream, 1));
+      make_operand(w.scalar(), "input", named_axes(shape), ir::Role::Input, kInputStream, 1));
   std::vector<Axis> axes;
   std::vector<ir::Expr> from(shape.size());
   for (std::size_t d = 0; d < shape.size(); ++d) {
