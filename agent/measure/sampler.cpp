@@ -20,6 +20,12 @@ constexpr double kHopelessSampleNs = 1e6;
 constexpr double kShortestSampleNs = 5e5;
 // Cooling down: a look at the clock every so often, and no longer in one trial.
 constexpr int kCoolStepMs = 100, kCoolMostMs = 30'000;
+// A run executes the same instructions each time: what exceeds the least by this factor was
+// interrupted, and two that agree suffice.
+constexpr double kInterrupted = 1.0005;
+constexpr std::uint32_t kAgreeingCounts = 2;
+// A kernel's tick comes at least every 10 ms; one that has stopped is not waited for.
+constexpr std::uint64_t kLongestTickNs = 20'000'000;
 
 struct Taken {
   wire::Sample sample;
@@ -35,6 +41,16 @@ std::uint64_t disturbances(const QuickReading& before, const QuickReading& after
   if (after.cpu_khz > 0 && after.cpu_khz < before.cpu_khz / 10 * 9) ++events;
   if (before.throttled || after.throttled) ++events;
   return events;
+}
+
+// Until right behind the kernel's next tick, when it moves its coarse clock.
+void wait_for_tick() {
+  timespec first{}, now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &first);
+  const std::uint64_t start = StatusPage::monotonic_ns();
+  do {
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  } while (now.tv_nsec == first.tv_nsec && StatusPage::monotonic_ns() - start < kLongestTickNs);
 }
 
 class Sampler {
@@ -58,6 +74,15 @@ class Sampler {
   }
 
  private:
+  bool counts_instructions() const {
+    return in_.device.info().clock == wire::ClockDomain::Instructions;
+  }
+
+  std::uint32_t least_samples() const {
+    const std::uint32_t asked = std::min(std::max(options_.min_samples, 1u), options_.repeat);
+    return counts_instructions() ? std::min(asked, kAgreeingCounts) : asked;
+  }
+
   void pause(std::uint32_t milliseconds) {
     const timespec time{static_cast<time_t>(milliseconds / 1000),
                         static_cast<long>(milliseconds % 1000) * 1'000'000};
@@ -79,6 +104,7 @@ class Sampler {
     }
     // Samples follow one another: the reading after one is the one before the next.
     const QuickReading before = last_reading_ ? *last_reading_ : in_.conditions.quick();
+    if (counts_instructions()) wait_for_tick();
     Result<Sample> sample = timed(runs, in_.run_ns);
     if (!sample) return std::move(sample).error();
     Taken taken;
@@ -103,6 +129,17 @@ class Sampler {
   }
 
   void keep(const Taken& taken) {
+    if (counts_instructions() && !clean_.empty()) {
+      const double least = std::min(taken.per_run, clean_.front().per_run);
+      if (clean_.front().per_run > kInterrupted * least) {
+        disturbed_.insert(disturbed_.end(), clean_.begin(), clean_.end());
+        clean_.clear();
+        values_.clear();
+      } else if (taken.per_run > kInterrupted * least) {
+        disturbed_.push_back(taken);
+        return;
+      }
+    }
     if (taken.events == 0) {
       clean_.push_back(taken);
       values_.push_back(taken.per_run);
@@ -125,7 +162,8 @@ class Sampler {
     double per_run = in_.first_run_ns;
     // A cold cache cannot explain a loss by this much over this long: no warm-up then.
     const bool lost = bound_ > 0 && per_run > kHopeless * bound_ && per_run > 5e6;
-    for (std::uint32_t i = 0; (i < options_.warmup_runs && !lost) || per_run <= 0; ++i) {
+    const std::uint32_t warmups = lost || counts_instructions() ? 0 : options_.warmup_runs;
+    for (std::uint32_t i = 0; i < warmups || per_run <= 0; ++i) {
       if (i > 0 && out_of_time(per_run)) break;
       auto sample = timed(1, in_.warmup_ns);
       if (!sample) return std::move(sample).error();
@@ -136,7 +174,7 @@ class Sampler {
     if (options_.flush_cache) return 1u;
     if (options_.number > 0) return options_.number;
     // Every instruction is counted: more runs know no better than one.
-    if (in_.device.info().clock == wire::ClockDomain::Instructions) return 1u;
+    if (counts_instructions()) return 1u;
     double wanted = options_.min_repeat_ms * 1e6;
     hopeless_ = bound_ > 0 && per_run > kHopeless * bound_;
     if (hopeless_) wanted = std::min(wanted, kHopelessSampleNs);
@@ -173,7 +211,7 @@ class Sampler {
     if (total == 0) return false;
     const Taken& last = clean_.empty() ? disturbed_.back() : clean_.back();
     if (out_of_time(static_cast<double>(last.sample.ticks()))) return true;
-    const std::uint32_t least = std::min(std::max(options_.min_samples, 1u), options_.repeat);
+    const std::uint32_t least = least_samples();
     // Disturbance only slows a run down, never speeds it up, so that it cannot make
     // a candidate that loses by far into one that does not: all samples speak here.
     if (bound_ > 0 && total >= (hopeless_ ? 1 : std::max(least, 2u)) && clearly_slower()) {
@@ -202,7 +240,7 @@ class Sampler {
   }
 
   Result<wire::MeasurementT> result() {
-    const std::uint32_t least = std::min(std::max(options_.min_samples, 1u), options_.repeat);
+    const std::uint32_t least = least_samples();
     std::uint32_t thrown = static_cast<std::uint32_t>(disturbed_.size());
     bool borrowed = false;
     if (clean_.size() < least) {

@@ -10,8 +10,12 @@
 // until it no longer does, at most 30 s in one trial. When
 // retakes run out before min_samples clean ones exist, the fastest disturbed
 // samples fill the gap (a disturbance only costs time), provided that they agree:
-// half the interval within 25 % of the median; else the error is Disturbed. Where the
-// clock counts instructions, a sample is one run.
+// half the interval within 25 % of the median; else the error is Disturbed.
+//
+// Where the clock counts instructions, a sample is one run, without warm-up. It begins
+// right behind a tick of the kernel's: ticks are counted too, and so all of a program's
+// samples hold equally many. Two samples that agree to 0.05 % end the series; larger ones
+// were interrupted and count as disturbed.
 #pragma once
 
 #include <vector>

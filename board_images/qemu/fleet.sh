@@ -29,40 +29,24 @@ done
 local_agent=$agents/$(uname -m | sed s/armv7l/armv7/)/fettle-agent
 [[ -x $local_agent ]] || die "no agent at $local_agent: ./dev agents"
 
-umask 077
-run=$(mktemp -d "${TMPDIR:-/tmp}/fettle-fleet.XXXXXX")
-export FETTLE_HOME=$run
-pids=()
-clean_up() {
-  local pid
-  for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
-  for pid in "${pids[@]}"; do wait "$pid" 2>/dev/null || true; done
-  rm -rf "$run"
-}
-trap clean_up EXIT
-trap 'exit 130' INT TERM
+run='' broker='' broker_key=''
+# shellcheck source=/dev/null
+source "$here/session.sh"
+open_session fleet
+own_keys
 
 # Everyone is let in before anyone dials.
 let_in() { "$fettle" keys allow "$1" "$("$fettle" keys new "$1" 2>/dev/null)" --role "$2"; }
-let_in client client
 let_in local agent
 for board in pynq-1 pynq-2 rk3399-1; do let_in "$board" agent; done
 # A board that stays silent is switched off and on.
 for board in pynq-1 pynq-2 rk3399-1; do
   cycles+=(--power-cycle "$board=kill -USR1 \$(cat '$run/$board.pid')")
 done
-: >"$run/broker"
-"$fettle" broker --listen "$listen" --json "${cycles[@]}" >"$run/broker" 2>"$run/broker.log" &
-pids+=($!)
-for ((i = 0; i < 200; ++i)); do
-  broker=$(sed -n 's/.*"endpoint":"\([^"]*\)".*/\1/p' "$run/broker")
-  if [[ -n $broker ]]; then break; fi
-  sleep 0.05
-done
-[[ -n $broker ]] || die "the broker did not start: $(cat "$run/broker.log")"
+start_broker "$listen" "${cycles[@]}"
 
-"$local_agent" --broker "$broker" --broker-key "$(sed -n 's/^public //p' "$run/broker.key")" \
-  --key-file "$run/local.key" --key local 2>"$run/local.log" &
+"$local_agent" --broker "$broker" --broker-key "$broker_key" \
+  --key-file "$FETTLE_HOME/local.key" --key local 2>"$run/local.log" &
 pids+=($!)
 for board in pynq-1 pynq-2 rk3399-1; do
   "$here/emulate.sh" "${board%-*}" --broker "$broker" --name "$board" \
@@ -89,5 +73,5 @@ printf 'four devices after %d s\n' $((SECONDS - start))
 "$fettle" devices --broker "$broker"
 if [[ -n $check ]]; then exit 0; fi
 printf '\nIn another shell:  export FETTLE_HOME=%s\n  build/bin/fettle tune resnet-18 --broker %s --device pynq\nCtrl-C ends the fleet.\n' \
-  "$run" "$broker"
+  "$FETTLE_HOME" "$broker"
 wait "${pids[@]:1}" || true

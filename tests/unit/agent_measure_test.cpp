@@ -237,6 +237,23 @@ TEST_F(SamplerTest, CountedInstructionsNeedOneRun) {
   EXPECT_EQ(out->clock, wire::ClockDomain::Instructions);
   EXPECT_EQ(out->ticks_per_second, 0) << "instructions are no time";
   EXPECT_EQ(out->median, 100);
+  EXPECT_EQ(out->samples.size(), 2u) << "two that agree suffice";
+}
+
+TEST_F(SamplerTest, InterruptedCountsAreSetAside) {
+  device.count_instructions();
+  // The first is no sample: it says how long a run is, as no first_run_ns was given.
+  const std::vector<double> counts = {3e6, 2'004'000, 2'000'000, 2'004'100, 2'000'300};
+  device.nanoseconds = [&](std::uint32_t call) {
+    return counts[std::min<std::size_t>(call, counts.size() - 1)];
+  };
+  const auto out = sample();
+  ASSERT_TRUE(out.ok());
+  // This process may be switched out, too, so that one of them is taken again.
+  EXPECT_GE(out->median, 2'000'000);
+  EXPECT_LE(out->median, 2'000'300);
+  EXPECT_EQ(out->samples.size(), 2u);
+  EXPECT_GE(out->disturbed, 2u);
 }
 
 TEST_F(SamplerTest, LoserOfTheRaceIsCensored) {
