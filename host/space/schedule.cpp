@@ -33,6 +33,13 @@ struct Words {
     return "winograd " + s.stage + " " + std::to_string(s.outputs_y) + "x" +
            std::to_string(s.outputs_x) + " by " + std::to_string(s.channel_tile);
   }
+  std::string operator()(const RfactorStep& s) {
+    return "rfactor " + s.stage + "." + s.axis + " in " + std::to_string(s.parts) +
+           (s.interleaved ? " interleaved" : "") + " parts by " + s.kind;
+  }
+  std::string operator()(const TransposeConstantStep& s) {
+    return "transpose " + s.constant + " by " + s.axis;
+  }
   std::string operator()(const ComputeAtStep& s) {
     static const char* const scopes[] = {"global", "stack", "register", "shared"};
     return "compute " + s.stage + " at " + s.consumer + "." + s.loop + " in " +

@@ -70,6 +70,24 @@ struct WinogradStep {
   std::int64_t channel_tile;
 };
 
+// A reduction by way of partial results: stage "<stage>.<kind>", with the further data axis
+// "<axis>.<kind>" of `parts` elements, combines a part of the reduction axis `axis` each,
+// and the stage itself combines those. interleaved: a part is every parts-th element, else
+// neighbours. last: where the new axis stands; else it is the first. Where `parts` does not
+// divide the axis, elements past its end count as the neutral one.
+struct RfactorStep {
+  std::string stage, axis;
+  std::int64_t parts;
+  std::string kind;
+  bool interleaved, last;
+};
+
+// The constant is copied once, when the program is loaded, with its axis `axis` innermost;
+// its readers read "<constant>.transposed".
+struct TransposeConstantStep {
+  std::string constant, axis;
+};
+
 // The stage is computed inside loop `loop` of `consumer`, for what is read there.
 // scope: Register, Stack, or Global: a scratch area per thread.
 struct ComputeAtStep {
@@ -114,9 +132,9 @@ struct AnnotateStep {
   ir::ForKind kind;
 };
 
-using Step =
-    std::variant<InlineStep, CacheWriteStep, PackConstantStep, DotProductStep, WinogradStep,
-                 ComputeAtStep, SplitStep, FuseStep, ReorderStep, SkipZerosStep, AnnotateStep>;
+using Step = std::variant<InlineStep, CacheWriteStep, PackConstantStep, DotProductStep,
+                          WinogradStep, RfactorStep, TransposeConstantStep, ComputeAtStep,
+                          SplitStep, FuseStep, ReorderStep, SkipZerosStep, AnnotateStep>;
 std::string to_string(const Step& step);
 
 struct Loop {
@@ -172,6 +190,8 @@ class Schedule {
   Result<void> run(const PackConstantStep& step);
   Result<void> run(const DotProductStep& step);
   Result<void> run(const WinogradStep& step);
+  Result<void> run(const RfactorStep& step);
+  Result<void> run(const TransposeConstantStep& step);
   Result<void> run(const ComputeAtStep& step);
   Result<void> run(const SplitStep& step);
   Result<void> run(const FuseStep& step);

@@ -73,7 +73,8 @@ class RandomFields {
       return tensor_fields(op);
     nlohmann::json json = {{"op", op}};
     if (op == "softmax" || op == "layer_norm") {
-      json.update({{"batch", number(1, 5)}, {"features", one_of({1, 5, 8, 16, 24, 30, 33, 64})}});
+      json.update(
+          {{"batch", number(1, 5)}, {"features", one_of({1, 5, 8, 16, 24, 30, 33, 64, 128})}});
       return json;
     }
     if (op == "conv3d") {
@@ -109,7 +110,7 @@ class RandomFields {
     }
     if (op == "dense") {
       json.update({{"batch", one_of({1, 1, 2, 3, 5})},
-                   {"in_features", number(1, 40)},
+                   {"in_features", number(0, 2) ? number(1, 40) : number(100, 400)},
                    {"out_features", number(1, 70)}});
       return json;
     }

@@ -61,6 +61,20 @@ TEST_F(CommandLine, ExplainShowsTheSpace) {
   }
 }
 
+// Few outputs and a long sum leave lanes and threads idle: the sum is cut into parts.
+TEST_F(CommandLine, ExplainShowsReductionsInParts) {
+  const auto space =
+      fettle({"explain", "--space", "--profile", "generic-aarch64", "--workload",
+              R"({"op":"dense","in_features":4096,"out_features":3,"tail":["bias"]})"});
+  EXPECT_EQ(space.status, 0) << space.err;
+  for (const char* part : {"2 sketches", "cpu_tiled: ", "cpu_rfactor: ", "tasks"}) {
+    EXPECT_NE(space.out.find(part), std::string::npos) << part << " is not in\n" << space.out;
+  }
+  const auto wide = fettle({"explain", "--space", "--profile", "generic-aarch64", "--workload",
+                            R"({"op":"dense","in_features":4096,"out_features":3000})"});
+  EXPECT_EQ(wide.out.find("cpu_rfactor"), std::string::npos) << wide.out;
+}
+
 TEST_F(CommandLine, WrongUsageIsStatusTwo) {
   expect_error(fettle({"tune"}), 2, {"NETWORK"});
   expect_error(fettle({"tune", "resnet-18", "--trials", "none"}), 2, {"--trials"});

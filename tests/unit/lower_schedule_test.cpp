@@ -153,10 +153,35 @@ TEST(LowerSchedule, MisfitsAreRefused) {
   EXPECT_TRUE(refused({PackConstantStep{"weight", "oc", 11}}));
   EXPECT_TRUE(refused({SkipZerosStep{"conv", "pad", "y"}}));
   EXPECT_TRUE(refused({SkipZerosStep{"conv", "weight", "kh"}}));
-  EXPECT_TRUE(refused({DotProductStep{"conv", false}}));    // of floats
-  EXPECT_TRUE(refused({DotProductStep{"biased", false}}));  // no sum
+  EXPECT_TRUE(refused({DotProductStep{"conv", false}}));                      // of floats
+  EXPECT_TRUE(refused({DotProductStep{"biased", false}}));                    // no sum
+  EXPECT_TRUE(refused({RfactorStep{"conv", "oc", 2, "part", true, false}}));  // not reduced
+  EXPECT_TRUE(refused({RfactorStep{"conv", "ic", 5, "part", true, false}}));  // of four
+  EXPECT_TRUE(refused({TransposeConstantStep{"input", "c"}}));
   EXPECT_TRUE(refused({WinogradStep{"conv", 3, 2, 8}}));
   EXPECT_TRUE(refused({WinogradStep{"conv", 4, 4, 11}}));
+}
+
+// Parts that divide the axis and such that do not, of sums, and of a maximum, to which zeros
+// past the end would matter.
+TEST(LowerSchedule, ReductionsInParts) {
+  for (const int parts : {2, 3, 4}) {
+    for (const bool interleaved : {true, false}) {
+      for (const bool last : {true, false}) {
+        expect_right(conv(), {RfactorStep{"conv", "ic", parts, "part", interleaved, last}});
+      }
+    }
+  }
+  expect_right(conv(), {RfactorStep{"conv", "ic", 2, "lane", true, true},
+                        RfactorStep{"conv.lane", "kh", 3, "part", false, false},
+                        ReorderStep{"conv.lane.part",
+                                    {"n", "y", "x", "kh.part", "oc", "kh", "kw", "ic", "ic.lane"}},
+                        AnnotateStep{"conv.lane.part", "ic.lane", ir::ForKind::Vectorized},
+                        TransposeConstantStep{"weight", "ic"}});
+  const auto largest = Workload::parse(nlohmann::json{
+      {"op", "max_pool2d"}, {"height", 8}, {"width", 8}, {"channels", 3}, {"kernel", {1, 3}}});
+  // One maximum in eight is below zero.
+  expect_right(*largest, {RfactorStep{"pool", "kw", 2, "part", true, false}});
 }
 
 // Six channels are two fours, the second half empty; four are read as they lie.

@@ -1,6 +1,8 @@
 // Knobs and schedule of the sketch for rows (cpu_rows.h).
 #include "host/space/sketches/cpu_rows.h"
 
+#include <numeric>
+
 #include "host/ir/mutator.h"
 #include "host/space/sketches/steps.h"
 
@@ -81,6 +83,8 @@ Sketch cpu_rows_sketch(const ComputeDag& dag, const Target& target) {
     if (stage.axes.size() == 2 && stage.reduce_axes.size() == 1) {
       // Steps of the reductions' loops that are unrolled.
       knobs.push_back({"reduce_inner", divisors(stage.reduce_axes[0].extent, 8)});
+      // Partial results side by side, for additions wait for each other.
+      knobs.push_back({"chains", divisors(stage.reduce_axes[0].extent, 4), 0});
       break;
     }
   }
@@ -107,6 +111,14 @@ Result<Schedule> cpu_rows_schedule(ComputeDag dag, const Target& target, const S
   Steps steps(std::move(dag));
   for (const std::string& stage : inlined) steps(InlineStep{stage});
   if (!steps.dag().find(output)->reduce_axes.empty()) steps(CacheWriteStep{output});
+  std::vector<std::string> rows;
+  for (const Stage& stage : steps.dag().stages) {
+    if (stage.axes.size() == 2 && stage.reduce_axes.size() == 1) rows.push_back(stage.name);
+  }
+  for (const std::string& stage : rows) {
+    if (number("chains") == 1) break;
+    steps(RfactorStep{stage, "k", number("chains"), "chain", true, false});
+  }
   const ComputeDag now = steps.dag();
   const Stage& last = now.stages.back();
   steps.split(output, n, number("task_rows"), n + ".task", n + ".row");
@@ -125,18 +137,25 @@ Result<Schedule> cpu_rows_schedule(ComputeDag dag, const Target& target, const S
     const bool row = stage.axes.size() == 2 && stage.reduce_axes.empty();
     steps(ComputeAtStep{stage.name, output, n + ".row",
                         row ? ir::Scope::Global : ir::Scope::Register});
-    if (stage.axes.size() == 2) {
-      const std::string& across = stage.axes[1].name;
-      steps.split(stage.name, across, lanes_within(stage.axes[1].extent, target),
+    if (stage.axes.size() > 1) {
+      const std::string& across = stage.axes.back().name;
+      steps.split(stage.name, across, lanes_within(stage.axes.back().extent, target),
                   across + ".vector", across + ".lane");
       steps.vectorize(stage.name, across + ".lane");
       if (!row) {
         const std::string& k = stage.reduce_axes[0].name;
-        steps.split(stage.name, k, number("reduce_inner"), k + ".outer", k + ".inner");
-        steps(ReorderStep{stage.name,
-                          {k + ".outer", k + ".inner", stage.axes[0].name, across + ".vector",
-                           across + ".lane"}});
-        steps.unroll(stage.name, {k + ".inner", stage.axes[0].name, across + ".vector"});
+        const std::int64_t extent = stage.reduce_axes[0].extent;
+        const bool chains = k != "k";  // their sum
+        const std::int64_t inner = chains ? extent : std::gcd(number("reduce_inner"), extent);
+        steps.split(stage.name, k, inner, k + ".outer", k + ".inner");
+        std::vector<std::string> order{k + ".outer", k + ".inner"};
+        for (std::size_t d = 0; d + 1 < stage.axes.size(); ++d) {
+          order.push_back(stage.axes[d].name);
+        }
+        order.push_back(across + ".vector");
+        order.push_back(across + ".lane");
+        steps(ReorderStep{stage.name, order});
+        for (std::size_t i = 1; i + 1 < order.size(); ++i) steps.unroll(stage.name, {order[i]});
       }
     } else {
       steps.unroll(stage.name, {stage.axes[0].name});

@@ -2,6 +2,7 @@
 #include "host/space/sketches/sketches.h"
 
 #include "host/ir/mutator.h"
+#include "host/space/sketches/cpu_rfactor.h"
 #include "host/space/sketches/cpu_rows.h"
 #include "host/space/sketches/cpu_spatial.h"
 #include "host/space/sketches/cpu_tiled.h"
@@ -88,6 +89,7 @@ const Row kRows[] = {
        return !cpu_spatial_fits(dag) && cpu_rows_fits(dag);
      },
      cpu_rows_sketch, cpu_rows_schedule, [] { return 1.0; }},
+    {cpu_rfactor_fits, cpu_rfactor_sketch, cpu_rfactor_schedule, [] { return 1.0; }},
 };
 
 std::vector<const Row*> rows_for(const ComputeDag& dag, const Target& target) {
