@@ -77,6 +77,35 @@ TEST(SearchSpace, RecordsFromBeforeAKnobKeepTheirMeaning) {
   EXPECT_FALSE(space.parse(R"({"sketch":"tiled","knobs":{"skip":[1]}})"));
 }
 
+TEST(SpaceSketch, RecordsOfRowsFromBeforeChainsHaveOne) {
+  const auto rows = Workload::parse(
+      nlohmann::json{{"op", "reduce"}, {"function", "sum"}, {"shape", {4, 64}}, {"axes", {1}}});
+  const auto space = make_space(*rows, property::small_targets()[0]);
+  ASSERT_TRUE(space) << space.error().text();
+  const auto old =
+      space->parse(R"({"sketch":"cpu_rows","knobs":{"task_rows":[1],"reduce_inner":[2]}})");
+  ASSERT_TRUE(old) << old.error().text();
+  EXPECT_EQ(space->value(*old, "chains")[0], 1);
+}
+
+// The rule speaks of extents, not of operators: a long sum to few elements.
+TEST(SpaceSketch, LongReductionsToFewElementsAreCutIntoParts) {
+  const auto cut = [](const char* fields) {
+    const auto w = Workload::parse(std::string("{\"op\":") + fields + "}");
+    const auto space = make_space(*w, property::small_targets()[0]);
+    bool found = false;
+    for (const Sketch& sketch : space->sketches()) found |= sketch.name == "cpu_rfactor";
+    return found;
+  };
+  EXPECT_TRUE(cut(R"("dense","in_features":4096,"out_features":10)"));
+  EXPECT_TRUE(cut(R"("reduce","function":"max","shape":[100000],"axes":[0])"));
+  EXPECT_TRUE(cut(R"("global_avg_pool2d","height":56,"width":56,"channels":3)"));
+  EXPECT_TRUE(cut(R"("conv2d","height":3,"width":3,"in_channels":64,"out_channels":8,"kernel":3)"));
+  EXPECT_FALSE(cut(R"("dense","in_features":4096,"out_features":1000)"));
+  EXPECT_FALSE(cut(R"("dense","in_features":40,"out_features":10)"));
+  EXPECT_FALSE(cut(R"("softmax","features":1000)"));
+}
+
 TEST(SpaceSketch, RegisterTilesFitTheRegisterFile) {
   for (const Target& target : property::small_targets()) {
     for (const auto [y, x, channels] : {std::array<std::int64_t, 3>{56, 56, 64},
