@@ -1,15 +1,21 @@
-// fettle flash: a board's image onto an SD card or stick.
+// fettle flash: a board's image onto an SD card or stick, or the agent onto a board that is
+// up and reached over ssh.
 #include <unistd.h>
 #include <chrono>
 #include <filesystem>
+#include <iterator>
+#include <sstream>
+#include <thread>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "host/app/commands.h"
+#include "host/app/connection.h"
 #include "host/app/interrupt.h"
 #include "host/app/json_view.h"
 #include "host/app/message.h"
+#include "host/app/remote_board.h"
 #include "host/app/text.h"
 #include "host/flash/disk.h"
 #include "host/flash/write_image.h"
@@ -19,6 +25,8 @@ namespace {
 
 struct FlashCommand {
   std::string image, to;
+  std::string ssh, ssh_command = "ssh", broker;  // the agent onto a running board
+  InstallPlan install;
   bool force = false, json = false;
 };
 
@@ -47,7 +55,60 @@ class ProgressLine {
   std::chrono::steady_clock::time_point started_, shown_;
 };
 
+// Until a board of that host name is among the broker's devices.
+Result<void> wait_registered(const fleet::BrokerAddress& address, const std::string& hostname,
+                             std::chrono::seconds limit) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  do {
+    const auto list = fleet::list_devices(address, std::chrono::seconds(10));
+    if (!list) return list.error();
+    for (const auto& key : list->keys) {
+      for (const auto& board : key->boards) {
+        if (board && board->hostname == hostname) return {};
+      }
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  } while (std::chrono::steady_clock::now() < end);
+  return Error{
+      ErrorCode::Timeout,
+      fmt::format("{} did not register with {} within {} s; there: journalctl -u fettle-agent",
+                  hostname, address.url, limit.count()),
+      {}};
+}
+
+int run_ssh(FlashCommand command) {
+  auto home = fleet::fettle_home();
+  if (!home) return fail(home.error());
+  auto address = broker_address(command.broker, command.install.broker_key);
+  if (!address) return fail(address.error());
+  command.install.broker_key = address->public_key;
+  if (command.install.broker.empty()) command.install.broker = command.broker;
+  std::istringstream words(command.ssh_command);
+  const RemoteBoard board({std::istream_iterator<std::string>(words), {}}, command.ssh);
+  const auto installed =
+      install_agent(board, command.install, fleet::KeyFolder(*home).allow_file());
+  if (!installed) return fail(installed.error());
+  note(fmt::format("{}: installed and started; waiting until it registers", installed->hostname));
+  if (auto there = wait_registered(*address, installed->hostname, std::chrono::seconds(90));
+      !there) {
+    return fail(there.error());
+  }
+  if (command.json) {
+    print_json_line({{"board", installed->hostname},
+                     {"name", installed->name},
+                     {"public_key", installed->public_key}});
+  } else {
+    fmt::print("{} registered with {}; its key is allowed as \"{}\"\n", installed->hostname,
+               address->url, installed->name);
+  }
+  return kFine;
+}
+
 int run(const FlashCommand& command) {
+  if (!command.ssh.empty()) return run_ssh(command);
+  if (command.image.empty() || command.to.empty()) {
+    return fail("--image FILE --to DISK, or --ssh USER@HOST --broker URL"), kUsage;
+  }
   const auto disk = flash::read_disk(command.to);
   if (!disk) return fail(disk.error());
   std::error_code failed;
@@ -77,11 +138,33 @@ int run(const FlashCommand& command) {
 }  // namespace
 
 void add_flash_command(CLI::App& app, int& status) {
-  auto* flash = app.add_subcommand("flash", "Writes a board's image onto a card, and checks it");
+  auto* flash = app.add_subcommand(
+      "flash", "Writes a board's image onto a card, and checks it; or installs the agent over ssh");
   auto command = std::make_shared<FlashCommand>();
-  flash->add_option("--image", command->image, "The image file, not compressed")->required();
-  flash->add_option("--to", command->to, "The disk, such as /dev/sdb; all of it is overwritten")
-      ->required();
+  auto* image = flash->add_option("--image", command->image, "The image file, not compressed");
+  auto* to = flash->add_option("--to", command->to,
+                               "The disk, such as /dev/sdb; all of it is overwritten");
+  image->needs(to);
+  to->needs(image);
+  InstallPlan& install = command->install;
+  auto* ssh = flash->add_option("--ssh", command->ssh,
+                                "USER@HOST of a running board with Debian's dpkg and systemd");
+  ssh->excludes(image);
+  auto* broker = flash->add_option("--broker", command->broker, "tcp://HOST:PORT of the broker");
+  ssh->needs(broker);
+  broker->needs(ssh);
+  flash->add_option("--board-broker", install.broker, "The same as the board reaches it");
+  flash->add_option("--broker-key", install.broker_key,
+                    "The broker's public key (default: of this account's own broker)");
+  flash->add_option("--package", install.package,
+                    "The agent's .deb (default: in build/packages, by the board's architecture)");
+  flash->add_option("--name", install.name, "On the broker's allow list (default: its host name)");
+  flash->add_option("--key", install.device_key,
+                    "The device key (default: the board recognises itself)");
+  flash->add_option("--set", install.settings,
+                    "One more line of the agent's configuration, such as 'pin-clocks = \"max\"'");
+  flash->add_option("--ssh-command", command->ssh_command, "With its options, such as ssh -p 2222")
+      ->capture_default_str();
   flash->add_flag("--force", command->force,
                   "Also where the disk is in use, fixed, or only a partition");
   flash->add_flag("--json", command->json, "Prints a JSON object at the end");

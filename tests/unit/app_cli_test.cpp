@@ -183,6 +183,22 @@ TEST_F(CommandLine, FlashRefusesWhatIsNoCard) {
                {"is no disk"});
 }
 
+TEST_F(CommandLine, FlashOverSshSaysWhatFailed) {
+  expect_error(fettle({"flash", "--ssh", "root@board"}), 2, {"--broker"});
+  expect_error(fettle({"flash"}), 2, {"--image", "--ssh"});
+  const std::string key = fettle({"keys", "new", "client"}).out.substr(0, 40);
+  const auto install = [&](const std::string& ssh) {
+    return fettle({"flash", "--ssh", "root@board", "--broker", "tcp://127.0.0.1:1", "--broker-key",
+                   key, "--ssh-command", ssh});
+  };
+  expect_error(install("false"), 1, {"ssh root@board", "exit status 1"});
+  expect_error(install(folder.file("absent")), 1, {"absent"});
+  // A board of an architecture for which there is no package.
+  const auto board = write("ssh", "#!/bin/sh\nprintf 'vax\\nold-board\\n'\n");
+  expect_error(install("sh " + board), 1, {"for vax", "./dev packages"});
+  EXPECT_EQ(fettle({"keys", "list"}).out.find("old-board"), std::string::npos);
+}
+
 TEST_F(CommandLine, ADatabaseOfAnotherKindOrVersionIsLeftAlone) {
   const auto file =
       write("notes.db", "these are notes, not a database, and long enough to be looked at");

@@ -1,0 +1,193 @@
+// Boards over ssh (remote_board.h).
+#include "host/app/remote_board.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "host/fleet/allow_list.h"
+#include "host/fleet/child_process.h"
+#include "host/fleet/keys.h"
+
+namespace fettle::app {
+namespace {
+
+// A file in memory, for a child's standard input or output.
+class MemoryFile {
+ public:
+  MemoryFile() : fd_(::memfd_create("fettle-ssh", MFD_CLOEXEC)) {}
+  ~MemoryFile() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  int fd() const { return fd_; }
+
+  bool fill(const std::string& text) const {
+    for (std::size_t at = 0; at < text.size();) {
+      const ssize_t wrote = ::write(fd_, text.data() + at, text.size() - at);
+      if (wrote < 0 && errno != EINTR) return false;
+      if (wrote > 0) at += static_cast<std::size_t>(wrote);
+    }
+    return ::lseek(fd_, 0, SEEK_SET) == 0;
+  }
+  std::string text() const {
+    std::string all;
+    char piece[4096];
+    for (off_t at = 0;; at = static_cast<off_t>(all.size())) {
+      const ssize_t got = ::pread(fd_, piece, sizeof piece, at);
+      if (got <= 0) return all;
+      all.append(piece, static_cast<std::size_t>(got));
+    }
+  }
+
+ private:
+  int fd_;
+};
+
+// Before a command that needs root.
+constexpr const char* kAsRoot = "S=; [ \"$(id -u)\" = 0 ] || S='sudo -n'; ";
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+Result<std::string> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream all;
+  if (!file || !(all << file.rdbuf())) {
+    return Error{ErrorCode::NotFound, "cannot read the package " + path, {}};
+  }
+  return all.str();
+}
+
+// build/packages lies beside build/bin, where this program is.
+Result<std::string> package_for(const std::string& architecture) {
+  auto program = fleet::own_executable();
+  if (!program) return std::move(program).error();
+  const auto folder = std::filesystem::path(*program).parent_path().parent_path() / "packages";
+  std::string found;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("fettle-agent_") && name.ends_with("_" + architecture + ".deb")) {
+      found = std::max(found, entry.path().string());
+    }
+  }
+  if (!found.empty()) return found;
+  return Error{ErrorCode::NotFound,
+               fmt::format("no package of the agent for {} in {}: make it with ./dev packages, or "
+                           "name one with --package",
+                           architecture, folder.string()),
+               {}};
+}
+
+// A string of the agent's configuration (TOML). Nothing that ends the string may be in it.
+Result<std::string> quoted(const std::string& text) {
+  const bool fits = std::none_of(text.begin(), text.end(), [](unsigned char c) {
+    return c < ' ' || c == '"' || c == '\\' || c == 0x7f;
+  });
+  if (fits) return "\"" + text + "\"";
+  return Error{
+      ErrorCode::InvalidArgument, "quotes and backslashes cannot be in '" + text + "'", {}};
+}
+
+Result<std::string> configuration(const InstallPlan& plan) {
+  std::string text;
+  for (const auto& [name, value] :
+       {std::pair{"broker", &plan.broker}, std::pair{"broker-key", &plan.broker_key}}) {
+    auto quote = quoted(*value);
+    if (!quote) return std::move(quote).error();
+    text += fmt::format("{} = {}\n", name, *quote);
+  }
+  text += "key-file = \"/var/lib/fettle/agent.key\"\n";
+  for (const std::string& line : plan.settings) text += line + "\n";
+  if (!plan.device_key.empty()) {
+    auto quote = quoted(plan.device_key);
+    if (!quote) return std::move(quote).error();
+    text += fmt::format("[[device]]\nkey = {}\n", *quote);
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> RemoteBoard::run(const std::string& command, const std::string& input) const {
+  const MemoryFile in, out;
+  if (in.fd() < 0 || out.fd() < 0 || !in.fill(input)) {
+    return Error{ErrorCode::Io, std::string("memory for ssh: ") + std::strerror(errno), {}};
+  }
+  fleet::ChildPlan plan;
+  plan.argv = ssh_;
+  plan.argv.insert(plan.argv.end(), {target_, command});
+  plan.descriptors = {{in.fd(), 0}, {out.fd(), 1}, {STDERR_FILENO, 2}};
+  auto child = fleet::start_child(plan);
+  if (!child) return std::move(child).error().in("starting ssh");
+  int status = 0;
+  while (::waitpid(*child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return out.text();
+  return Error{ErrorCode::Unreachable,
+               fmt::format("ssh {}: {}", target_, fleet::describe_wait_status(status)),
+               {}};
+}
+
+Result<InstalledBoard> install_agent(const RemoteBoard& board, const InstallPlan& plan,
+                                     const std::string& allow_file) {
+  auto text = configuration(plan);
+  if (!text) return std::move(text).error();
+  auto facts = board.run("dpkg --print-architecture && hostname");
+  if (!facts) {
+    return std::move(facts).error().in("asking the board for its architecture (is dpkg there?)");
+  }
+  InstalledBoard installed;
+  const std::string architecture = first_line(*facts);
+  if (architecture.size() + 1 < facts->size()) {
+    installed.hostname = first_line(facts->substr(architecture.size() + 1));
+  }
+  installed.name = plan.name.empty() ? installed.hostname : plan.name;
+
+  std::string path = plan.package;
+  if (path.empty()) {
+    auto found = package_for(architecture);
+    if (!found) return std::move(found).error();
+    path = std::move(*found);
+  }
+  auto package = read_file(path);
+  if (!package) return std::move(package).error();
+  // The user's own configuration stays until it is replaced below; dpkg asks nobody.
+  auto key = board.run(std::string(kAsRoot) +
+                           "f=$(mktemp /tmp/fettle-agent.XXXXXX) && cat >\"$f\" && $S env "
+                           "DEBIAN_FRONTEND=noninteractive dpkg --force-confold --install \"$f\" "
+                           ">&2 && rm -f \"$f\" "
+                           "&& $S fettle-agent --make-key /var/lib/fettle/agent.key",
+                       *package);
+  if (!key) {
+    return std::move(key).error().in("installing " + path +
+                                     " (needs root there, or sudo without a password)");
+  }
+  installed.public_key = first_line(*key);
+  if (auto fits = fleet::check_public_key(installed.public_key); !fits) {
+    return std::move(fits).error().in("reading the board's public key");
+  }
+  if (auto allowed =
+          fleet::allow_key(allow_file, {installed.name, wire::Role::Agent, installed.public_key});
+      !allowed) {
+    return std::move(allowed).error();
+  }
+  auto started = board.run(std::string(kAsRoot) +
+                               "c=/etc/fettle/agent.toml; $S cp -p $c $c.before && $S tee $c "
+                               ">/dev/null && $S systemctl restart fettle-agent",
+                           *text);
+  if (!started) return std::move(started).error().in("configuring and starting the agent");
+  return installed;
+}
+
+}  // namespace fettle::app
