@@ -4,7 +4,7 @@
 # and without root:
 #
 #   board_images/add_agent.sh IMAGE --name NAME --broker URL [--broker-key Z85]
-#                             [--package DEB] [--key DEVICE_KEY]
+#                             [--package DEB] [--key DEVICE_KEY] [--set LINE]…
 #
 #   --name        the board: its key pair is made in $FETTLE_HOME where it is not there
 #                 yet, let in by that account's broker, and goes into the image
@@ -12,11 +12,13 @@
 #   --broker-key  its public key (default: of this account's own broker)
 #   --package     the agent's .deb (default: the armhf one of ./dev packages)
 #   --key         the device key (default: the board recognises itself)
+#   --set         one more line of the agent's configuration, such as 'pin-clocks = "max"'
 #
-# The package's files, the configuration and the key are copied into the root file
-# system (ext4, the image's largest Linux partition), and the service is enabled. The
-# user that the package's installation makes is systemd's dynamic one here. The file
-# system is checked before and after. Installing the package later replaces this.
+# Where dpkg has installed the package already (debian/disk.sh --package), only
+# configuration and key go in. Otherwise the package's files are copied, too, into the
+# root file system (ext4, the image's largest Linux partition), and the service is
+# enabled; the user that the package's installation makes is systemd's dynamic one then.
+# The file system is checked before and after. Installing the package later replaces this.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -28,7 +30,7 @@ die() { printf 'add_agent: %s\n' "$*" >&2; exit 1; }
 
 image=${1:?usage: add_agent.sh IMAGE --name NAME --broker URL …}
 shift
-name='' broker='' broker_key='' package='' key=''
+name='' broker='' broker_key='' package='' key='' settings=()
 while (($#)); do
   (($# > 1)) || die "$1 needs a value"
   case $1 in
@@ -37,14 +39,13 @@ while (($#)); do
     --broker-key) broker_key=$2 ;;
     --package) package=$2 ;;
     --key) key=$2 ;;
-    *) die "unknown option '$1' (--name, --broker, --broker-key, --package, --key)" ;;
+    --set) settings+=("$2") ;;
+    *) die "unknown option '$1' (--name, --broker, --broker-key, --package, --key, --set)" ;;
   esac
   shift 2
 done
 [[ -f $image && -w $image ]] || die "$image is no image that can be written"
 [[ -n $name && -n $broker ]] || die "--name and --broker are needed"
-if [[ -z $package ]]; then package=$(compgen -G "$root/build/packages/fettle-agent_*_armhf.deb" | tail -n 1) || true; fi
-[[ -f $package ]] || die "no package: ./dev packages armv7, or --package FILE"
 export PATH=$PATH:/sbin:/usr/sbin
 for tool in debugfs e2fsck dpkg-deb; do
   command -v "$tool" >/dev/null || die "no $tool here (packages e2fsprogs, dpkg)"
@@ -74,6 +75,15 @@ exists() { debugfs -R "stat $1" "$part" 2>&1 | grep -q '^Inode:'; }
 exists /etc/os-release || exists /usr/lib/os-release || die "the largest Linux partition of $image (at byte $offset, $((size >> 20)) MiB) holds no root file system"
 exists /lib/systemd/systemd || exists /usr/lib/systemd/systemd || die "$image has no systemd: start the agent in its own way"
 
+# Its user's and group's ids, where dpkg installed the agent.
+ids=$(debugfs -R 'cat /etc/passwd' "$part" 2>/dev/null | awk -F: '$1 == "fettle-agent" { print $3, $4 }')
+if [[ -z $ids ]]; then
+  if [[ -z $package ]]; then package=$(compgen -G "$root/build/packages/fettle-agent_*_armhf.deb" | tail -n 1) || true; fi
+  [[ -f $package ]] || die "no package: ./dev packages armv7, or --package FILE"
+elif [[ -n $package ]]; then
+  die "$image has the agent's package already: leave out --package"
+fi
+
 # The board's key pair, and the broker's public key.
 home=${FETTLE_HOME:-$HOME/.config/fettle}
 [[ -f $home/$name.key ]] || "$fettle" keys new "$name" >/dev/null 2>&1 || die "cannot make a key pair '$name'"
@@ -85,10 +95,11 @@ fi
 
 # What goes in: "mode source target" lines, folders first.
 mkdir "$work/files"
-dpkg-deb -x "$package" "$work/files"
+if [[ -z $ids ]]; then dpkg-deb -x "$package" "$work/files"; fi
 cp "$home/$name.key" "$work/agent.key"
 {
   printf 'broker = "%s"\nbroker-key = "%s"\nkey-file = "/var/lib/fettle/agent.key"\n' "$broker" "$broker_key"
+  if ((${#settings[@]})); then printf '%s\n' "${settings[@]}"; fi
   if [[ -n $key ]]; then printf '[[device]]\nkey = "%s"\n' "$key"; fi
 } >"$work/agent.toml"
 printf '[Service]\nDynamicUser=yes\n' >"$work/image.conf"
@@ -103,10 +114,10 @@ make_folder() { # PATH MODE: and those above it
     printf 'mkdir %s\nset_inode_field %s mode 040%s\n' "$path" "$path" "$2" >>"$commands"
   done
 }
-put() { # SOURCE TARGET MODE
+put() { # SOURCE TARGET MODE [UID GID]
   if exists "$2"; then printf 'rm %s\n' "$2" >>"$commands"; fi
-  printf 'write %s %s\nset_inode_field %s mode 0100%s\nset_inode_field %s uid 0\nset_inode_field %s gid 0\n' \
-    "$1" "$2" "$2" "$3" "$2" "$2" >>"$commands"
+  printf 'write %s %s\nset_inode_field %s mode 0100%s\nset_inode_field %s uid %s\nset_inode_field %s gid %s\n' \
+    "$1" "$2" "$2" "$3" "$2" "${4:-0}" "$2" "${5:-0}" >>"$commands"
 }
 # The package's files but its configuration, which this board's replaces. /lib is a
 # link to /usr/lib on newer systems, and debugfs follows it.
@@ -114,23 +125,27 @@ while read -r file; do
   make_folder "/${file%/*}" 755
   put "$work/files/$file" "/$file" "$(stat -c %a "$work/files/$file")"
 done < <(cd "$work/files" && find . -type f ! -path './etc/*' -printf '%P\n' | sort)
-for folder in /etc/fettle /etc/systemd/system/multi-user.target.wants \
-  /etc/systemd/system/fettle-agent.service.d; do
-  make_folder "$folder" 755
-done
+make_folder /etc/fettle 755
 make_folder /var/lib/fettle 700
-put "$work/image.conf" /etc/systemd/system/fettle-agent.service.d/image.conf 644
 put "$work/agent.toml" /etc/fettle/agent.toml 644
-put "$work/agent.key" /var/lib/fettle/agent.key 600
-wanted=/etc/systemd/system/multi-user.target.wants/fettle-agent.service
-exists "$wanted" || printf 'symlink %s /lib/systemd/system/fettle-agent.service\n' "$wanted" >>"$commands"
+# shellcheck disable=SC2086  # two words, or none
+put "$work/agent.key" /var/lib/fettle/agent.key 600 $ids
+if [[ -z $ids ]]; then
+  make_folder /etc/systemd/system/multi-user.target.wants 755
+  make_folder /etc/systemd/system/fettle-agent.service.d 755
+  put "$work/image.conf" /etc/systemd/system/fettle-agent.service.d/image.conf 644
+  wanted=/etc/systemd/system/multi-user.target.wants/fettle-agent.service
+  exists "$wanted" || printf 'symlink %s /lib/systemd/system/fettle-agent.service\n' "$wanted" >>"$commands"
+fi
 
 debugfs -w -f "$commands" "$part" >"$work/debugfs.log" 2>&1 || { cat "$work/debugfs.log" >&2; die "cannot write into $image"; }
 # debugfs tells its failures in words only. A full file system is the likely one.
 if grep -vE '^debugfs|^Allocated inode|^$' "$work/debugfs.log" | grep -E '[Nn]o (space|free)|[Ff]ail|not found|No such|error' >&2; then
   die "the agent is not whole in $image: take a fresh copy of it"
 fi
-debugfs -R "dump /usr/bin/fettle-agent $work/back" "$part" >/dev/null 2>&1
-cmp -s "$work/back" "$work/files/usr/bin/fettle-agent" || die "the agent is not whole in $image: take a fresh copy of it"
+written=("$work/files/usr/bin/fettle-agent" /usr/bin/fettle-agent)
+if [[ -n $ids ]]; then written=("$work/agent.toml" /etc/fettle/agent.toml); fi
+debugfs -R "dump ${written[1]} $work/back" "$part" >/dev/null 2>&1
+cmp -s "$work/back" "${written[0]}" || die "the agent is not whole in $image: take a fresh copy of it"
 check -n "after the agent was put in"
 printf '%s: agent, service and the key of "%s" are in; its broker is %s\n' "$image" "$name" "$broker"

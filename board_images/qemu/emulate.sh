@@ -4,6 +4,7 @@
 #
 #   board_images/qemu/emulate.sh BOARD --check | --broker URL  [--broker-key Z85]
 #                                [--name NAME] [--key KEY] [--icount] [--for SECONDS]
+#                                [--image debian | --disk FILE] …
 #
 #   --check    a broker of its own on loopback: boot, wait for the registration, print
 #              the board's facts, shut down. Exit status 0 when all of that came true
@@ -14,13 +15,18 @@
 #   --key      the device key (default: the board's, such as pynq)
 #   --pid-file PATH   where this script's own process id goes; SIGUSR1 to it switches the
 #              machine off and on, as a power-cycle command would
+#   --image debian  a whole Debian with systemd and the agent's package installed, instead of
+#              the small image: made by debian/disk.sh (minutes, once)
+#   --disk     a card's image, or the card, as it is: one of debian/disk.sh, whose agent
+#              add_agent.sh has told the broker. What the machine writes is lost
+#   --ssh PORT       forwards that port of this machine's loopback to the board's ssh
 #   --console PATH   keeps what the board prints
 #   --monitor PATH   QEMU's monitor, as a socket
 #   --icount   a guest nanosecond is one executed instruction: the clock domain is
 #              Instructions, and what is measured can be repeated exactly
 set -euo pipefail
 # BOARD/qemu.conf says these.
-arch="" program="" key="" model="" console="" machine=() serial=()
+arch="" program="" key="" model="" console="" machine=() serial=() card=() card_root=""
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 readonly here
@@ -34,16 +40,14 @@ die() { printf 'emulate: %s\n' "$*" >&2; exit 1; }
 board=${1:?usage: emulate.sh BOARD --check | --broker URL …}
 shift
 [[ -f $here/$board/qemu.conf ]] || die "no emulation of '$board'"
-# shellcheck source=/dev/null
-source "$here/$board/qemu.conf"
 
 check='' broker='' broker_key='' name=$board icount='' stay='' pid_file='' machine_pid=''
-console_file='' monitor=''
+asked_key='' debian_image='' disk='' ssh_port='' console_file='' monitor=''
 while (($#)); do
   case $1 in
     --check) check=1; shift; continue ;;
     --icount) icount=1; shift; continue ;;
-    --broker | --broker-key | --name | --key | --for | --pid-file | --console | --monitor)
+    --broker | --broker-key | --name | --key | --for | --pid-file | --image | --disk | --ssh | --console | --monitor)
       (($# > 1)) || die "$1 needs a value"
       ;;
     *) die "unknown option '$1' (the head of $0 lists them)" ;;
@@ -52,9 +56,12 @@ while (($#)); do
     --broker) broker=$2 ;;
     --broker-key) broker_key=$2 ;;
     --name) name=$2 ;;
-    --key) key=$2 ;;
+    --key) asked_key=$2 ;;
     --for) stay=$2 ;;
     --pid-file) pid_file=$2 ;;
+    --image) [[ $2 == debian ]] || die "no image '$2' (debian)"; debian_image=1 ;;
+    --disk) disk=$2 ;;
+    --ssh) ssh_port=$2 ;;
     --console) console_file=$2 ;;
     --monitor) monitor=$2 ;;
   esac
@@ -62,12 +69,13 @@ while (($#)); do
 done
 [[ -n $check || -n $broker ]] || die "--check, or --broker URL of a broker on this machine"
 [[ -z $check || -z $broker ]] || die "--check brings a broker of its own: no --broker with it"
-command -v "$program" >/dev/null || die "no $program here: ./dev setup emulate"
-agent=${FETTLE_AGENT_FOLDER:-$root/build/agents}/$arch/fettle-agent
-[[ -x $agent ]] || die "no agent at $agent: ./dev agents $arch"
 [[ -x $fettle ]] || die "no fettle at $fettle: ./dev build"
 
+[[ -z $disk || -r $disk ]] || die "cannot read $disk"
+[[ -z $disk || -n $broker ]] || die "--disk needs --broker: the one that its agent was told"
+
 image=$("$here/image.sh" "$board")
+if [[ -n $debian_image ]]; then base_disk=$("$here/debian/agent_disk.sh" "$board"); fi
 started=$(date +%s%N)
 seconds() { awk -v from="$started" -v to="$(date +%s%N)" 'BEGIN { printf "%.1f", (to - from) / 1e9 }'; }
 
@@ -82,12 +90,24 @@ switch_off() {
   wait "$machine_pid" 2>/dev/null || true
 }
 trap 'switch_off; end_session' EXIT
+if [[ -n $debian_image ]]; then disk=$run/disk; fi
+# Read by BOARD/qemu.conf.
+# shellcheck disable=SC2034
+forward=${ssh_port:+,hostfwd=tcp:127.0.0.1:$ssh_port-:22}
+# shellcheck source=/dev/null
+source "$here/$board/qemu.conf"
+key=${asked_key:-$key}
 console_file=${console_file:-$run/console}
+command -v "$program" >/dev/null || die "no $program here: ./dev setup emulate"
+agent=${FETTLE_AGENT_FOLDER:-$root/build/agents}/$arch/fettle-agent
+[[ -x $agent ]] || die "no agent at $agent: ./dev agents $arch"
 if [[ -n $check ]]; then own_keys; fi
 home=${FETTLE_HOME:-$HOME/.config/fettle}
-# Let in before anyone dials.
-[[ -f $home/$name.key ]] || "$fettle" keys new "$name" >/dev/null 2>&1 || die "cannot make a key pair '$name'"
-"$fettle" keys allow "$name" "$(sed -n 's/^public //p' "$home/$name.key")" --role agent
+# Let in before anyone dials; a card has its key already.
+if [[ -z $disk || -n $debian_image ]]; then
+  [[ -f $home/$name.key ]] || "$fettle" keys new "$name" >/dev/null 2>&1 || die "cannot make a key pair '$name'"
+  "$fettle" keys allow "$name" "$(sed -n 's/^public //p' "$home/$name.key")" --role agent
+fi
 if [[ -n $check ]]; then start_broker 'tcp://127.0.0.1:*'; fi
 if [[ -z $broker_key ]]; then
   [[ -f $home/broker.key ]] || die "no broker of this account: name its key with --broker-key"
@@ -123,7 +143,28 @@ TOML
   words+=" fettle.name=$name fettle.machine=$(printf %s "$name" | sha256sum | cut -c1-32)"
 }
 
-start_small
+# A Debian from a card; with its own kernel, where it has one.
+start_card() {
+  local part="$disk?offset=$((16 << 20))" kernel
+  if [[ -n $debian_image ]]; then
+    cp --sparse=always "$base_disk" "$disk"
+    local extra=(--set "board-model = \"$model\"" --set 'emulated = true')
+    if [[ -n $icount ]]; then extra+=(--set 'clock = "instructions"'); fi
+    "$here/add_agent.sh" "$disk" --name "$name" --broker "$board_broker" --broker-key "$broker_key" \
+      --key "$key" "${extra[@]}" >/dev/null
+  fi
+  kernel=$(PATH=$PATH:/sbin debugfs -R 'ls -p /boot' "$part" 2>/dev/null | sed -n 's#.*/vmlinuz-\([^/]*\)/.*#\1#p' | tail -n 1)
+  if [[ -n $kernel ]]; then
+    PATH=$PATH:/sbin debugfs -R "dump /boot/vmlinuz-$kernel $run/kernel" "$part" 2>/dev/null
+    PATH=$PATH:/sbin debugfs -R "dump /boot/initrd.img-$kernel $run/initrd" "$part" 2>/dev/null
+    options+=(-kernel "$run/kernel" -initrd "$run/initrd")
+  else
+    options+=(-kernel "$image/kernel")
+  fi
+  options+=("${card[@]}")
+  words+=" $card_root systemd.hostname=$name"
+}
+if [[ -n $disk ]]; then start_card; else start_small; fi
 options+=(-append "$words")
 if [[ -f $image/board.dtb ]]; then options+=(-dtb "$image/board.dtb"); fi
 if [[ -n $icount ]]; then options+=(-icount shift=0); fi
@@ -148,8 +189,9 @@ while ! show_devices --json 2>/dev/null | grep -q "\"hostname\":\"$name\""; do
     tail -n 20 "$run/qemu.log" "$console_file" >&2
     die "$name did not register within $(seconds) s"
   fi
-  # QEMU's Zynq now and then sleeps for ever while it boots. Counted instructions take longer.
-  if ((SECONDS - switched_on > (icount ? 4 * again : again))); then power_cycle; fi
+  # QEMU's Zynq now and then sleeps for ever while it boots. Counted instructions take longer;
+  # a card's system has other reasons not to register.
+  if [[ -z $disk ]] && ((SECONDS - switched_on > (icount ? 4 * again : again))); then power_cycle; fi
   sleep 0.2
 done
 printf '%s registered as "%s" after %s s%s\n' "$name" "$key" "$(seconds)" "${icount:+, time in instructions}"

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# The emulated board's card: Debian with the agent's package installed, without key or
+# broker yet. Prints the image's path. Kept by what went into it.
+#
+#   board_images/debian/agent_disk.sh BOARD
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+readonly here
+die() { printf 'agent_disk: %s\n' "$*" >&2; exit 1; }
+
+board=${1:?usage: agent_disk.sh BOARD}
+arch=$(sed -n 's/^debian=//p' "$here/../$board/qemu.conf")
+package=$(compgen -G "${FETTLE_PACKAGES:-$here/../../build/packages}/fettle-agent_*_$arch.deb" | tail -n 1) ||
+  die "no agent's package for $arch: ./dev packages"
+root=$("$here/root.sh" "$arch")
+key=$({ sha256sum <"$package"; cat "$here/disk.sh"; printf '%s\n' "$root"; } | sha256sum | cut -c1-16)
+disk=$root/agent-$key.img
+exec 9>"$root/lock"
+flock 9
+if [[ ! -e $disk ]]; then
+  rm -f "$root"/agent-*.img
+  "$here/disk.sh" "$arch" "$disk.part" --package "$package" >&2 9>&-
+  mv "$disk.part" "$disk"
+fi
+printf '%s\n' "$disk"
