@@ -6,29 +6,33 @@
 #include <cmath>
 #include <numeric>
 #include <string_view>
+#include <utility>
 
 #include "host/cost/knob_features.h"
 
 namespace fettle::tune {
 namespace {
 
-// Until a model is trained: so many trials, spread over the share of so many draws that
-// the estimate finds fastest. One that a prior corrected is worth more.
+// Until a model is trained: so many trials, spread over the fastest by the estimate of so many
+// draws, as many as this share of them, and of some generations bred from these. An
+// estimate that a prior corrected is worth more.
 struct First {
-  std::size_t trials, draws;
+  std::size_t trials, draws, generations;
   double share;
 };
-constexpr First kFirst{8, 128, 0.25}, kFirstWithPrior{4, 256, 0.06};
+constexpr First kFirst{8, 128, 0, 0.25}, kFirstWithPrior{4, 192, 2, 0.08};
 constexpr std::size_t kUnderWay = 4;      // beside the loop: trials begun before the first outcomes
 constexpr std::size_t kSpreadDraws = 24;  // of which the one farthest from all others is taken
 constexpr std::size_t kParents = 16;      // fastest trials that breed
-constexpr std::size_t kChildren = 64;     // of each generation
+constexpr std::size_t kChildren = 32;     // of each generation
+constexpr std::size_t kPool = 1024;       // lowered for earlier plans, and kept
+constexpr std::size_t kRecalled = 64;     // of those, the fastest as the model sees them now
 constexpr int kGenerations = 3;
 constexpr double kRandomShare = 0.5;    // of the first generation
 constexpr double kEpsilon = 0.05;       // of a plan: random, whatever the model says
 constexpr double kCloseness = 0.1;      // log time that a candidate close to a planned one loses
-constexpr double kTwin = 0.2;           // log time that an equal feature vector loses
-constexpr std::size_t kFresh = 32;      // candidates with an option never tried
+constexpr double kTwin = 10;            // log time that an equal feature vector loses
+constexpr std::size_t kFresh = 16;      // candidates with an option never tried
 constexpr std::size_t kFreshPlace = 8;  // every so manyth place of all plans is theirs
 constexpr double kCrossover = 0.4, kExtraMutation = 0.35;
 
@@ -73,7 +77,9 @@ EvolutionaryPlanner::EvolutionaryPlanner(const space::SearchSpace& space,
 
 std::vector<space::Configuration> EvolutionaryPlanner::plan(Knowledge knowledge, std::size_t n) {
   const Stopwatch all(statistics_.planning_seconds);
-  const bool taught = options_.experience && options_.experience->size() > knowledge.trials.size();
+  // A prior is a better beginning than a few trials of other tasks.
+  const bool taught = !options_.prior && options_.experience &&
+                      options_.experience->size() > knowledge.trials.size();
   const std::size_t first = (options_.prior ? kFirstWithPrior : kFirst).trials;
   if (knowledge.trials.size() < first && !taught) {
     const std::size_t missing = first - knowledge.trials.size();
@@ -122,19 +128,38 @@ std::vector<space::Configuration> EvolutionaryPlanner::first_plan(Knowledge& kno
   return plan;
 }
 
-// The part of some draws that the estimate finds fastest, in that order.
+// What the estimate finds fastest of some draws and of what is bred from them, in that
+// order; of programs that look the same, one.
 std::vector<space::Configuration> EvolutionaryPlanner::promising_draws(const Knowledge& knowledge) {
   const First& first = options_.prior ? kFirstWithPrior : kFirst;
   std::vector<std::pair<float, space::Configuration>> draws;
-  for (std::size_t i = 0; i < first.draws; ++i) {
-    space::Configuration candidate = space_.random(rng_);
-    if (knowledge.unseen.contains(candidate)) continue;
+  std::unordered_set<std::size_t> programs;
+  bred_.clear();
+  const auto consider = [&](space::Configuration candidate) {
+    if (knowledge.unseen.contains(candidate) || !bred_.insert(candidate).second) return;
     const std::vector<float>* features = features_of(candidate);
-    if (features) draws.emplace_back(features->at(*options_.estimate), std::move(candidate));
+    if (!features || !programs.insert(hash_of(*features)).second) return;
+    draws.emplace_back(features->at(*options_.estimate), std::move(candidate));
+  };
+  const auto faster = [](const auto& a, const auto& b) { return a.first < b.first; };
+  for (std::size_t i = 0; i < first.draws; ++i) consider(space_.random(rng_));
+  const auto kept = static_cast<std::size_t>(first.share * static_cast<double>(draws.size()));
+  std::stable_sort(draws.begin(), draws.end(), faster);
+  for (std::size_t generation = 0; generation < first.generations; ++generation) {
+    const std::vector<std::pair<float, space::Configuration>> parents(
+        draws.begin(),
+        draws.begin() + static_cast<std::ptrdiff_t>(std::min(kParents, draws.size())));
+    if (parents.empty()) break;
+    const auto parent = [&]() -> const auto& { return parents[rng_() % parents.size()].second; };
+    for (std::size_t i = 0; i < kChildren; ++i) {
+      const bool crossed = uniform() < kCrossover;
+      space::Configuration child = crossed ? space_.crossover(parent(), parent(), rng_) : parent();
+      if (!crossed || uniform() < 0.5) child = space_.mutate(child, rng_);
+      consider(std::move(child));
+    }
+    std::stable_sort(draws.begin(), draws.end(), faster);
   }
-  std::stable_sort(draws.begin(), draws.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  draws.resize(static_cast<std::size_t>(first.share * static_cast<double>(draws.size())));
+  draws.resize(std::min(draws.size(), kept));
   std::vector<space::Configuration> promising;
   for (auto& [estimate, configuration] : draws) promising.push_back(std::move(configuration));
   return promising;
@@ -175,26 +200,48 @@ EvolutionaryPlanner::Candidates EvolutionaryPlanner::breed_candidates(
   std::vector<const space::Configuration*> parents;
   for (const auto* trial : fastest) parents.push_back(&trial->configuration);
 
-  Candidates candidates;
-  candidates.reserve(kChildren * kGenerations + kFresh);  // parents point into it
+  Candidates candidates = recall(knowledge, model);
+  candidates.reserve(kRecalled + kChildren * kGenerations + kFresh);  // parents point into it
   for (int generation = 0; generation < kGenerations; ++generation) {
-    const std::size_t from = candidates.size();
-    const bool first = generation == 0;
-    breed(knowledge, parents, kChildren, first ? kRandomShare : 0, candidates);
-    if (first) breed_fresh(knowledge, parents, candidates);
-    predict(model, candidates, from);
-    // The next generation's parents: the fastest trials and the best predictions.
+    // Parents: the fastest trials and, after them in turns, the best predictions.
     std::vector<std::size_t> order(candidates.size());
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
       return candidates[a].mean < candidates[b].mean;
     });
-    parents.clear();
+    const bool first = generation == 0;
+    if (!first) parents.clear();
     for (std::size_t i = 0; i < std::max(order.size(), fastest.size()); ++i) {
       if (i < kParents && i < order.size()) parents.push_back(&candidates[order[i]].configuration);
-      if (i < kParents / 2 && i < fastest.size()) parents.push_back(&fastest[i]->configuration);
+      if (!first && i < kParents / 2 && i < fastest.size()) {
+        parents.push_back(&fastest[i]->configuration);
+      }
     }
+    const std::size_t from = candidates.size();
+    breed(knowledge, parents, kChildren, first ? kRandomShare : 0, candidates);
+    if (first) breed_fresh(knowledge, parents, candidates);
+    predict(model, candidates, from);
   }
+  return candidates;
+}
+
+// What earlier plans lowered and did not take is worth another look: the model knows more.
+EvolutionaryPlanner::Candidates EvolutionaryPlanner::recall(const Knowledge& knowledge,
+                                                            const cost::TimeModel& model) {
+  Candidates candidates;
+  candidates.reserve(pool_.size());
+  for (space::Configuration& configuration : std::exchange(pool_, {})) {
+    add_candidate(knowledge, std::move(configuration), candidates);
+  }
+  std::erase_if(candidates, [&](const Candidate& candidate) {
+    return tried_features_.contains(candidate.features_hash);
+  });
+  predict(model, candidates, 0);
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.mean < b.mean; });
+  if (candidates.size() > kPool) candidates.resize(kPool);
+  for (const Candidate& candidate : candidates) pool_.push_back(candidate.configuration);
+  if (candidates.size() > kRecalled) candidates.resize(kRecalled);
   return candidates;
 }
 
@@ -366,6 +413,7 @@ const std::vector<float>* EvolutionaryPlanner::features_of(
       ++statistics_.screened;
     } else {
       place->second = std::move(*features);
+      pool_.push_back(configuration);
       if (options_.prior) options_.prior->correct(place->second);
     }
   }

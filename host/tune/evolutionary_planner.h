@@ -2,7 +2,8 @@
 //
 //   at first: what an estimate of the program's time finds promising, spread out
 //   then: train a model of times on the task's trials (and other tasks')
-//   breed candidates from the fastest trials and from what the model finds fast
+//   breed candidates from the fastest trials and from what the model finds fast, also
+//   among those that earlier plans passed over
 //   lower them for their features; drop what does not lower or fails the screen
 //   take the predicted fastest, each by another member of the model, but seldom what
 //   looks like a program already tried; some places go to options never tried
@@ -55,6 +56,7 @@ class EvolutionaryPlanner {
   std::vector<space::Configuration> promising_draws(const Knowledge& knowledge);
   void note_tried(const Knowledge& knowledge);
   bool holds_untried(const space::Configuration& configuration) const;
+  Candidates recall(const Knowledge& knowledge, const cost::TimeModel& model);
   Candidates breed_candidates(const Knowledge& knowledge, const cost::TimeModel& model);
   void breed(const Knowledge& knowledge, const std::vector<const space::Configuration*>& parents,
              std::size_t count, double random_share, Candidates& into);
@@ -76,7 +78,8 @@ class EvolutionaryPlanner {
   std::mt19937_64 rng_;
   // Of every configuration ever lowered; empty: it does not lower, or was screened out.
   std::unordered_map<space::Configuration, std::vector<float>, ConfigurationHash> features_;
-  std::size_t places_ = 0;  // given by plans with a model
+  std::vector<space::Configuration> pool_;  // of these, what no plan took yet
+  std::size_t places_ = 0;                  // given by plans with a model
   // Of the plan in hand:
   std::unordered_set<space::Configuration, ConfigurationHash> bred_;
   std::unordered_set<std::size_t> tried_features_;     // hashes, of trials

@@ -1,7 +1,7 @@
 // Evolutionary search: evolution guided by a cost model (evolutionary_planner.h),
 // planned a few trials ahead. With a Background the next plan is made while the last
-// one is being tried, and only the first one is waited for: without a later one it breeds
-// blindly.
+// one is being tried. As long as little is known it is waited for; later, without one, it
+// breeds blindly.
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
@@ -14,11 +14,11 @@ namespace fettle::tune {
 namespace {
 
 constexpr std::size_t kBatch = 8;  // trials of a plan
-// While little is known each trial teaches much: plans made inside propose() are
-// shorter then. (Those made beside the loop are renewed all the time.)
+// While little is known each trial teaches much: plans are shorter then. (Those made beside
+// the loop are renewed all the time.)
 constexpr std::size_t kFew = 64, kEarlyBatch = 4;
-constexpr std::size_t kSpare = 8;   // more of it, for while the next plan is being made
-constexpr int kMutationTries = 16;  // of the fastest, when there is no plan
+constexpr std::size_t kEarlySpare = 4, kSpare = 8;  // for while the next plan is being made
+constexpr int kMutationTries = 16;                  // of the fastest, when there is no plan
 
 class EvolutionarySearcher final : public Searcher {
  public:
@@ -57,6 +57,18 @@ class EvolutionarySearcher final : public Searcher {
     ++news_;
   }
 
+  bool ready() override {
+    if (!options_.background) return true;
+    if (first_) {
+      const std::lock_guard lock(shared_->mutex);
+      return !shared_->planning;
+    }
+    if (plan_.empty()) take_plan();
+    if (!plan_.empty() || barren_ || !patient()) return true;
+    start_plan();
+    return false;
+  }
+
   SearchStatistics statistics() const override {
     const std::lock_guard lock(shared_->mutex);
     return shared_->statistics;
@@ -75,12 +87,21 @@ class EvolutionarySearcher final : public Searcher {
     SearchStatistics statistics;
   };
 
-  // The first plan was begun when nothing was known. It is waited for: trials without a
-  // plan are draws. After a resumed history it is worth nothing.
-  void take_first_plan() {
+  bool patient() const { return known_.trials.size() < kFew; }
+
+  void wait_for_plan() {
     std::unique_lock lock(shared_->mutex);
     shared_->planned.wait(lock, [this] { return !shared_->planning; });
-    if (!known_.trials.empty()) shared_->made.reset();
+  }
+
+  // The first plan was begun when nothing was known. After a resumed history it is worth
+  // nothing.
+  void take_first_plan() {
+    wait_for_plan();
+    if (!known_.trials.empty()) {
+      const std::lock_guard lock(shared_->mutex);
+      shared_->made.reset();
+    }
     first_ = false;
   }
 
@@ -89,6 +110,7 @@ class EvolutionarySearcher final : public Searcher {
     take_plan();
     if (options_.background) {
       if (news_ >= kBatch / 2 || plan_.empty()) start_plan();
+      if (plan_.empty() && patient()) wait_for_plan(), take_plan();
     } else if (plan_.empty()) {
       start_plan();
       take_plan();
@@ -102,9 +124,10 @@ class EvolutionarySearcher final : public Searcher {
   }
 
   std::size_t plan_size() const {
-    if (options_.background) return kBatch + kSpare;
     const std::size_t known = known_.trials.size();
-    return known > 0 && known < kFew ? kEarlyBatch : kBatch;
+    const bool early = known > 0 && known < kFew;
+    if (!options_.background) return early ? kEarlyBatch : kBatch;
+    return early ? kEarlyBatch + kEarlySpare : kBatch + kSpare;
   }
 
   void start_plan() {
@@ -135,6 +158,7 @@ class EvolutionarySearcher final : public Searcher {
     if (!shared_->made) return;
     plan_ = std::move(*shared_->made);
     std::reverse(plan_.begin(), plan_.end());
+    barren_ = plan_.empty();
     shared_->made.reset();
   }
 
@@ -158,6 +182,7 @@ class EvolutionarySearcher final : public Searcher {
   std::shared_ptr<Shared> shared_;
   std::vector<space::Configuration> plan_;  // next one last
   bool first_ = true;                       // plan: not yet taken
+  bool barren_ = false;                     // the last plan had nothing
   std::size_t news_ = 0;                    // observations since the last plan was begun
 };
 

@@ -8,6 +8,7 @@
 // task gets a part of the mean share first, until it stands still.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <random>
 
@@ -40,14 +41,14 @@ class Gradient final : public TaskScheduler {
       if (!tasks[i].exhausted) live.push_back(i);
     }
     if (live.empty()) return std::nullopt;
+    // Done ones give way even to those that have to be waited for.
+    prefer(live, [&](std::size_t i) { return !done(tasks[i]) || tasks[i].proposed < kWarmUp; });
+    prefer(live, [&](std::size_t i) { return tasks[i].ready; });
     // Behind the others, from the start or since an earlier session: first of all.
     const auto behind = *std::min_element(live.begin(), live.end(), [&](auto a, auto b) {
       return tasks[a].proposed < tasks[b].proposed;
     });
     if (tasks[behind].proposed < kWarmUp) return behind;
-    if (std::any_of(live.begin(), live.end(), [&](auto i) { return !done(tasks[i]); })) {
-      std::erase_if(live, [&](auto i) { return done(tasks[i]); });
-    }
     if (const auto neglected = below_share(tasks, live)) return neglected;
     if (std::uniform_real_distribution<double>(0, 1)(rng_) < kEpsilon) {
       return live[rng_() % live.size()];
@@ -67,6 +68,12 @@ class Gradient final : public TaskScheduler {
     double best;
   };
   using Past = std::vector<Point>;  // each improvement
+
+  // Leaves those of which `good` holds, if there are any.
+  template <typename Predicate>
+  static void prefer(std::vector<std::size_t>& tasks, Predicate good) {
+    if (std::any_of(tasks.begin(), tasks.end(), good)) std::erase_if(tasks, std::not_fn(good));
+  }
 
   static void note(const TaskState& task, Past& past) {
     if (task.best_nanoseconds <= 0) return;

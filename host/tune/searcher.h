@@ -45,6 +45,8 @@ class Searcher {
   // when the space is exhausted.
   virtual std::vector<space::Configuration> propose(std::size_t n) = 0;
   virtual void observe(const Observation& observation) = 0;
+  // False: the next proposal is being worked out, and propose() would wait for it.
+  virtual bool ready() { return true; }
   virtual SearchStatistics statistics() const { return {}; }
 };
 
@@ -84,6 +86,7 @@ struct TaskState {
   double best_nanoseconds = 0;   // 0: none yet
   double least_nanoseconds = 0;  // that the board's roofline leaves it; 0: not known
   std::uint32_t since_improvement = 0;
+  bool ready = true;       // as Searcher::ready()
   bool exhausted = false;  // no more proposals, or stopped early
   double operations = 0;   // nominal, of one run
   std::string kind;        // of operator: tasks of one kind can be about as fast
@@ -92,7 +95,8 @@ struct TaskState {
 class TaskScheduler {
  public:
   virtual ~TaskScheduler() = default;
-  // The task whose candidates are proposed next; nothing when all are exhausted.
+  // The task whose candidates are proposed next; nothing when all are exhausted. One that
+  // is not ready: there is no other that would be worth it.
   virtual std::optional<std::size_t> next(std::span<const TaskState> tasks) = 0;
 };
 std::unique_ptr<TaskScheduler> make_round_robin();

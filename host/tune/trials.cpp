@@ -101,6 +101,7 @@ bool Trials::working() const {
 }
 
 std::optional<std::size_t> Trials::wants_candidate() {
+  awaits_searcher_ = false;
   if (closed_ || proposed_ >= options_.trials) return std::nullopt;
   if (building_ > parts_.builder.workers()) return std::nullopt;
   if (waiting_.size() >= parts_.runner.capacity() + kStock) return std::nullopt;
@@ -108,14 +109,21 @@ std::optional<std::size_t> Trials::wants_candidate() {
     return batch_open() ? parts_.scheduler.next(states_) : std::nullopt;
   }
   // Tasks whose expected outputs are ready go first: others could only wait.
-  std::vector<TaskState> ready = states_;
+  std::vector<TaskState> states = states_;
   bool any = false;
-  for (std::size_t i = 0; i < ready.size(); ++i) {
+  for (std::size_t i = 0; i < states.size(); ++i) {
     progress_.tasks[i].waiting_for_expected = !parts_.expected.ready(i);
-    ready[i].exhausted |= !parts_.expected.ready(i);
-    any |= !ready[i].exhausted;
+    states[i].exhausted |= !parts_.expected.ready(i);
+    any |= !states[i].exhausted;
   }
-  return parts_.scheduler.next(any ? ready : states_);
+  if (!any) states = states_;
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    states[i].ready = states[i].exhausted || tasks_[i].searcher->ready();
+  }
+  const auto next = parts_.scheduler.next(states);
+  // Meanwhile the trials under way go on; without any, propose() waits.
+  awaits_searcher_ = next && !states[*next].ready && !candidates_.empty();
+  return awaits_searcher_ ? std::nullopt : next;
 }
 
 // The next batch opens once all of the last one has ended. Only then the searchers

@@ -36,6 +36,8 @@ class Trials {
 
   void drop_unmeasured();  // after an interrupt: only what is on a board may still end
   bool boards_idle() const { return on_boards_ == 0; }
+  // The task that is to give the next candidate is still working it out.
+  bool awaits_searcher() const { return awaits_searcher_; }
   // No built candidate is there although a board has room.
   bool starved() const { return on_boards_ == 0 && waiting_.empty(); }
 
@@ -89,7 +91,7 @@ class Trials {
   std::uint64_t next_trial_;
   std::size_t building_ = 0, on_boards_ = 0;
   std::uint32_t proposed_ = 0, finished_ = 0, succeeded_ = 0;
-  bool closed_ = false;
+  bool closed_ = false, awaits_searcher_ = false;
   // Deterministic sessions: what a batch showed, by trial, until all of it is there.
   struct Held {
     std::size_t task;

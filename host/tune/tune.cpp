@@ -13,6 +13,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t kAllFailTold = 8;  // so many failures and no success: tell at once
 constexpr milliseconds kTick{200};
+constexpr milliseconds kSearcherTick{5};  // searchers cannot tell when they are ready
 
 // Time as the session sees it, and the wait for the next event.
 class Watch {
@@ -28,6 +29,7 @@ class Watch {
                     {stopping_ ? -1 : parts_.stop.fd(), POLLIN, 0}};
     const bool blind = fds[0].fd < 0 || fds[1].fd < 0;
     const bool starved = trials_.starved() && trials_.progress().busy_share.has_value();
+    if (trials_.awaits_searcher()) longest = std::min(longest, kSearcherTick);
     ::poll(fds, std::size(fds), static_cast<int>(blind ? 2 : longest.count()));
     if (fds[2].revents) parts_.expected.clear_ready();
     if (starved) starved_ += Clock::now() - from;

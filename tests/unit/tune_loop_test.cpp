@@ -382,6 +382,28 @@ TEST(TuneLoop, ACalibrationThatStandsIsNotMeasuredForEver) {
   EXPECT_EQ(summary.progress.failures.at("Accept Implausible"), 20u);
 }
 
+// Never ready: what it is asked for has to be waited for.
+class Slow final : public Searcher {
+ public:
+  explicit Slow(std::unique_ptr<Searcher> inner) : inner_(std::move(inner)) {}
+  std::vector<space::Configuration> propose(std::size_t n) override { return inner_->propose(n); }
+  void observe(const Observation& observation) override { inner_->observe(observation); }
+  bool ready() override { return false; }
+
+ private:
+  std::unique_ptr<Searcher> inner_;
+};
+
+TEST(TuneLoop, ASearcherIsWaitedForOnlyWhenNothingElseIsUnderWay) {
+  Rig rig(grid(4, 8));
+  rig.tasks[0].searcher = std::make_unique<Slow>(std::move(rig.tasks[0].searcher));
+  rig.options.trials = 12;
+  const TuneSummary summary = rig.run();
+  EXPECT_EQ(summary.progress.trials, 12u);
+  EXPECT_EQ(rig.runner.most_at_once, 1u);
+  EXPECT_EQ(rig.builder.most_at_once, 1u);
+}
+
 // Takes turns, and keeps what it was told of the first task.
 class Spy final : public TaskScheduler {
  public:

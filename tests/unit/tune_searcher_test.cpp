@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -245,6 +246,37 @@ TEST(Searcher, PlansBesideTheLoopWithoutRepeatingAnything) {
   EXPECT_GT(search->statistics().plans, 0u);
 }
 
+// Beside the loop as well: while little is known, no trial is a blind one.
+TEST(Searcher, IsNotReadyWhileItsPlanIsBeingMadeAndWaitsForIt) {
+  const SearchSpace space = grid(6, 8);
+  std::mutex gate;  // held: nothing can be lowered
+  Background background;
+  SearcherOptions options;
+  options.seed = 9;
+  options.feature_count = 1;
+  options.features = [&](const Configuration& c) -> Result<std::vector<float>> {
+    const std::lock_guard lock(gate);
+    return std::vector<float>{static_cast<float>(separable(c))};
+  };
+  options.background = &background;
+  std::unique_lock closed(gate);
+  auto search = make_searcher("evolutionary", space, options).value();
+  EXPECT_FALSE(search->ready());
+  closed.unlock();
+  std::size_t trials = 0;
+  for (; trials < 40; ++trials) {
+    const auto proposal = search->propose(1).at(0);
+    search->observe({proposal, separable(proposal), false, {}});
+  }
+  closed.lock();
+  // What is planned can still be had, then it waits.
+  for (; search->ready() && trials < 60; ++trials) search->propose(1);
+  EXPECT_LT(trials, 60u);
+  closed.unlock();
+  EXPECT_EQ(search->propose(1).size(), 1u);
+  EXPECT_GE(search->statistics().plans, 4u);
+}
+
 class EverySearcher : public testing::TestWithParam<std::string> {};
 
 TEST_P(EverySearcher, ExhaustsASmallSpaceWithoutRepetition) {
@@ -385,6 +417,15 @@ TEST(RoundRobin, TasksLeftBehindCatchUpFirst) {
   EXPECT_EQ(scheduler->next(tasks), 2u);
 }
 
+TEST(RoundRobin, PassesOverWhatIsNotReadyWhileOthersAre) {
+  auto scheduler = make_round_robin();
+  std::vector<TaskState> tasks(3);
+  tasks[0].ready = false;
+  EXPECT_EQ(scheduler->next(tasks), 1u);
+  tasks[1].ready = tasks[2].ready = false;
+  EXPECT_TRUE(scheduler->next(tasks).has_value());
+}
+
 // A session on known curves: best(n) = floor * (1 + gap / n).
 std::vector<std::uint32_t> shares(std::vector<TaskState> tasks, const std::vector<double>& floors,
                                   const std::vector<double>& gaps, int trials) {
@@ -432,6 +473,19 @@ TEST(Gradient, ATaskAtItsRooflineGetsNoMore) {
   EXPECT_EQ(seen[1], 16u);
   EXPECT_EQ(seen[2], 16u);
   EXPECT_EQ(seen[0], 968u);
+}
+
+TEST(Gradient, OneThatIsReadyGoesFirstButNotOneThatIsDone) {
+  std::vector<TaskState> tasks = kinds(3);
+  for (TaskState& task : tasks) {
+    task.proposed = task.finished = 20;
+    task.best_nanoseconds = 1e6;
+  }
+  tasks[0].best_nanoseconds = tasks[0].least_nanoseconds = 1e5;
+  tasks[1].ready = false;
+  for (int i = 0; i < 40; ++i) EXPECT_EQ(make_gradient(i)->next(tasks), 2u);
+  tasks[2].ready = false;
+  for (int i = 0; i < 40; ++i) EXPECT_NE(make_gradient(i)->next(tasks), 0u);
 }
 
 TEST(Gradient, WhereAllAreDoneTrialsGoOn) {
