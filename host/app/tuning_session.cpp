@@ -72,7 +72,7 @@ Result<Spaces> spaces_of(const model::TaskList& list, const space::Target& targe
 }
 
 wire::MeasureOptionsT measure_options(const TuneCommand& command) {
-  wire::MeasureOptionsT options;
+  wire::MeasureOptionsT options = tune::default_measuring();
   options.number = command.number;
   options.repeat = command.repeat;
   options.min_samples = std::min(options.min_samples, command.repeat);

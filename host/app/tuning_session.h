@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "host/tune/tune.h"
+
 namespace fettle::app {
 
 struct TuneCommand {
@@ -21,7 +23,7 @@ struct TuneCommand {
   bool resume = false;
   std::uint32_t early_stopping = 0;
   std::uint32_t number = 0, repeat = 10, cooldown_ms = 0;
-  double min_repeat_ms = 20, timeout_s = 4;
+  double min_repeat_ms = tune::default_measuring().min_repeat_ms, timeout_s = 4;
   bool flush_cache = false;
   std::string hardware;
   std::uint64_t seed = 0;

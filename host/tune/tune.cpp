@@ -97,6 +97,12 @@ void wind_down(TuneParts& parts, Trials& trials, Watch& watch, milliseconds grac
 
 }  // namespace
 
+wire::MeasureOptionsT default_measuring() {
+  wire::MeasureOptionsT options;
+  options.min_repeat_ms = 5;
+  return options;
+}
+
 TuneSummary tune(std::vector<TuneTask>& tasks, const space::Target& target,
                  const TuneOptions& options, TuneParts parts) {
   Trials trials(tasks, target, options, parts);

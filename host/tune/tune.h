@@ -27,6 +27,11 @@ struct TuneTask {
   std::vector<records::TuningRecord> measured = {};
 };
 
+// How long and how often a candidate is sampled unless a user says otherwise. Samples of
+// 5 ms: a short one fits between two disturbances more often than a long one, and most
+// candidates are known to lose after three.
+wire::MeasureOptionsT default_measuring();
+
 struct TuneOptions {
   std::string session;  // stored with every record
   std::string device_key;
@@ -39,7 +44,8 @@ struct TuneOptions {
   // not on the order in which they come back. Builders and boards idle between batches.
   bool deterministic = false;
   bool racing = true;  // candidates that are clearly slower than the best are stopped early
-  wire::MeasureOptionsT measure;               // threads and racing bound are set by the loop
+  // Threads and racing bound are set by the loop.
+  wire::MeasureOptionsT measure = default_measuring();
   std::chrono::milliseconds stop_grace{3000};  // after an interrupt, for what is on the boards
 };
 

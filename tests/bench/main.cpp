@@ -138,6 +138,11 @@ int main(int argc, char** argv) {
   repeat_command->add_option("--count", repeat.count, "configurations, over all layers")
       ->check(CLI::Range(2u, 100000u))
       ->capture_default_str();
+  repeat_command
+      ->add_option("--rounds", repeat.rounds,
+                   "times that a session measures each; the fastest median of them counts")
+      ->check(CLI::Range(1u, 100u))
+      ->capture_default_str();
   repeat_command->add_option("--seed", repeat.seed, "of the draws and of the order")
       ->capture_default_str();
 

@@ -148,11 +148,9 @@ Result<void> choose(const RepeatBenchOptions& options, const space::Target& targ
 // What was measured: by layer, then by the configuration's text.
 using Measurements = std::map<std::pair<std::size_t, std::string>, records::TuningRecord>;
 
-Result<Measurements> measure(const RepeatBenchOptions& options, std::vector<Layer>& layers,
-                             unsigned session, std::uint64_t order) {
-  auto loop = LocalLoop::open(options.db, 0);
-  if (!loop) return std::move(loop).error();
-  std::mt19937_64 rng(order);
+// Every configuration once, in an order of its own; keeps the faster of two records.
+Result<void> measure_round(LocalLoop& loop, const std::string& name, std::vector<Layer>& layers,
+                           std::mt19937_64& rng, Measurements& measured) {
   std::vector<tune::TuneTask> tasks;
   tune::TuneOptions how;
   how.racing = false;  // a stopped trial has no median
@@ -163,27 +161,42 @@ Result<Measurements> measure(const RepeatBenchOptions& options, std::vector<Laye
     how.trials += static_cast<std::uint32_t>(layer.chosen.size());
   }
   std::int64_t before = 0;
-  auto scanned = (*loop)->database().for_each({}, [&](const records::TuningRecord& record) {
+  auto scanned = loop.database().for_each({}, [&](const records::TuningRecord& record) {
     before = record.id;
     return true;
   });
   if (!scanned) return scanned.error();
-  const auto summary = (*loop)->run(tasks, how, "repeat " + std::to_string(session));
+  const auto summary = loop.run(tasks, how, name);
   if (!summary) return summary.error();
-  if ((*loop)->stopped()) return Error{ErrorCode::Canceled, "interrupted", {}};
-  Measurements measured;
+  if (loop.stopped()) return Error{ErrorCode::Canceled, "interrupted", {}};
   for (std::size_t i = 0; i < layers.size(); ++i) {
     records::Filter filter;
     filter.workload = layers[i].task.workload.canonical();
     filter.after_id = before;
     filter.measured_only = true;
-    auto records = records::history((*loop)->database(), filter);
+    auto records = records::history(loop.database(), filter);
     if (!records) return std::move(records).error();
     for (records::TuningRecord& record : *records) {
       if (record.reused) continue;  // another configuration's measurement
-      std::string configuration = record.configuration;
-      measured.emplace(std::pair(i, std::move(configuration)), std::move(record));
+      const auto place = measured.try_emplace({i, record.configuration}, record);
+      records::TuningRecord& kept = place.first->second;
+      if (*record.nanoseconds() < *kept.nanoseconds()) kept = std::move(record);
     }
+  }
+  return {};
+}
+
+Result<Measurements> measure(const RepeatBenchOptions& options, std::vector<Layer>& layers,
+                             unsigned session, std::uint64_t order) {
+  auto loop = LocalLoop::open(options.db, 0);
+  if (!loop) return std::move(loop).error();
+  std::mt19937_64 rng(order);
+  Measurements measured;
+  for (unsigned round = 0; round < options.rounds; ++round) {
+    const std::string name =
+        "repeat " + std::to_string(session) + ", round " + std::to_string(round + 1);
+    auto done = measure_round(**loop, name, layers, rng, measured);
+    if (!done) return std::move(done).error();
   }
   return measured;
 }
@@ -294,6 +307,7 @@ Result<void> run_repeat_bench(const RepeatBenchOptions& options) {
       {"summary", true},
       {"configurations", all.drifts.size()},
       {"tasks", all.by_layer.size()},
+      {"rounds", options.rounds},
       {"slowest_over_fastest", *std::max_element(all.first.begin(), all.first.end()) /
                                    *std::min_element(all.first.begin(), all.first.end())},
       {"rank_correlation", rank_correlation(all.first, all.second)},

@@ -1,5 +1,8 @@
 // `fettle-bench repeat`: the same configurations measured in two sessions, each with
-// an agent, a worker and builds of its own, in another order, racing off. Told is
+// an agent, a worker and builds of its own, in another order, racing off. A session
+// measures all of them once in each of its rounds, and a configuration's time in it is the
+// fastest round's median: what disturbs a core only costs time, and lasts longer than a
+// trial but not than a round. Told is
 // how alike the two order them, how far each median drifted, and what the recorded
 // conditions know of those that drifted far.
 #pragma once
@@ -18,6 +21,7 @@ struct RepeatBenchOptions {
   std::string network = "resnet-18";
   std::vector<std::string> layers;  // of it, by a part of the title; empty: all with a space
   unsigned count = 100;             // configurations
+  unsigned rounds = 4;              // of each session
   std::uint64_t seed = 1;
   bool json = false;
 };
