@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "agent/device/registry.h"
+#include "agent/platform/address_layout.h"
 #include "agent/platform/board.h"
 #include "agent/platform/clock_pin.h"
 #include "agent/platform/cpu_facts.h"
@@ -43,7 +44,7 @@ void leave_device_cores(const std::vector<wire::DeviceInfoT>& devices) {
   if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
 }
 
-int run_agent(const std::vector<std::string>& arguments) {
+int run_agent(char** argv, const std::vector<std::string>& arguments) {
   auto options = parse_options(arguments);
   if (!options) return usage_error(options.error());
   if (options->mode == AgentOptions::Mode::Help) {
@@ -54,6 +55,7 @@ int run_agent(const std::vector<std::string>& arguments) {
     std::printf("fettle-agent %s (%s)\n", agent_version(), agent_arch());
     return 0;
   }
+  if (!options->randomize_addresses) fix_address_layout(argv);
   set_log_level(options->log_level);
   auto service = ServiceNotifier::from_environment();
   if (sodium_init() < 0) {
@@ -125,5 +127,5 @@ int main(int argc, char** argv) {
   mallopt(M_ARENA_MAX, 1);  // small: the second thread is libzmq's and allocates little
 #endif
   std::signal(SIGPIPE, SIG_IGN);
-  return fettle::agent::run_agent({argv + 1, argv + argc});
+  return fettle::agent::run_agent(argv, {argv + 1, argv + argc});
 }

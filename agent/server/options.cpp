@@ -150,6 +150,11 @@ constexpr Row kRows[] = {
      [](Parsing& to, const std::string& v) { return to.options.board_model = v, Result<void>(); }},
     {"pin-clocks", "MHZ|max", "hold the devices' clocks there while the agent runs",
      set_pin_clocks},
+    {"randomize-addresses", nullptr,
+     "leave the kernel's address randomization on; kernels vary more between sessions then",
+     [](Parsing& to, const std::string&) {
+       return to.options.randomize_addresses = true, Result<void>();
+     }},
     {"blob-cache", "MB",
      "bound of uploaded data kept (default: an eighth of the memory, "
      "64 to 512)",

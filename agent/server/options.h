@@ -21,6 +21,7 @@ struct AgentOptions {
   std::vector<DeviceConfig> devices;  // one per --key, or of the recognised board; at least one
   std::uint64_t blob_cache_bytes = 0;
   LogLevel log_level = LogLevel::Info;
+  bool randomize_addresses = false;
   std::uint32_t pin_khz = 0;  // --pin-clocks; 0: leave them, kHighestClock: as they go
   std::string make_key_file;  // Mode::MakeKey: where the new pair goes
   enum class Mode { Serve, Help, Version, SelfTest, CheckConfig, MakeKey } mode = Mode::Serve;
