@@ -77,8 +77,8 @@ TEST(BenchProgram, RepeatMeasuresTheSameConfigurationsTwice) {
   setenv("FETTLE_AGENT", FETTLE_AGENT_PROGRAM, 1);
   const TemporaryFolder folder;
   const std::string db = folder.file("repeat.db");
-  const Output drawn = run(FETTLE_BENCH " repeat --layers 7x7x512 --count 6 --rounds 2 --json --db " +
-                           db);
+  const Output drawn =
+      run(FETTLE_BENCH " repeat --layers 7x7x512 --count 6 --rounds 2 --json --db " + db);
   ASSERT_EQ(drawn.status, 0);
   ASSERT_EQ(drawn.lines.size(), 7u);
   const Json& summary = drawn.lines.back();
