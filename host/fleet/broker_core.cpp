@@ -168,7 +168,8 @@ void BrokerCore::on_agent_hello(const PeerId& from, const Permission& who, wire:
     agent->id = id;
     agent->instance = hello.instance;
   }
-  if (agent->peer != from) peers_.erase(agent->peer);
+  const bool dialled_anew = agent->peer != from;
+  if (dialled_anew) peers_.erase(agent->peer);
   agent->peer = from;
   agent->who = who;
   agent->last_seen = now;
@@ -176,8 +177,10 @@ void BrokerCore::on_agent_hello(const PeerId& from, const Permission& who, wire:
   peers_[from] = {who, agent->id, 0};
   send(from, make_welcome(instance_, times_));
 
-  // What a peer that dialled in anew does not list never arrived there: no grace.
-  std::vector<Lease> ended = leases_.missing(agent->id, hello.leases, TimePoint::max());
+  // What a peer that dialled in anew does not list never arrived there: no grace. Further
+  // hellos of one connection, that a cut network held back, may be older than a lease.
+  std::vector<Lease> ended =
+      leases_.missing(agent->id, hello.leases, dialled_anew ? TimePoint::max() : now);
   release_unknown(*agent, hello.leases);
   close_devices(*agent);
   for (const Lease& lease : ended) give_back(lease, now);

@@ -170,6 +170,23 @@ TEST_F(BrokerTest, AnAgentThatDialsInAgainKeepsWhatItHolds) {
   EXPECT_EQ(take<wire::CompletedT>("c").size(), 1u);
 }
 
+// An agent says hello every second while nothing answers; a network that was cut delivers
+// them all at once.
+TEST_F(BrokerTest, HellosThatCameTogetherCostNoAttempt) {
+  agent("a", 1, "board");
+  client("c", 10);
+  open("c", 5);
+  submit("c", 5, 1);
+  const auto leases = assigned("a");
+  ASSERT_EQ(leases.size(), 1u);
+  for (int i = 0; i < 4; ++i) agent("a", 1, "board");  // written before the Assign arrived
+  EXPECT_TRUE(assigned("a").empty());
+  done("a", leases[0], measured(1));
+  const auto completed = take<wire::CompletedT>("c");
+  ASSERT_EQ(completed.size(), 1u);
+  EXPECT_EQ(completed[0].attempt, 1u);
+}
+
 TEST_F(BrokerTest, AnAgentMayComeBackWithFewerDevices) {
   auto hello = agent_hello(1, "board", "other", 1);
   auto second = agent_hello(1, "board", "pynq", 1);
