@@ -24,7 +24,7 @@ constexpr double kPast = 0.2;          // weight of the past; the rest is the ou
 constexpr double kOptimism = 1.25;     // a task may come within this factor of its like
 constexpr double kFaith = 4;           // how much longer that is tried than a task without like
 constexpr double kStill = 1.02;        // within this factor of the best a task stood still
-constexpr double kLeastShare = 0.75;   // of the mean of all tasks: every task has so many trials
+constexpr double kLeastShare = 0.75;   // of the mean of tasks not done: each has so many trials
 constexpr double kSettled = 96;        // … unless it stood still for so many
 constexpr double kDone = 1.03;         // a task within this factor of its least time is done
 constexpr double kEpsilon = 0.05;      // of the choices: any task
@@ -43,13 +43,14 @@ class Gradient final : public TaskScheduler {
     if (live.empty()) return std::nullopt;
     // Done ones give way even to those that have to be waited for.
     prefer(live, [&](std::size_t i) { return !done(tasks[i]) || tasks[i].proposed < kWarmUp; });
+    const double least = least_share(tasks, live);
     prefer(live, [&](std::size_t i) { return tasks[i].ready; });
     // Behind the others, from the start or since an earlier session: first of all.
     const auto behind = *std::min_element(live.begin(), live.end(), [&](auto a, auto b) {
       return tasks[a].proposed < tasks[b].proposed;
     });
     if (tasks[behind].proposed < kWarmUp) return behind;
-    if (const auto neglected = below_share(tasks, live)) return neglected;
+    if (const auto neglected = below_share(tasks, live, least)) return neglected;
     if (std::uniform_real_distribution<double>(0, 1)(rng_) < kEpsilon) {
       return live[rng_() % live.size()];
     }
@@ -101,12 +102,17 @@ class Gradient final : public TaskScheduler {
     return since == past.end() ? 0 : double(task.finished) - since->finished;
   }
 
+  // Trials that each of these should have: those that are done leave theirs to the others.
+  static double least_share(std::span<const TaskState> tasks,
+                            const std::vector<std::size_t>& live) {
+    double sum = 0;
+    for (std::size_t i : live) sum += tasks[i].proposed;
+    return kLeastShare * sum / static_cast<double>(live.size());
+  }
+
   // The one with the fewest trials of those that still move and have too few.
   std::optional<std::size_t> below_share(std::span<const TaskState> tasks,
-                                         const std::vector<std::size_t>& live) const {
-    double sum = 0;
-    for (const TaskState& task : tasks) sum += task.proposed;
-    const double least = kLeastShare * sum / static_cast<double>(tasks.size());
+                                         const std::vector<std::size_t>& live, double least) const {
     std::optional<std::size_t> fewest;
     for (std::size_t i : live) {
       if (tasks[i].proposed >= least || in_vain(tasks[i], past_[i]) >= kSettled) continue;

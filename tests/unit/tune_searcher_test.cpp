@@ -538,6 +538,15 @@ TEST(Gradient, LightTasksHaveThreeQuartersOfTheMeanShareWhileTheyImprove) {
   EXPECT_GT(seen[0] + seen[1], 200u);
 }
 
+// Two that lie at the roofline count for nothing in what is the others' share.
+TEST(Gradient, WhatDoneTasksDoNotNeedIsShared) {
+  std::vector<TaskState> tasks = kinds(4);
+  for (std::size_t i : {0u, 1u}) tasks[i].least_nanoseconds = 1e6;
+  const auto seen = shares(tasks, {1e6, 1e6, 1e5, 1e3}, {0, 0, 5, 5}, 600);
+  EXPECT_EQ(seen[0] + seen[1], 32u);
+  EXPECT_GE(seen[3], 200u);
+}
+
 TEST(Gradient, ALightTaskThatStandsStillIsLeftAlone) {
   const auto seen = shares(kinds(4), {1e6, 1e6, 1e6, 1e3}, {5, 5, 5, 0}, 2000);
   EXPECT_GE(seen[3], 64u);
