@@ -25,6 +25,7 @@ constexpr double kOptimism = 1.25;     // a task may come within this factor of 
 constexpr double kFaith = 4;           // how much longer that is tried than a task without like
 constexpr double kStill = 1.02;        // within this factor of the best a task stood still
 constexpr double kLeastShare = 0.75;   // of the mean of tasks not done: each has so many trials
+constexpr double kWaited = 0.5;        // of that: below it also while it is not ready
 constexpr double kSettled = 96;        // … unless it stood still for so many
 constexpr double kDone = 1.03;         // a task within this factor of its least time is done
 constexpr double kEpsilon = 0.05;      // of the choices: any task
@@ -44,6 +45,9 @@ class Gradient final : public TaskScheduler {
     // Done ones give way even to those that have to be waited for.
     prefer(live, [&](std::size_t i) { return !done(tasks[i]) || tasks[i].proposed < kWarmUp; });
     const double least = least_share(tasks, live);
+    // One that fell far behind its share is worth waiting for.
+    const auto waited = below_share(tasks, live, kWaited * least);
+    if (waited && tasks[*waited].proposed >= kWarmUp) return waited;
     prefer(live, [&](std::size_t i) { return tasks[i].ready; });
     // Behind the others, from the start or since an earlier session: first of all.
     const auto behind = *std::min_element(live.begin(), live.end(), [&](auto a, auto b) {

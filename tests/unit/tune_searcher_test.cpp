@@ -488,6 +488,17 @@ TEST(Gradient, OneThatIsReadyGoesFirstButNotOneThatIsDone) {
   for (int i = 0; i < 40; ++i) EXPECT_NE(make_gradient(i)->next(tasks), 0u);
 }
 
+TEST(Gradient, OneFarBehindItsShareIsWaitedFor) {
+  std::vector<TaskState> tasks = kinds(2);
+  for (TaskState& task : tasks) task.best_nanoseconds = 1e6;
+  tasks[0].proposed = tasks[0].finished = 400;
+  tasks[1].proposed = tasks[1].finished = 40;
+  tasks[1].ready = false;
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(make_gradient(i)->next(tasks), 1u);
+  tasks[1].proposed = tasks[1].finished = 120;  // no longer below half of it
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(make_gradient(i)->next(tasks), 0u);
+}
+
 TEST(Gradient, WhereAllAreDoneTrialsGoOn) {
   std::vector<TaskState> tasks = kinds(2);
   for (TaskState& task : tasks) task.least_nanoseconds = 1e6;
