@@ -1,9 +1,9 @@
 // The address space laid out alike in every process.
 //
-// Linux places stack, heap and mappings at random. Where a kernel's buffers and its stack
-// lie to one another decides which of their lines evict one another from a first-level
-// cache, so that some kernels ran at 2.4 ms in one session and at 3.6 in the next (measured
-// on AMD's Zen 4; without randomization they stayed within 10 %).
+// Linux places stack, heap and mappings at random, and how a kernel's memory lies matters to
+// its time: on an AMD EPYC with AVX-512 one ran at 2.4 ms in some sessions and at 3.6 to 4.2
+// in others; without randomization nearly all lay within 10 %. Which of them is to blame,
+// and by which cache, is not known.
 #pragma once
 
 namespace fettle::agent {

@@ -44,6 +44,15 @@ void leave_device_cores(const std::vector<wire::DeviceInfoT>& devices) {
   if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
 }
 
+// Not under an emulator: started again, it would lose the CPU that it was told to be.
+bool wants_fixed_layout(const AgentOptions& options) {
+  if (options.randomize_addresses || options.mode != AgentOptions::Mode::Serve) return false;
+  for (const DeviceConfig& device : options.devices) {
+    if (device.emulated) return false;
+  }
+  return true;
+}
+
 int run_agent(char** argv, const std::vector<std::string>& arguments) {
   auto options = parse_options(arguments);
   if (!options) return usage_error(options.error());
@@ -55,7 +64,7 @@ int run_agent(char** argv, const std::vector<std::string>& arguments) {
     std::printf("fettle-agent %s (%s)\n", agent_version(), agent_arch());
     return 0;
   }
-  if (!options->randomize_addresses) fix_address_layout(argv);
+  if (wants_fixed_layout(*options)) fix_address_layout(argv);
   set_log_level(options->log_level);
   auto service = ServiceNotifier::from_environment();
   if (sodium_init() < 0) {
