@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "tests/support/running_program.h"
 
@@ -92,11 +93,10 @@ TEST_P(AgentPackage, ItsServiceRunsWhatItBrings) {
             "fine: 1 device(s) for the broker at tcp://127.0.0.1:1\n");
 }
 
-// An image with the partitions of a stock PYNQ image: FAT, then ext4 with systemd.
-class StockImage : public AgentPackage {
+// A root file system as Ubuntu lays it out, with systemd.
+class RootFileSystem : public AgentPackage {
  protected:
-  static constexpr std::uint64_t kRootSector = 206848, kBytes = 160u << 20;
-  std::string make_image(bool with_systemd = true) {
+  std::filesystem::path make_tree(bool with_systemd = true) {
     const std::filesystem::path tree = folder.file("tree");
     for (const char* path :
          {"etc/systemd/system", "usr/bin", "usr/lib/systemd/system", "var/lib"}) {
@@ -105,6 +105,30 @@ class StockImage : public AgentPackage {
     std::filesystem::create_symlink("usr/lib", tree / "lib");
     std::ofstream(tree / "etc/os-release") << "NAME=\"Ubuntu\"\n";
     if (with_systemd) std::ofstream(tree / "usr/lib/systemd/systemd") << "x";
+    return tree;
+  }
+  testing::ProgramResult add_agent(const std::string& target, const std::string& package) {
+    return run_program(
+        {FETTLE_BOARD_IMAGES "/add_agent.sh", target, "--package", package, "--name", "board-1",
+         "--broker", "tcp://10.1.2.3:9190", "--broker-key", std::string(40, '0')},
+        std::chrono::seconds(60),
+        {{"FETTLE_HOME", folder.file("home")}, {"FETTLE_PROGRAM", FETTLE_PROGRAM}});
+  }
+  // Whether the account's broker lets the key in that is half of `pair`.
+  void expect_allowed(const std::string& pair) {
+    const auto keys = run_program({FETTLE_PROGRAM, "keys", "list"}, std::chrono::seconds(60),
+                                  {{"FETTLE_HOME", folder.file("home")}});
+    const std::string public_key = pair.substr(pair.find("public ") + 7, 40);
+    EXPECT_NE(keys.out.find(public_key + "  agent"), std::string::npos) << keys.out;
+  }
+};
+
+// An image with the partitions of a stock PYNQ image: FAT, then ext4.
+class StockImage : public RootFileSystem {
+ protected:
+  static constexpr std::uint64_t kRootSector = 206848, kBytes = 160u << 20;
+  std::string make_image(bool with_systemd = true) {
+    const auto tree = make_tree(with_systemd);
     const std::string image = folder.file("stock.img");
     std::ofstream(image).close();
     std::filesystem::resize_file(image, kBytes);
@@ -124,13 +148,6 @@ class StockImage : public AgentPackage {
             "offset=" + std::to_string(kRootSector * 512), image,
             std::to_string((kBytes - kRootSector * 512) / 1024) + "k"});
     return image;
-  }
-  testing::ProgramResult add_agent(const std::string& image, const std::string& package) {
-    return run_program(
-        {FETTLE_BOARD_IMAGES "/add_agent.sh", image, "--package", package, "--name", "pynq-1",
-         "--broker", "tcp://10.1.2.3:9190", "--broker-key", std::string(40, '0')},
-        std::chrono::seconds(60),
-        {{"FETTLE_HOME", folder.file("home")}, {"FETTLE_PROGRAM", FETTLE_PROGRAM}});
   }
   std::string in_image(const std::string& image, const std::string& command) {
     return out_of(
@@ -165,14 +182,7 @@ TEST_P(StockImage, TakesTheAgentWithoutBeingMounted) {
             std::string::npos);
   const std::string config = in_image(image, "cat /etc/fettle/agent.toml");
   EXPECT_NE(config.find("broker = \"tcp://10.1.2.3:9190\"\n"), std::string::npos) << config;
-  // The key in the image is the one that the account's broker lets in.
-  const auto keys = run_program({FETTLE_PROGRAM, "keys", "list"}, std::chrono::seconds(60),
-                                {{"FETTLE_HOME", folder.file("home")}});
-  const std::string pair = in_image(image, "cat /var/lib/fettle/agent.key");
-  const std::string public_key = pair.substr(pair.find("public ") + 7, 40);
-  const std::size_t first = keys.out.find(public_key);
-  ASSERT_NE(first, std::string::npos) << keys.out;
-  EXPECT_NE(keys.out.find(public_key + "  agent", first), std::string::npos) << keys.out;
+  expect_allowed(in_image(image, "cat /var/lib/fettle/agent.key"));
   EXPECT_EQ(
       run_program({"e2fsck", "-fn", image + "?offset=" + std::to_string(kRootSector * 512)}).status,
       0)
@@ -188,6 +198,67 @@ TEST_P(StockImage, WithoutSystemdIsLeftAlone) {
   EXPECT_NE(refused.err.find("has no systemd"), std::string::npos) << refused.err;
   EXPECT_EQ(in_image(image, "ls /usr/bin").find("fettle"), std::string::npos);
 }
+
+// The rootfs folder of NVIDIA's Linux_for_Tegra, before flash.sh makes an image of it.
+class RootFolder : public RootFileSystem {};
+
+std::string read_text(const std::filesystem::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+TEST_P(RootFolder, TakesTheAgent) {
+  namespace fs = std::filesystem;
+  const std::string package = make_package();
+  if (package.empty()) GTEST_SKIP() << "no " << GetParam().preset << " agent: ./dev agents";
+  const fs::path tree = make_tree();
+  fs::permissions(tree / "var/lib", fs::perms(0775));
+  for (int time = 1; time <= 2; ++time) {  // the second replaces the first
+    const auto added = add_agent(tree, package);
+    ASSERT_EQ(added.status, 0) << added.out << added.err;
+  }
+  const struct {
+    const char* path;
+    unsigned mode;
+  } files[] = {{"usr/bin/fettle-agent", 0755},
+               {"usr/lib/systemd/system/fettle-agent.service", 0644},
+               {"usr/lib/tmpfiles.d/fettle-agent.conf", 0644},
+               {"etc/systemd/system/fettle-agent.service.d/image.conf", 0644},
+               {"etc/fettle/agent.toml", 0644},
+               {"var/lib", 0775},
+               {"var/lib/fettle", 0700},
+               {"var/lib/fettle/agent.key", 0600}};
+  for (const auto& file : files) {
+    ASSERT_TRUE(fs::exists(tree / file.path)) << file.path;
+    EXPECT_EQ(fs::status(tree / file.path).permissions(), fs::perms(file.mode)) << file.path;
+  }
+  EXPECT_EQ(fs::read_symlink(tree / "lib"), "usr/lib");
+  EXPECT_EQ(
+      fs::read_symlink(tree / "etc/systemd/system/multi-user.target.wants/fettle-agent.service"),
+      "/lib/systemd/system/fettle-agent.service");
+  EXPECT_NE(read_text(tree / "etc/fettle/agent.toml").find("broker = \"tcp://10.1.2.3:9190\"\n"),
+            std::string::npos);
+  expect_allowed(read_text(tree / "var/lib/fettle/agent.key"));
+}
+
+TEST_P(RootFolder, NothingIsWrittenBesideIt) {
+  namespace fs = std::filesystem;
+  const std::string package = make_package();
+  if (package.empty()) GTEST_SKIP() << "no " << GetParam().preset << " agent: ./dev agents";
+  const fs::path tree = make_tree();
+  const fs::path elsewhere = folder.file("elsewhere");
+  fs::create_directory(elsewhere);
+  fs::create_directory_symlink(elsewhere, tree / "etc/fettle");  // absolute
+  const auto refused = add_agent(tree, package);
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_NE(refused.err.find("leads out of the folder"), std::string::npos) << refused.err;
+  EXPECT_TRUE(fs::is_empty(elsewhere));
+  EXPECT_FALSE(fs::exists(tree / "usr/bin/fettle-agent"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Boards, RootFolder, ::testing::Values(Arch{"aarch64", "arm64"}),
+                         [](const auto& info) { return std::string(info.param.debian); });
 
 INSTANTIATE_TEST_SUITE_P(Boards, StockImage, ::testing::Values(Arch{"armv7", "armhf"}),
                          [](const auto& info) { return std::string(info.param.debian); });

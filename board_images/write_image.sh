@@ -1,0 +1,60 @@
+# add_agent.sh's ways into a disk image. To be sourced.
+# shellcheck shell=bash disable=SC2154
+# shellcheck source=board_images/linux_partition.sh
+source "$here/linux_partition.sh"
+
+open_target() {
+  local tool offset
+  [[ -f $target && -w $target ]] || die "$target is no image that can be written"
+  export PATH=$PATH:/sbin:/usr/sbin
+  for tool in debugfs e2fsck; do
+    command -v "$tool" >/dev/null || die "no $tool here (package e2fsprogs)"
+  done
+  read -r _ offset _ < <(linux_partition "$target") ||
+    die "$target has no Linux partition in a master boot record"
+  part="$target?offset=$offset"
+  check -p "before anything was changed"
+}
+
+check() { # -p|-n WHEN
+  local status=0
+  e2fsck -f "$1" "$part" >"$work/check" 2>&1 || status=$?
+  # 1: mended, as after a hard power-off
+  ((status <= 1)) || { tail -n 5 "$work/check" >&2; die "the root file system of $target is damaged ($2)"; }
+}
+
+exists() { debugfs -R "stat $1" "$part" 2>&1 | grep -q '^Inode:'; }
+print_file() { debugfs -R "cat $1" "$part" 2>/dev/null; }
+
+# debugfs' commands for the tree, folders first. /lib is a link to /usr/lib on newer
+# systems, and debugfs follows it.
+write_tree() {
+  local path kind mode owner commands=$work/commands written=etc/fettle/agent.toml
+  while read -r kind mode path; do
+    case $kind in
+      d)
+        if exists "/$path"; then continue; fi
+        printf 'mkdir /%s\nset_inode_field /%s mode 040%s\n' "$path" "$path" "$mode"
+        ;;
+      f)
+        owner=(0 0)
+        # shellcheck disable=SC2206  # two words
+        if [[ $path == *.key && -n $ids ]]; then owner=($ids); fi
+        if exists "/$path"; then printf 'rm /%s\n' "$path"; fi
+        printf 'write %s /%s\nset_inode_field /%s mode 0100%s\n' "$files/$path" "$path" "$path" "$mode"
+        printf 'set_inode_field /%s uid %s\nset_inode_field /%s gid %s\n' "$path" "${owner[0]}" "$path" "${owner[1]}"
+        ;;
+      l) exists "/$path" || printf 'symlink /%s %s\n' "$path" "$(readlink "$files/$path")" ;;
+    esac
+  done < <(find "$files" -mindepth 1 -printf '%y %m %P\n' | LC_ALL=C sort -k1,1 -k3) >"$commands"
+  debugfs -w -f "$commands" "$part" >"$work/debugfs.log" 2>&1 ||
+    { cat "$work/debugfs.log" >&2; die "cannot write into $target"; }
+  # debugfs tells its failures in words only. A full file system is the likely one.
+  if grep -vE '^debugfs|^Allocated inode|^$' "$work/debugfs.log" | grep -E '[Nn]o (space|free)|[Ff]ail|not found|No such|error' >&2; then
+    die "the agent is not whole in $target: take a fresh copy of it"
+  fi
+  if [[ -z $ids ]]; then written=usr/bin/fettle-agent; fi
+  debugfs -R "dump /$written $work/back" "$part" >/dev/null 2>&1
+  cmp -s "$work/back" "$files/$written" || die "the agent is not whole in $target: take a fresh copy of it"
+  check -n "after the agent was put in"
+}
