@@ -1,28 +1,25 @@
 #!/usr/bin/env bash
-# The whole way of an RK3399's card, as far as it goes without hardware: the image is
-# made (debian/disk.sh with a boot loader), told its broker (add_agent.sh), written by
-# `fettle flash` onto a loop device, which refuses what it must, and booted under QEMU
-# from that device's bytes until its agent registers. Needs root, for loop devices.
-# `./dev emulate rk3399 --check-flash` builds what it needs and calls it.
+# The whole way of a board's card, as far as it goes without hardware: an image, told its
+# broker (add_agent.sh), is written by `fettle flash` onto a loop device, which refuses what
+# it must, and booted under QEMU from that device's bytes until its agent registers. Needs
+# root, for loop devices. `./dev emulate BOARD --check-flash` builds what it needs and calls it.
 #
-#   board_images/qemu/check_flash.sh
-set -euo pipefail
-
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-readonly here
-readonly root=$here/..
-export FETTLE_PROGRAM=${FETTLE_PROGRAM:-$root/build/bin/fettle}
-readonly fettle=$FETTLE_PROGRAM
+#   board_images/qemu/check_flash.sh BOARD
+#
+# The RK3399's image is ours, whole (debian/disk.sh, with a boot loader). The Pynq's is one
+# like a stock PYNQ image, which add_agent.sh puts the agent into without dpkg: its
+# service's user is systemd's dynamic one.
+# shellcheck source=board_images/qemu/session.sh
+source "$(dirname "${BASH_SOURCE[0]}")/session.sh"
 readonly loader=rock-pi-4-rk3399
 
-die() { printf 'check_flash: %s\n' "$*" >&2; exit 1; }
+board=${1:?usage: check_flash.sh BOARD}
+readonly name=$board-card
+arch=$(board_value "$board" debian)
+key=$(board_value "$board" key)
+package=$(agent_package "$arch")
 [[ $(id -u) == 0 ]] || die "loop devices need root"
-package=$(compgen -G "${FETTLE_PACKAGES:-$root/build/packages}/fettle-agent_*_arm64.deb" | tail -n 1) ||
-  die "no agent's package for arm64: ./dev packages"
-
-run='' broker='' broker_key='' loops=()
-# shellcheck source=/dev/null
-source "$here/qemu/session.sh"
+loops=()
 open_session flash
 give_back() {
   local device
@@ -41,7 +38,6 @@ loop_device() { # MIB: a disk of that size
   device=$(losetup --find --show --partscan "$file") || die "no loop device here"
   loops+=("$device")
 }
-failed=0
 refuses() { # WORDS COMMAND…: must fail and say that
   local words=$1
   shift
@@ -52,14 +48,26 @@ refuses() { # WORDS COMMAND…: must fail and say that
     failed=1
   fi
 }
+four_bytes_at() { dd if="$run/image" bs=512 skip="$1" count=1 status=none | od -An -tx1 -N4 | tr -d ' '; }
 
 printf '== The image\n'
-"$here/debian/disk.sh" arm64 "$run/image" --package "$package" --boot-loader "$loader"
-"$here/add_agent.sh" "$run/image" --name rk3399-card --broker "${broker/#tcp:\/\/127.0.0.1:/tcp://10.0.2.2:}" \
-  --broker-key "$broker_key" --key rk3399 --set 'emulated = true'
-printf '   U-Boot: at sector 64 "%s", at sector 16384 a flattened image tree (%s)\n' \
-  "$(dd if="$run/image" bs=512 skip=64 count=1 status=none | od -An -tx1 -N4 | tr -d ' ')" \
-  "$(dd if="$run/image" bs=512 skip=16384 count=1 status=none | od -An -tx1 -N4 | tr -d ' ')"
+add_agent() {
+  "$here/add_agent.sh" "$run/image" --name "$name" --broker "$(as_board_sees "$broker")" \
+    --broker-key "$broker_key" --key "$key" --set 'emulated = true' "$@"
+}
+case $board in
+  rk3399)
+    "$here/debian/disk.sh" "$arch" "$run/image" --package "$package" --boot-loader "$loader"
+    add_agent
+    printf '   U-Boot: at sector 64 "%s", at sector 16384 a flattened image tree (%s)\n' \
+      "$(four_bytes_at 64)" "$(four_bytes_at 16384)"
+    ;;
+  pynq)
+    "$here/pynq/stock_like.sh" "$run/image"
+    add_agent --package "$package"
+    ;;
+  *) die "no card of '$board' (rk3399, pynq)" ;;
+esac
 
 printf '== fettle flash\n'
 loop_device 1024
@@ -70,7 +78,8 @@ refuses 'fixed disk' "$fettle" flash --image "$run/image" --to "$card"
 "$fettle" flash --image "$run/image" --to "$card" --force
 partx -u "$card" 2>/dev/null || true
 mkdir "$run/mounted"
-if [[ -b ${card}p1 ]] && mount -o ro,noload "${card}p1" "$run/mounted"; then
+read -r number _ < <(linux_partition "$card")
+if [[ -b ${card}p$number ]] && mount -o ro,noload "${card}p$number" "$run/mounted"; then
   refuses 'mounted' "$fettle" flash --image "$run/image" --to "$card"
   umount "$run/mounted"
 else
@@ -79,7 +88,7 @@ else
 fi
 
 printf '== Booted from %s\n' "$card"
-"$here/qemu/emulate.sh" rk3399 --disk "$card" --broker "$broker" --broker-key "$broker_key" \
-  --name rk3399-card --for 1 --console "$run/console" || { tail -n 20 "$run/console" >&2; failed=1; }
+"$here/qemu/emulate.sh" "$board" --disk "$card" --broker "$broker" --broker-key "$broker_key" \
+  --name "$name" --for 1 --console "$run/console" || { tail -n 20 "$run/console" >&2; failed=1; }
 ((!failed)) || die "not everything came true"
-printf 'the card: written, read back, booted, registered\n'
+printf 'the card of the %s: written, read back, booted, registered\n' "$board"

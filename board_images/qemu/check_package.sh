@@ -8,41 +8,22 @@
 # watchdog bring back a hanging agent, upgrades, stops, removes and purges, then installs
 # once more by `fettle flash --ssh`, and prints a line for each thing looked at. Exit
 # status 0 when all of them came true.
-set -euo pipefail
-
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-readonly here
-readonly root=$here/..
-export FETTLE_PROGRAM=${FETTLE_PROGRAM:-$root/build/bin/fettle}
-readonly fettle=$FETTLE_PROGRAM
-
-die() { printf 'check_package: %s\n' "$*" >&2; exit 1; }
+# shellcheck source=board_images/qemu/session.sh
+source "$(dirname "${BASH_SOURCE[0]}")/session.sh"
 
 board=${1:?usage: check_package.sh BOARD}
-[[ -f $here/$board/qemu.conf ]] || die "no emulation of '$board'"
 readonly name=$board-package
-arch=$(sed -n 's/^debian=//p' "$here/$board/qemu.conf")
-package=$(compgen -G "${FETTLE_PACKAGES:-$root/build/packages}/fettle-agent_*_$arch.deb" | tail -n 1) ||
-  die "no agent's package for $arch: ./dev packages"
-for tool in ssh ssh-keygen dpkg-deb; do command -v "$tool" >/dev/null || die "no $tool here: ./dev setup emulate"; done
+arch=$(board_value "$board" debian)
+package=$(agent_package "$arch")
+need ssh ssh-keygen dpkg-deb
 
-run='' broker='' broker_key=''
-# shellcheck source=/dev/null
-source "$here/qemu/session.sh"
 open_session package
 own_keys
 
-# The same package as a later version; in it a configuration of other words.
-later=$run/later_$arch.deb
-umask 022
-dpkg-deb -R "$package" "$run/later"
-version=$(sed -n 's/^Version: //p' "$run/later/DEBIAN/control")
-sed -i "s/^Version: .*/Version: $version+later/" "$run/later/DEBIAN/control"
-echo '# Another default.' >>"$run/later/etc/fettle/agent.toml"
-dpkg-deb --root-owner-group -b "$run/later" "$later" >/dev/null
-umask 077
+readonly later=$run/later_$arch.deb
+version=$("$here/package/later_version.sh" "$package" "$later")
 
-ssh-keygen -q -t ed25519 -N '' -f "$run/ssh_key"
+ssh_key
 printf '== A card with Debian for %s, without the agent\n' "$arch"
 "$here/debian/disk.sh" "$arch" "$run/card" --ssh-key "$run/ssh_key.pub"
 
@@ -51,10 +32,7 @@ port=$((20000 + RANDOM % 10000))
 FETTLE_EMULATE_LIMIT=900 "$here/qemu/emulate.sh" "$board" --disk "$run/card" --broker "$broker" --name "$name" \
   --ssh "$port" --console "$run/console" --for 900 >"$run/emulate.log" 2>&1 &
 pids+=($!)
-on_board() {
-  timeout 120 ssh -q -i "$run/ssh_key" -p "$port" -o UserKnownHostsFile="$run/known_hosts" \
-    -o StrictHostKeyChecking=accept-new -o ConnectTimeout=10 -o BatchMode=yes root@127.0.0.1 "$@"
-}
+on_board() { ssh_to "$port" "$@"; }
 printf '== Starting it\n'
 start=$SECONDS
 until_true 300 on_board true 2>/dev/null || {
@@ -65,19 +43,6 @@ printf '   in by ssh after %d s: %s, systemd %s, dpkg %s\n' $((SECONDS - start))
   "$(on_board uname -srm)" "$(on_board "systemctl --version | sed -n 's/^systemd \([0-9]*\).*/\1/p'")" \
   "$(on_board "dpkg-query -W -f '\${Version}' dpkg")"
 
-failed=0
-# see WHAT COMMAND…: one thing looked at
-see() {
-  local what=$1
-  shift
-  if "$@" >"$run/last" 2>&1; then
-    printf '   yes: %s\n' "$what"
-  else
-    printf '   NO:  %s\n' "$what"
-    tail -n 5 "$run/last" | sed 's/^/        /'
-    failed=1
-  fi
-}
 board_says() { [[ $(on_board "$1") == "$2" ]]; }
 main_pid() { on_board 'systemctl show -P MainPID fettle-agent'; }
 another_pid() { local now; now=$(main_pid) && [[ $now != 0 && $now != "$1" ]]; }
@@ -91,7 +56,7 @@ see "it waits for a broker's name" board_says 'systemctl is-active fettle-agent 
 see "the key is the agent's alone" board_says 'stat -c "%a %U" /var/lib/fettle/agent.key' '600 fettle-agent'
 
 printf '== Start\n'
-readonly board_broker=${broker/#tcp:\/\/127.0.0.1:/tcp://10.0.2.2:}
+board_broker=$(as_board_sees "$broker")
 "$fettle" keys allow "$name" "$(on_board fettle-agent --make-key /var/lib/fettle/agent.key)" --role agent
 on_board 'cat >/etc/fettle/agent.toml' <<TOML
 broker = "$board_broker"
@@ -113,7 +78,7 @@ printf '== Upgrade\n'
 pid=$(main_pid)
 key=$(on_board cat /var/lib/fettle/agent.key | sha256sum)
 see "dpkg installs a later version" on_board DEBIAN_FRONTEND=noninteractive dpkg --force-confold -i later.deb
-see "it is that version" board_says "dpkg-query -W -f '\${Version} \${db:Status-Status}' fettle-agent" "$version+later installed"
+see "it is that version" board_says "dpkg-query -W -f '\${Version} \${db:Status-Status}' fettle-agent" "$version installed"
 see "the service was restarted" another_pid "$pid"
 see "the board's configuration is as it was" on_board "grep -qF '$broker_key' /etc/fettle/agent.toml"
 see "its key, too" test "$(on_board cat /var/lib/fettle/agent.key | sha256sum)" = "$key"
@@ -128,12 +93,12 @@ see "the service is gone" board_says 'systemctl is-active fettle-agent || true' 
 see "no process is left" board_says 'pgrep -c fettle-agent || true' 0
 see "configuration and key stay" on_board test -e /etc/fettle/agent.toml -a -e /var/lib/fettle/agent.key
 see "dpkg purges it" on_board dpkg -P fettle-agent
-see "configuration, key and state are gone" on_board '! ls -d /etc/fettle /var/lib/fettle /etc/systemd/system/*/fettle-agent.service 2>/dev/null'
+see "configuration, key and state are gone" on_board 'test -z "$(ls -d /etc/fettle /var/lib/fettle /etc/systemd/system/*/fettle-agent.service 2>/dev/null)"'
 see "its user is gone" on_board '! getent passwd fettle-agent'
 see "systemd has no failed unit of it" on_board '! systemctl --failed --plain --no-legend | grep fettle'
 printf '== fettle flash --ssh\n'
 see "installs, lets the new key in, starts, sees the board register" "$fettle" flash --ssh root@127.0.0.1 \
-  --ssh-command "ssh -q -i $run/ssh_key -p $port -o UserKnownHostsFile=$run/known_hosts -o BatchMode=yes" \
+  --ssh-command "${ssh_words[*]} -p $port" \
   --broker "$broker" --broker-key "$broker_key" --board-broker "$board_broker" --package "$package" \
   --key "$board" --set 'emulated = true'
 see "active" board_says 'systemctl is-active fettle-agent' active

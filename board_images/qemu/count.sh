@@ -12,16 +12,9 @@
 # best program's count beside that of plain C through clang -O3 for the same core
 # (plain_conv2d.c), run on the same emulated board; and how many configurations had
 # medians equal to 0.1 % in both boots. Exit status 0 when all had.
-set -euo pipefail
-
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-readonly here
-readonly root=$here/..
-export FETTLE_PROGRAM=${FETTLE_PROGRAM:-$root/build/bin/fettle}
-readonly fettle=$FETTLE_PROGRAM
+# shellcheck source=board_images/qemu/session.sh
+source "$(dirname "${BASH_SOURCE[0]}")/session.sh"
 readonly layers=$here/qemu/three_layers.json
-
-die() { printf 'count: %s\n' "$*" >&2; exit 1; }
 
 board=${1:?usage: count.sh BOARD [--trials N] [--again N] [--out FOLDER]}
 shift
@@ -36,10 +29,7 @@ while (($#)); do
   esac
   shift 2
 done
-key=$(sed -n 's/^key=//p' "$here/$board/qemu.conf")
-run='' broker='' broker_key=''
-# shellcheck source=/dev/null
-source "$here/qemu/session.sh"
+key=$(board_value "$board" key)
 open_session count
 own_keys
 start_broker 'tcp://127.0.0.1:*'

@@ -4,7 +4,7 @@
 #
 #   board_images/qemu/emulate.sh BOARD --check | --broker URL  [--broker-key Z85]
 #                                [--name NAME] [--key KEY] [--icount] [--for SECONDS]
-#                                [--image debian | --disk FILE] …
+#                                [--image debian | --disk FILE [--keep]] …
 #
 #   --check    a broker of its own on loopback: boot, wait for the registration, print
 #              the board's facts, shut down. Exit status 0 when all of that came true
@@ -19,34 +19,31 @@
 #              the small image: made by debian/disk.sh (minutes, once)
 #   --disk     a card's image, or the card, as it is: one of debian/disk.sh, whose agent
 #              add_agent.sh has told the broker. What the machine writes is lost
+#              without --keep
 #   --ssh PORT       forwards that port of this machine's loopback to the board's ssh
 #   --console PATH   keeps what the board prints
 #   --monitor PATH   QEMU's monitor, as a socket
 #   --icount   a guest nanosecond is one executed instruction: the clock domain is
 #              Instructions, and what is measured can be repeated exactly
-set -euo pipefail
+# shellcheck source=board_images/qemu/session.sh
+source "$(dirname "${BASH_SOURCE[0]}")/session.sh"
 # BOARD/qemu.conf says these.
 arch="" program="" key="" model="" console="" machine=() serial=() card=() card_root=""
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-readonly here
-readonly root=$here/..
-readonly fettle=${FETTLE_PROGRAM:-$root/build/bin/fettle}
 readonly limit=${FETTLE_EMULATE_LIMIT:-120} # seconds until a board counts as lost
 readonly again=20                           # and until it is switched off and on
-
-die() { printf 'emulate: %s\n' "$*" >&2; exit 1; }
 
 board=${1:?usage: emulate.sh BOARD --check | --broker URL …}
 shift
 [[ -f $here/$board/qemu.conf ]] || die "no emulation of '$board'"
 
 check='' broker='' broker_key='' name=$board icount='' stay='' pid_file='' machine_pid=''
-asked_key='' debian_image='' disk='' ssh_port='' console_file='' monitor=''
+asked_key='' debian_image='' keep='' disk='' card_partition='' card_offset='' ssh_port='' console_file='' monitor=''
 while (($#)); do
   case $1 in
     --check) check=1; shift; continue ;;
     --icount) icount=1; shift; continue ;;
+    --keep) keep=1; shift; continue ;;
     --broker | --broker-key | --name | --key | --for | --pid-file | --image | --disk | --ssh | --console | --monitor)
       (($# > 1)) || die "$1 needs a value"
       ;;
@@ -75,13 +72,14 @@ done
 [[ -z $disk || -n $broker ]] || die "--disk needs --broker: the one that its agent was told"
 
 image=$("$here/image.sh" "$board")
-if [[ -n $debian_image ]]; then base_disk=$("$here/debian/agent_disk.sh" "$board"); fi
+if [[ -n $debian_image ]]; then base_disk=$("$here/debian/agent_disk.sh" "$board"); else base_disk=$disk; fi
+if [[ -n $base_disk ]]; then
+  # shellcheck disable=SC2034  # read by BOARD/qemu.conf
+  read -r card_partition card_offset _ < <(linux_partition "$base_disk") || die "$base_disk has no Linux partition"
+fi
 started=$(date +%s%N)
 seconds() { awk -v from="$started" -v to="$(date +%s%N)" 'BEGIN { printf "%.1f", (to - from) / 1e9 }'; }
 
-run=''
-# shellcheck source=/dev/null
-source "$here/qemu/session.sh"
 open_session emulate
 # A machine that hangs in a device model does not hear SIGTERM.
 switch_off() {
@@ -93,7 +91,9 @@ trap 'switch_off; end_session' EXIT
 if [[ -n $debian_image ]]; then disk=$run/disk; fi
 # Read by BOARD/qemu.conf.
 # shellcheck disable=SC2034
-forward=${ssh_port:+,hostfwd=tcp:127.0.0.1:$ssh_port-:22}
+forward=${ssh_port:+,hostfwd=tcp:127.0.0.1:$ssh_port-:22} snapshot=on
+# shellcheck disable=SC2034
+if [[ -n $keep ]]; then snapshot=off; fi
 # shellcheck source=/dev/null
 source "$here/$board/qemu.conf"
 key=${asked_key:-$key}
@@ -114,7 +114,7 @@ if [[ -z $broker_key ]]; then
   broker_key=$(sed -n 's/^public //p' "$home/broker.key")
 fi
 
-readonly board_broker=${broker/#tcp:\/\/127.0.0.1:/tcp://10.0.2.2:}
+board_broker=$(as_board_sees "$broker")
 words="console=$console quiet panic=-1"
 options=("${machine[@]}" -display none -no-reboot "${serial[@]}" -serial "file:$console_file"
   -monitor "${monitor:+unix:$monitor,server=on,wait=off}")
@@ -145,7 +145,7 @@ TOML
 
 # A Debian from a card; with its own kernel, where it has one.
 start_card() {
-  local part="$disk?offset=$((16 << 20))" kernel
+  local part="$disk?offset=$card_offset" kernel
   if [[ -n $debian_image ]]; then
     cp --sparse=always "$base_disk" "$disk"
     local extra=(--set "board-model = \"$model\"" --set 'emulated = true')

@@ -7,16 +7,10 @@
 # Prints the devices when all have registered and stays until Ctrl-C; with --check it
 # ends then, with exit status 0. Keys live in a folder of their own, so that the
 # account's broker and keys are left alone; what is printed tells how to use it.
-set -euo pipefail
-
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-readonly here
-readonly root=$here/../..
-readonly fettle=${FETTLE_PROGRAM:-$root/build/bin/fettle}
+# shellcheck source=board_images/qemu/session.sh
+source "$(dirname "${BASH_SOURCE[0]}")/session.sh"
 readonly agents=${FETTLE_AGENT_FOLDER:-$root/build/agents}
 readonly limit=${FETTLE_EMULATE_LIMIT:-120}
-
-die() { printf 'fleet: %s\n' "$*" >&2; exit 1; }
 
 check='' listen='tcp://127.0.0.1:*' cycles=()
 while (($#)); do
@@ -29,9 +23,6 @@ done
 local_agent=$agents/$(uname -m | sed s/armv7l/armv7/)/fettle-agent
 [[ -x $local_agent ]] || die "no agent at $local_agent: ./dev agents"
 
-run='' broker='' broker_key=''
-# shellcheck source=/dev/null
-source "$here/session.sh"
 open_session fleet
 own_keys
 
@@ -49,7 +40,7 @@ start_broker "$listen" "${cycles[@]}"
   --key-file "$FETTLE_HOME/local.key" --key local 2>"$run/local.log" &
 pids+=($!)
 for board in pynq-1 pynq-2 rk3399-1; do
-  "$here/emulate.sh" "${board%-*}" --broker "$broker" --name "$board" \
+  "$here/qemu/emulate.sh" "${board%-*}" --broker "$broker" --name "$board" \
     --pid-file "$run/$board.pid" >"$run/$board.log" 2>&1 &
   pids+=($!)
 done

@@ -5,11 +5,8 @@
 #   layer<TAB>instructions<TAB>instructions with -ffast-math
 #
 #   board_images/qemu/plain_conv2d.sh BOARD
-set -euo pipefail
-
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-readonly here
-die() { printf 'plain_conv2d: %s\n' "$*" >&2; exit 1; }
+# shellcheck source=board_images/qemu/session.sh
+source "$(dirname "${BASH_SOURCE[0]}")/session.sh"
 
 board=${1:?usage: plain_conv2d.sh BOARD}
 arch='' program='' console='' machine=() serial=() forward='' disk=''
@@ -20,10 +17,9 @@ case $arch in
   aarch64) triple=aarch64-linux-gnu core=(-mcpu=cortex-a72) ;;
   armv7) triple=arm-linux-gnueabihf core=(-mcpu=cortex-a9 -mfpu=neon -mfloat-abi=hard) ;;
 esac
-command -v clang-19 >/dev/null || die "no clang-19 here: ./dev setup emulate"
+need clang-19
 image=$("$here/image.sh" "$board")
-run=$(mktemp -d "${TMPDIR:-/tmp}/fettle-plain.XXXXXX")
-trap 'rm -rf "$run"' EXIT
+open_session plain
 
 mkdir -p "$run/root/plain"
 # Height, channels in and out, kernel, stride, padding, relu of three_layers.json.

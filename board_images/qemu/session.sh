@@ -1,17 +1,55 @@
-# One run's own broker on loopback, its keys, and what must end with the run. To be sourced
-# with $fettle, the host program, set; `die` must be there.
-#   open_session NAME          $run, a folder for the run's files that goes with it; what
-#                              $pids names is ended when the script ends
+# What the scripts of this folder share. To be sourced as the first thing that they do:
+#   $here, $root, $fettle      board_images, the tree, the host program
+#   $run, $broker, $broker_key what open_session and start_broker set; $pids, processes
+#                              that end with the script
+#   die WORDS…                 the script's end, with exit status 1
+#   linux_partition IMAGE, need TOOL…, board_value BOARD NAME, agent_package ARCH, as_board_sees URL
+# One run's own broker on loopback, and its keys:
+#   open_session NAME          $run, a folder for the run's files that goes with it
 #   own_keys                   $FETTLE_HOME is a folder of the run's own, with a client
 #   start_broker URL [OPTIONS…]   listens there; sets $broker, its address, and $broker_key
 #   registered NAME            true when that host name is among the broker's devices
 #   until_true SECONDS COMMAND…   tries again until it is true, or the time has passed
-# shellcheck shell=bash disable=SC2034,SC2154
+# A board reached by ssh, and what is seen there:
+#   ssh_key                    makes $run/ssh_key, of whoever may log in
+#   ssh_to PORT COMMAND…       as root of the board whose ssh that port of loopback leads to;
+#                              $ssh_words are the command and its options
+#   see WHAT COMMAND…          prints whether it came true; else $failed is 1
+# shellcheck shell=bash disable=SC2034
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+readonly here
+readonly root=$here/..
+export FETTLE_PROGRAM=${FETTLE_PROGRAM:-$root/build/bin/fettle}
+readonly fettle=$FETTLE_PROGRAM
+# shellcheck source=board_images/linux_partition.sh
+source "$here/linux_partition.sh"
+run='' broker='' broker_key='' pids=() ssh_words=() failed=0
+
+die() { printf '%s: %s\n' "$(basename "$0" .sh)" "$*" >&2; exit 1; }
+
+need() {
+  local tool
+  for tool in "$@"; do command -v "$tool" >/dev/null || die "no $tool here: ./dev setup emulate"; done
+}
+
+board_value() {
+  [[ -f $here/$1/qemu.conf ]] || die "no emulation of '$1'"
+  sed -n "s/^$2=//p" "$here/$1/qemu.conf"
+}
+
+agent_package() {
+  compgen -G "${FETTLE_PACKAGES:-$root/build/packages}/fettle-agent_*_$1.deb" | tail -n 1 ||
+    die "no agent's package for $1: ./dev packages"
+}
+
+# QEMU's own network shows this machine's loopback at 10.0.2.2.
+as_board_sees() { printf '%s\n' "${1/#tcp:\/\/127.0.0.1:/tcp://10.0.2.2:}"; }
 
 open_session() {
   umask 077 # keys lie in here
   run=$(mktemp -d "${TMPDIR:-/tmp}/fettle-$1.XXXXXX")
-  pids=()
   trap end_session EXIT
   trap 'exit 130' INT TERM
 }
@@ -51,4 +89,28 @@ until_true() {
     if ((SECONDS > limit)); then return 1; fi
     sleep 0.3
   done
+}
+
+# An emulated board is nobody else's: its host key is made at its first start.
+ssh_key() {
+  ssh-keygen -q -t ed25519 -N '' -f "$run/ssh_key"
+  ssh_words=(ssh -q -i "$run/ssh_key" -o UserKnownHostsFile=/dev/null -o StrictHostKeyChecking=no
+    -o ConnectTimeout=10 -o BatchMode=yes)
+}
+ssh_to() {
+  local port=$1
+  shift
+  timeout 120 "${ssh_words[@]}" -p "$port" root@127.0.0.1 "$@"
+}
+
+see() {
+  local what=$1
+  shift
+  if "$@" >"$run/last" 2>&1; then
+    printf '   yes: %s\n' "$what"
+  else
+    printf '   NO:  %s\n' "$what"
+    tail -n 5 "$run/last" | sed 's/^/        /'
+    failed=1
+  fi
 }
