@@ -157,8 +157,7 @@ void add_flash_command(CLI::App& app, int& status) {
   flash->add_option("--broker-key", install.broker_key,
                     "The broker's public key (default: of this account's own broker)");
   flash->add_option("--package", install.package,
-                    "The agent's .deb (default: that of ./dev packages, or this program's own "
-                    "package, by the board's architecture)");
+                    "The agent's .deb (default: in build/packages, by the board's architecture)");
   flash->add_option("--name", install.name, "On the broker's allow list (default: its host name)");
   flash->add_option("--key", install.device_key,
                     "The device key (default: the board recognises itself)");

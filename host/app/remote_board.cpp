@@ -68,24 +68,20 @@ Result<std::string> read_file(const std::string& path) {
   return all.str();
 }
 
-// build/packages lies beside build/bin, where this program is; an installed one's packages
-// in share/fettle.
+// build/packages lies beside build/bin, where this program is.
 Result<std::string> package_for(const std::string& architecture) {
   auto program = fleet::own_executable();
   if (!program) return std::move(program).error();
-  const auto prefix = std::filesystem::path(*program).parent_path().parent_path();
-  const auto folder = prefix / "packages";
-  for (const auto& place : {folder, prefix / "share" / "fettle" / "packages"}) {
-    std::string found;
-    std::error_code none;
-    for (const auto& entry : std::filesystem::directory_iterator(place, none)) {
-      const std::string name = entry.path().filename();
-      if (name.starts_with("fettle-agent_") && name.ends_with("_" + architecture + ".deb")) {
-        found = std::max(found, entry.path().string());
-      }
+  const auto folder = std::filesystem::path(*program).parent_path().parent_path() / "packages";
+  std::string found;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("fettle-agent_") && name.ends_with("_" + architecture + ".deb")) {
+      found = std::max(found, entry.path().string());
     }
-    if (!found.empty()) return found;
   }
+  if (!found.empty()) return found;
   return Error{ErrorCode::NotFound,
                fmt::format("no package of the agent for {} in {}: make it with ./dev packages, or "
                            "name one with --package",

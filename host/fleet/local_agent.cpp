@@ -57,12 +57,10 @@ Result<std::string> find_agent(const std::string& arch) {
   }
   auto self = own_executable();
   if (!self) return std::move(self).error();
-  const auto prefix = std::filesystem::path(*self).parent_path().parent_path();
-  const auto built = prefix / "agents" / arch / "fettle-agent";
-  for (const auto& path : {built, prefix / "lib" / "fettle" / "agents" / arch / "fettle-agent"}) {
-    if (::access(path.c_str(), X_OK) == 0) return path.string();
-  }
-  return Error{ErrorCode::NotFound, "no agent at " + built.string() +
+  const auto folder = std::filesystem::path(*self).parent_path();
+  const auto path = (folder / ".." / "agents" / arch / "fettle-agent").lexically_normal();
+  if (::access(path.c_str(), X_OK) == 0) return path.string();
+  return Error{ErrorCode::NotFound, "no agent at " + path.string() +
                                         ": build it with `./dev agents " + arch +
                                         "`, or name one in FETTLE_AGENT"};
 }

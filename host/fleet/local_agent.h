@@ -45,8 +45,7 @@ class LocalAgent {
 
 // "x86_64", "aarch64" or "armv7"; "" for another machine.
 std::string machine_arch();
-// $FETTLE_AGENT, or agents/<arch>/fettle-agent beside this program's folder, or, where the
-// host package puts it, lib/fettle/agents/<arch>/fettle-agent there.
+// $FETTLE_AGENT, or ../agents/<arch>/fettle-agent beside this program's folder.
 // NotFound says where it was looked for and how to build it.
 Result<std::string> find_agent(const std::string& arch);
 
