@@ -21,6 +21,7 @@ for file in /etc/apt/sources.list /etc/apt/sources.list.d/{debian,ubuntu}.source
 done
 
 open_session packages
+chmod 711 "$run" # the agent's user, and apt's, pass through
 own_keys
 readonly system=$run/system name=package-check
 # The names in its Depends, without versions.
@@ -28,18 +29,15 @@ depends=$(dpkg-deb -f "$package" Depends | tr ',' '\n' | sed 's/[(|].*//; s/ //g
 printf '== A fresh %s for %s, with %s\n' "$suite" "$arch" "$depends"
 (umask 022 && mmdebstrap --quiet --variant=minbase --include="$depends" "$suite" "$system" "${sources[@]}") \
   >"$run/log" 2>&1 || { tail -n 20 "$run/log" >&2; die "could not make the system"; }
-chmod 711 "$run" # the agent's user passes through
 cp "$package" "$system/first.deb"
 version=$("$here/package/later_version.sh" "$package" "$system/later.deb")
 
-# In the system, with its own /proc: what is mounted there goes with the command, as do the
-# processes that it leaves.
-inside() {
-  unshare --mount --pid --uts --fork --kill-child bash -c '
-    hostname "$1" && mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && shift &&
-    exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive chroot "$0" "$@"' \
-    "$system" "$name" "$@"
-}
+# In the system; its mounts and host name are the command's own, and go with it.
+readonly inside=(unshare --mount --uts bash -c '
+  hostname "$1" && mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && shift &&
+  exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive chroot "$0" "$@"'
+  "$system" "$name")
+inside() { "${inside[@]}" "$@"; }
 said() { # WORDS COMMAND…: what the command prints holds the words
   local words=$1
   shift
@@ -63,10 +61,11 @@ key-file = "/var/lib/fettle/agent.key"
 [[device]]
 key = "board"
 TOML
-as_its_user() { inside setpriv --reuid=fettle-agent --regid=fettle-agent --clear-groups "$@"; }
-as_its_user fettle-agent --config /etc/fettle/agent.toml 2>"$run/agent.log" &
+"${inside[@]}" setpriv --reuid=fettle-agent --regid=fettle-agent --clear-groups \
+  fettle-agent --config /etc/fettle/agent.toml 2>"$run/agent.log" &
 pids+=($!)
-see "as its own user, it registers" until_true 30 registered "$name" || tail -n 5 "$run/agent.log"
+see "as its own user, it registers" until_true 30 registered "$name"
+if ((failed)); then tail -n 5 "$run/agent.log"; fi
 see "a session on it: 24 trials of three layers" "$fettle" tune "$here/qemu/three_layers.json" --device board \
   --broker "$broker" --trials 24 --quiet --db "$run/tuning.db"
 kill "${pids[-1]}"
