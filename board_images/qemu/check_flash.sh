@@ -88,7 +88,7 @@ else
 fi
 
 printf '== Booted from %s\n' "$card"
-"$here/qemu/emulate.sh" "$board" --disk "$card" --broker "$broker" --broker-key "$broker_key" \
+FETTLE_EMULATE_LIMIT=${FETTLE_EMULATE_LIMIT:-300} "$here/qemu/emulate.sh" "$board" --disk "$card" --broker "$broker" --broker-key "$broker_key" \
   --name "$name" --for 1 --console "$run/console" || { tail -n 20 "$run/console" >&2; failed=1; }
 ((!failed)) || die "not everything came true"
 printf 'the card of the %s: written, read back, booted, registered\n' "$board"
