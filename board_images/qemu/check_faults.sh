@@ -77,7 +77,7 @@ fault() {
   until_true 300 more_than $((before + 8)) || die "no trials come any more (before: $what)"
   kill -0 "$session" 2>/dev/null || die "the session ended before: $what (take more --trials)"
   printf '   after %3d trials: %s\n' "$(done_trials)" "$what"
-  "$@"
+  "$@" || die "failed: $what"
 }
 gone() { ! registered "$board-$1"; }
 switched_off() {
@@ -102,7 +102,13 @@ network_gone() {
 printf '== Tuning on both\n'
 fault "the first board is switched off and on" switched_off
 fault "the second loses its network for a minute" network_gone
-fault "the second board's disk is full" on_board 2 'dd if=/dev/zero of=/full bs=1M 2>/dev/null; df / | tail -n 1; systemctl restart fettle-agent'
+# What root may take beyond the others, too; by allocation, since to write it takes minutes.
+disk_full() {
+  on_board 2 'for mib in 1024 512 256 128 64 32 16 8 4 2 1; do fallocate -l ${mib}M /full.$mib 2>/dev/null; done
+    dd if=/dev/zero of=/full bs=4k 2>/dev/null
+    df / | tail -n 1; systemctl restart fettle-agent'
+}
+fault "the second board's disk is full" disk_full
 fault "the first board's clock jumps by an hour" on_board 1 'timedatectl set-ntp false; date -s "+1 hour" >/dev/null'
 fault "and back by two" on_board 1 'date -s "-2 hours" >/dev/null'
 status=0
