@@ -1,7 +1,7 @@
 // The step that takes sums of int8 products by fours (schedule.h).
 #include <algorithm>
 
-#include "host/ir/mutator.h"
+#include "host/ir/loads.h"
 #include "host/space/operators/stages.h"
 #include "host/space/schedule.h"
 #include "host/space/tiled_axis.h"
@@ -19,12 +19,6 @@ Axis again(const Axis& axis) { return make_axis(axis.name, axis.extent); }
 bool is_var(const ir::Expr& e, const ir::Var& var) {
   const auto* ref = std::get_if<ir::VarRef>(&e->node);
   return ref && ref->var == var;
-}
-
-bool mentions(const ir::Expr& e, const ir::Var& var) {
-  bool found = false;
-  ir::walk(e, [&](const ir::Expr& child) { found |= is_var(child, var); });
-  return found;
 }
 
 // int32(int8 load) as factors of such sums are; null: something else.
@@ -59,7 +53,7 @@ Result<Factors> factors_of(const ComputeDag& dag, const Stage& sum) {
   for (std::size_t d = 0; d < f.data->indices.size(); ++d) {
     const ir::Expr& index = f.data->indices[d];
     const bool innermost = d + 1 == f.data->indices.size();
-    if (innermost ? !is_var(index, last) : mentions(index, last)) {
+    if (innermost ? !is_var(index, last) : ir::mentions(index, last)) {
       return unfit("data that is not read along the summed axis");
     }
   }
@@ -134,25 +128,6 @@ Stage copied(const Stage& data, bool add_128) {
   return copy;
 }
 
-// Adds `offset` of the same axes to what is read of `sum`.
-class AddOffset : public ir::Mutator {
- public:
-  AddOffset(const ir::Buffer& sum, const ir::Buffer& offset, std::vector<std::size_t> dimensions)
-      : sum_(sum), offset_(offset), dimensions_(std::move(dimensions)) {}
-  using ir::Mutator::mutate;
-  ir::Expr mutate(const ir::Expr& expr) override {
-    const auto* load = expr ? std::get_if<ir::Load>(&expr->node) : nullptr;
-    if (!load || load->buffer != sum_) return ir::Mutator::mutate(expr);
-    std::vector<ir::Expr> at;
-    for (const std::size_t d : dimensions_) at.push_back(load->indices[d]);
-    return expr + ir::load(offset_, at);
-  }
-
- private:
-  ir::Buffer sum_, offset_;
-  std::vector<std::size_t> dimensions_;
-};
-
 }  // namespace
 
 Result<void> Schedule::run(const DotProductStep& s) {
@@ -199,7 +174,12 @@ Result<void> Schedule::run(const DotProductStep& s) {
   if (s.add_128) {
     made.push_back(offset_of(constant, kept));
     Stage& reader = dag_.stages[index_of(users[0])];
-    reader.body = AddOffset(sum.buffer, made.back().buffer, places).mutate(reader.body);
+    const ir::Buffer offset = made.back().buffer;
+    reader.body = ir::replace_loads(reader.body, sum.buffer, [&](const ir::Load& load) {
+      std::vector<ir::Expr> at;
+      for (const std::size_t d : places) at.push_back(load.indices[d]);
+      return ir::load(load.buffer, load.indices, load.predicate) + ir::load(offset, at);
+    });
   }
   if (copies && data.placeholder()) made.push_back(source);
   dag_.stages[index] = sum;

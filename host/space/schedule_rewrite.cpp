@@ -1,6 +1,7 @@
 // Steps that rewrite the DAG itself: inline, cache_write, pack (schedule.h).
 #include <algorithm>
 
+#include "host/ir/loads.h"
 #include "host/ir/mutator.h"
 #include "host/space/schedule.h"
 #include "host/space/tiled_axis.h"
@@ -10,26 +11,6 @@ namespace fettle::space {
 namespace {
 
 Error absent(const char* what) { return Error{ErrorCode::InvalidArgument, what}; }
-
-// Replaces loads of one buffer by what `rewrite` makes of their indices.
-class ReplaceLoads : public ir::Mutator {
- public:
-  using Rewrite = std::function<ir::Expr(const ir::Load&, const std::vector<ir::Expr>&)>;
-  ReplaceLoads(ir::Buffer buffer, Rewrite rewrite)
-      : buffer_(std::move(buffer)), rewrite_(std::move(rewrite)) {}
-  using ir::Mutator::mutate;
-  ir::Expr mutate(const ir::Expr& expr) override {
-    if (expr) {
-      const auto* load = std::get_if<ir::Load>(&expr->node);
-      if (load && load->buffer == buffer_) return rewrite_(*load, mutate_all(load->indices));
-    }
-    return ir::Mutator::mutate(expr);
-  }
-
- private:
-  ir::Buffer buffer_;
-  Rewrite rewrite_;
-};
 
 // Known when the program is loaded.
 bool is_constant(const ComputeDag& dag, const Stage& stage) {
@@ -42,23 +23,6 @@ bool is_constant(const ComputeDag& dag, const Stage& stage) {
   return constant;
 }
 
-// Lets an expression's loads happen under a condition.
-class Under : public ir::Mutator {
- public:
-  explicit Under(ir::Expr condition) : condition_(std::move(condition)) {}
-  using ir::Mutator::mutate;
-  ir::Expr mutate(const ir::Expr& expr) override {
-    const auto* load = expr ? std::get_if<ir::Load>(&expr->node) : nullptr;
-    if (!load) return ir::Mutator::mutate(expr);
-    const ir::Expr both =
-        load->predicate ? ir::binary(ir::BinaryOp::And, condition_, load->predicate) : condition_;
-    return ir::load(load->buffer, load->indices, both, expr->type.lanes);
-  }
-
- private:
-  ir::Expr condition_;
-};
-
 }  // namespace
 
 Result<void> Schedule::run(const InlineStep& s) {
@@ -67,19 +31,20 @@ Result<void> Schedule::run(const InlineStep& s) {
   const Stage stage = dag_.stages[index];
   if (!stage.reduce_axes.empty()) return absent("a reduction cannot be inlined");
   if (stage.role == ir::Role::Output) return absent("an output cannot be inlined");
-  ReplaceLoads replace(stage.buffer,
-                       [&](const ir::Load& load, const std::vector<ir::Expr>& indices) {
-                         ir::Substitution values;
-                         for (std::size_t d = 0; d < indices.size(); ++d)
-                           values[stage.axes[d].var] = indices[d];
-                         const ir::Expr value = ir::substitute(stage.body, values);
-                         if (!load.predicate) return value;
-                         // What the value reads may not be there where it is not needed.
-                         return ir::select(load.predicate, Under(load.predicate).mutate(value),
-                                           ir::zero_of(value->type));
-                       });
+  const auto value_at = [&](const ir::Load& load) {
+    ir::Substitution values;
+    for (std::size_t d = 0; d < load.indices.size(); ++d) {
+      values[stage.axes[d].var] = load.indices[d];
+    }
+    const ir::Expr value = ir::substitute(stage.body, values);
+    if (!load.predicate) return value;
+    // What the value reads may not be there where it is not needed.
+    const auto all = [](const ir::Load&) { return true; };
+    return ir::select(load.predicate, ir::guard_loads(value, load.predicate, all),
+                      ir::zero_of(value->type));
+  };
   for (Stage& other : dag_.stages) {
-    if (other.body) other.body = replace.mutate(other.body);
+    if (other.body) other.body = ir::replace_loads(other.body, stage.buffer, value_at);
   }
   dag_.stages.erase(dag_.stages.begin() + index);
   plans_.erase(s.stage);
@@ -173,16 +138,16 @@ Result<void> Schedule::run(const PackConstantStep& s) {
   auto tiled = tile_stage(reduction);
   if (!tiled) return std::move(tiled).error();
   bool direct = true;
-  ReplaceLoads to_packed(constant.buffer,
-                         [&](const ir::Load&, const std::vector<ir::Expr>& indices) {
-                           const auto* ref = std::get_if<ir::VarRef>(&indices.back()->node);
-                           direct &= ref && ref->var == old_axis;
-                           std::vector<ir::Expr> at{ir::var_ref(tiled->tile.var)};
-                           at.insert(at.end(), indices.begin(), indices.end() - 1);
-                           at.push_back(ir::var_ref(tiled->in.var));
-                           return ir::load(packed.buffer, at);
-                         });
-  reduction.body = ir::substitute(to_packed.mutate(reduction.body), {{old_axis, tiled->value}});
+  const auto to_packed = [&](const ir::Load& load) {
+    const auto* ref = std::get_if<ir::VarRef>(&load.indices.back()->node);
+    direct &= ref && ref->var == old_axis;
+    std::vector<ir::Expr> at{ir::var_ref(tiled->tile.var)};
+    at.insert(at.end(), load.indices.begin(), load.indices.end() - 1);
+    at.push_back(ir::var_ref(tiled->in.var));
+    return ir::load(packed.buffer, at);
+  };
+  reduction.body = ir::substitute(ir::replace_loads(reduction.body, constant.buffer, to_packed),
+                                  {{old_axis, tiled->value}});
   reduction.store_at.clear();
   reduction.buffer = make_buffer(reduction.name, old_buffer->type, reduction.axes);
   if (reader.axes.size() <= place || reader.axes[place].name != s.axis) {
@@ -191,7 +156,8 @@ Result<void> Schedule::run(const PackConstantStep& s) {
   const ir::Var reader_axis = reader.axes[place].var;
   auto reader_tiled = tile_stage(reader);
   if (!reader_tiled) return std::move(reader_tiled).error();
-  ReplaceLoads to_tiles(old_buffer, [&](const ir::Load&, const std::vector<ir::Expr>& indices) {
+  const auto to_tiles = [&](const ir::Load& load) {
+    const std::vector<ir::Expr>& indices = load.indices;
     const auto* ref = std::get_if<ir::VarRef>(&indices[place]->node);
     direct &= ref && ref->var == reader_axis;
     std::vector<ir::Expr> at(indices.begin(), indices.begin() + std::ptrdiff_t(place));
@@ -199,8 +165,9 @@ Result<void> Schedule::run(const PackConstantStep& s) {
     at.push_back(ir::var_ref(reader_tiled->in.var));
     at.insert(at.end(), indices.begin() + std::ptrdiff_t(place) + 1, indices.end());
     return ir::load(reduction.buffer, at);
-  });
-  reader.body = ir::substitute(to_tiles.mutate(reader.body), {{reader_axis, reader_tiled->value}});
+  };
+  reader.body = ir::substitute(ir::replace_loads(reader.body, old_buffer, to_tiles),
+                               {{reader_axis, reader_tiled->value}});
   if (!direct) return absent("the axis is not read one to one");
 
   dag_.stages[index_of(first[0])] = reduction;

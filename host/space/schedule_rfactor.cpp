@@ -1,8 +1,8 @@
 // Steps that let a reduction run in parts side by side: rfactor, and a constant in the order
 // that it is read in then (schedule.h).
 #include <algorithm>
-#include <functional>
 
+#include "host/ir/loads.h"
 #include "host/ir/mutator.h"
 #include "host/space/operators/stages.h"
 #include "host/space/schedule.h"
@@ -14,37 +14,10 @@ namespace {
 
 Error unfit(const char* what) { return Error{ErrorCode::InvalidArgument, what}; }
 
-bool moves_with(const ir::Expr& e, const ir::Var& var) {
-  bool found = false;
-  ir::walk(e, [&](const ir::Expr& child) {
-    const auto* ref = std::get_if<ir::VarRef>(&child->node);
-    found |= ref && ref->var == var;
-  });
-  return found;
-}
-
 bool moves_with(const ir::Load& load, const ir::Var& var) {
   return std::any_of(load.indices.begin(), load.indices.end(),
-                     [&](const ir::Expr& index) { return moves_with(index, var); });
+                     [&](const ir::Expr& index) { return ir::mentions(index, var); });
 }
-
-// Loads that move with the variable happen under the condition; else they are 0.
-class Guard : public ir::Mutator {
- public:
-  Guard(ir::Var var, ir::Expr condition) : var_(std::move(var)), condition_(std::move(condition)) {}
-  using ir::Mutator::mutate;
-  ir::Expr mutate(const ir::Expr& expr) override {
-    const auto* load = expr ? std::get_if<ir::Load>(&expr->node) : nullptr;
-    if (!load || !moves_with(*load, var_)) return ir::Mutator::mutate(expr);
-    const ir::Expr both =
-        load->predicate ? ir::binary(ir::BinaryOp::And, condition_, load->predicate) : condition_;
-    return ir::load(load->buffer, load->indices, both, expr->type.lanes);
-  }
-
- private:
-  ir::Var var_;
-  ir::Expr condition_;
-};
 
 // Whether it is 0 where loads that move with the variable are.
 bool is_zero_without(const ir::Expr& e, const ir::Var& var) {
@@ -76,7 +49,9 @@ Result<void> Schedule::run(const RfactorStep& s) {
     const ir::Expr inside =
         ir::binary(ir::BinaryOp::Lt, ir::var_ref(old.var), ir::int_imm(old.extent));
     const bool zero = partial.combiner == Combiner::Sum && is_zero_without(partial.body, old.var);
-    partial.body = Guard(old.var, inside).mutate(partial.body);
+    partial.body = ir::guard_loads(partial.body, inside, [&](const ir::Load& load) {
+      return moves_with(load, old.var);
+    });
     if (!zero) {
       partial.body =
           ir::select(inside, partial.body, neutral_of(partial.combiner, partial.body->type));
@@ -134,22 +109,11 @@ Result<void> Schedule::run(const TransposeConstantStep& s) {
   const Stage copy =
       make_stage(s.constant + ".transposed", std::move(axes), {}, ir::load(constant.buffer, from));
 
-  class Redirect : public ir::Mutator {
-   public:
-    using ir::Mutator::mutate;
-    std::function<ir::Expr(const ir::Load&)> replace;
-    ir::Buffer buffer;
-    ir::Expr mutate(const ir::Expr& expr) override {
-      const auto* load = expr ? std::get_if<ir::Load>(&expr->node) : nullptr;
-      return load && load->buffer == buffer ? replace(*load) : ir::Mutator::mutate(expr);
-    }
-  } redirect;
-  redirect.buffer = constant.buffer;
-  redirect.replace = [&](const ir::Load& load) {
+  const auto redirected = [&](const ir::Load& load) {
     return ir::load(copy.buffer, in_order(load.indices), load.predicate);
   };
   for (Stage& stage : dag_.stages) {
-    if (stage.body) stage.body = redirect.mutate(stage.body);
+    if (stage.body) stage.body = ir::replace_loads(stage.body, constant.buffer, redirected);
   }
   dag_.stages.insert(dag_.stages.begin() + index + 1, copy);
   plan_afresh(copy);

@@ -1,6 +1,7 @@
 // The step that replaces a convolution by Winograd's algorithm (schedule.h).
 #include <algorithm>
 
+#include "host/ir/loads.h"
 #include "host/ir/mutator.h"
 #include "host/space/schedule.h"
 #include "host/space/tiled_axis.h"
@@ -49,20 +50,6 @@ ir::Expr row_of(const Matrix& matrix, const ir::Expr& index, const ir::Buffer& b
   }
   return chosen;
 }
-
-class ReplaceBuffer : public ir::Mutator {
- public:
-  ReplaceBuffer(ir::Buffer buffer, ir::Expr by) : buffer_(std::move(buffer)), by_(std::move(by)) {}
-  using ir::Mutator::mutate;
-  ir::Expr mutate(const ir::Expr& expr) override {
-    const auto* load = expr ? std::get_if<ir::Load>(&expr->node) : nullptr;
-    return load && load->buffer == buffer_ ? by_ : ir::Mutator::mutate(expr);
-  }
-
- private:
-  ir::Buffer buffer_;
-  ir::Expr by_;
-};
 
 }  // namespace
 
@@ -183,7 +170,8 @@ Result<void> Schedule::run(const WinogradStep& s) {
   const ir::Expr pixel =
       row_of(gx.output, r[4], sum_rows.buffer, {r[0], r[1], r[2], r[3], nullptr, r[5], r[6]}, 4);
   // The reader's own loads first, so that only they move to the tiles' places.
-  output.body = ReplaceBuffer(direct.buffer, pixel).mutate(ir::substitute(reader.body, place));
+  output.body = ir::replace_loads(ir::substitute(reader.body, place), direct.buffer,
+                                  [&](const ir::Load&) { return pixel; });
 
   dag_.stages[reader_index] = output;
   plan_afresh(output);

@@ -1,35 +1,11 @@
 // Reductions along rows (row_reduction.h).
 #include "host/space/operators/row_reduction.h"
 
-#include "host/ir/mutator.h"
+#include <algorithm>
+
+#include "host/ir/loads.h"
 
 namespace fettle::space {
-
-namespace {
-
-class Guard : public ir::Mutator {
- public:
-  Guard(ir::Var var, ir::Expr condition) : var_(std::move(var)), condition_(std::move(condition)) {}
-  using ir::Mutator::mutate;
-  ir::Expr mutate(const ir::Expr& expr) override {
-    const auto* load = expr ? std::get_if<ir::Load>(&expr->node) : nullptr;
-    if (!load) return ir::Mutator::mutate(expr);
-    bool moves = false;
-    for (const ir::Expr& index : load->indices) {
-      ir::walk(index, [&](const ir::Expr& e) {
-        const auto* ref = std::get_if<ir::VarRef>(&e->node);
-        moves |= ref && ref->var == var_;
-      });
-    }
-    return moves ? ir::load(load->buffer, load->indices, condition_) : expr;
-  }
-
- private:
-  ir::Var var_;
-  ir::Expr condition_;
-};
-
-}  // namespace
 
 Stage append_row_reduction(ComputeDag& dag, const std::string& name, std::int64_t rows,
                            std::int64_t length, Combiner combiner,
@@ -41,7 +17,11 @@ Stage append_row_reduction(ComputeDag& dag, const std::string& name, std::int64_
   ir::Expr value = element(ir::var_ref(n.var), column);
   if (length % lanes != 0) {
     const ir::Expr inside = ir::binary(ir::BinaryOp::Lt, column, ir::int_imm(length));
-    value = ir::select(inside, Guard(lane.var, inside).mutate(value),
+    const auto moves = [&](const ir::Load& load) {
+      return std::any_of(load.indices.begin(), load.indices.end(),
+                         [&](const ir::Expr& index) { return ir::mentions(index, lane.var); });
+    };
+    value = ir::select(inside, ir::guard_loads(value, inside, moves),
                        neutral_of(combiner, value->type));
   }
   dag.stages.push_back(make_stage(name + ".lanes", {n, lane}, {k}, value, combiner));

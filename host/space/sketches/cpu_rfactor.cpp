@@ -1,6 +1,7 @@
 // Knobs and schedule of the sketch with partial results (cpu_rfactor.h).
 #include "host/space/sketches/cpu_rfactor.h"
 
+#include "host/ir/loads.h"
 #include "host/ir/mutator.h"
 #include "host/space/sketches/steps.h"
 
@@ -9,15 +10,6 @@ namespace fettle::space {
 namespace {
 
 constexpr double kLeastOperations = 1024;
-
-bool mentions(const ir::Expr& e, const ir::Var& var) {
-  bool found = false;
-  ir::walk(e, [&](const ir::Expr& child) {
-    const auto* ref = std::get_if<ir::VarRef>(&child->node);
-    found |= ref && ref->var == var;
-  });
-  return found;
-}
 
 // What the sketch speaks of.
 struct Shape {
@@ -42,7 +34,7 @@ bool is_contiguous(const ComputeDag& dag, const Stage& stage, const Axis& axis) 
     for (std::size_t d = 0; d < load->indices.size(); ++d) {
       const auto* ref = std::get_if<ir::VarRef>(&load->indices[d]->node);
       const bool last = d + 1 == load->indices.size();
-      fits &= last ? ref && ref->var == axis.var : !mentions(load->indices[d], axis.var);
+      fits &= last ? ref && ref->var == axis.var : !ir::mentions(load->indices[d], axis.var);
     }
     any = true;
   });
@@ -244,7 +236,7 @@ std::vector<TransposeConstantStep> transposed(const ComputeDag& dag, const Shape
     const Stage* constant = load ? dag.find(load->buffer) : nullptr;
     if (!constant || constant->role != ir::Role::Constant) return;
     for (std::size_t d = 0; d + 1 < load->indices.size(); ++d) {
-      if (mentions(load->indices[d], lane)) {
+      if (ir::mentions(load->indices[d], lane)) {
         out.push_back({constant->name, constant->axes[d].name});
         return;
       }

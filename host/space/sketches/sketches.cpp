@@ -1,6 +1,7 @@
 // The table of sketches (sketches.h).
 #include "host/space/sketches/sketches.h"
 
+#include "host/ir/loads.h"
 #include "host/ir/mutator.h"
 #include "host/space/sketches/cpu_rfactor.h"
 #include "host/space/sketches/cpu_rows.h"
@@ -11,15 +12,6 @@
 namespace fettle::space {
 
 namespace {
-
-bool mentions(const ir::Expr& e, const ir::Var& var) {
-  bool found = false;
-  ir::walk(e, [&](const ir::Expr& child) {
-    const auto* ref = std::get_if<ir::VarRef>(&child->node);
-    found |= ref && ref->var == var;
-  });
-  return found;
-}
 
 // A sum of products with a constant, where the constant alone depends on the last
 // axis, and on no other axis that is not reduced: worth packing, as each element of
@@ -44,7 +36,7 @@ bool reuses_a_constant(const ComputeDag& dag) {
       for (const Axis& axis : axes) {
         const bool last = axis.var == axes.back().var;
         const bool wanted = constant && last && d + 1 == load->indices.size();
-        if (constant || last) packable &= mentions(load->indices[d], axis.var) == wanted;
+        if (constant || last) packable &= ir::mentions(load->indices[d], axis.var) == wanted;
       }
     }
   });
