@@ -13,7 +13,7 @@ namespace fettle::bench {
 class Contender {
  public:
   virtual ~Contender() = default;
-  virtual const std::string& name() const = 0;            // "fettle", "onednn", "onednn_nhwc"
+  virtual const std::string& name() const = 0;            // "fettle", "onednn", "onednn_plain"
   virtual const std::string& implementation() const = 0;  // what it says of itself
   // Runs the layer `times` times back to back; returns when all are done.
   virtual Result<void> run(std::uint32_t times) = 0;

@@ -100,7 +100,7 @@ Result<void> compare(const Bench& bench, const space::Workload& workload, LayerF
   };
   add("onednn", make_onednn_peer(*layer, OneDnnKind::Any));
   if (!layer->dense) add("onednn_winograd", make_onednn_peer(*layer, OneDnnKind::Winograd));
-  add("onednn_nhwc", make_onednn_peer(*layer, OneDnnKind::Plain));
+  add("onednn_plain", make_onednn_peer(*layer, OneDnnKind::Plain));
   if (layer->dense) add("openblas", make_openblas_peer(*layer, threads));
 
   // Ours between every two peers.
@@ -159,7 +159,7 @@ void print_table(const std::vector<LayerFigures>& layers) {
                         {"ratio", Align::Right},
                         {"direct", Align::Right},
                         {"ratio", Align::Right},
-                        {"NHWC", Align::Right},
+                        {"plain", Align::Right},
                         {"ratio", Align::Right},
                         {"BLAS", Align::Right},
                         {"oneDNN's implementation"}});
@@ -167,7 +167,7 @@ void print_table(const std::vector<LayerFigures>& layers) {
     if (!layer.missing.empty()) continue;
     const PeerFigures* best = layer.best_onednn();
     const PeerFigures* direct = layer.peer("onednn");
-    const PeerFigures* plain = layer.peer("onednn_nhwc");
+    const PeerFigures* plain = layer.peer("onednn_plain");
     const auto ratio = [&](const PeerFigures* peer) {
       return peer == nullptr ? "-" : fmt::format("{:.3f}", layer.ratio(*peer));
     };
@@ -244,7 +244,7 @@ void print_summary(const std::vector<LayerFigures>& layers, const NetworkSummary
   std::cout << "\nGFLOPS (nominal), medians; ratio: the peer's time over ours\n";
   line("oneDNN", summary.onednn);
   line("oneDNN without Winograd", summary.direct);
-  line("oneDNN on NHWC", summary.plain);
+  line("oneDNN on plain layouts", summary.plain);
   for (const LayerFigures& layer : layers) {
     if (!layer.missing.empty())
       std::cout << "missing: " << layer.title << ": " << layer.missing << "\n";

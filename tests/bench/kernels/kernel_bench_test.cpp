@@ -31,11 +31,11 @@ PeerFigures peer(const std::string& name, double nanoseconds) {
 TEST(KernelSummary, RatiosAreMediansAgainstOneDnnsBest) {
   std::vector<LayerFigures> layers = {layer("a", 1, 100), layer("b", 3, 100), layer("c", 1, 1),
                                       layer("d", 1, 50)};
-  layers[0].peers = {peer("onednn", 300), peer("onednn_winograd", 200), peer("onednn_nhwc", 400)};
-  layers[1].peers = {peer("onednn", 50), peer("onednn_winograd", 0), peer("onednn_nhwc", 100)};
+  layers[0].peers = {peer("onednn", 300), peer("onednn_winograd", 200), peer("onednn_plain", 400)};
+  layers[1].peers = {peer("onednn", 50), peer("onednn_winograd", 0), peer("onednn_plain", 100)};
   layers[1].peers[1].absent = "no such implementation";
   layers[2].missing = "no record";
-  layers[3].peers = {peer("onednn_nhwc", 50)};
+  layers[3].peers = {peer("onednn_plain", 50)};
   EXPECT_EQ(layers[0].best_onednn()->name, "onednn_winograd");
   EXPECT_EQ(layers[1].best_onednn()->name, "onednn");
   EXPECT_EQ(layers[3].best_onednn(), nullptr);
@@ -59,10 +59,10 @@ TEST(KernelSummary, RatiosAreMediansAgainstOneDnnsBest) {
 
   const nlohmann::json object = to_json(summary);
   EXPECT_DOUBLE_EQ(object["min_ratio"], 0.5);
-  EXPECT_NEAR(object["nhwc_geomean_ratio"].get<double>(), std::cbrt(4.0), 1e-12);
+  EXPECT_NEAR(object["plain_geomean_ratio"].get<double>(), std::cbrt(4.0), 1e-12);
   const nlohmann::json line = to_json(layers[0]);
   EXPECT_DOUBLE_EQ(line["ratio"], 2);
-  EXPECT_DOUBLE_EQ(line["nhwc_ratio"], 4);
+  EXPECT_DOUBLE_EQ(line["plain_ratio"], 4);
   EXPECT_DOUBLE_EQ(line["peers"][0]["ratio_of_minima"], 6);
   EXPECT_EQ(to_json(layers[1])["peers"][1]["absent"], "no such implementation");
   EXPECT_EQ(to_json(layers[2])["missing"], "no record");
@@ -195,6 +195,11 @@ INSTANTIATE_TEST_SUITE_P(
           "kernel":[3,3],"stride":[2,2],"pad":[1,1],"tail":["bias","relu"]})"},
         SmallLayer{"grouped", R"({"op":"conv2d","height":9,"width":8,"in_channels":16,
           "out_channels":24,"groups":4,"kernel":[3,3],"pad":[1,1],"tail":["bias","relu"]})"},
+        SmallLayer{"channels_first", R"({"op":"conv2d","layout":"NCHW","height":10,"width":9,
+          "in_channels":16,"out_channels":32,"kernel":[3,2],"stride":[2,1],"pad":[1,1],
+          "tail":["bias","add","relu"]})"},
+        SmallLayer{"depthwise_first", R"({"op":"depthwise_conv2d","layout":"NCHW","height":9,
+          "width":8,"channels":24,"kernel":[3,3],"pad":[1,1],"tail":["bias"]})"},
         SmallLayer{"dense", R"({"op":"dense","in_features":96,"out_features":40,
           "tail":["bias","relu"]})"},
         SmallLayer{"dense_batch", R"({"op":"dense","batch":5,"in_features":33,"out_features":17,

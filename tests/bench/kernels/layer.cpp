@@ -47,9 +47,6 @@ Result<void> check_supported(const space::Workload& workload, const nlohmann::js
   if (op != "conv2d" && op != "depthwise_conv2d" && op != "dense") return refuse(op);
   const std::string dtype = fields.value("dtype", "?");
   if (dtype != "float32" && dtype != "int8") return refuse(dtype);
-  if (op != "dense" && fields.value("layout", "") != "NHWC") {
-    return refuse("layout " + fields.value("layout", "?"));
-  }
   std::size_t done = 0;
   for (const std::string& step : workload.tail()) {
     constexpr const char* kSteps[] = {"bias", "add", "relu"};
@@ -72,17 +69,19 @@ Result<Layer> make_layer(const space::Workload& workload) {
   Shape& shape = layer.shape;
   shape.batch = out.front();
   // With groups they are two axes of the DAG's output.
-  shape.out_channels = workload.op() == "conv2d" ? workload.integer("out_channels") : out.back();
+  const bool depthwise = workload.op() == "depthwise_conv2d";
+  shape.out_channels = depthwise ? workload.integer("channels") : out.back();
+  if (workload.op() == "conv2d") shape.out_channels = workload.integer("out_channels");
   if (layer.dense) {
     shape.in_channels = workload.integer("in_features");
   } else {
-    const bool depthwise = workload.op() == "depthwise_conv2d";
+    layer.channels_first = fields.value("layout", "") == "NCHW";
     shape.height = workload.integer("height");
     shape.width = workload.integer("width");
     shape.in_channels = workload.integer(depthwise ? "channels" : "in_channels");
     shape.groups = depthwise ? shape.in_channels : workload.integer("groups");
-    shape.out_height = out.at(1);
-    shape.out_width = out.at(2);
+    shape.out_height = out.at(layer.channels_first ? out.size() - 2 : 1);
+    shape.out_width = out.at(layer.channels_first ? out.size() - 1 : 2);
     shape.kernel = workload.pair("kernel");
     shape.stride = workload.pair("stride");
     shape.pad = workload.pair("pad");

@@ -24,10 +24,12 @@ struct Shape {
 struct Layer {
   space::Workload workload;
   bool dense = false;
+  bool channels_first = false;  // NCHW
   bool int8 = false;  // input and weight are int8, bias and output int32; all held as floats,
                       // which sums up to 2^24 fit
   Shape shape;
   // Row-major: [n][y][x][c]; [kernel y][kernel x][in / groups][out]; [out]; as the output.
+  // Channels first: [n][c][y][x]; [out][in / groups][kernel y][kernel x].
   std::vector<float> input, weight;
   std::vector<float> bias, residual;  // empty: the tail has none
   bool relu = false;
@@ -35,9 +37,8 @@ struct Layer {
   space::Tolerance tolerance;
 };
 
-// Unsupported: an operator other than conv2d, depthwise_conv2d and dense, a layout
-// other than NHWC, a type other than float32 and int8, or a tail other than the steps bias,
-// add (float32) and relu in this order.
+// Unsupported: an operator other than conv2d, depthwise_conv2d and dense, a type other than
+// float32 and int8, or a tail other than the steps bias, add (float32) and relu in this order.
 Result<Layer> make_layer(const space::Workload& workload);
 
 // "" when `output` is the layer's. Made for peers: whether they were given the same

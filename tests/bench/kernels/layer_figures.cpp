@@ -74,7 +74,7 @@ NetworkSummary summarise(const std::vector<LayerFigures>& layers) {
   for (const LayerFigures& layer : layers) summary.missing += layer.missing.empty() ? 0 : 1;
   summary.onednn = summary_of(layers, [](const LayerFigures& l) { return l.best_onednn(); });
   summary.direct = summary_of(layers, [](const LayerFigures& l) { return l.peer("onednn"); });
-  summary.plain = summary_of(layers, [](const LayerFigures& l) { return l.peer("onednn_nhwc"); });
+  summary.plain = summary_of(layers, [](const LayerFigures& l) { return l.peer("onednn_plain"); });
   return summary;
 }
 
@@ -108,8 +108,8 @@ Json to_json(const LayerFigures& layer) {
   if (const PeerFigures* direct = layer.peer("onednn")) {
     object["direct_ratio"] = layer.ratio(*direct);
   }
-  if (const PeerFigures* plain = layer.peer("onednn_nhwc"))
-    object["nhwc_ratio"] = layer.ratio(*plain);
+  if (const PeerFigures* plain = layer.peer("onednn_plain"))
+    object["plain_ratio"] = layer.ratio(*plain);
   if (layer.split) object["why"] = to_json(*layer.split);
   return object;
 }
@@ -118,7 +118,7 @@ Json to_json(const NetworkSummary& summary) {
   Json object = {{"layers", summary.layers}, {"missing", summary.missing}};
   put_summary(object, "", summary.onednn);
   put_summary(object, "direct_", summary.direct);
-  put_summary(object, "nhwc_", summary.plain);
+  put_summary(object, "plain_", summary.plain);
   return object;
 }
 

@@ -55,13 +55,13 @@ struct NetworkSummary {
   std::size_t layers = 0, missing = 0;
   std::optional<RatioSummary> onednn;  // best_onednn
   std::optional<RatioSummary> direct;  // onednn
-  std::optional<RatioSummary> plain;   // onednn_nhwc
+  std::optional<RatioSummary> plain;   // onednn_plain
 };
 NetworkSummary summarise(const std::vector<LayerFigures>& layers);
 
 nlohmann::json to_json(const LayerFigures& layer);
 // geomean_ratio, min_ratio, … against oneDNN's best; the same with direct_ before it
-// against its direct algorithm, and with nhwc_ against that on plain NHWC.
+// against its direct algorithm, and with plain_ against that on the layouts of the workload.
 // Figures that do not exist are absent.
 nlohmann::json to_json(const NetworkSummary& summary);
 

@@ -17,7 +17,7 @@ const char* name_of(OneDnnKind kind) {
     case OneDnnKind::Winograd:
       return "onednn_winograd";
     case OneDnnKind::Plain:
-      return "onednn_nhwc";
+      return "onednn_plain";
   }
   return "onednn";
 }
@@ -79,7 +79,8 @@ class OneDnnPeer final : public Contender {
     const Shape& s = layer_.shape;
     const auto algorithm = kind == OneDnnKind::Winograd ? dnnl::algorithm::convolution_winograd
                                                         : dnnl::algorithm::convolution_direct;
-    const Tag data = kind == OneDnnKind::Plain ? Tag::nhwc : Tag::any;
+    const Tag plain = layer_.channels_first ? Tag::nchw : Tag::nhwc;
+    const Tag data = kind == OneDnnKind::Plain ? plain : Tag::any;
     const memory::dims source{s.batch, s.in_channels, s.height, s.width};
     const memory::dims target{s.batch, s.out_channels, s.out_height, s.out_width};
     const memory::dims weights =
@@ -96,8 +97,9 @@ class OneDnnPeer final : public Contender {
         pad);
     const dnnl::convolution_forward::primitive_desc chosen(wanted, tail_of(layer_), engine_);
     primitive_ = dnnl::convolution_forward(chosen);
-    bind(chosen, tensor(source, Tag::nhwc), tensor(weights, s.groups == 1 ? Tag::hwio : Tag::hwigo),
-         tensor(target, Tag::nhwc));
+    const Tag taps = layer_.channels_first ? (s.groups == 1 ? Tag::oihw : Tag::goihw)
+                                           : (s.groups == 1 ? Tag::hwio : Tag::hwigo);
+    bind(chosen, tensor(source, plain), tensor(weights, taps), tensor(target, plain));
   }
 
   void make_dense(OneDnnKind kind) {

@@ -13,7 +13,7 @@ namespace fettle::bench {
 enum class OneDnnKind {
   Any,       // the library chooses all layouts; source and weights are in them beforehand
   Winograd,  // the same with its Winograd algorithm
-  Plain      // source and destination NHWC (or [n][c]); weights still as it likes
+  Plain      // source and destination as the workload has them; weights still as it likes
 };
 
 // A residual is added in place (the sum post-operation): what the library is
