@@ -1,6 +1,7 @@
 // The predicate pass (split_predicates.h).
 #include "host/lower/split_predicates.h"
 
+#include "host/ir/equal.h"
 #include "host/ir/mutator.h"
 
 namespace fettle::lower {
@@ -12,21 +13,6 @@ ir::Expr uniform(const ir::Expr& predicate) {
   if (predicate->type.lanes == 1) return predicate;
   const auto* wide = std::get_if<ir::Broadcast>(&predicate->node);
   return wide ? wide->value : nullptr;
-}
-
-// The same condition, written twice.
-bool same(const ir::Expr& a, const ir::Expr& b) {
-  if (a == b) return true;
-  if (!a || !b || a->type != b->type) return false;
-  if (const auto* x = std::get_if<ir::Binary>(&a->node)) {
-    const auto* y = std::get_if<ir::Binary>(&b->node);
-    return y && x->op == y->op && same(x->a, y->a) && same(x->b, y->b);
-  }
-  if (const auto* x = std::get_if<ir::VarRef>(&a->node)) {
-    const auto* y = std::get_if<ir::VarRef>(&b->node);
-    return y && x->var == y->var;
-  }
-  return ir::as_int(a) && ir::as_int(b) && *ir::as_int(a) == *ir::as_int(b);
 }
 
 // value + a constant, as a copy in other numbers has it: the constant. Null: none.
@@ -54,7 +40,8 @@ class Split : public ir::Mutator {
     const auto* load = std::get_if<ir::Load>(&(converted ? converted->value : value)->node);
     const ir::Expr condition = load && load->predicate ? uniform(load->predicate) : nullptr;
     if (!condition) return ir::Mutator::mutate(stmt);
-    if (choice && !same(uniform(choice->condition), condition)) return ir::Mutator::mutate(stmt);
+    if (choice && !ir::equal(uniform(choice->condition), condition))
+      return ir::Mutator::mutate(stmt);
     const ir::Expr inside =
         ir::cast(type, ir::load(load->buffer, load->indices, nullptr, type.lanes));
     return ir::make_if(

@@ -4,22 +4,60 @@
 #include <algorithm>
 #include <limits>
 
+#include "host/ir/mutator.h"
 #include "host/space/operators/operator.h"
 
 namespace fettle::space {
 
-const ir::Load* factor_from(const Stage& stage, const ir::Buffer& buffer) {
+namespace {
+
+// The product that a sum is of; null: it is none.
+const ir::Binary* summed_product(const Stage& stage) {
   const auto* product = stage.body ? std::get_if<ir::Binary>(&stage.body->node) : nullptr;
-  if (!product || product->op != ir::BinaryOp::Mul || stage.reduce_axes.empty() ||
-      stage.combiner != Combiner::Sum) {
-    return nullptr;
-  }
+  const bool sum = product && product->op == ir::BinaryOp::Mul && !stage.reduce_axes.empty() &&
+                   stage.combiner == Combiner::Sum;
+  return sum ? product : nullptr;
+}
+
+// The load that a factor is, if need be widened; null: something else.
+const ir::Load* load_in(const ir::Expr& factor) {
+  const auto* wide = std::get_if<ir::Cast>(&factor->node);
+  return std::get_if<ir::Load>(&(wide ? wide->value : factor)->node);
+}
+
+}  // namespace
+
+const ir::Load* factor_from(const Stage& stage, const ir::Buffer& buffer) {
+  const ir::Binary* product = summed_product(stage);
+  if (!product) return nullptr;
   for (const ir::Expr& factor : {product->a, product->b}) {
-    const auto* wide = std::get_if<ir::Cast>(&factor->node);
-    const auto* load = std::get_if<ir::Load>(&(wide ? wide->value : factor)->node);
+    const ir::Load* load = load_in(factor);
     if (load && load->buffer == buffer) return load;
   }
   return nullptr;
+}
+
+bool is_constant(const ComputeDag& dag, const Stage& stage) {
+  if (stage.placeholder()) return stage.role == ir::Role::Constant;
+  bool constant = stage.role != ir::Role::Output;
+  ir::walk(stage.body, [&](const ir::Expr& e) {
+    const auto* load = std::get_if<ir::Load>(&e->node);
+    if (load) constant &= is_constant(dag, *dag.find(load->buffer));
+  });
+  return constant;
+}
+
+std::optional<Factors> factors_of(const ComputeDag& dag, const Stage& stage) {
+  const ir::Binary* product = summed_product(stage);
+  if (!product) return std::nullopt;
+  Factors factors;
+  for (const ir::Expr& factor : {product->a, product->b}) {
+    const ir::Load* load = load_in(factor);
+    if (!load || load->predicate) return std::nullopt;
+    (is_constant(dag, *dag.find(load->buffer)) ? factors.constant : factors.data) = load;
+  }
+  if (!factors.data || !factors.constant) return std::nullopt;
+  return factors;
 }
 
 const Stage* ComputeDag::find(const std::string& name) const {

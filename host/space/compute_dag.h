@@ -62,6 +62,17 @@ struct ComputeDag {
   const Stage* find(const ir::Buffer& buffer) const;
 };
 
+// Known when the program is loaded: a constant, or made of constants only.
+bool is_constant(const ComputeDag& dag, const Stage& stage);
+
+// What a sum of products of data and a constant reads, if need be widened after reading;
+// neither under a predicate. Nothing: the stage is no such sum.
+struct Factors {
+  const ir::Load* data = nullptr;
+  const ir::Load* constant = nullptr;
+};
+std::optional<Factors> factors_of(const ComputeDag& dag, const Stage& stage);
+
 // The DAG of a workload: the only place that says which inputs it has, in which
 // layout, and how they are filled. Inputs are named input (input_b, …), constants
 // weight; a padded copy is named pad; the tail's stages follow (operators/tail.h).

@@ -37,6 +37,7 @@ struct Words {
     return "rfactor " + s.stage + "." + s.axis + " in " + std::to_string(s.parts) +
            (s.interleaved ? " interleaved" : "") + " parts by " + s.kind;
   }
+  std::string operator()(const ChannelsLastStep& s) { return "channels last in " + s.stage; }
   std::string operator()(const TransposeConstantStep& s) {
     return "transpose " + s.constant + " by " + s.axis;
   }

@@ -82,6 +82,18 @@ struct RfactorStep {
   bool interleaved, last;
 };
 
+// A sum of products of data and a constant that sums over channels which do not lie last in the
+// data (NCHW) runs with channels last: over [its other axes…][out], where `out` is its one axis
+// that the constant has, summing over [its other reduction axes…][channels]. The data is read
+// through a copy of that order: what the stage that makes it (padding) stores, or a new one
+// named pad. In place of the constant, and once, on loading:
+//   <constant>.channels_last [the other reduction axes…][channels][out]
+// The elementwise stages that read the sum run over its axes in the new order too. The output
+// is stored where it was. InvalidArgument where the DAG is not of that form, so for groups.
+struct ChannelsLastStep {
+  std::string stage;
+};
+
 // The constant is copied once, when the program is loaded, with its axis `axis` innermost;
 // its readers read "<constant>.transposed".
 struct TransposeConstantStep {
@@ -132,9 +144,10 @@ struct AnnotateStep {
   ir::ForKind kind;
 };
 
-using Step = std::variant<InlineStep, CacheWriteStep, PackConstantStep, DotProductStep,
-                          WinogradStep, RfactorStep, TransposeConstantStep, ComputeAtStep,
-                          SplitStep, FuseStep, ReorderStep, SkipZerosStep, AnnotateStep>;
+using Step =
+    std::variant<InlineStep, CacheWriteStep, PackConstantStep, DotProductStep, WinogradStep,
+                 RfactorStep, ChannelsLastStep, TransposeConstantStep, ComputeAtStep, SplitStep,
+                 FuseStep, ReorderStep, SkipZerosStep, AnnotateStep>;
 std::string to_string(const Step& step);
 
 struct Loop {
@@ -191,6 +204,7 @@ class Schedule {
   Result<void> run(const DotProductStep& step);
   Result<void> run(const WinogradStep& step);
   Result<void> run(const RfactorStep& step);
+  Result<void> run(const ChannelsLastStep& step);
   Result<void> run(const TransposeConstantStep& step);
   Result<void> run(const ComputeAtStep& step);
   Result<void> run(const SplitStep& step);

@@ -21,46 +21,27 @@ bool is_var(const ir::Expr& e, const ir::Var& var) {
   return ref && ref->var == var;
 }
 
-// int32(int8 load) as factors of such sums are; null: something else.
-const ir::Load* int8_factor(const ir::Expr& e) {
-  const auto* wide = std::get_if<ir::Cast>(&e->node);
-  const auto* load = wide ? std::get_if<ir::Load>(&wide->value->node) : nullptr;
-  return load && load->buffer->type.scalar == ir::Scalar::Int8 && !load->predicate ? load : nullptr;
-}
-
-struct Factors {
-  const ir::Load* data = nullptr;
-  const ir::Load* constant = nullptr;
-};
-
 // What the sum multiplies, where the constant is indexed by axes alone, the summed one
 // among them, and the data by it last and nowhere else.
-Result<Factors> factors_of(const ComputeDag& dag, const Stage& sum) {
-  const auto* product = sum.body ? std::get_if<ir::Binary>(&sum.body->node) : nullptr;
-  if (!product || product->op != ir::BinaryOp::Mul || sum.reduce_axes.empty() ||
-      sum.combiner != Combiner::Sum || !sum.store_at.empty()) {
-    return unfit("not a sum of products");
+Result<Factors> int8_factors(const ComputeDag& dag, const Stage& sum) {
+  const auto f = factors_of(dag, sum);
+  if (!f || !sum.store_at.empty()) return unfit("not a sum of products of data and a constant");
+  if (f->data->buffer->type.scalar != ir::Scalar::Int8 ||
+      f->constant->buffer->type.scalar != ir::Scalar::Int8 || sum.body->type != ir::kInt32) {
+    return unfit("a factor that is not int8");
   }
-  Factors f;
-  for (const ir::Expr& factor : {product->a, product->b}) {
-    const ir::Load* load = int8_factor(factor);
-    if (!load) return unfit("a factor that is not int8");
-    const bool constant = dag.find(load->buffer)->role == ir::Role::Constant;
-    (constant ? f.constant : f.data) = load;
-  }
-  if (!f.data || !f.constant) return unfit("not data times a constant");
   const ir::Var& last = sum.reduce_axes.back().var;
-  for (std::size_t d = 0; d < f.data->indices.size(); ++d) {
-    const ir::Expr& index = f.data->indices[d];
-    const bool innermost = d + 1 == f.data->indices.size();
+  for (std::size_t d = 0; d < f->data->indices.size(); ++d) {
+    const ir::Expr& index = f->data->indices[d];
+    const bool innermost = d + 1 == f->data->indices.size();
     if (innermost ? !is_var(index, last) : ir::mentions(index, last)) {
       return unfit("data that is not read along the summed axis");
     }
   }
-  for (const ir::Expr& index : f.constant->indices) {
+  for (const ir::Expr& index : f->constant->indices) {
     if (!std::get_if<ir::VarRef>(&index->node)) return unfit("a constant not read by axes alone");
   }
-  return f;
+  return *f;
 }
 
 // [the constant's axes, the summed one by fours] = four int8 as the bytes of an int32.
@@ -134,7 +115,7 @@ Result<void> Schedule::run(const DotProductStep& s) {
   const int index = index_of(s.stage);
   if (index < 0) return unfit("no such stage");
   Stage sum = dag_.stages[index];
-  auto factors = factors_of(dag_, sum);
+  auto factors = int8_factors(dag_, sum);
   if (!factors) return std::move(factors).error();
   const Stage data = *dag_.find(factors->data->buffer),
               constant = *dag_.find(factors->constant->buffer);

@@ -12,17 +12,6 @@ namespace {
 
 Error absent(const char* what) { return Error{ErrorCode::InvalidArgument, what}; }
 
-// Known when the program is loaded.
-bool is_constant(const ComputeDag& dag, const Stage& stage) {
-  if (stage.placeholder()) return stage.role == ir::Role::Constant;
-  bool constant = stage.role != ir::Role::Output;
-  ir::walk(stage.body, [&](const ir::Expr& e) {
-    const auto* load = std::get_if<ir::Load>(&e->node);
-    if (load) constant &= is_constant(dag, *dag.find(load->buffer));
-  });
-  return constant;
-}
-
 }  // namespace
 
 Result<void> Schedule::run(const InlineStep& s) {

@@ -49,9 +49,8 @@ Result<void> Schedule::run(const RfactorStep& s) {
     const ir::Expr inside =
         ir::binary(ir::BinaryOp::Lt, ir::var_ref(old.var), ir::int_imm(old.extent));
     const bool zero = partial.combiner == Combiner::Sum && is_zero_without(partial.body, old.var);
-    partial.body = ir::guard_loads(partial.body, inside, [&](const ir::Load& load) {
-      return moves_with(load, old.var);
-    });
+    partial.body = ir::guard_loads(partial.body, inside,
+                                   [&](const ir::Load& load) { return moves_with(load, old.var); });
     if (!zero) {
       partial.body =
           ir::select(inside, partial.body, neutral_of(partial.combiner, partial.body->type));

@@ -64,7 +64,7 @@ Result<void> Schedule::run(const WinogradStep& s) {
   if (users.size() != 1) return unfit("the stage has not one reader");
   const int reader_index = index_of(users[0]);
   const Stage reader = dag_.stages[reader_index];
-  if (reader.axes.size() != 4 || !reader.store_at.empty()) return unfit("a reader of other axes");
+  if (reader.axes.size() != 4) return unfit("a reader of other axes");
   for (const int outputs : {s.outputs_y, s.outputs_x}) {
     if (outputs != 2 && outputs != 4) return unfit("no such matrices");
   }
@@ -155,8 +155,8 @@ Result<void> Schedule::run(const WinogradStep& s) {
       {reader.axes[1].var, tile_begin(output.axes[1].var, my, w.y.extent) + r[3]},
       {reader.axes[2].var, tile_begin(output.axes[2].var, mx, w.x.extent) + r[4]},
       {reader.axes[3].var, tiled_channel}};
-  output.store_at = {r[0], place.at(reader.axes[1].var), place.at(reader.axes[2].var),
-                     tiled_channel};
+  output.store_at = reader.store_at.empty() ? refs(reader.axes) : reader.store_at;
+  for (ir::Expr& index_expr : output.store_at) index_expr = ir::substitute(index_expr, place);
   bool direct_reads = true;
   ir::walk(reader.body, [&](const ir::Expr& e) {
     const auto* load = std::get_if<ir::Load>(&e->node);

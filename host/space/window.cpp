@@ -42,8 +42,7 @@ std::optional<Window> winograd_window(const ComputeDag& dag, const Stage& stage)
     return std::nullopt;
   }
   const Stage* constant = dag.find(weight->buffer);
-  if (!constant || !constant->placeholder() || constant->role != ir::Role::Constant ||
-      w.kh.extent != 3 || w.kw.extent != 3) {
+  if (!constant || !is_constant(dag, *constant) || w.kh.extent != 3 || w.kw.extent != 3) {
     return std::nullopt;
   }
   const bool pixels =

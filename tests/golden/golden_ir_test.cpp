@@ -21,17 +21,19 @@ std::string read(const std::string& path) {
   return text.str();
 }
 
-// Each configuration sets some knobs by name; the others take their first option.
+// Each configuration sets some knobs of a sketch by name; the others take their first option.
 void check(const std::string& name, const char* workload_json, const fettle::space::Target& target,
-           const std::map<std::string, std::vector<std::int64_t>>& knobs) {
+           const std::map<std::string, std::vector<std::int64_t>>& knobs,
+           std::uint32_t sketch = 0) {
   using namespace fettle;
   const auto workload = space::Workload::parse(std::string(workload_json));
   ASSERT_TRUE(workload) << workload.error().text();
   const auto space = space::make_space(*workload, target);
   ASSERT_TRUE(space);
-  space::Configuration configuration = space->at(0);
+  ASSERT_LT(sketch, space->sketches().size());
+  const auto& list = space->sketches()[sketch].knobs;
+  space::Configuration configuration{sketch, std::vector<std::uint32_t>(list.size(), 0)};
   std::size_t found = 0;
-  const auto& list = space->sketches()[0].knobs;
   for (std::size_t k = 0; k < list.size(); ++k) {
     const auto wanted = knobs.find(list[k].name);
     if (wanted == knobs.end()) continue;
@@ -71,6 +73,14 @@ TEST(GoldenIr, DenseNeonWithAnOverlappingTile) {
   check("dense_neon", R"({"op":"dense","in_features":12,"out_features":36,"tail":["bias"]})",
         {"cpu_llvm", "armv7", "armv7-linux-gnueabihf", "cortex-a9", {}, 128, 16, false, 2},
         {{"register_tile", {1, 1, 5, 4}}, {"reduce_inner", {3}}});
+}
+
+TEST(GoldenIr, ChannelsFirstConvolutionWithChannelsLast) {
+  check(
+      "conv2d_nchw_neon",
+      R"({"op":"conv2d","layout":"NCHW","height":4,"width":4,"in_channels":4,"out_channels":8,"kernel":[1,1],"tail":["bias","add"]})",
+      {"cpu_llvm", "aarch64", "aarch64-linux-gnu", "cortex-a72", {}, 128, 32, true, 2},
+      {{"register_tile", {2, 4, 2, 4}}, {"reduce_inner", {4}}}, 1);
 }
 
 }  // namespace

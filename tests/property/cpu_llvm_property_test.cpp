@@ -58,6 +58,7 @@ void check(const std::vector<space::Target>& targets, std::uint64_t count, bool 
   std::mt19937_64 rng(seed);
   const std::string native = native_target().arch;
   const backend::Backend& cpu = *backend::find_backend("cpu_llvm");
+  int channels_last = 0;  // configurations of sketches that bring them there
   for (std::uint64_t i = 0; i < count; ++i) {
     const space::Workload workload = property::random_workload(rng, int8);
     const space::Target& target = targets[i % targets.size()];
@@ -88,7 +89,10 @@ void check(const std::vector<space::Target>& targets, std::uint64_t count, bool 
     ASSERT_EQ("", difference(numbers((*actual)[output_of(*travelled)]), numbers(right.bytes),
                              right.tolerance.absolute * built->facts->error_growth,
                              right.tolerance.relative));
+    const std::string& sketch = space->sketches()[configuration.sketch].name;
+    channels_last += sketch.ends_with("_channels_last");
   }
+  EXPECT_TRUE(channels_last > 0 || count < 60) << "no sketch with channels last was drawn";
 }
 
 TEST(CpuProperty, RandomConfigurationsEqualTheReferenceNatively) { check(native_variants(), 500); }

@@ -127,7 +127,7 @@ class RandomFields {
                    {"out_channels", groups == 1 ? channels() : number(1, 9) * groups},
                    {"dilation", {number(1, 2), number(1, 2)}},
                    {"groups", groups},
-                   {"layout", number(0, 3) ? "NHWC" : "NCHW"}});
+                   {"layout", number(0, 1) ? "NHWC" : "NCHW"}});
       return json;
     }
     json["channels"] = channels();

@@ -61,6 +61,17 @@ TEST_F(CommandLine, ExplainShowsTheSpace) {
   }
 }
 
+TEST_F(CommandLine, ExplainShowsSketchesForChannelsLast) {
+  const auto space = fettle({"explain", "--space", "--profile", "generic-aarch64", "--workload",
+                             R"({"op":"conv2d","layout":"NCHW","height":14,"width":14,
+      "in_channels":16,"out_channels":32,"kernel":[3,3],"pad":[1,1],"tail":["bias"]})"});
+  EXPECT_EQ(space.status, 0) << space.err;
+  for (const char* part : {"cpu_spatial: ", "cpu_tiled_channels_last: ",
+                           "cpu_winograd_2_channels_last: ", "cpu_winograd_4_channels_last: "}) {
+    EXPECT_NE(space.out.find(part), std::string::npos) << part << " is not in\n" << space.out;
+  }
+}
+
 // Few outputs and a long sum leave lanes and threads idle: the sum is cut into parts.
 TEST_F(CommandLine, ExplainShowsReductionsInParts) {
   const auto space =

@@ -269,6 +269,43 @@ Case wide() {
   return {"wide", b.finish()};
 }
 
+// Rows of vectors whose lanes are stored apart, at neighbouring places: transposed, but where
+// a row reads what the rows before it wrote, or where lanes are so close that rows overlap.
+Case transposed_rows() {
+  Builder b("transposed_rows", 3);
+  Buffer x = b.reals("x", 3 * 14 * 8), y = b.reals("y", 3 * 14 * 8),
+         out = b.output("out", 3 * 14 * 8);
+  for (std::int64_t row = 0; row < 14; ++row) {
+    Expr at = ramp(b.p() * i32(112) + i32(row * 8), 1, 8);
+    Expr apart = ramp(b.p() * i32(112) + i32(row), 14, 8);
+    b.add(make_store(out, {apart}, load(x, {at}, nullptr, 8) + load(y, {apart}, nullptr, 8)));
+  }
+  Buffer bytes = b.ints("bytes", 3 * 256, -128, 127, kInt8),
+         turned = b.output("turned", 3 * 256, kInt8);
+  for (std::int64_t row = 0; row < 16; ++row) {
+    Expr at = ramp(b.p() * i32(256) + i32(row * 16), 1, 16);
+    Expr apart = ramp(b.p() * i32(256) + i32(row), 16, 16);
+    b.add(make_store(turned, {apart}, load(bytes, {at}, nullptr, 16)));
+  }
+  Buffer chain = b.output("chain", 3 * 32);
+  for (std::int64_t row = 0; row < 4; ++row) {
+    Expr apart = ramp(b.p() * i32(32) + i32(row), 8, 4);
+    Expr before = row == 0 ? broadcast(float_imm(1), 4)
+                           : load(chain, {ramp(b.p() * i32(32) + i32(row - 1), 8, 4)}, nullptr, 4);
+    b.add(make_store(chain, {apart}, before + load(x, {ramp(i32(4 * row), 1, 4)}, nullptr, 4)));
+  }
+  for (std::int64_t row = 4; row < 8; ++row) {
+    Expr apart = ramp(b.p() * i32(32) + i32(row), 8, 4);
+    b.add(make_store(chain, {apart}, broadcast(float_imm(2), 4)));
+  }
+  Buffer close = b.output("close", 3 * 16);
+  for (std::int64_t row = 0; row < 7; ++row) {
+    Expr apart = ramp(b.p() * i32(16) + i32(row), 3, 4);
+    b.add(make_store(close, {apart}, load(x, {ramp(i32(4 * row), 1, 4)}, nullptr, 4)));
+  }
+  return {"transposed_rows", b.finish()};
+}
+
 // A prepare launch packs into a scratch buffer that the run launch reads.
 Case two_launches() {
   Builder pack("pack", 4);
@@ -295,9 +332,9 @@ Case two_launches() {
 }  // namespace
 
 std::vector<Case> backend_cases() {
-  return {float_vectors(), floors(),  integers(),    integer_vectors(),
-          conversions(),   strides(), masks(),       register_tile(),
-          control(),       wide(),    two_launches()};
+  return {float_vectors(), floors(),  integers(),        integer_vectors(),
+          conversions(),   strides(), masks(),           register_tile(),
+          control(),       wide(),    transposed_rows(), two_launches()};
 }
 
 }  // namespace fettle::testing

@@ -213,6 +213,67 @@ TEST(LowerSchedule, DotProductsByFours) {
   }
 }
 
+// A layout of channels first, alone or followed by elementwise stages, one of which reads
+// another image; padded and not; and int8 by dot products after the step.
+TEST(LowerSchedule, ChannelsLast) {
+  nlohmann::json fields = {{"op", "conv2d"},    {"layout", "NCHW"}, {"batch", 2},
+                           {"height", 5},       {"width", 6},       {"in_channels", 6},
+                           {"out_channels", 7}, {"kernel", {3, 2}}, {"stride", {1, 2}}};
+  for (const int pad : {0, 1}) {
+    fields["pad"] = pad;
+    for (const nlohmann::json& tail : {nlohmann::json::array(), nlohmann::json{"bias", "add"}}) {
+      SCOPED_TRACE("pad " + std::to_string(pad) + tail.dump());
+      fields["tail"] = tail;
+      fields["dtype"] = "float32";
+      const Workload real = *Workload::parse(fields);
+      expect_right(real, {ChannelsLastStep{"conv"}}, [&](const ir::Module& module) {
+        for (const ir::ProgramBuffer& b : module.buffers) {
+          const auto& shape = b.buffer->shape;
+          if (b.buffer->name == "pad") {
+            EXPECT_EQ(shape, (std::vector<std::int64_t>{2, 5 + 2 * pad, 6 + 2 * pad, 6}));
+          } else if (b.buffer->name == "weight.channels_last") {
+            EXPECT_EQ(shape, (std::vector<std::int64_t>{3, 2, 6, 7}));
+          } else if (b.role == ir::Role::Output) {
+            EXPECT_EQ(shape[1], 7);
+          }
+        }
+      });
+      if (tail.empty()) continue;
+      const PackConstantStep pack{"weight.channels_last", "oc", 4};
+      expect_right(real, {ChannelsLastStep{"conv"}, pack, InlineStep{"weight.channels_last"}});
+      fields["dtype"] = "int8", fields["tail"] = {"bias"};
+      expect_right(*Workload::parse(fields),
+                   {ChannelsLastStep{"conv"}, DotProductStep{"conv", true}});
+    }
+  }
+  EXPECT_EQ(to_string(Step{ChannelsLastStep{"conv"}}), "channels last in conv");
+}
+
+// Whose channels are last already, or belong to groups, or are not summed.
+TEST(LowerSchedule, ChannelsLastRefusesOtherSums) {
+  const auto refused = [](const char* stage, const char* fields) {
+    Schedule schedule(make_dag(*Workload::parse(std::string("{\"op\":") + fields + "}")));
+    const auto done = schedule.apply(ChannelsLastStep{stage});
+    const bool unchanged = schedule.steps().empty() && !schedule.dag().find("weight.channels_last");
+    return !done && done.error().code == ErrorCode::InvalidArgument && unchanged;
+  };
+  const char* const nchw =
+      R"("conv2d","layout":"NCHW","height":5,"width":5,"in_channels":4,"out_channels":4,"kernel":3)";
+  EXPECT_FALSE(refused("conv", nchw));
+  EXPECT_TRUE(refused("biased", nchw));
+  EXPECT_TRUE(refused("input", nchw));
+  EXPECT_TRUE(refused("conv", (std::string(nchw) + R"(,"groups":2)").c_str()));
+  EXPECT_TRUE(refused(
+      "conv",
+      R"("conv2d","height":5,"width":5,"in_channels":4,"out_channels":4,"kernel":3,"pad":1)"));
+  EXPECT_TRUE(refused("dense", R"("dense","in_features":5,"out_features":5)"));
+  for (const char* stage : {"conv", "depthwise"}) {
+    EXPECT_TRUE(refused(
+        stage,
+        R"("depthwise_conv2d","layout":"NCHW","height":5,"width":5,"channels":4,"kernel":3)"));
+  }
+}
+
 TEST(LowerSchedule, AnUnevenReductionSplitDoesNotLower) {
   Schedule schedule(make_dag(conv()));
   ASSERT_TRUE(schedule.apply(SplitStep{"conv", "ic", 3, "io", "ii"}));

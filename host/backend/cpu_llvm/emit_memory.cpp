@@ -158,6 +158,9 @@ llvm::Value* FunctionEmitter::to_memory(ir::DataType type, llvm::Value* value) {
 }
 
 llvm::Value* FunctionEmitter::load(const ir::ExprNode& node, const ir::Load& load) {
+  if (auto made = transposed_.find(&node); made != transposed_.end()) {
+    return from_memory(node.type, made->second);
+  }
   llvm::Type* in_memory = memory_type(node.type);
   llvm::Value* off = llvm::Constant::getNullValue(in_memory);
   if (load.indices.size() != 1) {

@@ -104,7 +104,11 @@ void FunctionEmitter::emit(const ir::Stmt& stmt) {
   shared_.clear();
   if (error_ || stmt == nullptr) return;
   if (const auto* block_node = std::get_if<ir::Block>(&stmt->node)) {
-    for (const ir::Stmt& each : block_node->stmts) emit(each);
+    for (std::span<const ir::Stmt> rest = block_node->stmts; !rest.empty();) {
+      std::size_t done = emit_transposed(rest);
+      if (done == 0) emit(rest[done++]);
+      rest = rest.subspan(done);
+    }
     return;
   }
   std::visit(

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -106,6 +107,15 @@ class FunctionEmitter {
   llvm::Value* from_memory(ir::DataType type, llvm::Value* value);
   llvm::Value* to_memory(ir::DataType type, llvm::Value* value);
 
+  // emit_transposed.cpp: stores whose lanes lie apart. How many of the statements it has
+  // made code of, from the first on; 0: none.
+  std::size_t emit_transposed(std::span<const ir::Stmt> stmts);
+  std::size_t rows_to_transpose(std::span<const ir::Stmt> stmts) const;
+  void load_transposed(std::span<const ir::Stmt> rows);
+  std::vector<llvm::Value*> transposed_load(const ir::Buffer& buffer, const RampForm& form,
+                                            int lanes, int rows);
+  std::optional<std::int64_t> distance(const ir::Expr& a, const ir::Expr& b) const;
+
   void fail(std::string message);
 
   llvm::Module& module_;
@@ -120,6 +130,7 @@ class FunctionEmitter {
   std::unordered_map<const ir::BufferDecl*, llvm::Value*> buffers_;
   // Of the statement at hand; good in the block where they were made.
   std::unordered_map<ir::Expr, std::pair<llvm::Value*, llvm::BasicBlock*>> shared_;
+  std::unordered_map<const ir::ExprNode*, llvm::Value*> transposed_;  // loads made beforehand
   std::optional<Error> error_;
 };
 

@@ -247,8 +247,9 @@ std::vector<TransposeConstantStep> transposed(const ComputeDag& dag, const Shape
 
 }  // namespace
 
-Result<Schedule> cpu_rfactor_schedule(ComputeDag dag, const Target& target,
+Result<Schedule> cpu_rfactor_schedule(Schedule begun, const Target& target,
                                       const SearchSpace& space, const Configuration& c) {
+  const ComputeDag& dag = begun.dag();
   const Shape s = shape_of(dag, target);
   const auto& tile = space.value(c, "register_tile");
   const auto number = [&](const char* knob) { return space.value(c, knob)[0]; };
@@ -263,7 +264,7 @@ Result<Schedule> cpu_rfactor_schedule(ComputeDag dag, const Target& target,
     if (!stage.reduce_axes.empty()) combining.push_back(last ? output + ".local" : stage.name);
   }
 
-  Steps steps(std::move(dag));
+  Steps steps(std::move(begun));
   for (const std::string& stage : inlined) steps(InlineStep{stage});
   if (!steps.dag().find(output)->reduce_axes.empty()) steps(CacheWriteStep{output});
   for (const TransposeConstantStep& constant : constants) steps(constant);

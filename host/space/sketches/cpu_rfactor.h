@@ -22,7 +22,7 @@ bool cpu_rfactor_fits(const ComputeDag& dag, const Target& target);
 
 Sketch cpu_rfactor_sketch(const ComputeDag& dag, const Target& target);
 
-Result<Schedule> cpu_rfactor_schedule(ComputeDag dag, const Target& target,
+Result<Schedule> cpu_rfactor_schedule(Schedule begun, const Target& target,
                                       const SearchSpace& space, const Configuration& configuration);
 
 }  // namespace fettle::space

@@ -96,8 +96,9 @@ Sketch cpu_rows_sketch(const ComputeDag& dag, const Target& target) {
   return sketch;
 }
 
-Result<Schedule> cpu_rows_schedule(ComputeDag dag, const Target& target, const SearchSpace& space,
+Result<Schedule> cpu_rows_schedule(Schedule begun, const Target& target, const SearchSpace& space,
                                    const Configuration& c) {
+  const ComputeDag& dag = begun.dag();
   const auto& knobs = space.sketches()[c.sketch].knobs;
   const auto number = [&](const char* knob) { return space.value(c, knob)[0]; };
   bool keep = false;
@@ -108,7 +109,7 @@ Result<Schedule> cpu_rows_schedule(ComputeDag dag, const Target& target, const S
   }
   const std::string output = dag.stages.back().name, n = dag.stages.back().axes[0].name;
 
-  Steps steps(std::move(dag));
+  Steps steps(std::move(begun));
   for (const std::string& stage : inlined) steps(InlineStep{stage});
   if (!steps.dag().find(output)->reduce_axes.empty()) steps(CacheWriteStep{output});
   std::vector<std::string> rows;

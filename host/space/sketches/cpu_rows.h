@@ -20,7 +20,7 @@ bool cpu_rows_fits(const ComputeDag& dag);
 
 Sketch cpu_rows_sketch(const ComputeDag& dag, const Target& target);
 
-Result<Schedule> cpu_rows_schedule(ComputeDag dag, const Target& target, const SearchSpace& space,
+Result<Schedule> cpu_rows_schedule(Schedule begun, const Target& target, const SearchSpace& space,
                                    const Configuration& configuration);
 
 }  // namespace fettle::space

@@ -267,8 +267,9 @@ void launch_copy(Steps& steps, const Stage& copy, std::int64_t lanes) {
 
 }  // namespace
 
-Result<Schedule> cpu_spatial_schedule(ComputeDag dag, const Target& target,
+Result<Schedule> cpu_spatial_schedule(Schedule begun, const Target& target,
                                       const SearchSpace& space, const Configuration& c) {
+  const ComputeDag& dag = begun.dag();
   const Nest nest(tiled_stage(dag));
   const std::string output = dag.stages.back().name, tiled = tiled_stage(dag).name;
   const auto number = [&](const char* knob) { return space.value(c, knob)[0]; };
@@ -292,7 +293,7 @@ Result<Schedule> cpu_spatial_schedule(ComputeDag dag, const Target& target,
   const Stage* packable = packable_constant(dag);
   const std::string constant = packable ? packable->name : "";
 
-  Steps steps(std::move(dag));
+  Steps steps(std::move(begun));
   for (const std::string& stage : inlined) steps(InlineStep{stage});
   if (reduction == tiled) {
     steps(CacheWriteStep{reduction});

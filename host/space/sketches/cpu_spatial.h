@@ -27,7 +27,7 @@ bool cpu_spatial_fits(const ComputeDag& dag);
 
 Sketch cpu_spatial_sketch(const ComputeDag& dag, const Target& target);
 
-Result<Schedule> cpu_spatial_schedule(ComputeDag dag, const Target& target,
+Result<Schedule> cpu_spatial_schedule(Schedule begun, const Target& target,
                                       const SearchSpace& space, const Configuration& configuration);
 
 // Register tiles [y, x, vectors, lanes]: at most as many elements as registers hold

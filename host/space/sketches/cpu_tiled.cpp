@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "host/space/sketches/copies.h"
 #include "host/space/sketches/steps.h"
 
 namespace fettle::space {
@@ -12,8 +13,8 @@ namespace {
 // The parts of a DAG that the sketch speaks of.
 struct Shape {
   const Stage* reduction = nullptr;
-  const Stage* pad = nullptr;  // null: none
-  const Stage* weight = nullptr;
+  const Stage* pad = nullptr;     // null: none
+  const Stage* weight = nullptr;  // the constant
   const Stage* output = nullptr;
   std::vector<std::string> rows;                       // data axes but the last: n, y, x or n
   std::string channel;                                 // the last data axis
@@ -28,7 +29,10 @@ struct Shape {
     return pad || !fits;
   }
   // Padding is zero in the copy, and known to be.
-  bool skips_zeros() const { return pad && dot == DotProduct::None; }
+  bool skips_zeros() const {
+    const auto* load = pad ? std::get_if<ir::Load>(&pad->body->node) : nullptr;
+    return load && load->predicate && dot == DotProduct::None;
+  }
 };
 
 // Sums of int8 by the CPU's instruction for them: their last axis counts fours then.
@@ -37,8 +41,8 @@ Shape shape_of(const ComputeDag& dag, const Target& target) {
   for (const Stage& stage : dag.stages) {
     if (!stage.reduce_axes.empty()) s.reduction = &stage;
     if (stage.name == "pad") s.pad = &stage;
-    if (stage.name == "weight") s.weight = &stage;
   }
+  s.weight = dag.find(factors_of(dag, *s.reduction)->constant->buffer);
   s.output = &dag.stages.back();
   const auto& axes = s.reduction->axes;
   for (std::size_t i = 0; i + 1 < axes.size(); ++i) s.rows.push_back(axes[i].name);
@@ -86,8 +90,9 @@ Sketch cpu_tiled_sketch(const ComputeDag& dag, const Target& target) {
   return sketch;
 }
 
-Result<Schedule> cpu_tiled_schedule(ComputeDag dag, const Target& target, const SearchSpace& space,
+Result<Schedule> cpu_tiled_schedule(Schedule begun, const Target& target, const SearchSpace& space,
                                     const Configuration& c) {
+  const ComputeDag& dag = begun.dag();
   const Shape s = shape_of(dag, target);
   const bool image = s.rows.size() > 1;
   const std::string reduction_name = s.reduction->name, output = s.output->name,
@@ -95,6 +100,8 @@ Result<Schedule> cpu_tiled_schedule(ComputeDag dag, const Target& target, const 
   const std::vector<std::string> rows = s.rows;
   std::vector<Axis> reduce = s.reduction->reduce_axes;
   const bool padded = s.copies(), skips = s.skips_zeros();
+  const bool made_weight = !s.weight->placeholder();  // on loading, from a constant
+  const bool stored_apart = !s.output->store_at.empty();
   const DotProduct dot = s.dot;
   const std::int64_t inner_extent = s.inner;
   const bool tail = s.reduction != s.output;
@@ -102,7 +109,7 @@ Result<Schedule> cpu_tiled_schedule(ComputeDag dag, const Target& target, const 
   std::vector<std::string> elementwise;
   for (const Stage& stage : dag.stages) {
     if (!stage.placeholder() && stage.reduce_axes.empty() && stage.name != "pad" &&
-        stage.role != ir::Role::Output) {
+        stage.role != ir::Role::Output && !is_constant(dag, stage)) {
       elementwise.push_back(stage.name);
     }
   }
@@ -110,7 +117,7 @@ Result<Schedule> cpu_tiled_schedule(ComputeDag dag, const Target& target, const 
   const auto& tile = space.value(c, "register_tile");
   const std::int64_t ry = tile[0], rx = tile[1], vectors = tile[2], lanes = tile[3];
   const auto number = [&](const char* knob) { return space.value(c, knob)[0]; };
-  Steps steps(std::move(dag));
+  Steps steps(std::move(begun));
   for (const std::string& stage : elementwise) steps(InlineStep{stage});
   if (!tail) steps(CacheWriteStep{reduction_name});
   const std::string sums = tail ? reduction_name : reduction_name + ".local";
@@ -121,6 +128,7 @@ Result<Schedule> cpu_tiled_schedule(ComputeDag dag, const Target& target, const 
   } else {
     steps(PackConstantStep{weight, channel, vectors * lanes});
   }
+  if (made_weight) steps(InlineStep{weight});  // into what packs it
 
   // The output: tasks, register tiles of a task, elements of a register tile.
   const std::int64_t channel_tiles = (channels + vectors * lanes - 1) / (vectors * lanes);
@@ -144,8 +152,12 @@ Result<Schedule> cpu_tiled_schedule(ComputeDag dag, const Target& target, const 
     if (image || loop != "y.mid") mids.push_back(loop);
   }
   order.insert(order.end(), mids.begin(), mids.end());
-  if (image) order.push_back("y.reg");
-  for (const char* loop : {"x.reg", "oc.vector", "oc.lane"}) order.push_back(loop);
+  // Where lanes are stored apart, a vector's stores for neighbouring pixels follow one another,
+  // for the back end to transpose.
+  std::vector<std::string> elements{"x.reg", "oc.vector", "oc.lane"};
+  if (image) elements.insert(elements.begin(), "y.reg");
+  if (stored_apart) std::rotate(elements.begin(), elements.end() - 2, elements.end() - 1);
+  order.insert(order.end(), elements.begin(), elements.end());
   steps(ReorderStep{output, order});
   steps.parallel(output, tasks);
   if (image) steps.unroll(output, {"y.reg"});
@@ -230,9 +242,10 @@ Result<Schedule> cpu_tiled_schedule(ComputeDag dag, const Target& target, const 
     // Few channels are one vector of just them: images have three.
     const std::int64_t pad_lanes = std::min<std::int64_t>(
         pad.axes.back().extent, target.vector_bits / (8 * pad.buffer->type.bytes()));
-    const std::string last = pad.axes.back().name;
-    steps.split("pad", last, pad_lanes, "c.vector", "c.lane");
-    steps.vectorize("pad", "c.lane");
+    // A task's columns of the input are no fewer than its columns of the output.
+    const std::int64_t part = number("pad") == 1 ? task_extent(number("task_x"), rx, extent_x)
+                                                 : pad.axes[pad.axes.size() - 2].extent;
+    vectorize_copy(steps, pad, pad_lanes, part);
     if (number("pad") == 1) {
       steps(ComputeAtStep{"pad", output, "task", ir::Scope::Global});
     } else {

@@ -21,7 +21,7 @@ namespace fettle::space {
 // The DAG holds one reduction over a constant named weight, as conv2d and dense make it.
 Sketch cpu_tiled_sketch(const ComputeDag& dag, const Target& target);
 
-Result<Schedule> cpu_tiled_schedule(ComputeDag dag, const Target& target, const SearchSpace& space,
+Result<Schedule> cpu_tiled_schedule(Schedule begun, const Target& target, const SearchSpace& space,
                                     const Configuration& configuration);
 
 // Register tiles [rows of y, rows of x, vectors, lanes] that fit the target's

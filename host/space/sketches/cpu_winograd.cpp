@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "host/space/sketches/copies.h"
 #include "host/space/sketches/cpu_tiled.h"
 #include "host/space/sketches/steps.h"
 #include "host/space/window.h"
@@ -85,20 +86,22 @@ Sketch cpu_winograd_sketch(const ComputeDag& dag, const Target& target, Winograd
   return sketch;
 }
 
-Result<Schedule> cpu_winograd_schedule(ComputeDag dag, const Target&, const SearchSpace& space,
+Result<Schedule> cpu_winograd_schedule(Schedule begun, const Target&, const SearchSpace& space,
                                        const Configuration& c, WinogradTile pixels_of_tile) {
+  const ComputeDag& dag = begun.dag();
   const Shape s = *shape_of(dag, pixels_of_tile);
   const Window w = s.window;
   const std::string channel = w.out.name, in = w.in.name, output = dag.stages.back().name,
                     n = s.reduction->axes[0].name;
   const std::string weight = dag.find(std::get<ir::Load>(w.weight->node).buffer)->name;
   const bool padded = dag.find("pad") != nullptr;
+  const bool made_weight = !dag.find(weight)->placeholder();  // on loading, from a constant
   const bool tail = s.reduction->name != output;
   const std::string sums = tail ? s.reduction->name : output + ".local";
   std::vector<std::string> elementwise;
   for (const Stage& stage : dag.stages) {
     if (!stage.placeholder() && stage.reduce_axes.empty() && stage.name != "pad" &&
-        stage.role != ir::Role::Output) {
+        stage.role != ir::Role::Output && !is_constant(dag, stage)) {
       elementwise.push_back(stage.name);
     }
   }
@@ -106,10 +109,11 @@ Result<Schedule> cpu_winograd_schedule(ComputeDag dag, const Target&, const Sear
   const auto& tile = space.value(c, "register_tile");
   const std::int64_t ry = tile[0], rx = tile[1], width = tile[2] * tile[3], lanes = tile[3];
 
-  Steps steps(std::move(dag));
+  Steps steps(std::move(begun));
   for (const std::string& stage : elementwise) steps(InlineStep{stage});
   if (!tail) steps(CacheWriteStep{output});
   steps(WinogradStep{sums, pixels_of_tile.y, pixels_of_tile.x, width});
+  if (made_weight) steps(InlineStep{weight});
   if (padded && number("pad") == 1) steps(InlineStep{"pad"});
   steps(CacheWriteStep{sums});  // products in memory, their sums in registers
   const std::string registers = sums + ".local", oc_tile = channel + ".tile",
@@ -190,8 +194,8 @@ Result<Schedule> cpu_winograd_schedule(ComputeDag dag, const Target&, const Sear
   steps.vectorize(weight_rows, oc_in);
 
   if (padded && number("pad") == 0) {
-    steps.split("pad", "c", in_lanes, "c.vector", "c.lane");
-    steps.vectorize("pad", "c.lane");
+    const Stage pad = *steps.dag().find("pad");
+    vectorize_copy(steps, pad, in_lanes, pad.axes[2].extent);
     steps.parallel("pad", {"n", "y"});
   }
   return steps.finish();

@@ -33,7 +33,7 @@ struct WinogradTile {
 bool winograd_applies(const ComputeDag& dag, const Target& target, WinogradTile tile);
 
 Sketch cpu_winograd_sketch(const ComputeDag& dag, const Target& target, WinogradTile tile);
-Result<Schedule> cpu_winograd_schedule(ComputeDag dag, const Target& target,
+Result<Schedule> cpu_winograd_schedule(Schedule begun, const Target& target,
                                        const SearchSpace& space, const Configuration& configuration,
                                        WinogradTile pixels_of_tile);
 

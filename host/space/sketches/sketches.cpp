@@ -2,7 +2,6 @@
 #include "host/space/sketches/sketches.h"
 
 #include "host/ir/loads.h"
-#include "host/ir/mutator.h"
 #include "host/space/sketches/cpu_rfactor.h"
 #include "host/space/sketches/cpu_rows.h"
 #include "host/space/sketches/cpu_spatial.h"
@@ -17,21 +16,19 @@ namespace {
 // axis, and on no other axis that is not reduced: worth packing, as each element of
 // it is used for every row of the output.
 bool reuses_a_constant(const ComputeDag& dag) {
-  const Stage* weight = dag.find("weight");
   const Stage* reduction = nullptr;
   for (const Stage& stage : dag.stages) {
     if (stage.reduce_axes.empty()) continue;
     if (reduction) return false;
     reduction = &stage;
   }
-  if (!weight || weight->role != ir::Role::Constant || !reduction) return false;
+  const auto factors = reduction ? factors_of(dag, *reduction) : std::nullopt;
+  if (!factors) return false;
   const auto& axes = reduction->axes;
   if (axes.size() != 2 && axes.size() != 4) return false;
   bool packable = true;
-  ir::walk(reduction->body, [&](const ir::Expr& e) {
-    const auto* load = std::get_if<ir::Load>(&e->node);
-    if (!load) return;
-    const bool constant = load->buffer == weight->buffer;
+  for (const ir::Load* load : {factors->data, factors->constant}) {
+    const bool constant = load == factors->constant;
     for (std::size_t d = 0; d < load->indices.size(); ++d) {
       for (const Axis& axis : axes) {
         const bool last = axis.var == axes.back().var;
@@ -39,16 +36,17 @@ bool reuses_a_constant(const ComputeDag& dag) {
         if (constant || last) packable &= ir::mentions(load->indices[d], axis.var) == wanted;
       }
     }
-  });
+  }
   return packable;
 }
 
 struct Row {
   bool (*applies)(const ComputeDag& dag, const Target& target);
   Sketch (*sketch)(const ComputeDag& dag, const Target& target);
-  Result<Schedule> (*schedule)(ComputeDag dag, const Target& target, const SearchSpace& space,
+  Result<Schedule> (*schedule)(Schedule begun, const Target& target, const SearchSpace& space,
                                const Configuration& configuration);
   double (*error_growth)();
+  bool wants_channels_last = false;  // made for sums over channels that lie last
 };
 
 template <int y, int x>
@@ -59,17 +57,18 @@ constexpr Row winograd_row() {
           [](const ComputeDag& dag, const Target& target) {
             return cpu_winograd_sketch(dag, target, {y, x});
           },
-          [](ComputeDag dag, const Target& target, const SearchSpace& space,
+          [](Schedule begun, const Target& target, const SearchSpace& space,
              const Configuration& configuration) {
-            return cpu_winograd_schedule(std::move(dag), target, space, configuration, {y, x});
+            return cpu_winograd_schedule(std::move(begun), target, space, configuration, {y, x});
           },
-          [] { return WinogradTile{y, x}.error_growth(); }};
+          [] { return WinogradTile{y, x}.error_growth(); }, true};
 }
 
-// A workload's sketches are the rows that apply, in this order.
+// A workload's sketches are the rows that apply, in this order; then those that apply once its
+// channels lie last.
 const Row kRows[] = {
     {[](const ComputeDag& dag, const Target&) { return reuses_a_constant(dag); }, cpu_tiled_sketch,
-     cpu_tiled_schedule, [] { return 1.0; }},
+     cpu_tiled_schedule, [] { return 1.0; }, true},
     winograd_row<2, 2>(),
     winograd_row<4, 2>(),
     winograd_row<4, 4>(),
@@ -84,12 +83,41 @@ const Row kRows[] = {
     {cpu_rfactor_fits, cpu_rfactor_sketch, cpu_rfactor_schedule, [] { return 1.0; }},
 };
 
-std::vector<const Row*> rows_for(const ComputeDag& dag, const Target& target) {
-  std::vector<const Row*> rows;
+// The schedule that brings the DAG's one sum to channels last; nothing: there is no such sum.
+std::optional<Schedule> with_channels_last(const ComputeDag& dag) {
+  Schedule schedule(dag);
+  for (const Stage& stage : dag.stages) {
+    if (stage.reduce_axes.empty()) continue;
+    if (!schedule.apply(ChannelsLastStep{stage.name})) return std::nullopt;
+    return schedule;
+  }
+  return std::nullopt;
+}
+
+// A row that applies, and the schedule that it goes on with.
+struct Applied {
+  const Row* row;
+  Schedule begun;
+};
+
+std::vector<Applied> rows_for(const ComputeDag& dag, const Target& target) {
+  std::vector<Applied> rows;
   for (const Row& row : kRows) {
-    if (row.applies(dag, target)) rows.push_back(&row);
+    if (row.applies(dag, target)) rows.push_back({&row, Schedule(dag)});
+  }
+  const auto last = with_channels_last(dag);
+  for (const Row& row : kRows) {
+    if (last && row.wants_channels_last && row.applies(last->dag(), target)) {
+      rows.push_back({&row, *last});
+    }
   }
   return rows;
+}
+
+Sketch sketch_of(const Applied& applied, const Target& target) {
+  Sketch sketch = applied.row->sketch(applied.begun.dag(), target);
+  if (!applied.begun.steps().empty()) sketch.name += "_channels_last";
+  return sketch;
 }
 
 }  // namespace
@@ -105,7 +133,7 @@ Result<SearchSpace> make_space(const Workload& workload, const Target& target) {
   }
   const ComputeDag dag = make_dag(workload);
   std::vector<Sketch> sketches;
-  for (const Row* row : rows_for(dag, target)) sketches.push_back(row->sketch(dag, target));
+  for (const Applied& row : rows_for(dag, target)) sketches.push_back(sketch_of(row, target));
   if (sketches.empty()) {
     return Error{ErrorCode::Unsupported,
                  "no sketch of " + workload.op() + " for back end " + target.backend};
@@ -127,15 +155,14 @@ Result<Schedule> schedule_for(const Workload& workload, const Target& target,
     return Error{ErrorCode::InvalidArgument,
                  "the configuration is no point of the space of " + workload.title()};
   }
-  ComputeDag dag = make_dag(workload);
-  const Row* row = rows_for(dag, target)[configuration.sketch];
-  return row->schedule(std::move(dag), target, *space, configuration);
+  Applied applied = rows_for(make_dag(workload), target)[configuration.sketch];
+  return applied.row->schedule(std::move(applied.begun), target, *space, configuration);
 }
 
 double error_growth(const Workload& workload, const Target& target,
                     const Configuration& configuration) {
   const auto rows = rows_for(make_dag(workload), target);
-  return configuration.sketch < rows.size() ? rows[configuration.sketch]->error_growth() : 1;
+  return configuration.sketch < rows.size() ? rows[configuration.sketch].row->error_growth() : 1;
 }
 
 }  // namespace fettle::space

@@ -48,7 +48,8 @@ inline std::int64_t task_extent(std::int64_t tiles, std::int64_t size, std::int6
 
 class Steps {
  public:
-  explicit Steps(ComputeDag dag) : schedule_(std::move(dag)) {}
+  // Goes on after the steps that the schedule has.
+  explicit Steps(Schedule begun) : schedule_(std::move(begun)) {}
   void operator()(const Step& step) {
     if (error_) return;
     auto done = schedule_.apply(step);
