@@ -4,6 +4,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "host/ir/loads.h"
 #include "host/ir/mutator.h"
 
 namespace fettle::lower {
@@ -46,14 +47,7 @@ class Widen {
   }
 
  private:
-  bool depends(const Expr& e) const {
-    bool found = false;
-    ir::walk(e, [&](const Expr& child) {
-      const auto* ref = std::get_if<ir::VarRef>(&child->node);
-      found |= ref && ref->var == var_;
-    });
-    return found;
-  }
+  bool depends(const Expr& e) const { return ir::mentions(e, var_); }
 
   Expr full(const Expr& e) const { return e->type.lanes == 1 ? ir::broadcast(e, lanes_) : e; }
 
