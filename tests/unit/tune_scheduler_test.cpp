@@ -108,7 +108,7 @@ TEST(Gradient, OneFarBehindItsShareIsWaitedFor) {
   tasks[1].proposed = tasks[1].finished = 40;
   tasks[1].ready = false;
   for (int i = 0; i < 20; ++i) EXPECT_EQ(make_gradient(i)->next(tasks), 1u);
-  tasks[1].proposed = tasks[1].finished = 120;  // no longer below half of it
+  tasks[1].proposed = tasks[1].finished = 180;  // no longer far behind
   for (int i = 0; i < 20; ++i) EXPECT_EQ(make_gradient(i)->next(tasks), 0u);
 }
 
