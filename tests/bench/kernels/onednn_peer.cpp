@@ -125,6 +125,9 @@ class OneDnnPeer final : public Contender {
   void bind(const PrimitiveDesc& chosen, const memory::desc& source, const memory::desc& weights,
             const memory::desc& target) {
     implementation_ = chosen.impl_info_str();
+    if (implementation_.starts_with("ref")) {
+      throw dnnl::error(dnnl_unimplemented, "only a reference implementation of it");
+    }
     plain_output_ = target;
     arguments_ = {{DNNL_ARG_SRC, packed(layer_.input, source, chosen.src_desc())},
                   {DNNL_ARG_WEIGHTS, packed(layer_.weight, weights, chosen.weights_desc())},

@@ -18,7 +18,8 @@ enum class OneDnnKind {
 
 // A residual is added in place (the sum post-operation): what the library is
 // fastest at, and one tensor less to read than ours. Unsupported: it has no such
-// implementation. The layer must outlive the peer.
+// implementation, or none but the reference that it checks its others by. The layer must
+// outlive the peer.
 Result<std::unique_ptr<Contender>> make_onednn_peer(const Layer& layer, OneDnnKind kind);
 
 std::string onednn_version();          // "2.6.3"
