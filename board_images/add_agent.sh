@@ -26,7 +26,11 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 readonly here
 readonly root=$here/..
-readonly fettle=${FETTLE_PROGRAM:-$root/build/bin/fettle}
+# In a clone, or where the host's package lies: beside bin/ and packages/.
+build=$root
+if [[ -d $root/build ]]; then build=$root/build; fi
+readonly build
+readonly fettle=${FETTLE_PROGRAM:-$build/bin/fettle}
 
 die() { printf 'add_agent: %s\n' "$*" >&2; exit 1; }
 
@@ -71,7 +75,7 @@ exists /lib/systemd/systemd || exists /usr/lib/systemd/systemd || die "$target h
 # Its user's and group's ids, where dpkg installed the agent.
 ids=$(print_file /etc/passwd | awk -F: '$1 == "fettle-agent" { print $3, $4 }')
 if [[ -z $ids ]]; then
-  if [[ -z $package ]]; then package=$(compgen -G "$root/build/packages/fettle-agent_*_$debian.deb" | tail -n 1) || true; fi
+  if [[ -z $package ]]; then package=$(compgen -G "$build/packages/fettle-agent_*_$debian.deb" | tail -n 1) || true; fi
   [[ -f $package ]] || die "no package for $debian: ./dev packages, or --package FILE"
 elif [[ -n $package ]]; then
   die "$target has the agent's package already: leave out --package"

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# The agent's package of this machine's architecture in a fresh system of this machine's own
-# release. No systemd runs there: that the service starts is seen on emulated boards
-# (qemu/check_package.sh). Needs root. `./dev packages --check` builds what it needs and calls it.
+# The packages of this machine's architecture, the agent's and the host's, in a fresh system of
+# this machine's own release. No systemd runs there: that the service starts is seen on emulated
+# boards (qemu/check_package.sh). Needs root. `./dev packages --check` builds what it needs and calls it.
 #
 #   board_images/package/check_packages.sh
 #
 # Installs, lets the agent register with a broker of this run's own, upgrades, removes,
-# purges, and prints a line for each thing looked at. Exit status 0 when all came true.
+# purges; installs the host's, tunes with it and its own agent, purges. Prints a line for each
+# thing looked at. Exit status 0 when all came true.
 # shellcheck source=board_images/qemu/session.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../qemu/session.sh"
 
@@ -24,12 +25,16 @@ open_session packages
 chmod 711 "$run" # the agent's user, and apt's, pass through
 own_keys
 readonly system=$run/system name=package-check
-# The names in its Depends, without versions.
-depends=$(dpkg-deb -f "$package" Depends | tr ',' '\n' | sed 's/[(|].*//; s/ //g' | paste -sd,)
+host=$(compgen -G "$root/build/packages/fettle_*_$arch.deb" | tail -n 1) || die "no package of the host: ./dev packages host"
+# The names in their Depends, without versions.
+depends=$(for deb in "$package" "$host"; do dpkg-deb -f "$deb" Depends; done |
+  tr ',' '\n' | sed 's/[(|].*//; s/ //g' | sort -u | paste -sd,)
 printf '== A fresh %s for %s, with %s\n' "$suite" "$arch" "$depends"
 (umask 022 && mmdebstrap --quiet --variant=minbase --include="$depends" "$suite" "$system" "${sources[@]}") \
   >"$run/log" 2>&1 || { tail -n 20 "$run/log" >&2; die "could not make the system"; }
 cp "$package" "$system/first.deb"
+cp "$host" "$system/host.deb"
+cp "$here/qemu/three_layers.json" "$system/"
 version=$("$here/package/later_version.sh" "$package" "$system/later.deb")
 
 # In the system; its mounts and host name are the command's own, and go with it.
@@ -83,5 +88,15 @@ see "dpkg purges it" inside dpkg -P fettle-agent
 see "its user is gone" inside sh -c '! getent passwd fettle-agent'
 see "configuration, key, service and program are gone" inside sh -c \
   'test -z "$(ls -d /etc/fettle /var/lib/fettle /etc/systemd/system/*/fettle-agent.service /usr/bin/fettle-agent 2>/dev/null)"'
+
+printf '== The host\n'
+see "dpkg installs ${host##*/}" inside dpkg -i /host.deb
+see "it tells its version" said "$(dpkg-deb -f "$host" Version)" fettle --version
+see "it tunes with the agent that it brings" inside fettle tune /three_layers.json --device local \
+  --trials 24 --quiet --db /root/tuning.db
+see "and reads what it measured" said 'GFLOPS' fettle records best --db /root/tuning.db
+see "dpkg purges it" inside dpkg -P fettle
+see "nothing of it is left" inside sh -c '! ls -d /usr/lib/fettle /usr/bin/fettle /usr/share/doc/fettle 2>/dev/null'
+
 if ((failed)); then die "not everything came true"; fi
-printf 'the %s package: all came true on a fresh %s\n' "$arch" "$suite"
+printf 'the %s packages: all came true on a fresh %s\n' "$arch" "$suite"

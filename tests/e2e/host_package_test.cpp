@@ -1,0 +1,89 @@
+// The host's Debian package: what dpkg reads in it, and that its program tunes from where
+// the package puts it, with an agent that the package brings.
+#include <gtest/gtest.h>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/running_program.h"
+
+namespace fettle {
+namespace {
+
+using std::chrono::seconds;
+using testing::run_program;
+using testing::ScratchFolder;
+
+class HostPackage : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    for (const char* arch : {"x86_64", "aarch64", "armv7"}) {
+      if (std::filesystem::exists(std::string(FETTLE_AGENTS "/") + arch + "/CPackConfig.cmake"))
+        continue;
+      missing_ = arch;
+      return;
+    }
+    folder_ = new ScratchFolder;
+    const auto made = run_program(
+        {FETTLE_CPACK, "--config", FETTLE_BUILD "/CPackConfig.cmake", "-B", folder_->path()},
+        seconds(200));
+    ASSERT_EQ(made.status, 0) << made.out << made.err;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_->path())) {
+      if (entry.path().extension() == ".deb") package_ = entry.path();
+    }
+    ASSERT_FALSE(package_.empty());
+  }
+  static void TearDownTestSuite() { delete folder_; }
+  void SetUp() override {
+    if (!missing_.empty()) GTEST_SKIP() << "no " << missing_ << " agent: ./dev agents";
+  }
+  static std::string dpkg(const std::string& option, const std::string& last = "") {
+    std::vector<std::string> argv{"dpkg-deb", option, package_};
+    if (!last.empty()) argv.push_back(last);
+    const auto done = run_program(argv);
+    EXPECT_EQ(done.status, 0) << done.err;
+    return done.out;
+  }
+
+  static inline std::string missing_, package_;
+  static inline ScratchFolder* folder_ = nullptr;
+};
+
+TEST_F(HostPackage, IsWhatDpkgWants) {
+  EXPECT_EQ(dpkg("-f", "Package"), "fettle\n");
+  EXPECT_EQ(dpkg("-f", "Version"), FETTLE_VERSION "\n");
+  const std::string needs = dpkg("-f", "Depends");
+  for (const char* library : {"libc6", "libllvm19", "libsodium", "libzmq"}) {
+    EXPECT_NE(needs.find(library), std::string::npos) << library << " not in " << needs;
+  }
+  const std::string files = dpkg("-c");
+  for (const std::string line :
+       {"-rwxr-xr-x root/root", "./usr/bin/fettle -> ../lib/fettle/bin/fettle",
+        "./usr/lib/fettle/agents/x86_64/fettle-agent",
+        "./usr/lib/fettle/agents/aarch64/fettle-agent",
+        "./usr/lib/fettle/agents/armv7/fettle-agent",
+        "./usr/lib/fettle/packages/fettle-agent_" FETTLE_VERSION "_amd64.deb",
+        "./usr/lib/fettle/packages/fettle-agent_" FETTLE_VERSION "_arm64.deb",
+        "./usr/lib/fettle/packages/fettle-agent_" FETTLE_VERSION "_armhf.deb",
+        "./usr/lib/fettle/board_images/add_agent.sh", "./usr/share/doc/fettle/copyright"}) {
+    EXPECT_NE(files.find(line), std::string::npos) << line << " not in\n" << files;
+  }
+  EXPECT_EQ(files.find(FETTLE_BUILD), std::string::npos) << files;
+}
+
+TEST_F(HostPackage, ItsProgramTunesFromWhereItIsPut) {
+  const std::string root = folder_->file("root"), fettle = root + "/usr/bin/fettle";
+  dpkg("-x", root);
+  const auto version = run_program({fettle, "--version"});
+  EXPECT_EQ(version.status, 0) << version.err;
+  EXPECT_NE(version.out.find(FETTLE_VERSION), std::string::npos) << version.out;
+  const std::string tasks = folder_->file("tasks.json");
+  std::ofstream(tasks) << R"([{"op": "dense", "batch": 1, "in_features": 64, "out_features": 32}])";
+  const auto tuned = run_program({fettle, "tune", tasks, "--device", "local", "--trials", "3",
+                                  "--db", folder_->file("r.db"), "--json"},
+                                 seconds(120), {{"FETTLE_HOME", folder_->file("home")}});
+  EXPECT_EQ(tuned.status, 0) << tuned.err;
+  EXPECT_NE(tuned.out.find("\"summary\""), std::string::npos) << tuned.out;
+}
+
+}  // namespace
+}  // namespace fettle
