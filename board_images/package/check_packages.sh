@@ -81,7 +81,7 @@ key=$(sha256sum <"$system/var/lib/fettle/agent.key")
 see "dpkg installs a later version" inside dpkg --force-confold -i /later.deb
 see "it is that version" said "$version installed" dpkg-query -W -f '${Version} ${db:Status-Status}' fettle-agent
 see "configuration and key are as they were" \
-  test "$(sha256sum <"$system/var/lib/fettle/agent.key") $(grep -c "$broker_key" "$system/etc/fettle/agent.toml")" = "$key 1"
+  test "$(sha256sum <"$system/var/lib/fettle/agent.key") $(grep -cF -e "$broker_key" "$system/etc/fettle/agent.toml")" = "$key 1"
 see "dpkg removes it" inside dpkg -r fettle-agent
 see "configuration and key stay" test -e "$system/etc/fettle/agent.toml" -a -e "$system/var/lib/fettle/agent.key"
 see "dpkg purges it" inside dpkg -P fettle-agent

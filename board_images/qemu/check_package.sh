@@ -80,7 +80,7 @@ key=$(on_board cat /var/lib/fettle/agent.key | sha256sum)
 see "dpkg installs a later version" on_board DEBIAN_FRONTEND=noninteractive dpkg --force-confold -i later.deb
 see "it is that version" board_says "dpkg-query -W -f '\${Version} \${db:Status-Status}' fettle-agent" "$version installed"
 see "the service was restarted" another_pid "$pid"
-see "the board's configuration is as it was" on_board "grep -qF '$broker_key' /etc/fettle/agent.toml"
+see "the board's configuration is as it was" on_board "grep -qF -e '$broker_key' /etc/fettle/agent.toml"
 see "its key, too" test "$(on_board cat /var/lib/fettle/agent.key | sha256sum)" = "$key"
 see "the board registers" until_true 60 registered "$name"
 
