@@ -2,12 +2,14 @@
 # One whole board under qemu-system, as a device of a broker. `./dev emulate` builds
 # what it needs and calls it:
 #
-#   board_images/qemu/emulate.sh BOARD --check | --broker URL  [--broker-key Z85]
+#   board_images/qemu/emulate.sh BOARD --check | --check-sandbox | --broker URL  [--broker-key Z85]
 #                                [--name NAME] [--key KEY] [--icount] [--for SECONDS]
 #                                [--image debian | --disk FILE [--keep]] …
 #
 #   --check    a broker of its own on loopback: boot, wait for the registration, print
 #              the board's facts, shut down. Exit status 0 when all of that came true
+#   --check-sandbox  the same, and then candidates that open a file, open /dev/mem and make a
+#              socket must be killed and named there, and a good one be measured after them
 #   --broker   joins a broker on this machine, such as tcp://127.0.0.1:9190, and stays
 #              until Ctrl-C, the machine's own end, or --for SECONDS. The board's key
 #              pair is made in $FETTLE_HOME and allowed there
@@ -37,11 +39,12 @@ board=${1:?usage: emulate.sh BOARD --check | --broker URL …}
 shift
 [[ -f $here/$board/qemu.conf ]] || die "no emulation of '$board'"
 
-check='' broker='' broker_key='' name=$board icount='' stay='' pid_file='' machine_pid=''
+check='' check_sandbox='' broker='' broker_key='' name=$board icount='' stay='' pid_file='' machine_pid=''
 asked_key='' debian_image='' keep='' disk='' card_partition='' card_offset='' ssh_port='' console_file='' monitor=''
 while (($#)); do
   case $1 in
     --check) check=1; shift; continue ;;
+    --check-sandbox) check=1 check_sandbox=1; shift; continue ;;
     --icount) icount=1; shift; continue ;;
     --keep) keep=1; shift; continue ;;
     --broker | --broker-key | --name | --key | --for | --pid-file | --image | --disk | --ssh | --console | --monitor)
@@ -68,6 +71,8 @@ done
 [[ -z $check || -z $broker ]] || die "--check brings a broker of its own: no --broker with it"
 [[ -x $fettle ]] || die "no fettle at $fettle: ./dev build"
 
+sandbox_check=${FETTLE_SANDBOX_CHECK:-$root/build/bin/sandbox_check}
+[[ -z $check_sandbox || -x $sandbox_check ]] || die "no $sandbox_check: ./dev build"
 [[ -z $disk || -r $disk ]] || die "cannot read $disk"
 [[ -z $disk || -n $broker ]] || die "--disk needs --broker: the one that its agent was told"
 
@@ -197,6 +202,10 @@ done
 printf '%s registered as "%s" after %s s%s\n' "$name" "$key" "$(seconds)" "${icount:+, time in instructions}"
 if [[ -n $check ]]; then
   show_devices
+  if [[ -n $check_sandbox ]]; then
+    printf '\nThe sandbox of %s:\n' "$name"
+    "$sandbox_check" "$broker" "$broker_key" "$key"
+  fi
   exit 0
 fi
 echo "$name stays until Ctrl-C${stay:+, at most $stay s}"

@@ -31,19 +31,23 @@ class EmulatedBoard : public ::testing::TestWithParam<const char*> {
   }
   testing::ProgramResult emulate(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), {kFolder + "/qemu/emulate.sh", GetParam()});
-    return run_program(
-        arguments, std::chrono::seconds(150),
-        {{"FETTLE_PROGRAM", FETTLE_PROGRAM}, {"FETTLE_AGENT_FOLDER", FETTLE_AGENTS}});
+    return run_program(arguments, std::chrono::seconds(150),
+                       {{"FETTLE_PROGRAM", FETTLE_PROGRAM},
+                        {"FETTLE_AGENT_FOLDER", FETTLE_AGENTS},
+                        {"FETTLE_SANDBOX_CHECK", FETTLE_SANDBOX_CHECK}});
   }
 };
 
-TEST_P(EmulatedBoard, BootsAndRegistersWithItsFacts) {
-  const auto done = emulate({"--check", "--name", "test-board", "--key", "some-key"});
+// qemu-user has no seccomp; here the strict policy is proved.
+TEST_P(EmulatedBoard, RegistersWithItsFactsAndKillsForbiddenCandidates) {
+  const auto done = emulate({"--check-sandbox", "--name", "test-board", "--key", "some-key"});
   ASSERT_EQ(done.status, 0) << done.out << done.err;
   for (const char* words : {"test-board registered as \"some-key\"", "some-key on test-board",
-                            "QEMU", "nanoseconds of an emulator",
-                            // qemu-user has no seccomp; here it is proved.
-                            "sandbox    strict"}) {
+                            "QEMU", "nanoseconds of an emulator", "sandbox    strict",
+                            "yes: a candidate that opens /etc/passwd: SandboxViolation",
+                            "yes: a candidate that opens /dev/mem: SandboxViolation",
+                            "yes: a candidate that makes a socket: SandboxViolation",
+                            "yes: a candidate that does nothing forbidden: measured"}) {
     EXPECT_NE(done.out.find(words), std::string::npos) << words << " not in\n" << done.out;
   }
   const char* core = std::string(GetParam()) == "pynq" ? "cortex-a9" : "cortex-a72";

@@ -179,6 +179,14 @@ TEST_F(WorkerFault, OpensFile) {
   if (!station->strict()) GTEST_SKIP() << "no seccomp here";
   expect_failure(kOpenFile, ErrorCode::SandboxViolation, wire::Stage::Run, "openat");
 }
+TEST_F(WorkerFault, OpensPhysicalMemory) {
+  if (!station->strict()) GTEST_SKIP() << "no seccomp here";
+  expect_failure(kOpenMemory, ErrorCode::SandboxViolation, wire::Stage::Run, "openat");
+}
+TEST_F(WorkerFault, MakesASocket) {
+  if (!station->strict()) GTEST_SKIP() << "no seccomp here";
+  expect_failure(kMakeSocket, ErrorCode::SandboxViolation, wire::Stage::Run, "socket");
+}
 TEST_F(WorkerFault, JumpsNowhere) {
   expect_failure(kJumpNowhere, ErrorCode::Crash, wire::Stage::Run, "0xdead000");
 }

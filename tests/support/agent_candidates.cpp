@@ -5,19 +5,15 @@
 #include <fstream>
 #include <iterator>
 
-#include "agent/platform/cpu_facts.h"
 #include "schemas/fill/fill.h"
 
 namespace fettle::test {
 namespace {
 
-Bytes image_bytes() {
-#ifdef FETTLE_CANDIDATES
-  std::ifstream file(FETTLE_CANDIDATES, std::ios::binary);
+// candidates/ flattened for that architecture; empty where the build made none.
+Bytes image_bytes(const std::string& arch) {
+  std::ifstream file(FETTLE_CANDIDATES "/candidates_" + arch + ".bin", std::ios::binary);
   return Bytes(std::istreambuf_iterator<char>(file), {});
-#else
-  return {};
-#endif
 }
 
 wire::FillT input_fill() {
@@ -31,14 +27,15 @@ wire::FillT input_fill() {
 
 }  // namespace
 
-bool have_candidates() { return !image_bytes().empty(); }
+bool have_candidates(const std::string& arch) { return !image_bytes(arch).empty(); }
 
-wire::ProgramT candidate_program(CandidateKind kind, std::uint32_t parallel_extent) {
+wire::ProgramT candidate_program(CandidateKind kind, std::uint32_t parallel_extent,
+                                 const std::string& arch) {
   wire::ProgramT program;
   auto image = std::make_unique<wire::ImageT>();
-  image->bytes = image_bytes();
+  image->bytes = image_bytes(arch);
   image->cpu = std::make_unique<wire::CpuLayoutT>();
-  image->cpu->arch = agent::agent_arch();
+  image->cpu->arch = arch;
   image->cpu->text_bytes = image->cpu->memory_bytes = image->bytes.size();
   image->entries.push_back(std::make_unique<wire::EntryPointT>());
   image->entries[0]->name = "entry";
@@ -72,9 +69,10 @@ Bytes candidate_answer() {
   return bytes;
 }
 
-wire::MeasureRequestT candidate_request(CandidateKind kind, const wire::Hash& blob) {
+wire::MeasureRequestT candidate_request(CandidateKind kind, const wire::Hash& blob,
+                                        const std::string& arch) {
   wire::MeasureRequestT request;
-  request.program = std::make_unique<wire::ProgramT>(candidate_program(kind));
+  request.program = std::make_unique<wire::ProgramT>(candidate_program(kind, kElements, arch));
   request.options = std::make_unique<wire::MeasureOptionsT>();
   request.options->min_repeat_ms = 0.5;
   request.options->relative_interval = 0.2;

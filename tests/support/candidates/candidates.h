@@ -14,7 +14,9 @@ enum CandidateKind {
   kLeavePart,         /* good but for the last 10 elements, which it leaves alone */
   kOneWrong,          /* good but for element 7, off by 0.01 */
   kForbiddenCall,     /* asks for its user id */
-  kOpenFile,          /* opens a file */
+  kOpenFile,          /* opens /etc/passwd */
+  kOpenMemory,        /* opens /dev/mem */
+  kMakeSocket,        /* makes a TCP socket */
   kJumpNowhere,       /* calls address 0xdead000 */
   kWriteInput,        /* good, and changes its input */
   kEndProcess,        /* ends the process */
