@@ -120,43 +120,49 @@ Sketch sketch_of(const Applied& applied, const Target& target) {
   return sketch;
 }
 
-}  // namespace
+Error no_sketch(const Workload& workload, const Target& target) {
+  return {ErrorCode::Unsupported,
+          "no sketch of " + workload.op() + " for back end " + target.backend};
+}
 
-Result<SearchSpace> make_space(const Workload& workload, const Target& target) {
-  if (target.backend != "cpu_llvm") {
-    return Error{ErrorCode::Unsupported,
-                 "no sketch of " + workload.op() + " for back end " + target.backend};
-  }
+// Nothing: the target may have sketches.
+std::optional<Error> refusal_of(const Workload& workload, const Target& target) {
+  if (target.backend != "cpu_llvm") return no_sketch(workload, target);
   if (workload.scalar() == ir::Scalar::Float16 && !target.converts_float16()) {
     return Error{ErrorCode::Unsupported,
                  "this CPU has no instructions for float16 (x86-64: f16c; ARMv7: fp16 of VFP)"};
   }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<SearchSpace> make_space(const Workload& workload, const Target& target) {
+  if (auto refusal = refusal_of(workload, target)) return std::move(*refusal);
   const ComputeDag dag = make_dag(workload);
   std::vector<Sketch> sketches;
   for (const Applied& row : rows_for(dag, target)) sketches.push_back(sketch_of(row, target));
-  if (sketches.empty()) {
-    return Error{ErrorCode::Unsupported,
-                 "no sketch of " + workload.op() + " for back end " + target.backend};
-  }
+  if (sketches.empty()) return no_sketch(workload, target);
   return SearchSpace(std::move(sketches));
 }
 
+// Called for each candidate of a search: makes the knobs of one sketch, not of all.
 Result<Schedule> schedule_for(const Workload& workload, const Target& target,
                               const Configuration& configuration) {
-  auto space = make_space(workload, target);
-  if (!space) return std::move(space).error();
-  const auto& sketches = space->sketches();
-  bool inside = configuration.sketch < sketches.size() &&
-                configuration.choice.size() == sketches[configuration.sketch].knobs.size();
-  for (std::size_t k = 0; inside && k < configuration.choice.size(); ++k) {
-    inside = configuration.choice[k] < sketches[configuration.sketch].knobs[k].options.size();
+  if (auto refusal = refusal_of(workload, target)) return std::move(*refusal);
+  auto rows = rows_for(make_dag(workload), target);
+  if (rows.empty()) return no_sketch(workload, target);
+  const Error outside{ErrorCode::InvalidArgument,
+                      "the configuration is no point of the space of " + workload.title()};
+  if (configuration.sketch >= rows.size()) return outside;
+  Applied& applied = rows[configuration.sketch];
+  const SearchSpace space({sketch_of(applied, target)});
+  const auto& knobs = space.sketches()[0].knobs;
+  if (configuration.choice.size() != knobs.size()) return outside;
+  for (std::size_t k = 0; k < knobs.size(); ++k) {
+    if (configuration.choice[k] >= knobs[k].options.size()) return outside;
   }
-  if (!inside) {
-    return Error{ErrorCode::InvalidArgument,
-                 "the configuration is no point of the space of " + workload.title()};
-  }
-  Applied applied = rows_for(make_dag(workload), target)[configuration.sketch];
-  return applied.row->schedule(std::move(applied.begun), target, *space, configuration);
+  return applied.row->schedule(std::move(applied.begun), target, space, {0, configuration.choice});
 }
 
 double error_growth(const Workload& workload, const Target& target,
