@@ -1,9 +1,11 @@
 // fettle flash: a board's image onto an SD card or stick, or the agent onto a board that is
 // up and reached over ssh.
 #include <unistd.h>
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <iterator>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -26,6 +28,7 @@ namespace {
 struct FlashCommand {
   std::string image, to;
   std::string ssh, ssh_command = "ssh", broker;  // the agent onto a running board
+  int wait_s = 90;                               // until it has registered
   InstallPlan install;
   bool force = false, json = false;
 };
@@ -55,18 +58,29 @@ class ProgressLine {
   std::chrono::steady_clock::time_point started_, shown_;
 };
 
-// Until a board of that host name is among the broker's devices.
+// The runs of agents (Board.agent_instance) that the broker counts under that host name.
+Result<std::set<std::uint64_t>> agents_of(const fleet::BrokerAddress& address,
+                                          const std::string& hostname) {
+  const auto list = fleet::list_devices(address, std::chrono::seconds(10));
+  if (!list) return list.error();
+  std::set<std::uint64_t> agents;
+  for (const auto& key : list->keys) {
+    for (const auto& board : key->boards) {
+      if (board && board->hostname == hostname) agents.insert(board->agent_instance);
+    }
+  }
+  return agents;
+}
+
+// Until an agent of that host name has registered that is not among `before`: the broker
+// lists one that ended for a while yet, and boards may share a host name.
 Result<void> wait_registered(const fleet::BrokerAddress& address, const std::string& hostname,
-                             std::chrono::seconds limit) {
+                             const std::set<std::uint64_t>& before, std::chrono::seconds limit) {
   const auto end = std::chrono::steady_clock::now() + limit;
   do {
-    const auto list = fleet::list_devices(address, std::chrono::seconds(10));
-    if (!list) return list.error();
-    for (const auto& key : list->keys) {
-      for (const auto& board : key->boards) {
-        if (board && board->hostname == hostname) return {};
-      }
-    }
+    const auto now = agents_of(address, hostname);
+    if (!now) return now.error();
+    if (!std::includes(before.begin(), before.end(), now->begin(), now->end())) return {};
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
   } while (std::chrono::steady_clock::now() < end);
   return Error{
@@ -85,12 +99,19 @@ int run_ssh(FlashCommand command) {
   if (command.install.broker.empty()) command.install.broker = command.broker;
   std::istringstream words(command.ssh_command);
   const RemoteBoard board({std::istream_iterator<std::string>(words), {}}, command.ssh);
+  const std::chrono::seconds limit(command.wait_s);
+  // Nothing is installed where the end could not be seen.
+  if (auto heard = agents_of(*address, ""); !heard) {
+    return fail(heard.error());
+  }
   const auto installed =
       install_agent(board, command.install, fleet::KeyFolder(*home).allow_file());
   if (!installed) return fail(installed.error());
+  const auto before = agents_of(*address, installed->hostname);
+  if (!before) return fail(before.error());
+  if (auto started = start_agent(board); !started) return fail(started.error());
   note(fmt::format("{}: installed and started; waiting until it registers", installed->hostname));
-  if (auto there = wait_registered(*address, installed->hostname, std::chrono::seconds(90));
-      !there) {
+  if (auto there = wait_registered(*address, installed->hostname, *before, limit); !there) {
     return fail(there.error());
   }
   if (command.json) {
@@ -158,12 +179,16 @@ void add_flash_command(CLI::App& app, int& status) {
                     "The broker's public key (default: of this account's own broker)");
   flash->add_option("--package", install.package,
                     "The agent's .deb (default: in build/packages, by the board's architecture)");
-  flash->add_option("--name", install.name, "On the broker's allow list (default: its host name)");
+  flash->add_option("--name", install.name,
+                    "On the broker's allow list (default: as its key is there, or its host name)");
   flash->add_option("--key", install.device_key,
                     "The device key (default: the board recognises itself)");
   flash->add_option("--set", install.settings,
                     "One more line of the agent's configuration, such as 'pin-clocks = \"max\"'");
   flash->add_option("--ssh-command", command->ssh_command, "With its options, such as ssh -p 2222")
+      ->capture_default_str();
+  flash->add_option("--wait", command->wait_s, "Seconds until the board must have registered")
+      ->check(CLI::Range(1, 3600))
       ->capture_default_str();
   flash->add_flag("--force", command->force,
                   "Also where the disk is in use, fixed, or only a partition");

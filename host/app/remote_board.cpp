@@ -59,6 +59,29 @@ constexpr const char* kAsRoot = "S=; [ \"$(id -u)\" = 0 ] || S='sudo -n'; ";
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
+// What a board says of itself before anything is installed there.
+struct BoardFacts {
+  std::string architecture, hostname;
+  std::string public_key;  // of an agent that was there before; else empty
+};
+
+Result<BoardFacts> ask_facts(const RemoteBoard& board) {
+  auto said =
+      board.run(std::string(kAsRoot) +
+                "$S true && dpkg --print-architecture && hostname && "
+                "{ $S sed -n 's/^public //p' /var/lib/fettle/agent.key 2>/dev/null || :; }");
+  if (!said) {
+    return std::move(said).error().in(
+        "asking the board what it is (needs dpkg there, and root or sudo without a password)");
+  }
+  BoardFacts facts;
+  std::istringstream lines(*said);
+  std::getline(lines, facts.architecture);
+  std::getline(lines, facts.hostname);
+  std::getline(lines, facts.public_key);
+  return facts;
+}
+
 Result<std::string> read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream all;
@@ -143,20 +166,25 @@ Result<InstalledBoard> install_agent(const RemoteBoard& board, const InstallPlan
                                      const std::string& allow_file) {
   auto text = configuration(plan);
   if (!text) return std::move(text).error();
-  auto facts = board.run("dpkg --print-architecture && hostname");
-  if (!facts) {
-    return std::move(facts).error().in("asking the board for its architecture (is dpkg there?)");
-  }
+  const auto allowed = fleet::load_allow_list(allow_file);
+  if (!allowed) return allowed.error();
+  const auto facts = ask_facts(board);
+  if (!facts) return facts.error();
   InstalledBoard installed;
-  const std::string architecture = first_line(*facts);
-  if (architecture.size() + 1 < facts->size()) {
-    installed.hostname = first_line(facts->substr(architecture.size() + 1));
+  installed.hostname = facts->hostname;
+  installed.name = plan.name.empty() ? facts->hostname : plan.name;
+  for (const auto& entry : *allowed) {
+    if (plan.name.empty() && entry.public_key == facts->public_key) installed.name = entry.name;
   }
-  installed.name = plan.name.empty() ? installed.hostname : plan.name;
+  if (auto fits =
+          fleet::check_permission(*allowed, {installed.name, wire::Role::Agent, facts->public_key});
+      !fits) {
+    return std::move(fits).error().in("choosing the board's --name");
+  }
 
   std::string path = plan.package;
   if (path.empty()) {
-    auto found = package_for(architecture);
+    auto found = package_for(facts->architecture);
     if (!found) return std::move(found).error();
     path = std::move(*found);
   }
@@ -164,9 +192,10 @@ Result<InstalledBoard> install_agent(const RemoteBoard& board, const InstallPlan
   if (!package) return std::move(package).error();
   // The user's own configuration stays until it is replaced below; dpkg asks nobody.
   auto key = board.run(std::string(kAsRoot) +
-                           "f=$(mktemp /tmp/fettle-agent.XXXXXX) && cat >\"$f\" && $S env "
-                           "DEBIAN_FRONTEND=noninteractive dpkg --force-confold --install \"$f\" "
-                           ">&2 && rm -f \"$f\" "
+                           "f=$(mktemp /tmp/fettle-agent.XXXXXX) || exit; "
+                           "trap 'rm -f \"$f\"' EXIT; trap 'exit 1' HUP INT PIPE TERM; "
+                           "cat >\"$f\" && $S env DEBIAN_FRONTEND=noninteractive "
+                           "dpkg --force-confold --install \"$f\" >&2 "
                            "&& $S fettle-agent --make-key /var/lib/fettle/agent.key",
                        *package);
   if (!key) {
@@ -177,17 +206,23 @@ Result<InstalledBoard> install_agent(const RemoteBoard& board, const InstallPlan
   if (auto fits = fleet::check_public_key(installed.public_key); !fits) {
     return std::move(fits).error().in("reading the board's public key");
   }
-  if (auto allowed =
+  if (auto let_in =
           fleet::allow_key(allow_file, {installed.name, wire::Role::Agent, installed.public_key});
-      !allowed) {
-    return std::move(allowed).error();
+      !let_in) {
+    return std::move(let_in).error();
   }
-  auto started = board.run(std::string(kAsRoot) +
-                               "c=/etc/fettle/agent.toml; $S cp -p $c $c.before && $S tee $c "
-                               ">/dev/null && $S systemctl restart fettle-agent",
-                           *text);
-  if (!started) return std::move(started).error().in("configuring and starting the agent");
+  auto configured = board.run(std::string(kAsRoot) +
+                                  "c=/etc/fettle/agent.toml; $S systemctl stop fettle-agent && "
+                                  "$S cp -p $c $c.before && $S tee $c >/dev/null",
+                              *text);
+  if (!configured) return std::move(configured).error().in("configuring the agent");
   return installed;
+}
+
+Result<void> start_agent(const RemoteBoard& board) {
+  auto started = board.run(std::string(kAsRoot) + "$S systemctl start fettle-agent");
+  if (!started) return std::move(started).error().in("starting the agent");
+  return {};
 }
 
 }  // namespace fettle::app

@@ -28,7 +28,7 @@ class RemoteBoard {
 
 struct InstallPlan {
   std::string package;     // the agent's .deb; empty: beside this program, by architecture
-  std::string name;        // on the broker's allow list; empty: the board's host name
+  std::string name;        // on the allow list; empty: as its key is there, or its host name
   std::string broker;      // tcp://HOST:PORT as the board reaches it
   std::string broker_key;  // its public key
   std::string device_key;  // empty: the board recognises itself
@@ -40,10 +40,12 @@ struct InstalledBoard {
 };
 
 // Installs with dpkg, takes the public half of the key that the board made for itself,
-// allows it in `allow_file`, writes /etc/fettle/agent.toml (the old one stays beside it
-// as agent.toml.before) and restarts the service. As root there, or by sudo without a
-// password.
+// allows it in `allow_file`, stops the service and writes /etc/fettle/agent.toml (the old
+// one stays beside it as agent.toml.before). As root there, or by sudo without a password.
+// InvalidArgument, before anything is installed: the name is allowed with another key.
 Result<InstalledBoard> install_agent(const RemoteBoard& board, const InstallPlan& plan,
                                      const std::string& allow_file);
+// Starts what install_agent left stopped.
+Result<void> start_agent(const RemoteBoard& board);
 
 }  // namespace fettle::app

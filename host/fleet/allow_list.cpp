@@ -86,17 +86,27 @@ Result<std::vector<Permission>> load_allow_list(const std::filesystem::path& fil
   return parsed;
 }
 
-Result<void> allow_key(const std::filesystem::path& file, const Permission& permission) {
+Result<void> check_permission(const std::vector<Permission>& list, const Permission& permission) {
   if (auto good = check_key_name(permission.name); !good) return good;
-  if (auto good = check_public_key(permission.public_key); !good) return good;
-  auto list = load_allow_list(file);
-  if (!list) return std::move(list).error();
-  for (const auto& entry : *list) {
-    if (entry.public_key == permission.public_key && entry.name != permission.name) {
+  for (const auto& entry : list) {
+    if ((entry.name == permission.name) == (entry.public_key == permission.public_key)) continue;
+    if (entry.name != permission.name) {
       return Error{ErrorCode::InvalidArgument,
                    "that key is allowed already under the name '" + entry.name + "'"};
     }
+    return Error{ErrorCode::InvalidArgument,
+                 "'" + entry.name +
+                     "' is allowed already with another key: take another name, or " +
+                     "`fettle keys revoke " + entry.name + "` first if that key is out of use"};
   }
+  return {};
+}
+
+Result<void> allow_key(const std::filesystem::path& file, const Permission& permission) {
+  if (auto good = check_public_key(permission.public_key); !good) return good;
+  auto list = load_allow_list(file);
+  if (!list) return std::move(list).error();
+  if (auto good = check_permission(*list, permission); !good) return good;
   std::erase_if(*list, [&](const Permission& entry) { return entry.name == permission.name; });
   list->push_back(permission);
   std::error_code failed;

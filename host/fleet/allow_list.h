@@ -29,7 +29,10 @@ std::string format_allow_list(const std::vector<Permission>& permissions);
 
 // A missing file is an empty list.
 Result<std::vector<Permission>> load_allow_list(const std::filesystem::path& file);
-// Adds or replaces the entry of that name.
+// InvalidArgument: `permission` does not fit beside `list`, whose key it has under another
+// name, or whose name it has with another key: a key is replaced by revoking the old one.
+Result<void> check_permission(const std::vector<Permission>& list, const Permission& permission);
+// Adds the entry, or changes its role. Errors are check_permission's, Io and DiskFull.
 Result<void> allow_key(const std::filesystem::path& file, const Permission& permission);
 // NotFound names the entries that there are.
 Result<void> revoke_key(const std::filesystem::path& file, const std::string& name);

@@ -1,7 +1,11 @@
 // Bad input on the command line: one clear line, the right exit status, nothing lost.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <csignal>
+#include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "tests/support/running_program.h"
 
@@ -32,6 +36,19 @@ class CommandLine : public ::testing::Test {
     for (const std::string& part : parts) {
       EXPECT_NE(line.find(part), std::string::npos) << "no \"" << part << "\" in: " << line;
     }
+  }
+  // Of a key pair in this account's folder.
+  std::string public_key(const std::string& name) {
+    const auto listed = fettle({"keys", "list", "--json"}).out;
+    const std::string before = "\"name\":\"" + name + "\",\"public_key\":\"";
+    const std::size_t at = listed.find(before);
+    EXPECT_NE(at, std::string::npos) << listed;
+    return at == std::string::npos ? "" : listed.substr(at + before.size(), 40);
+  }
+  static std::string url_of(const RunningProgram& broker) {
+    if (!broker.wait_for_out("public key ", std::chrono::seconds(20))) return broker.err();
+    const std::string url = broker.out().substr(broker.out().find("tcp://"));
+    return url.substr(0, url.find('\n'));
   }
   std::string small_dense() {
     return write("small.json", R"([{"op": "dense", "batch": 1, "in_features": 64,
@@ -167,18 +184,12 @@ TEST_F(CommandLine, AnUnreachableBrokerIsNamed) {
 TEST_F(CommandLine, AKeyThatIsNotLetInIsToldApart) {
   RunningProgram broker({FETTLE_PROGRAM, "broker", "--listen", "tcp://127.0.0.1:*"},
                         {{"FETTLE_HOME", folder.file("home")}});
-  ASSERT_TRUE(broker.wait_for_out("public key ", std::chrono::seconds(20))) << broker.err();
-  std::string url = broker.out().substr(broker.out().find("tcp://"));
-  url = url.substr(0, url.find('\n'));
+  const std::string url = url_of(broker);
   const auto result = fettle({"devices", "--broker", url});
   EXPECT_EQ(result.status, 1);
   EXPECT_NE(result.err.find("allow"), std::string::npos) << result.err;
   // Let in, the same call works.
-  const auto listed = fettle({"keys", "list", "--json"}).out;
-  const std::size_t at = listed.find("\"name\":\"client\",\"public_key\":\"");
-  ASSERT_NE(at, std::string::npos) << listed;
-  const std::string key = listed.substr(at + 30, 40);
-  ASSERT_EQ(fettle({"keys", "allow", "me", key}).status, 0);
+  ASSERT_EQ(fettle({"keys", "allow", "me", public_key("client")}).status, 0);
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   const auto again = fettle({"devices", "--broker", url});
   EXPECT_EQ(again.status, 0) << again.err;
@@ -194,20 +205,112 @@ TEST_F(CommandLine, FlashRefusesWhatIsNoCard) {
                {"is no disk"});
 }
 
-TEST_F(CommandLine, FlashOverSshSaysWhatFailed) {
+class FlashOverSsh : public CommandLine {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"client", "pynq-1", "pynq-2"}) {
+      ASSERT_EQ(fettle({"keys", "new", name}).status, 0);
+    }
+    ASSERT_EQ(fettle({"keys", "allow", "me", public_key("client")}).status, 0);
+    ASSERT_EQ(fettle({"keys", "allow", "pynq-1", public_key("pynq-1"), "--role", "agent"}).status,
+              0);
+    broker = std::make_unique<RunningProgram>(
+        std::vector<std::string>{FETTLE_PROGRAM, "broker", "--listen", "tcp://127.0.0.1:*"},
+        std::map<std::string, std::string>{{"FETTLE_HOME", folder.file("home")}});
+    url = url_of(*broker);
+  }
+  ProgramResult install(const std::string& ssh, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {"flash", "--ssh",         "root@board", "--broker",
+                                      url,     "--ssh-command", ssh};
+    words.insert(words.end(), more.begin(), more.end());
+    return fettle(words);
+  }
+  // What an agent of that key is started with; it has this machine's host name.
+  std::vector<std::string> agent(const std::string& name) {
+    return {FETTLE_AGENT_PROGRAM,
+            "--broker",
+            url,
+            "--broker-key",
+            public_key("broker"),
+            "--key-file",
+            folder.file("home/" + name + ".key"),
+            "--key",
+            "null",
+            "--device-kind",
+            "null"};
+  }
+  std::unique_ptr<RunningProgram> broker;
+  std::string url;
+};
+
+TEST_F(FlashOverSsh, SaysWhatFailed) {
   expect_error(fettle({"flash", "--ssh", "root@board"}), 2, {"--broker"});
   expect_error(fettle({"flash"}), 2, {"--image", "--ssh"});
-  const std::string key = fettle({"keys", "new", "client"}).out.substr(0, 40);
-  const auto install = [&](const std::string& ssh) {
-    return fettle({"flash", "--ssh", "root@board", "--broker", "tcp://127.0.0.1:1", "--broker-key",
-                   key, "--ssh-command", ssh});
-  };
   expect_error(install("false"), 1, {"ssh root@board", "exit status 1"});
   expect_error(install(folder.file("absent")), 1, {"absent"});
+  // The broker is asked first: nothing is installed that could not be seen to register.
+  expect_error(fettle({"flash", "--ssh", "root@board", "--broker", "tcp://no port", "--ssh-command",
+                       "false"}),
+               1, {"tcp://no port"});
   // A board of an architecture for which there is no package.
   const auto board = write("ssh", "#!/bin/sh\nprintf 'vax\\nold-board\\n'\n");
   expect_error(install("sh " + board), 1, {"for vax", "./dev packages"});
   EXPECT_EQ(fettle({"keys", "list"}).out.find("old-board"), std::string::npos);
+}
+
+TEST_F(FlashOverSsh, ASecondBoardOfAHostNameIsNeitherTheFirstNorInItsPlace) {
+  const std::string package = write("agent.deb", "a package");
+  char hostname[256] = {};
+  ASSERT_EQ(::gethostname(hostname, sizeof hostname - 1), 0);
+  RunningProgram first(agent("pynq-1"));
+  bool listed = false;
+  for (int i = 0; i < 100 && !listed; ++i) {
+    listed = fettle({"devices", "--broker", url}).out.find(hostname) != std::string::npos;
+  }
+  ASSERT_TRUE(listed) << first.err();
+  // Stands for ssh and the second board: it keeps what is installed on it, has a key from
+  // then on, and starts its agent as `starts` says.
+  const auto ssh = [&](const std::string& starts) {
+    const std::string installed = folder.file("installed"), key = public_key("pynq-2");
+    return "sh " + write("ssh",
+                         "case $2 in\n"
+                         "*--install*) cat >" +
+                             installed + "; echo '" + key +
+                             "' ;;\n"
+                             "*print-architecture*) printf 'armhf\\n" +
+                             hostname +
+                             "\\n'\n"
+                             "  if [ -e " +
+                             installed + " ]; then echo '" + key +
+                             "'; fi ;;\n"
+                             "*'systemctl start'*) " +
+                             starts +
+                             " ;;\n"
+                             "*) cat >" +
+                             folder.file("agent.toml") + " ;;\nesac\n");
+  };
+  expect_error(install(ssh(":"), {"--name", "pynq-1", "--package", package}), 1,
+               {"'pynq-1' is allowed already with another key", "fettle keys revoke pynq-1"});
+  EXPECT_FALSE(std::filesystem::exists(folder.file("installed")));
+
+  // Its agent does not come up; the first board's, of the same host name, is not it.
+  expect_error(install(ssh(":"), {"--name", "pynq-2", "--package", package, "--wait", "1"}), 1,
+               {"did not register", "within 1 s"});
+  EXPECT_TRUE(std::filesystem::exists(folder.file("installed")));
+  EXPECT_TRUE(std::filesystem::exists(folder.file("agent.toml")));
+
+  std::string start;
+  for (const std::string& word : agent("pynq-2")) start += "'" + word + "' ";
+  const std::string pid_file = folder.file("pid");
+  const auto done = install(ssh(start + ">/dev/null 2>&1 & echo $! >" + pid_file),
+                            {"--package", package, "--wait", "30"});
+  pid_t second = 0;
+  std::ifstream(pid_file) >> second;
+  if (second > 0) ::kill(second, SIGTERM);
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_NE(done.out.find("allowed as \"pynq-2\""), std::string::npos)
+      << "its key's name of before, not the host name: " << done.out;
+  EXPECT_GT(second, 0);
 }
 
 TEST_F(CommandLine, ADatabaseOfAnotherKindOrVersionIsLeftAlone) {

@@ -329,6 +329,10 @@ TEST_F(Keys, TheAllowListIsEditedByName) {
   ASSERT_TRUE(allow_key(file, {"laptop", wire::Role::Client, one}).ok());
   ASSERT_TRUE(allow_key(file, {"pynq-1", wire::Role::Agent, two}).ok());
   EXPECT_FALSE(allow_key(file, {"again", wire::Role::Client, one}).ok());
+  const auto taken = allow_key(file, {"pynq-1", wire::Role::Agent, make_key_pair()->public_key});
+  ASSERT_FALSE(taken.ok()) << "another board would be locked out";
+  EXPECT_NE(taken.error().message.find("fettle keys revoke pynq-1"), std::string::npos);
+  EXPECT_TRUE(allow_key(file, {"pynq-1", wire::Role::Agent, two}).ok()) << "as it is there";
   EXPECT_FALSE(allow_key(file, {"bad", wire::Role::Client, "zzz"}).ok());
   EXPECT_FALSE(allow_key(file, {"a b", wire::Role::Client, make_key_pair()->public_key}).ok());
   AllowList list;
