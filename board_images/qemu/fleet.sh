@@ -30,11 +30,11 @@ own_keys
 let_in() { "$fettle" keys allow "$1" "$("$fettle" keys new "$1" 2>/dev/null)" --role "$2"; }
 let_in local agent
 for board in pynq-1 pynq-2 rk3399-1; do let_in "$board" agent; done
-# A board that stays silent is switched off and on.
+# A board that stays silent is switched off and on; here that spoils no card.
 for board in pynq-1 pynq-2 rk3399-1; do
   cycles+=(--power-cycle "$board=kill -USR1 \$(cat '$run/$board.pid')")
 done
-start_broker "$listen" "${cycles[@]}"
+start_broker "$listen" "${cycles[@]}" --power-cycle-after 5
 
 "$local_agent" --broker "$broker" --broker-key "$broker_key" \
   --key-file "$FETTLE_HOME/local.key" --key local 2>"$run/local.log" &

@@ -15,6 +15,7 @@ namespace {
 struct BrokerCommand {
   std::string listen;
   std::vector<std::string> power_cycle;
+  int power_cycle_after_s = 120;
   bool json = false;
 };
 
@@ -34,6 +35,7 @@ int run(const BrokerCommand& command) {
       return fail(added.error());
     }
   }
+  options.power_cycle.patience = std::chrono::seconds(command.power_cycle_after_s);
   options.log = [](const std::string& line) { note(line); };
   auto broker = fleet::Broker::start(std::move(options));
   if (!broker) return fail(broker.error());
@@ -64,9 +66,14 @@ void add_broker_command(CLI::App& app, int& status) {
       ->required();
   broker
       ->add_option("--power-cycle", command->power_cycle,
-                   "NAME=COMMAND: what switches that board off and on; called when it has been "
+                   "NAME=COMMAND: what switches that board off and on; called when it stays "
                    "silent, again every two minutes, three times at most (repeatable)")
       ->allow_extra_args(false);
+  broker
+      ->add_option("--power-cycle-after", command->power_cycle_after_s,
+                   "Seconds that a silent board gets to come back by itself, as after a reboot")
+      ->check(CLI::Range(0, 86'400))
+      ->capture_default_str();
   broker->add_flag("--json", command->json, "Prints a JSON line once it listens");
   broker->footer(
       "Keys: $FETTLE_HOME/broker.key is made at the first start. Let clients and agents "

@@ -135,6 +135,9 @@ int run(const FlashCommand& command) {
   std::error_code failed;
   const auto bytes = std::filesystem::file_size(command.image, failed);
   if (failed) return fail(command.image + ": " + failed.message());
+  if (auto whole = flash::check_image(command.image, command.force); !whole) {
+    return fail(whole.error());
+  }
   if (auto fit = flash::check_disk(*disk, bytes, command.force); !fit) return fail(fit.error());
   Interrupt interrupt;
   ProgressLine line;
@@ -191,7 +194,8 @@ void add_flash_command(CLI::App& app, int& status) {
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
   flash->add_flag("--force", command->force,
-                  "Also where the disk is in use, fixed, or only a partition");
+                  "Also where the disk is in use, fixed, or only a partition, or the image has no "
+                  "boot signature");
   flash->add_flag("--json", command->json, "Prints a JSON object at the end");
   flash->callback([command, &status] { status = run(*command); });
 }

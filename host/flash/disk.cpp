@@ -44,21 +44,23 @@ std::vector<Part> parts_of(const fs::path& sysfs, const std::string& number) {
   return parts;
 }
 
-void add_mounts(const fs::path& root, const Part& part, std::vector<std::string>& uses) {
+void add_uses(const fs::path& root, const Part& part, DiskFacts& disk) {
   std::ifstream mounts(root / "proc/self/mountinfo");
   for (std::string line; std::getline(mounts, line);) {
     std::istringstream words(line);
     std::string id, parent, number, inside, where;
     words >> id >> parent >> number >> inside >> where;
-    if (number == part.number) uses.push_back(part.name + " is mounted on " + where);
+    if (number != part.number) continue;
+    disk.uses.push_back(part.name + " is mounted on " + where);
+    disk.mounted.push_back("/dev/" + part.name);
   }
   std::ifstream swaps(root / "proc/swaps");
   for (std::string line; std::getline(swaps, line);) {
     const std::string file = line.substr(0, line.find_first_of(" \t"));
-    if (file == "/dev/" + part.name) uses.push_back(part.name + " is swap space");
+    if (file == "/dev/" + part.name) disk.uses.push_back(part.name + " is swap space");
   }
   for (const fs::path& holder : entries(part.sysfs / "holders")) {
-    uses.push_back(part.name + " is a part of " + holder.filename().string());
+    disk.uses.push_back(part.name + " is a part of " + holder.filename().string());
   }
 }
 
@@ -78,7 +80,7 @@ DiskFacts read_disk_facts(const fs::path& root, const std::string& path, dev_t d
   disk.removable = first_line(whole / "removable") == "1" ||
                    whole.string().find("/usb") != std::string::npos ||
                    first_line(whole / "device/type") == "SD";
-  for (const Part& part : parts_of(sysfs, number)) add_mounts(root, part, disk.uses);
+  for (const Part& part : parts_of(sysfs, number)) add_uses(root, part, disk);
   return disk;
 }
 
@@ -106,8 +108,10 @@ Result<void> check_disk(const DiskFacts& disk, std::uint64_t image_bytes, bool f
   }
   if (force) return {};
   if (!disk.uses.empty()) {
-    return refuse(fmt::format("{} is in use: {} (--force overwrites it all the same)", disk.path,
-                              fmt::join(disk.uses, ", ")));
+    const std::string first =
+        disk.mounted.empty() ? "" : fmt::format("; umount {} first", fmt::join(disk.mounted, " "));
+    return refuse(fmt::format("{} is in use: {}{} (--force overwrites it all the same)", disk.path,
+                              fmt::join(disk.uses, ", "), first));
   }
   if (disk.partition) {
     return refuse(disk.path +

@@ -19,6 +19,7 @@ struct DiskFacts {
   // Why it is in use, a line each: where it or a part of it is mounted, swap, and
   // what is stacked on it (LVM, RAID, encryption).
   std::vector<std::string> uses;
+  std::vector<std::string> mounted;  // what to unmount, such as /dev/sdb1
 };
 
 // Of the block device `path`. `root` is the prefix of /sys and /proc, "" but for tests,

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -91,7 +93,55 @@ int open_for_check(const std::string& path) {
   return plain;
 }
 
+// What a file of that kind begins with, and what unpacks it.
+struct Compression {
+  std::string_view magic;
+  const char *name, *command;
+};
+constexpr Compression kCompressions[] = {
+    {"PK\x03\x04", "a zip archive", "unzip"},
+    {"\x1f\x8b", "compressed (gzip)", "gunzip --keep"},
+    {"\xfd\x37zXZ", "compressed (xz)", "unxz --keep"},
+    {"BZh", "compressed (bzip2)", "bunzip2 --keep"},
+    {"\x28\xb5\x2f\xfd", "compressed (zstd)", "unzstd"},
+};
+
+// udev holds a disk's lock for the moment that it looks at it.
+Result<void> lock(const Fd& disk, const std::string& path) {
+  for (int tries = 0; ::flock(disk.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return io("locking " + path);
+    if (tries == 100) {
+      return Error{
+          ErrorCode::Timeout, "another program works on " + path + " (its lock is held)", {}};
+    }
+    ::usleep(100'000);
+  }
+  return {};
+}
+
 }  // namespace
+
+Result<void> check_image(const std::string& image, bool force) {
+  const Fd file(::open(image.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return io("opening " + image);
+  if (auto size = size_of(file, image); !size) return size.error();
+  std::uint8_t sector[512] = {};
+  if (read_fully(file.get(), sector, sizeof sector) < 0) return io("reading " + image);
+  const std::string_view start(reinterpret_cast<const char*>(sector), sizeof sector);
+  for (const Compression& one : kCompressions) {
+    if (!start.starts_with(one.magic)) continue;
+    return Error{
+        ErrorCode::InvalidArgument,
+        fmt::format("{} is {}: unpack it first ({} {})", image, one.name, one.command, image),
+        {}};
+  }
+  if (force || (sector[510] == 0x55 && sector[511] == 0xaa)) return {};
+  return Error{ErrorCode::InvalidArgument,
+               image +
+                   " is no disk's image: no boot signature in its first sector (--force "
+                   "writes it all the same)",
+               {}};
+}
 
 Result<void> write_image(const std::string& image, const std::string& disk, bool exclusive,
                          const Progress& progress) {
@@ -99,24 +149,24 @@ Result<void> write_image(const std::string& image, const std::string& disk, bool
   if (!from) return io("opening " + image);
   const auto total = size_of(from, image);
   if (!total) return total.error();
-  {
-    // Without O_CREAT, O_EXCL on a block device means: not while it is in use.
-    const Fd to(::open(disk.c_str(), O_WRONLY | O_CLOEXEC | (exclusive ? O_EXCL : 0)));
-    if (!to) return io("opening " + disk);
-    const Piece piece = make_piece();
-    for (std::uint64_t done = 0; done < *total;) {
-      const ssize_t n = read_fully(from.get(), piece.get(), kPiece);
-      if (n < 0) return io("reading " + image);
-      if (n == 0) return Error{ErrorCode::Io, image + " became shorter while it was read", {}};
-      if (!write_fully(to.get(), piece.get(), static_cast<std::size_t>(n))) {
-        return io(fmt::format("writing {} at byte {}", disk, done));
-      }
-      done += static_cast<std::uint64_t>(n);
-      if (!progress("writing", done, *total)) return canceled();
+  // Without O_CREAT, O_EXCL on a block device means: not while it is in use.
+  const Fd to(::open(disk.c_str(), O_WRONLY | O_CLOEXEC | (exclusive ? O_EXCL : 0)));
+  if (!to) return io("opening " + disk);
+  if (auto locked = lock(to, disk); !locked) return locked;
+  const Piece piece = make_piece();
+  for (std::uint64_t done = 0; done < *total;) {
+    const ssize_t n = read_fully(from.get(), piece.get(), kPiece);
+    if (n < 0) return io("reading " + image);
+    if (n == 0) return Error{ErrorCode::Io, image + " became shorter while it was read", {}};
+    // Without the wait a laptop's memory takes the whole image at once.
+    if (!write_fully(to.get(), piece.get(), static_cast<std::size_t>(n)) ||
+        ::fdatasync(to.get()) != 0) {
+      return io(fmt::format("writing {} at byte {}", disk, done));
     }
-    if (::fsync(to.get()) != 0) return io("waiting for " + disk);
-    ::ioctl(to.get(), BLKFLSBUF, 0);  // a file has no such buffers
+    done += static_cast<std::uint64_t>(n);
+    if (!progress("writing", done, *total)) return canceled();
   }
+  ::ioctl(to.get(), BLKFLSBUF, 0);  // a file has no such buffers
   return verify_image(image, disk, progress);
 }
 

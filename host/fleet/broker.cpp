@@ -160,10 +160,16 @@ struct Broker::Loop {
   void run() {
     const auto half_beat = std::max(options.times.heartbeat / 2, milliseconds(1));
     TimePoint next_tick = Clock::now(), next_reload = Clock::now() + std::chrono::seconds(1);
+    TimePoint last_turn = Clock::now();
     zmq::pollitem_t items[] = {{socket.handle(), 0, ZMQ_POLLIN, 0},
                                {nullptr, wake_fd, ZMQ_POLLIN, 0}};
     while (!stopping) {
       TimePoint now = Clock::now();
+      // A turn waits for half a beat at most.
+      if (now - last_turn > options.times.heartbeat) {
+        core.stood_still(std::chrono::floor<milliseconds>(now - last_turn));
+      }
+      last_turn = now;
       if (now >= next_tick) {
         core.tick(now);
         for (const auto& change : core.take_board_changes()) {

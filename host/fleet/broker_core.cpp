@@ -304,6 +304,14 @@ void BrokerCore::tick(TimePoint now) {
   }
 }
 
+void BrokerCore::stood_still(milliseconds time) {
+  for (auto& [id, agent] : agents_) {
+    agent.last_seen += time;
+    if (agent.give_up != TimePoint::max()) agent.give_up += time;
+  }
+  for (auto& [id, client] : clients_) client.last_seen += time;
+}
+
 wire::DeviceListT BrokerCore::device_list() const {
   wire::DeviceListT list;
   for (const auto& [key, status] : scheduler_.status()) {

@@ -60,6 +60,9 @@ class BrokerCore {
   void recheck(const std::function<bool(const Permission&)>& allowed, TimePoint now);
   // Call at least every half heartbeat.
   void tick(TimePoint now);
+  // The caller itself could not run for that long (stopped by Ctrl-Z, or a loaded machine):
+  // that time is nobody's silence, and what the peers said in it is still to be read.
+  void stood_still(milliseconds time);
 
   // Boards that registered, or were given up for their silence, since the last call, by
   // their name in the allow list; in that order.

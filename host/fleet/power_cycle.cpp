@@ -26,22 +26,18 @@ PowerCycle::PowerCycle(PowerCycleOptions options, Run run)
 
 void PowerCycle::silent(const std::string& board, TimePoint now) {
   if (!options_.commands.contains(board)) return;
-  const auto [entry, is_new] = waiting_.emplace(board, Waiting{});
-  if (is_new) attempt(board, entry->second, now);
+  waiting_.emplace(board, Waiting{now + options_.patience, 0});
 }
 
 void PowerCycle::seen(const std::string& board) { waiting_.erase(board); }
 
 void PowerCycle::tick(TimePoint now) {
   for (auto& [board, waiting] : waiting_) {
-    if (now >= waiting.next && waiting.tries < options_.attempts) attempt(board, waiting, now);
+    if (now < waiting.next || waiting.tries == options_.attempts) continue;
+    ++waiting.tries;
+    waiting.next = now + options_.again;
+    run_(board, options_.commands.at(board));
   }
-}
-
-void PowerCycle::attempt(const std::string& board, Waiting& waiting, TimePoint now) {
-  ++waiting.tries;
-  waiting.next = now + options_.again;
-  run_(board, options_.commands.at(board));
 }
 
 bool run_detached(const std::string& board, const std::string& command) {

@@ -1,5 +1,5 @@
 // Switching silent boards off and on: a command per board, from the broker's
-// configuration, run when the broker has given the board up.
+// configuration, run when the broker has given the board up and it did not come back.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,10 @@ namespace fettle::fleet {
 
 struct PowerCycleOptions {
   std::map<std::string, std::string> commands;  // by the board's name in the allow list
-  // A board gets this long to come back before it is switched again, and so many tries.
+  // A board that is given up gets this long to come back by itself: it may be starting
+  // anew, or its agent or a network switch may, and power cut then can spoil its card.
+  milliseconds patience{120'000};
+  // It gets this long before it is switched again, and so many tries.
   milliseconds again{120'000};
   int attempts = 3;
 };
@@ -30,14 +33,13 @@ class PowerCycle {
 
   void silent(const std::string& board, TimePoint now);  // given up just now
   void seen(const std::string& board);                   // registered
-  void tick(TimePoint now);                              // tries again what did not come back
+  void tick(TimePoint now);                              // switches what did not come back
 
  private:
   struct Waiting {
     TimePoint next;
     int tries = 0;
   };
-  void attempt(const std::string& board, Waiting& waiting, TimePoint now);
 
   PowerCycleOptions options_;
   Run run_;

@@ -87,7 +87,7 @@ TEST(EmulatedFleet, ASilentBoardIsSwitchedOffAndOn) {
             0);
   testing::RunningProgram broker(
       {FETTLE_PROGRAM, "broker", "--listen", "tcp://127.0.0.1:*", "--power-cycle",
-       "rk3399-1=kill -USR1 $(cat " + folder.file("pid") + ")"},
+       "rk3399-1=kill -USR1 $(cat " + folder.file("pid") + ")", "--power-cycle-after", "5"},
       environment);
   ASSERT_TRUE(broker.wait_for_out("public key ", std::chrono::seconds(20))) << broker.err();
   std::string url = broker.out().substr(broker.out().find("tcp://"));
@@ -100,7 +100,7 @@ TEST(EmulatedFleet, ASilentBoardIsSwitchedOffAndOn) {
   const auto machines = testing::descendants(board.pid(), "qemu-system");
   ASSERT_EQ(machines.size(), 1u);
   kill(machines[0], SIGSTOP);
-  // The broker gives it up after ten seconds.
+  // The broker gives it up after ten seconds, and switches it five seconds later.
   ASSERT_TRUE(board.wait_for_out("was switched off and on", std::chrono::seconds(60)))
       << board.out() << broker.err();
   std::string devices;

@@ -1,6 +1,9 @@
 // Disks on a fake sysfs, and images written to files and to a loop device.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 #include <filesystem>
 #include <fstream>
 
@@ -83,7 +86,8 @@ TEST_F(Disks, FixedAndPartitionsAndWhatIsInUseNeedForce) {
   EXPECT_EQ(used.uses,
             (std::vector<std::string>{"sdb is swap space", "sdb1 is mounted on /media/card",
                                       "sdb1 is a part of dm-0"}));
-  EXPECT_NE(why(check_disk(used, 1, false)).find("/media/card"), std::string::npos);
+  EXPECT_NE(why(check_disk(used, 1, false)).find("on /media/card"), std::string::npos);
+  EXPECT_NE(why(check_disk(used, 1, false)).find("; umount /dev/sdb1 first"), std::string::npos);
   EXPECT_EQ(why(check_disk(used, 1, true)), "");
 }
 
@@ -108,6 +112,48 @@ class Images : public ::testing::Test {
   static bool go_on(const char*, std::uint64_t, std::uint64_t) { return true; }
   ScratchFolder folder;
 };
+
+TEST_F(Images, PackedOnesAreRefused) {
+  const auto why = [&](const std::string& start, bool force) {
+    std::string bytes = start;
+    bytes.resize(1024);
+    const auto checked = check_image(write("pynq.img", bytes), force);
+    return checked ? "" : checked.error().message;
+  };
+  const std::pair<std::string, const char*> packed[] = {
+      {"PK\x03\x04", "(unzip "},
+      {"\x1f\x8b\x08", "(gunzip --keep "},
+      {std::string("\xfd\x37\x7a\x58\x5a\x00", 6), "(unxz --keep "},
+      {"BZh9", "(bunzip2 --keep "},
+      {"\x28\xb5\x2f\xfd", "(unzstd "}};
+  for (const auto& [start, command] : packed) {
+    for (const bool force : {false, true}) {
+      EXPECT_NE(why(start, force).find(command), std::string::npos) << why(start, force);
+    }
+  }
+  const std::string nothing(510, '\0');
+  EXPECT_EQ(why(nothing + "\x55\xaa", false), "");
+  EXPECT_NE(why(nothing + "\xaa\x55", false).find("--force"), std::string::npos);
+  EXPECT_EQ(why(nothing, true), "");
+  EXPECT_FALSE(check_image(write("empty.img", ""), true).ok());
+  EXPECT_FALSE(check_image(write("short.img", "U\xaa"), false).ok());
+}
+
+TEST_F(Images, AreCheckedUnderTheLockThatTheyAreWrittenUnder) {
+  const auto image = make_image(), disk = write("disk", std::string(12u << 20, 'x'));
+  int held = 0, checks = 0;
+  const auto written =
+      write_image(image, disk, false, [&](const char* phase, std::uint64_t, std::uint64_t) {
+        const int fd = ::open(disk.c_str(), O_RDONLY | O_CLOEXEC);
+        if (::flock(fd, LOCK_SH | LOCK_NB) != 0) ++held;
+        ::close(fd);
+        if (phase == std::string("checking")) ++checks;
+        return true;
+      });
+  ASSERT_TRUE(written.ok()) << written.error().text();
+  EXPECT_EQ(held, 6);
+  EXPECT_EQ(checks, 3);
+}
 
 TEST_F(Images, WrittenAndReadBack) {
   const auto image = make_image(), disk = write("disk", std::string(12u << 20, 'x'));

@@ -21,17 +21,37 @@ TEST(PowerCycle, TriesThreeTimesUntilTheBoardIsBack) {
   });
   TimePoint now = TimePoint() + std::chrono::hours(1);
   power.silent("rk3399-1", now);  // no command
-  EXPECT_TRUE(ran.empty());
   power.silent("pynq-1", now);
-  EXPECT_EQ(ran, std::vector<std::string>{"pynq-1: switch off; switch on=now"});
-  power.silent("pynq-1", now);  // it is known to be silent
+  power.silent("pynq-1", now + milliseconds(60'000));  // it is known to be silent
   power.tick(now + milliseconds(119'999));
+  EXPECT_TRUE(ran.empty());
+  power.tick(now + milliseconds(120'000));
+  EXPECT_EQ(ran, std::vector<std::string>{"pynq-1: switch off; switch on=now"});
+  power.tick(now + milliseconds(239'999));
   EXPECT_EQ(ran.size(), 1u);
-  for (int i = 1; i <= 10; ++i) power.tick(now + i * milliseconds(120'000));
+  for (int i = 2; i <= 10; ++i) power.tick(now + i * milliseconds(120'000));
   EXPECT_EQ(ran.size(), 3u);
   power.seen("pynq-1");
   power.silent("pynq-1", now);
+  power.tick(now + milliseconds(120'000));
   EXPECT_EQ(ran.size(), 4u) << "another silence is another matter";
+}
+
+TEST(PowerCycle, ABoardThatComesBackByItselfIsLeftAlone) {
+  PowerCycleOptions options;
+  options.patience = milliseconds(5000);
+  ASSERT_TRUE(add_power_cycle(options, "pynq-1=switch").ok());
+  int ran = 0;
+  PowerCycle power(options, [&](const std::string&, const std::string&) { ++ran; });
+  TimePoint now = TimePoint() + std::chrono::hours(1);
+  power.silent("pynq-1", now);
+  power.tick(now + milliseconds(4999));
+  power.seen("pynq-1");
+  power.tick(now + milliseconds(5000));
+  EXPECT_EQ(ran, 0);
+  power.silent("pynq-1", now);
+  power.tick(now + milliseconds(5000));
+  EXPECT_EQ(ran, 1);
 }
 
 TEST(PowerCycle, TheCommandRunsInAShellAndKnowsItsBoard) {
@@ -65,6 +85,18 @@ TEST_F(BrokerTest, SaysWhichBoardsCameAndWentSilent) {
   EXPECT_EQ(changes(core), "-agent");
   pass(milliseconds(5000));
   EXPECT_EQ(changes(core), "") << "said once";
+}
+
+TEST_F(BrokerTest, TheTimeInWhichTheBrokerItselfStoodStillIsNobodysSilence) {
+  agent("a", 1, "board");
+  client("c", 5);
+  pass(milliseconds(500));
+  now += milliseconds(60'000);
+  core.stood_still(milliseconds(60'000));
+  pass(milliseconds(499));
+  EXPECT_EQ(changes(core), "+agent");
+  pass(milliseconds(1));
+  EXPECT_EQ(changes(core), "-agent");
 }
 
 TEST_F(BrokerTest, ARestartedAgentIsNoSilentBoard) {
