@@ -75,12 +75,14 @@ refuses 'too small\|holds' "$fettle" flash --image "$run/image" --to "$device" -
 loop_device 2048
 readonly card=$device
 refuses 'fixed disk' "$fettle" flash --image "$run/image" --to "$card"
+head -c 1M "$run/image" | gzip >"$run/image.gz"
+refuses 'unpack it first' "$fettle" flash --image "$run/image.gz" --to "$card" --force
 "$fettle" flash --image "$run/image" --to "$card" --force
 partx -u "$card" 2>/dev/null || true
 mkdir "$run/mounted"
 read -r number _ < <(linux_partition "$card")
 if [[ -b ${card}p$number ]] && mount -o ro,noload "${card}p$number" "$run/mounted"; then
-  refuses 'mounted' "$fettle" flash --image "$run/image" --to "$card"
+  refuses 'umount /dev/' "$fettle" flash --image "$run/image" --to "$card"
   umount "$run/mounted"
 else
   printf '   this system shows no partitions of loop devices: a mounted one was not tried\n'
