@@ -97,11 +97,21 @@ see "configuration, key and state are gone" on_board 'test -z "$(ls -d /etc/fett
 see "its user is gone" on_board '! getent passwd fettle-agent'
 see "systemd has no failed unit of it" on_board '! systemctl --failed --plain --no-legend | grep fettle'
 printf '== fettle flash --ssh\n'
-see "installs, lets the new key in, starts, sees the board register" "$fettle" flash --ssh root@127.0.0.1 \
-  --ssh-command "${ssh_words[*]} -p $port" \
-  --broker "$broker" --broker-key "$broker_key" --board-broker "$board_broker" --package "$package" \
-  --key "$board" --set 'emulated = true'
+flash() {
+  "$fettle" flash --ssh root@127.0.0.1 --ssh-command "${ssh_words[*]} -p $port" \
+    --broker "$broker" --broker-key "$broker_key" --board-broker "$board_broker" --package "$package" \
+    --key "$board" --set 'emulated = true'
+}
+refused() { ! flash 2>"$run/said" && grep -q "keys revoke $name" "$run/said"; }
+see "refuses, as the name is that of the key which was purged" refused
+see "nothing was installed" on_board '! dpkg-query -s fettle-agent 2>/dev/null'
+"$fettle" keys revoke "$name"
+see "installs, lets the new key in, starts, sees the board register" flash
 see "active" board_says 'systemctl is-active fettle-agent' active
 see "it is among the broker's devices" registered "$name"
+see "once more, with the key that it has now" flash
+see "no file is left in /tmp" on_board '! ls /tmp/fettle-agent.* 2>/dev/null'
+see "dpkg purges it" on_board dpkg -P fettle-agent
+see "nothing is left in /etc/fettle" on_board '! test -e /etc/fettle'
 if ((failed)); then die "not everything came true on the $board"; fi
 printf 'the %s package: all came true on the %s\n' "$arch" "$board"
