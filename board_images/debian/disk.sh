@@ -13,8 +13,9 @@
 #   --size         of the whole disk, 2048 unless told (a power of two for QEMU's SD cards)
 #
 # One partition (ext4, label root) from 16 MiB on, under a master boot record. The boot
-# loader lies before it: idbloader at sector 64, u-boot.itb at sector 16384. Needs
-# neither mounts nor, where `unshare` gives an account its own user ids, root.
+# loader lies before it: idbloader at sector 64, u-boot.itb at sector 16384. Run it as
+# yourself: no mounts, and sudo only where an account gets no user ids of its own
+# (as_owner.sh).
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -22,12 +23,16 @@ readonly here
 readonly first_mib=16
 
 die() { printf 'disk: %s\n' "$*" >&2; exit 1; }
-export PATH=$PATH:/sbin:/usr/sbin
+# shellcheck source=board_images/debian/as_owner.sh
+source "$here/as_owner.sh"
 
 # Inside of a user namespace, where there is need for one: unpacks, installs, and makes
 # the file system.   --fill WORK ARCH TAR PACKAGE SSH_KEY SIZE_MIB
 fill() {
-  local work=$1 tar=$2 package=$3 ssh_key=$4 mib=$5 into=$1/root
+  local work=$1 tar=$2 package=$3 ssh_key=$4 mib=$5
+  into=$work/root
+  # Ids of the namespace, or root's, that nobody outside could remove.
+  trap 'rm -rf "${into:?}"' EXIT
   mkdir "$into"
   # Without device nodes: systemd finds the kernel's own.
   tar --numeric-owner --exclude='./dev/*' -C "$into" -xpf "$tar"
@@ -41,8 +46,6 @@ fill() {
     install -m 600 "$ssh_key" "$into/root/.ssh/authorized_keys"
   fi
   mke2fs -q -t ext4 -L root -d "$into" "$work/root.ext4" "${mib}M"
-  # Ids of the namespace, that nobody outside could remove.
-  rm -rf "$into"
 }
 if [[ ${1:-} == --fill ]]; then
   shift
@@ -71,17 +74,16 @@ for tool in mke2fs sfdisk; do command -v "$tool" >/dev/null || die "no $tool her
 tar=$("$here/root.sh" "$arch")/root.tar
 if [[ -n $loader ]]; then
   boards=$(tar -tf "$tar" | sed -n 's#^./usr/lib/u-boot/\(.*-rk3399\)/idbloader.img$#\1#p' | sort)
-  if [[ $loader == list ]]; then printf '%s\n' "$boards"; exit; fi
-  # Its loader goes to another sector, and SPI flash on some.
+  # puma's goes to another sector, and SPI flash on some.
+  if [[ $loader == list ]]; then grep -v '^puma' <<<"$boards"; exit; fi
   [[ $loader != puma* ]] || die "puma's boot loader lies elsewhere: see u-boot-rockchip's README.Debian"
   grep -qxF "$loader" <<<"$boards" || die "no boot loader for '$loader'; there are: ${boards//$'\n'/, }"
 fi
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/fettle-disk.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-space=()
-if [[ $(id -u) != 0 ]]; then space=(unshare --map-auto --map-root-user); fi
-"${space[@]}" "$here/disk.sh" --fill "$work" "$tar" "$package" "$ssh_key" $((size - first_mib)) \
+find_owner
+"${as_owner[@]}" "$here/disk.sh" --fill "$work" "$tar" "$package" "$ssh_key" $((size - first_mib)) \
   >"$work/log" 2>&1 || { tail -n 20 "$work/log" >&2; die "could not make the file system"; }
 
 image=$work/image
@@ -95,5 +97,7 @@ if [[ -n $loader ]]; then
 fi
 put "$work/root.ext4" $((first_mib * 2048))
 mv "$image" "$out"
+# By sudo all the same: still the caller's.
+if [[ $(id -u) == 0 && -n ${SUDO_UID:-} ]]; then chown "$SUDO_UID" "$out"; fi
 printf '%s: %d MiB, Debian 12 for %s%s%s\n' "$out" "$size" "$arch" "${package:+, with ${package##*/}}" \
   "${loader:+, U-Boot for $loader}"

@@ -16,6 +16,8 @@ readonly here
 readonly cache=${FETTLE_CACHE:-${HOME:-/root}/.cache/fettle}/images/debian-$arch
 
 die() { printf 'root: %s\n' "$*" >&2; exit 1; }
+# shellcheck source=board_images/debian/as_owner.sh
+if [[ ${2:-} != --settle ]]; then source "$here/as_owner.sh"; fi
 
 packages=systemd-sysv,systemd-resolved,systemd-timesyncd,udev,dbus,adduser,openssh-server,iproute2,kmod,procps
 case $arch in
@@ -140,11 +142,17 @@ if [[ ! -e $root/root.tar ]]; then
   trap 'rm -rf "$work"' EXIT
   printf '   making a Debian root file system for %s (once; kept in %s)\n' "$arch" "$root" >&2
   start=$SECONDS
+  # The hook runs as another user, who need not see this account's home.
+  chmod 711 "$work"
+  install -m 755 "$here/root.sh" "$here/initrd_init" "$work"
+  find_owner
+  # Its own namespaces are mmdebstrap's business.
+  if [[ ${as_owner[0]:-} == unshare ]]; then as_owner=(); fi
   make_root() { # SOURCES…; INITRD: what the kernel's installation asks before it has one made
-    INITRD=No mmdebstrap --variant=minbase --architectures="$arch" --include="$packages" \
+    "${as_owner[@]}" env INITRD=No mmdebstrap --variant=minbase --architectures="$arch" --include="$packages" \
       --aptopt='Acquire::Retries "3"' --dpkgopt='path-exclude=/usr/share/doc/*' \
       --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
-      --customize-hook="'$here/root.sh' $arch --settle \"\$1\"" \
+      --customize-hook="'$work/root.sh' $arch --settle \"\$1\"" \
       bookworm "$work/root.tar" "$@" >"$work/log" 2>&1 9>&-
   }
   mapfile -t sources < <(mirrors)
