@@ -18,8 +18,9 @@
 # Where dpkg has installed the package already (debian/disk.sh --package), only
 # configuration and key go in. Otherwise the package's files are copied, too, and the
 # service is enabled; the user that the package's installation makes is systemd's dynamic
-# one then. Installing the package later replaces this. An image's root file system (ext4,
-# its largest Linux partition) is checked before and after. Into a folder of root's, as
+# one then. Installing the package later replaces this. Debian cards of ours also take NAME
+# as their host name. An image's root file system (ext4, its largest Linux partition) is
+# checked before and after; only its owner can read the image then, for the key's sake. Into a folder of root's, as
 # L4T's is, this script writes by sudo; run it as yourself, whose keys are meant.
 set -euo pipefail
 
@@ -106,6 +107,11 @@ mkdir -p "$files"/{etc/fettle,var/lib/fettle}
   if ((${#settings[@]})); then printf '%s\n' "${settings[@]}"; fi
   if [[ -n $key ]]; then printf '[[device]]\nkey = "%s"\n' "$key"; fi
 } >"$files/etc/fettle/agent.toml"
+# A card of debian/disk.sh, known by its /etc/hosts, is called as its key is.
+if [[ $(print_file /etc/hosts) == "127.0.0.1 localhost $(print_file /etc/hostname)" ]]; then
+  printf '%s\n' "$name" >"$files/etc/hostname"
+  printf '127.0.0.1 localhost %s\n' "$name" >"$files/etc/hosts"
+fi
 find "$files/etc" "$files/var" -type d -exec chmod 755 {} +
 find "$files/etc" -type f -exec chmod 644 {} +
 chmod 700 "$files/var/lib/fettle"

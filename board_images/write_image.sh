@@ -14,6 +14,8 @@ open_target() {
     die "$target has no Linux partition in a master boot record"
   part="$target?offset=$offset"
   check -p "before anything was changed"
+  # A private key is about to lie in it.
+  chmod go-rwx "$target" || die "$target is not yours"
 }
 
 check() { # -p|-n WHEN
@@ -29,7 +31,7 @@ print_file() { debugfs -R "cat $1" "$part" 2>/dev/null; }
 # debugfs' commands for the tree, folders first. /lib is a link to /usr/lib on newer
 # systems, and debugfs follows it.
 write_tree() {
-  local path kind mode owner commands=$work/commands written=etc/fettle/agent.toml
+  local path kind mode owner commands=$work/commands
   while read -r kind mode path; do
     case $kind in
       d)
@@ -50,11 +52,13 @@ write_tree() {
   debugfs -w -f "$commands" "$part" >"$work/debugfs.log" 2>&1 ||
     { cat "$work/debugfs.log" >&2; die "cannot write into $target"; }
   # debugfs tells its failures in words only. A full file system is the likely one.
-  if grep -vE '^debugfs|^Allocated inode|^$' "$work/debugfs.log" | grep -E '[Nn]o (space|free)|[Ff]ail|not found|No such|error' >&2; then
+  if grep -vE '^debugfs|^Allocated inode|^$' "$work/debugfs.log" | grep -E '[Nn]o (space|free)|[Cc]ould not|[Ff]ail|not found|No such|error' >&2; then
     die "the agent is not whole in $target: take a fresh copy of it"
   fi
-  if [[ -z $ids ]]; then written=usr/bin/fettle-agent; fi
-  debugfs -R "dump /$written $work/back" "$part" >/dev/null 2>&1
-  cmp -s "$work/back" "$files/$written" || die "the agent is not whole in $target: take a fresh copy of it"
+  while read -r path; do
+    debugfs -R "dump /$path $work/back" "$part" >/dev/null 2>&1
+    cmp -s "$work/back" "$files/$path" || die "/$path is not whole in $target: take a fresh copy of it"
+    rm -f "$work/back"
+  done < <(find "$files" -type f -printf '%P\n')
   check -n "after the agent was put in"
 }

@@ -127,8 +127,7 @@ class RootFileSystem : public AgentPackage {
 class StockImage : public RootFileSystem {
  protected:
   static constexpr std::uint64_t kRootSector = 206848, kBytes = 160u << 20;
-  std::string make_image(bool with_systemd = true) {
-    const auto tree = make_tree(with_systemd);
+  std::string make_image(const std::filesystem::path& tree) {
     const std::string image = folder.file("stock.img");
     std::ofstream(image).close();
     std::filesystem::resize_file(image, kBytes);
@@ -158,7 +157,7 @@ class StockImage : public RootFileSystem {
 TEST_P(StockImage, TakesTheAgentWithoutBeingMounted) {
   const std::string package = make_package();
   if (package.empty()) GTEST_SKIP() << "no " << GetParam().preset << " agent: ./dev agents";
-  const std::string image = make_image();
+  const std::string image = make_image(make_tree());
   for (int time = 1; time <= 2; ++time) {  // the second replaces the first
     const auto added = add_agent(image, package);
     ASSERT_EQ(added.status, 0) << added.out << added.err;
@@ -187,12 +186,44 @@ TEST_P(StockImage, TakesTheAgentWithoutBeingMounted) {
       run_program({"e2fsck", "-fn", image + "?offset=" + std::to_string(kRootSector * 512)}).status,
       0)
       << "the file system is not clean";
+  EXPECT_EQ(std::filesystem::status(image).permissions() & std::filesystem::perms(0077),
+            std::filesystem::perms::none)
+      << "a private key is in it";
+}
+
+TEST_P(StockImage, AFullOneIsNotCalledWhole) {
+  const std::string package = make_package();
+  if (package.empty()) GTEST_SKIP() << "no " << GetParam().preset << " agent: ./dev agents";
+  const auto tree = make_tree();
+  std::ofstream(tree / "filler") << std::string(50 << 20, 'x');  // about 1 MiB is left
+  const auto refused = add_agent(make_image(tree), package);
+  EXPECT_EQ(refused.status, 1) << refused.out;
+  EXPECT_NE(refused.err.find("whole in"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("take a fresh copy"), std::string::npos) << refused.err;
+}
+
+// debian/disk.sh's cards are all called "fettle", with a hosts file of one line.
+TEST_P(StockImage, OnlyACardOfOursTakesItsKeysName) {
+  const std::string package = make_package();
+  if (package.empty()) GTEST_SKIP() << "no " << GetParam().preset << " agent: ./dev agents";
+  const auto tree = make_tree();
+  auto name_after = [&](const char* hosts) {
+    std::ofstream(tree / "etc/hostname") << "fettle\n";
+    std::ofstream(tree / "etc/hosts") << hosts;
+    const std::string image = make_image(tree);
+    const auto added = add_agent(image, package);
+    EXPECT_EQ(added.status, 0) << added.out << added.err;
+    return in_image(image, "cat /etc/hostname") + in_image(image, "cat /etc/hosts");
+  };
+  EXPECT_EQ(name_after("127.0.0.1 localhost fettle\n"), "board-1\n127.0.0.1 localhost board-1\n");
+  const char* other = "127.0.0.1 localhost\n127.0.1.1 pynq\n";
+  EXPECT_EQ(name_after(other), std::string("fettle\n") + other);
 }
 
 TEST_P(StockImage, WithoutSystemdIsLeftAlone) {
   const std::string package = make_package();
   if (package.empty()) GTEST_SKIP() << "no " << GetParam().preset << " agent: ./dev agents";
-  const std::string image = make_image(false);
+  const std::string image = make_image(make_tree(false));
   const auto refused = add_agent(image, package);
   EXPECT_EQ(refused.status, 1);
   EXPECT_NE(refused.err.find("has no systemd"), std::string::npos) << refused.err;
