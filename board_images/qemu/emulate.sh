@@ -119,6 +119,9 @@ if [[ -z $broker_key ]]; then
   broker_key=$(sed -n 's/^public //p' "$home/broker.key")
 fi
 
+show_devices() { "$fettle" devices --broker "$broker" --broker-key "$broker_key" "$@"; }
+# Whoever may not ask would wait for the board in vain.
+show_devices --json >/dev/null 2>"$run/devices.log" || die "cannot ask $broker for its boards: $(cat "$run/devices.log")"
 board_broker=$(as_board_sees "$broker")
 words="console=$console quiet panic=-1"
 options=("${machine[@]}" -display none -no-reboot "${serial[@]}" -serial "file:$console_file"
@@ -188,7 +191,6 @@ power_on
 trap power_cycle USR1
 if [[ -n $pid_file ]]; then echo $$ >"$pid_file"; fi
 
-show_devices() { "$fettle" devices --broker "$broker" --broker-key "$broker_key" "$@"; }
 while ! show_devices --json 2>/dev/null | grep -q "\"hostname\":\"$name\""; do
   if ! kill -0 "$machine_pid" 2>/dev/null || (($(date +%s) * 1000000000 - started > limit * 1000000000)); then
     tail -n 20 "$run/qemu.log" "$console_file" >&2

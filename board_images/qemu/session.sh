@@ -44,8 +44,15 @@ agent_package() {
     die "no agent's package for $1: ./dev packages"
 }
 
-# QEMU's own network shows this machine's loopback at 10.0.2.2.
-as_board_sees() { printf '%s\n' "${1/#tcp:\/\/127.0.0.1:/tcp://10.0.2.2:}"; }
+# QEMU's own network shows this machine's loopback at 10.0.2.2; a wildcard is there, too.
+as_board_sees() {
+  local port=${1##*:}
+  case ${1%:*} in
+    tcp://127.0.0.1 | tcp://localhost | tcp://0.0.0.0 | tcp://'[::1]' | tcp://'[::]' | tcp://'*')
+      printf 'tcp://10.0.2.2:%s\n' "$port" ;;
+    *) printf '%s\n' "$1" ;;
+  esac
+}
 
 open_session() {
   umask 077 # keys lie in here
