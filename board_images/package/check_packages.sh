@@ -6,7 +6,7 @@
 #   board_images/package/check_packages.sh
 #
 # Installs, lets the agent register with a broker of this run's own, upgrades, removes,
-# purges; installs the host's, tunes with it and its own agent, purges. Prints a line for each
+# purges; installs the host's, tunes with it and its own agent, upgrades, removes, purges. Prints a line for each
 # thing looked at. Exit status 0 when all came true.
 # shellcheck source=board_images/qemu/session.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../qemu/session.sh"
@@ -36,6 +36,7 @@ cp "$package" "$system/first.deb"
 cp "$host" "$system/host.deb"
 cp "$here/qemu/three_layers.json" "$system/"
 version=$("$here/package/later_version.sh" "$package" "$system/later.deb")
+host_version=$("$here/package/later_version.sh" "$host" "$system/later_host.deb")
 
 # In the system; its mounts and host name are the command's own, and go with it.
 readonly inside=(unshare --mount --uts bash -c '
@@ -95,7 +96,14 @@ see "it tells its version" said "$(dpkg-deb -f "$host" Version)" fettle --versio
 see "it tunes with the agent that it brings" inside fettle tune /three_layers.json --device local \
   --trials 24 --quiet --db /root/tuning.db
 see "and reads what it measured" said 'GFLOPS' fettle records best --db /root/tuning.db
+see "dpkg installs a later version" inside dpkg -i /later_host.deb
+see "it is that version" said "$host_version installed" dpkg-query -W -f '${Version} ${db:Status-Status}' fettle
+see "it runs" inside fettle records best --db /root/tuning.db
+see "dpkg removes it" inside dpkg -r fettle
+see "programs and documents are gone" inside sh -c '! ls -d /usr/lib/fettle /usr/bin/fettle /usr/share/doc/fettle 2>/dev/null'
+see "the records stay" test -e "$system/root/tuning.db"
 see "dpkg purges it" inside dpkg -P fettle
+see "dpkg knows it no more" inside sh -c '! dpkg-query -s fettle 2>/dev/null'
 see "nothing of it is left" inside sh -c '! ls -d /usr/lib/fettle /usr/bin/fettle /usr/share/doc/fettle 2>/dev/null'
 
 if ((failed)); then die "not everything came true"; fi

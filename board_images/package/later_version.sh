@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The agent's package once more, as a later version with a configuration of other words, to
-# try upgrades with. Prints that version.
+# A package once more, as a later version, the agent's with a configuration of other words,
+# to try upgrades with. Prints that version.
 #
 #   board_images/package/later_version.sh PACKAGE OUT
 set -euo pipefail
@@ -12,6 +12,6 @@ umask 022
 dpkg-deb -R "$package" "$work/tree"
 version=$(sed -n 's/^Version: //p' "$work/tree/DEBIAN/control")+later
 sed -i "s/^Version: .*/Version: $version/" "$work/tree/DEBIAN/control"
-echo '# Another default.' >>"$work/tree/etc/fettle/agent.toml"
+if [[ -e $work/tree/etc/fettle ]]; then echo '# Another default.' >>"$work/tree/etc/fettle/agent.toml"; fi
 dpkg-deb --root-owner-group -b "$work/tree" "$out" >/dev/null
 printf '%s\n' "$version"
