@@ -13,6 +13,8 @@ struct DeviceConfig {
   wire::DeviceKind kind = wire::DeviceKind::Cpu;
   std::string key;                   // the name users tune for
   std::uint32_t index = 0;           // which device of its board
+  std::string profile;               // the target profile of its cores; "": none is known
+  std::vector<std::string> aliases;  // other keys that it answers to
   std::vector<std::uint32_t> cores;  // empty: all that the process may use
   std::uint32_t threads = 0;         // most threads of a candidate; 0: one per core
   std::string cpu;                   // LLVM's name when the user knows better

@@ -2,6 +2,7 @@
 #include "agent/platform/board_profile.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "agent/platform/cpu_facts.h"
 
@@ -30,9 +31,8 @@ std::vector<std::string> device_tree_names(const SystemRoot& root) {
   return names;
 }
 
-std::vector<BoardDevice> recognise_board(const SystemRoot& root,
-                                         const std::vector<std::uint32_t>& cores,
-                                         const std::vector<BoardProfile>& profiles) {
+std::vector<const BoardProfile*> fitting_profiles(const SystemRoot& root,
+                                                  const std::vector<BoardProfile>& profiles) {
   const std::vector<std::string> names = device_tree_names(root);
   std::vector<const BoardProfile*> fitting;
   for (const BoardProfile& profile : profiles) {
@@ -41,17 +41,36 @@ std::vector<BoardDevice> recognise_board(const SystemRoot& root,
                                          names.begin(), names.end()) != profile.device_tree.end();
     if (fits) fitting.push_back(&profile);
   }
+  return fitting;
+}
+
+std::vector<BoardDevice> recognise_board(const SystemRoot& root,
+                                         const std::vector<std::uint32_t>& cores,
+                                         const std::vector<BoardProfile>& profiles,
+                                         std::vector<std::uint32_t>* left_over) {
+  const std::vector<const BoardProfile*> fitting = fitting_profiles(root, profiles);
   std::vector<BoardDevice> devices;
+  std::vector<std::uint32_t> taken;
   for (const BoardProfile* profile : fitting) {
-    BoardDevice device{profile->name, profile->key, profile->cpu, {}};
+    BoardDevice device{profile->name, profile->cpu, profile->keys, {}};
     bool any_known = false;
     for (std::uint32_t core : cores) {
-      const std::string name = core_name(root, core);
-      any_known = any_known || !name.empty();
-      if (name == profile->cpu) device.cores.push_back(core);
+      const std::uint64_t midr = core_midr(root, core);
+      const std::string name = arm_core_name(midr);
+      const bool is_named = std::any_of(profile->midr.begin(), profile->midr.end(),
+                                        [&](std::uint32_t own) { return same_core(own, midr); });
+      any_known = any_known || !name.empty() || is_named;
+      if (is_named || name == profile->cpu) device.cores.push_back(core);
     }
     if (fitting.size() == 1 && !any_known) device.cores = cores;
+    taken.insert(taken.end(), device.cores.begin(), device.cores.end());
     if (!device.cores.empty()) devices.push_back(std::move(device));
+  }
+  if (left_over && !fitting.empty()) {
+    std::copy_if(cores.begin(), cores.end(), std::back_inserter(*left_over),
+                 [&](std::uint32_t core) {
+                   return std::find(taken.begin(), taken.end(), core) == taken.end();
+                 });
   }
   return devices;
 }

@@ -10,31 +10,54 @@
 
 namespace fettle::agent {
 
-// A profile as far as the agent needs it.
-struct BoardProfile {
-  std::string name;  // the file's
-  std::string key;   // the first of its device keys
-  std::string cpu;   // LLVM's name of the core
-  std::string arch;  // "aarch64"; profiles of another are not this agent's
-  // Any of them in the root's `compatible`, or as /chosen/pynq_board.
-  std::vector<std::string> device_tree;
+// A profile's table [sysfs]: what the board has beside cpufreq, thermal zones and
+// cpufreq's cooling devices. Paths may hold "*" for one name. Used by board_sysfs.h.
+struct SysfsNames {
+  // The GPU's in /sys/class/devfreq: the entry's name, the part of it behind its address,
+  // or the name of its device tree node.
+  std::vector<std::string> gpu_devfreq;
+  std::vector<std::string> throttle_alerts;    // types of cooling devices
+  std::vector<std::string> throttle_counters;  // paths; each counts events
+  std::vector<std::string> power_mode;         // paths, the first that is there counts
+  std::vector<std::string> logic_clock;        // the same; in Hz
 };
 
+// A profile as far as the agent needs it.
+struct BoardProfile {
+  std::string name;               // the file's
+  std::vector<std::string> keys;  // the device is offered under the first
+  std::string cpu;                // LLVM's name of the core
+  std::string arch;               // "aarch64"; profiles of another are not this agent's
+  // Any of them in the root's `compatible`, or as /chosen/pynq_board.
+  std::vector<std::string> device_tree;
+  // MIDRs of its cores, for a core that arm_core_name() does not know; variant and
+  // revision do not count.
+  std::vector<std::uint32_t> midr;
+  SysfsNames sysfs;
+};
+
+// Of toolchains/profiles, those with a `device_tree`.
 const std::vector<BoardProfile>& board_profiles();
+
+// Those of `profiles` that the device tree fits and this agent was built for.
+std::vector<const BoardProfile*> fitting_profiles(const SystemRoot& root,
+                                                  const std::vector<BoardProfile>& profiles);
 
 // One device of the board at hand.
 struct BoardDevice {
-  std::string profile, key, cpu;
-  std::vector<std::uint32_t> cores;
+  std::string profile, cpu;
+  std::vector<std::string> keys;     // the profile's
+  std::vector<std::uint32_t> cores;  // those asked for that are its core
 };
 
 // The devices of `cores` by the profiles that fit, in their order; empty when none
 // does. A profile takes the cores that say they are its core (one cluster of
 // big.LITTLE), or all of them where it is the only one that fits and no core says
-// what it is.
+// what it is. Cores that no device got are told in `left_over`.
 std::vector<BoardDevice> recognise_board(const SystemRoot& root,
                                          const std::vector<std::uint32_t>& cores,
-                                         const std::vector<BoardProfile>& profiles);
+                                         const std::vector<BoardProfile>& profiles,
+                                         std::vector<std::uint32_t>* left_over = nullptr);
 
 // What the device tree calls the board, most specific first; empty without one.
 std::vector<std::string> device_tree_names(const SystemRoot& root);

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "agent/platform/conditions.h"
+#include "agent/platform/board_sysfs.h"
 
 namespace fettle::agent {
 namespace {

@@ -6,16 +6,9 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace fettle::agent {
+#include "agent/platform/board_sysfs.h"
 
-std::string gpu_devfreq(const SystemRoot& root) {
-  for (const std::string& name : root.list("/sys/class/devfreq")) {
-    for (const char* unit : {".gpu", ".gp10b", ".gv11b", ".ga10b"}) {
-      if (name.ends_with(unit)) return name;
-    }
-  }
-  return "";
-}
+namespace fettle::agent {
 
 ConditionsReader::ConditionsReader(const SystemRoot& root, std::vector<std::uint32_t> cores)
     : cores_(std::move(cores)) {
@@ -24,21 +17,25 @@ ConditionsReader::ConditionsReader(const SystemRoot& root, std::vector<std::uint
   governor_ = root.open(first + "/cpufreq/scaling_governor");
   stat_ = root.open("/proc/stat");
   load_ = root.open("/proc/loadavg");
-  if (const std::string gpu = gpu_devfreq(root); !gpu.empty()) {
+  const SysfsNames names = sysfs_names(root, board_profiles());
+  if (const std::string gpu = gpu_devfreq(root, names); !gpu.empty()) {
     gpu_frequency_ = root.open("/sys/class/devfreq/" + gpu + "/cur_freq");
   }
-  // Of the Zynq's programmable logic, where the fclkcfg module is loaded.
-  logic_clock_ = root.open("/sys/class/fclkcfg/fclk0/rate");
-  power_mode_ = root.open("/var/lib/nvpmodel/status");  // Jetson: "pmode:0002"
+  logic_clock_ = open_first(root, names.logic_clock);
+  power_mode_ = open_first(root, names.power_mode);
+  throttle_counters_ = open_all(root, names.throttle_counters);
   for (const std::string& name : root.list("/sys/class/thermal")) {
     const std::string at = "/sys/class/thermal/" + name;
     if (name.starts_with("thermal_zone") && thermal_zones_.size() < 8) {
       OpenText temperature = root.open(at + "/temp");
       if (temperature) thermal_zones_.push_back(std::move(temperature));
     }
+    if (!name.starts_with("cooling_device") || cooling_states_.size() >= 24) continue;
     // "thermal-cpufreq-0": above state 0 the kernel keeps that cluster's clock down.
-    if (name.starts_with("cooling_device") && cooling_states_.size() < 8 &&
-        root.text(at + "/type").value_or("").find("cpufreq") != std::string::npos) {
+    const std::string type = root.text(at + "/type").value_or("");
+    const auto& alerts = names.throttle_alerts;
+    if (type.find("cpufreq") != std::string::npos ||
+        std::find(alerts.begin(), alerts.end(), type) != alerts.end()) {
       OpenText state = root.open(at + "/cur_state");
       if (state) cooling_states_.push_back(std::move(state));
     }

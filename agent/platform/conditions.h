@@ -18,10 +18,7 @@ struct QuickReading {
   bool throttled = false;  // the kernel holds a CPU's clock down against heat, now
 };
 
-// The GPU's entry of /sys/class/devfreq, "" without one: "ff9a0000.gpu" on an RK3399,
-// "17000000.gv11b" on a Jetson Xavier.
-std::string gpu_devfreq(const SystemRoot& root);
-
+// Reads what every kernel offers, and what the board's profile names (board_sysfs.h).
 // Opens everything at construction, so that it works inside the sandbox.
 class ConditionsReader {
  public:

@@ -72,7 +72,9 @@ std::string cpuinfo_value(const SystemRoot& root, std::uint32_t core, const std:
   return any;
 }
 
-std::uint64_t read_midr(const SystemRoot& root, std::uint32_t core) {
+}  // namespace
+
+std::uint64_t core_midr(const SystemRoot& root, std::uint32_t core) {
   const auto midr = root.text(cpu_directory(core) + "/regs/identification/midr_el1");
   if (midr) return std::strtoull(midr->c_str(), nullptr, 16);
   const std::string part = cpuinfo_value(root, core, "CPU part");
@@ -84,10 +86,13 @@ std::uint64_t read_midr(const SystemRoot& root, std::uint32_t core) {
   return 0;
 }
 
-}  // namespace
+bool same_core(std::uint64_t midr, std::uint64_t other) {
+  constexpr std::uint64_t kImplementerAndPart = 0xff00fff0;
+  return ((midr ^ other) & kImplementerAndPart) == 0;
+}
 
 std::string core_name(const SystemRoot& root, std::uint32_t core) {
-  return arm_core_name(read_midr(root, core));
+  return arm_core_name(core_midr(root, core));
 }
 
 const char* agent_arch() {

@@ -24,6 +24,10 @@ wire::CpuFactsT read_cpu_facts(const SystemRoot& root, const std::vector<std::ui
 
 // LLVM's name from the implementer and part of a MIDR; "" when unknown.
 std::string arm_core_name(std::uint64_t midr);
+// Whether two MIDRs are of one core: implementer and part are the same.
+bool same_core(std::uint64_t midr, std::uint64_t other);
+// The core's MIDR as far as the system tells it, at least implementer and part; 0: unknown.
+std::uint64_t core_midr(const SystemRoot& root, std::uint32_t core);
 // LLVM's name of that core by its MIDR; "" when unknown (always on x86).
 std::string core_name(const SystemRoot& root, std::uint32_t core);
 // LLVM's features of an ARMv7-A core; VFPv4 (fused multiply-add) only where certain.

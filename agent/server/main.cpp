@@ -98,6 +98,12 @@ int run_agent(char** argv, const std::vector<std::string>& arguments) {
   std::uint64_t instance = 0;
   while (instance == 0) randombytes_buf(&instance, sizeof instance);
   const wire::BoardT board = read_board(root, options->board_model, instance);
+  for (std::uint32_t core : options->left_over_cores) {
+    log(LogLevel::Warning,
+        "core %u (MIDR %08llx) is of no profile of this board and so no device; to use it, name "
+        "a [[device]] with device-cores, or its midr in the profile",
+        core, static_cast<unsigned long long>(core_midr(root, core)));
+  }
   std::vector<wire::DeviceInfoT> devices;
   for (const DeviceConfig& config : options->devices) {
     devices.push_back(find_device_row(config.kind)->describe(config, root));

@@ -1,6 +1,7 @@
 // Option table and configuration file (options.h).
 #include "agent/server/options.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -8,7 +9,6 @@
 #include <sstream>
 
 #include "agent/device/registry.h"
-#include "agent/platform/board_profile.h"
 #include "agent/platform/cpu_facts.h"
 
 namespace fettle::agent {
@@ -185,18 +185,39 @@ constexpr Row kRows[] = {
      }},
 };
 
-std::vector<DeviceConfig> recognised_devices(const DeviceConfig& defaults, const SystemRoot& root) {
-  std::vector<DeviceConfig> devices;
-  const auto cores = defaults.cores.empty() ? usable_cores() : defaults.cores;
-  for (const BoardDevice& found : recognise_board(root, cores, board_profiles())) {
-    DeviceConfig device = defaults;
-    device.key = found.key;
-    device.index = static_cast<std::uint32_t>(devices.size());
-    device.cores = found.cores;
-    if (device.cpu.empty()) device.cpu = found.cpu;
-    devices.push_back(std::move(device));
+// A device whose cores are all of that profile gets its name and its other keys; one with a
+// key of its own ("lab") keeps to that.
+void identify(DeviceConfig& device, const BoardDevice& found,
+              const std::vector<std::uint32_t>& usable) {
+  const auto& cores = device.cores.empty() ? usable : device.cores;
+  const bool within = std::all_of(cores.begin(), cores.end(), [&](std::uint32_t core) {
+    return std::find(found.cores.begin(), found.cores.end(), core) != found.cores.end();
+  });
+  if (!within || device.kind != wire::DeviceKind::Cpu) return;
+  device.profile = found.profile;
+  if (device.cpu.empty()) device.cpu = found.cpu;
+  if (std::find(found.keys.begin(), found.keys.end(), device.key) == found.keys.end()) return;
+  for (const std::string& key : found.keys) {
+    if (key != device.key) device.aliases.push_back(key);
   }
-  return devices;
+}
+
+// The board's devices where none was named; else the profiles of those that were.
+void recognise_devices(AgentOptions& options, const DeviceConfig& defaults, const SystemRoot& root,
+                       const std::vector<BoardProfile>& profiles) {
+  const bool named = !options.devices.empty();
+  const auto cores = named || defaults.cores.empty() ? usable_cores() : defaults.cores;
+  std::vector<std::uint32_t>* left_over = named ? nullptr : &options.left_over_cores;
+  for (const BoardDevice& found : recognise_board(root, cores, profiles, left_over)) {
+    if (!named) {
+      DeviceConfig device = defaults;
+      device.key = found.keys.front();
+      device.index = static_cast<std::uint32_t>(options.devices.size());
+      device.cores = found.cores;
+      options.devices.push_back(std::move(device));
+    }
+    for (DeviceConfig& device : options.devices) identify(device, found, cores);
+  }
 }
 
 // Why no device was found, for the one who has to name it.
@@ -302,7 +323,8 @@ Result<std::vector<std::string>> options_of_config(const std::string& text,
 }
 
 Result<AgentOptions> parse_options(const std::vector<std::string>& arguments,
-                                   const SystemRoot& root) {
+                                   const SystemRoot& root,
+                                   const std::vector<BoardProfile>& profiles) {
   Parsing parsing;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     std::string path;
@@ -325,7 +347,7 @@ Result<AgentOptions> parse_options(const std::vector<std::string>& arguments,
   // Device options before the first --key on the command line hold for all of them.
   if (auto applied = apply_options(parsing, arguments); !applied) return std::move(applied).error();
   AgentOptions& out = parsing.options;
-  if (out.devices.empty()) out.devices = recognised_devices(parsing.defaults, root);
+  recognise_devices(out, parsing.defaults, root, profiles);
   if (out.mode == AgentOptions::Mode::SelfTest && out.devices.empty()) {
     DeviceConfig device = parsing.defaults;
     device.key = "self-test";

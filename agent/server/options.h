@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "agent/device/device_config.h"
+#include "agent/platform/board_profile.h"
 #include "agent/platform/clock_pin.h"
 #include "agent/platform/system_root.h"
 #include "agent/server/log.h"
@@ -19,6 +20,7 @@ struct AgentOptions {
   int key_fd = -1;         // or an inherited descriptor with the same text
   std::string board_model;
   std::vector<DeviceConfig> devices;  // one per --key, or of the recognised board; at least one
+  std::vector<std::uint32_t> left_over_cores;  // of a recognised board; no device is of them
   std::uint64_t blob_cache_bytes = 0;
   LogLevel log_level = LogLevel::Info;
   bool randomize_addresses = false;
@@ -30,9 +32,10 @@ struct AgentOptions {
 // InvalidArgument: one line that says which option is wrong and what it takes.
 // Options that describe a device belong to the --key before them, or to all when
 // they come before the first --key. Without any --key the devices are those of the
-// board that `root`'s device tree names.
+// board that `root`'s device tree names by one of `profiles`.
 Result<AgentOptions> parse_options(const std::vector<std::string>& arguments,
-                                   const SystemRoot& root = SystemRoot());
+                                   const SystemRoot& root = SystemRoot(),
+                                   const std::vector<BoardProfile>& profiles = board_profiles());
 // A subset of TOML as command-line words. Lines "name = value", names as on the
 // command line without dashes; # comments, quoted strings and [1, 2] lists are
 // understood. A board's second device stands in a table "[[device]]" of its own,

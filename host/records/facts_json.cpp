@@ -62,6 +62,8 @@ Json to_json(const wire::DeviceInfoT& device) {
                {"sandbox", wire::EnumNameSandbox(device.sandbox)},
                {"queue_depth", device.queue_depth},
                {"emulated", device.emulated}};
+  if (!device.profile.empty()) json["profile"] = device.profile;
+  if (!device.aliases.empty()) json["aliases"] = device.aliases;
   if (device.cpu) json["cpu"] = to_json(*device.cpu);
   if (device.gpu) json["gpu"] = to_json(*device.gpu);
   if (device.fpga) json["fpga"] = to_json(*device.fpga);

@@ -70,6 +70,8 @@ std::unique_ptr<wire::DeviceInfoT> sample_device() {
   extra->name = "governor";
   extra->value = "performance";
   device->extra.push_back(std::move(extra));
+  device->profile = "pynq-z2";
+  device->aliases = {"pynq-z2"};
   return device;
 }
 

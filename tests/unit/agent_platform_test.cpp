@@ -1,12 +1,15 @@
 // Platform readings on a fake system root, options, configuration and keys.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <toml++/toml.h>
 #include <unistd.h>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
 #include "agent/platform/board.h"
 #include "agent/platform/board_profile.h"
+#include "agent/platform/board_sysfs.h"
 #include "agent/platform/conditions.h"
 #include "agent/platform/cpu_facts.h"
 #include "agent/server/broker_link.h"
@@ -143,15 +146,15 @@ TEST_F(FakeRoot, RecognisesABoardAndItsClusters) {
   }
   auto found = recognise_board(root(), {0, 1, 2, 3, 4, 5}, profiles);
   ASSERT_EQ(found.size(), 2u);
-  EXPECT_EQ(found[0].key, "rk3399");
+  EXPECT_EQ(found[0].keys, (std::vector<std::string>{"rk3399", "rk3399-big"}));
   EXPECT_EQ(found[0].cpu, "cortex-a72");
   EXPECT_EQ(found[0].cores, (std::vector<std::uint32_t>{4, 5}));
-  EXPECT_EQ(found[1].key, "rk3399-little");
+  EXPECT_EQ(found[1].profile, "rk3399-little");
   EXPECT_EQ(found[1].cores, (std::vector<std::uint32_t>{0, 1, 2, 3}));
   // Big cores that this process may not use are no device.
   found = recognise_board(root(), {0, 1}, profiles);
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].key, "rk3399-little");
+  EXPECT_EQ(found[0].profile, "rk3399-little");
   // Another architecture's profiles are not this agent's.
   for (auto& profile : profiles) profile.arch = "other";
   EXPECT_TRUE(recognise_board(root(), {4, 5}, profiles).empty());
@@ -160,8 +163,8 @@ TEST_F(FakeRoot, RecognisesABoardAndItsClusters) {
 TEST_F(FakeRoot, RecognisesAPynqByItsImagesMark) {
   put("/proc/device-tree/compatible", std::string("xlnx,zynq-7000\0", 15));
   const std::vector<BoardProfile> profiles = {
-      {"pynq-z1", "pynq", "cortex-a9", agent_arch(), {"Pynq-Z1"}},
-      {"pynq-z2", "pynq", "cortex-a9", agent_arch(), {"Pynq-Z2"}}};
+      {"pynq-z1", {"pynq", "pynq-z1"}, "cortex-a9", agent_arch(), {"Pynq-Z1"}, {}, {}},
+      {"pynq-z2", {"pynq", "pynq-z2"}, "cortex-a9", agent_arch(), {"Pynq-Z2"}, {}, {}}};
   EXPECT_TRUE(recognise_board(root(), {0, 1}, profiles).empty());
   put("/proc/device-tree/chosen/pynq_board", std::string("Pynq-Z2\0", 8));
   const auto found = recognise_board(root(), {0, 1}, profiles);
@@ -170,17 +173,108 @@ TEST_F(FakeRoot, RecognisesAPynqByItsImagesMark) {
   EXPECT_EQ(found[0].cores, (std::vector<std::uint32_t>{0, 1})) << "no core says what it is";
 }
 
-TEST(BoardProfiles, EveryBoardOfToolchains) {
-  std::vector<std::string> all;
-  for (const auto& profile : board_profiles()) {
-    EXPECT_FALSE(profile.key.empty() || profile.cpu.empty() || profile.device_tree.empty())
-        << profile.name;
-    EXPECT_TRUE(profile.arch == "aarch64" || profile.arch == "armv7") << profile.name;
-    all.push_back(profile.name);
+// A core that this agent's table lacks: by the profile's MIDR; without one it is told of.
+TEST_F(FakeRoot, ACoreThatOnlyItsProfileKnows) {
+  put("/proc/device-tree/compatible", std::string("maker,board\0", 12));
+  const auto midr = [](int core) {
+    return "/sys/devices/system/cpu/cpu" + std::to_string(core) + "/regs/identification/midr_el1";
+  };
+  put(midr(0), "0x00000000410fd034\n");
+  put(midr(1), "0x00000000481fd021\n");
+  std::vector<BoardProfile> profiles = {
+      {"little", {"little"}, "cortex-a53", agent_arch(), {"maker,board"}, {}, {}},
+      {"big", {"big"}, "tsv110", agent_arch(), {"maker,board"}, {}, {}}};
+  std::vector<std::uint32_t> left_over;
+  EXPECT_EQ(recognise_board(root(), {0, 1}, profiles, &left_over).size(), 1u);
+  EXPECT_EQ(left_over, (std::vector<std::uint32_t>{1}));
+  profiles[1].midr = {0x480fd020};
+  left_over.clear();
+  const auto found = recognise_board(root(), {0, 1}, profiles, &left_over);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[1].profile, "big");
+  EXPECT_EQ(found[1].cores, (std::vector<std::uint32_t>{1}));
+  EXPECT_TRUE(left_over.empty());
+}
+
+TEST_F(FakeRoot, ThrottlingOfAJetson) {
+  const std::string thermal = "/sys/class/thermal/", hwmon = "/sys/class/hwmon/";
+  put(thermal + "cooling_device0/type", "cpu-throttle-alert\n");
+  put(thermal + "cooling_device0/cur_state", "0\n");
+  put(thermal + "cooling_device1/type", "hot-surface-alert\n");
+  put(thermal + "cooling_device1/cur_state", "1\n");
+  put(hwmon + "hwmon0/name", "pwmfan\n");
+  put(hwmon + "hwmon3/oc1_event_cnt", "2\n");
+  put(hwmon + "hwmon3/oc3_event_cnt", "5\n");
+  put("/sys/class/devfreq/gpu-gpc-0/cur_freq", "1575000000\n");
+  put("/sys/class/devfreq/gpu-nvd-0/cur_freq", "1\n");
+  const ConditionsReader reader(root(), {0});
+  EXPECT_FALSE(reader.throttled()) << "a hot surface slows nothing down";
+  EXPECT_EQ(reader.quick().throttle_events, 7u);
+  EXPECT_EQ(reader.read().gpu_khz, 1575000u);
+  put(hwmon + "hwmon3/oc3_event_cnt", "6\n");
+  put(thermal + "cooling_device0/cur_state", "1\n");
+  EXPECT_EQ(reader.quick().throttle_events, 8u);
+  EXPECT_TRUE(reader.throttled());
+}
+
+// Names by what the board is: a fitting profile's only, and its GPU also by its node.
+TEST_F(FakeRoot, SysfsNamesAreThoseOfTheBoard) {
+  put("/proc/device-tree/compatible", std::string("maker,board\0", 12));
+  put("/sys/class/devfreq/13000000.accelerator/device/of_node/name", std::string("ga10b\0", 6));
+  put("/sys/class/devfreq/ff9a0000.gpu/cur_freq", "1\n");
+  std::vector<BoardProfile> profiles = {
+      {"mine", {"mine"}, "a", agent_arch(), {"maker,board"}, {}, {{"ga10b"}, {}, {}, {}, {"/a"}}},
+      {"other", {"other"}, "a", agent_arch(), {"other"}, {}, {{"gpu"}, {}, {}, {}, {"/b"}}}};
+  const auto names = sysfs_names(root(), profiles);
+  EXPECT_EQ(names.logic_clock, (std::vector<std::string>{"/a"}));
+  EXPECT_EQ(gpu_devfreq(root(), names), "13000000.accelerator");
+  profiles[0].device_tree = {"nobody"};
+  EXPECT_EQ(sysfs_names(root(), profiles).logic_clock, (std::vector<std::string>{"/a", "/b"}));
+}
+
+std::vector<std::string> strings(const toml::node* node) {
+  std::vector<std::string> out;
+  if (node && node->is_array()) {
+    for (const auto& one : *node->as_array()) out.push_back(one.value_or(std::string()));
   }
-  EXPECT_EQ(all, (std::vector<std::string>{"jetson-nano", "jetson-orin", "jetson-thor",
-                                           "jetson-tx2", "jetson-xavier", "pynq-z1", "pynq-z2",
-                                           "rk3399-big", "rk3399-little"}));
+  return out;
+}
+
+// What CMake made of the profiles (agent/board_profiles.cmake) against a TOML reader: no
+// board and no field of one is lost.
+TEST(BoardProfiles, AreThoseOfTheFiles) {
+  std::size_t boards = 0;
+  const std::filesystem::path folder = FETTLE_PROFILES;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const toml::table file = toml::parse_file(entry.path().string());
+    if (!file.contains("device_tree")) continue;
+    ++boards;
+    const std::string name = file["name"].value_or(std::string());
+    SCOPED_TRACE(entry.path().filename().string());
+    EXPECT_EQ(name + ".toml", entry.path().filename().string());
+    const auto& all = board_profiles();
+    const auto row = std::find_if(all.begin(), all.end(),
+                                  [&](const BoardProfile& one) { return one.name == name; });
+    ASSERT_NE(row, all.end());
+    EXPECT_EQ(row->keys, strings(file.get("device_keys")));
+    EXPECT_EQ(row->device_tree, strings(file.get("device_tree")));
+    EXPECT_EQ(row->cpu, file["cpu"].value_or(std::string()));
+    EXPECT_TRUE(row->arch == "aarch64" || row->arch == "armv7");
+    const toml::array* midr = file["midr"].as_array();
+    EXPECT_EQ(row->midr.size(), midr ? midr->size() : 0);
+    const toml::table none, *sysfs = file["sysfs"].as_table();
+    if (!sysfs) sysfs = &none;
+    EXPECT_EQ(row->sysfs.gpu_devfreq, strings(sysfs->get("gpu_devfreq")));
+    EXPECT_EQ(row->sysfs.throttle_alerts, strings(sysfs->get("throttle_alerts")));
+    EXPECT_EQ(row->sysfs.throttle_counters, strings(sysfs->get("throttle_counters")));
+    EXPECT_EQ(row->sysfs.power_mode, strings(sysfs->get("power_mode")));
+    EXPECT_EQ(row->sysfs.logic_clock, strings(sysfs->get("logic_clock")));
+  }
+  EXPECT_EQ(board_profiles().size(), boards);
+  for (const char* board : {"pynq-z1", "pynq-z2", "rk3399-big", "rk3399-little", "jetson-nano",
+                            "jetson-tx2", "jetson-xavier", "jetson-orin", "jetson-thor"}) {
+    EXPECT_TRUE(std::filesystem::exists(folder / (std::string(board) + ".toml"))) << board;
+  }
 }
 
 TEST_F(FakeRoot, NothingThereIsNotAnError) {
@@ -234,6 +328,31 @@ TEST(Options, DevicesAndDefaults) {
   EXPECT_EQ(out->devices[0].clock, wire::ClockDomain::Nanoseconds);
   EXPECT_EQ(out->devices[1].clock, wire::ClockDomain::Instructions);
   for (const auto& device : out->devices) EXPECT_EQ(device.memory_limit_bytes, 8u << 20);
+}
+
+// A key of the board's own brings its other keys; one of the user's brings the profile only.
+TEST_F(FakeRoot, NamedDevicesOfARecognisedBoard) {
+  put("/proc/device-tree/compatible", std::string("rockchip,rk3399\0", 16));
+  const std::string first = std::to_string(usable_cores().front());  // of this machine
+  put("/sys/devices/system/cpu/cpu" + first + "/regs/identification/midr_el1",
+      "0x00000000410fd082\n");
+  auto profiles = board_profiles();
+  for (auto& profile : profiles) profile.arch = agent_arch();
+  const auto of = [&](std::vector<std::string> device) {
+    return parse_options(serving(std::move(device)), root(), profiles);
+  };
+  const auto own = of({"--key", "rk3399-big", "--device-cores", first});
+  const auto lab = of({"--key", "lab", "--device-cores", first}), none = of({});
+  ASSERT_TRUE(own.ok() && lab.ok() && none.ok());
+  EXPECT_EQ(own->devices[0].profile, "rk3399-big");
+  EXPECT_EQ(own->devices[0].aliases, (std::vector<std::string>{"rk3399"}));
+  EXPECT_EQ(lab->devices[0].profile, "rk3399-big");
+  EXPECT_TRUE(lab->devices[0].aliases.empty());
+  EXPECT_EQ(none->devices[0].key, "rk3399");
+  EXPECT_EQ(none->devices[0].aliases, (std::vector<std::string>{"rk3399-big"}));
+  // What is known of a board that no profile fits is what it says itself.
+  for (auto& profile : profiles) profile.arch = "other";
+  EXPECT_EQ(of({"--key", "rk3399"})->devices[0].profile, "");
 }
 
 TEST(Options, EachMistakeIsOneLine) {

@@ -333,6 +333,8 @@ wire::DeviceInfoT describe_cpu(const DeviceConfig& config, const SystemRoot& roo
   info.key = config.key;
   info.index = config.index;
   info.kind = wire::DeviceKind::Cpu;
+  info.profile = config.profile;
+  info.aliases = config.aliases;
   // Under icount the kernel's clock advances by one "nanosecond" per instruction.
   info.clock = config.clock;
   info.clock_hz = config.clock == wire::ClockDomain::Nanoseconds ? 1e9 : 0;
