@@ -5,6 +5,7 @@
 
 #include "host/app/message.h"
 #include "host/app/record_store.h"
+#include "host/space/profile.h"
 
 namespace fettle::app {
 
@@ -21,6 +22,13 @@ records::Calibration calibration_of(const tune::Runner& runner, const space::Tar
   calibration.unix_ms = unix_ms_now();
   calibration.figures = std::move(figures);
   return calibration;
+}
+
+// Of a board that is recognised, at the clock that it says it goes up to; 0: unknown.
+double data_sheet_gflops(const wire::DeviceInfoT& device, int threads) {
+  const space::Profile* profile = space::profile_of(device);
+  const bool is_board = profile && profile->name == device.profile;
+  return is_board ? profile->peak_gflops(threads, device.cpu->max_khz) : 0;
 }
 
 }  // namespace
@@ -47,19 +55,33 @@ Result<tune::Roofline> board_ceilings(records::Database& database, tune::Runner&
   auto measured = tune::calibrate(runner, stop, std::move(*programs), others);
   if (!measured) return measured.error();
   for (const std::string& problem : measured->problems) warn("calibration: " + problem);
-  const tune::Roofline roofline = tune::roofline_of(measured->figures, target.threads);
+  tune::Roofline roofline = tune::roofline_of(measured->figures, target.threads);
   if (measured->problems.empty()) {
     const auto stored = database.put_calibration(
         calibration_of(runner, target, device_key, std::move(measured->figures)));
     if (!stored) return stored.error();
   }
-  if (roofline.operations_per_second <= 0) {
+  const double sheet = data_sheet_gflops(runner.device(), target.threads);
+  if (roofline.operations_per_second <= 0 && sheet > 0) {
+    roofline.operations_per_second = sheet * 1e9;
+    warn(fmt::format("% of peak is of the data sheet's {:.4g} GFLOPS until {} is calibrated", sheet,
+                     device_key));
+  } else if (roofline.operations_per_second <= 0) {
     warn("the board's peak is not known: no % of peak, and nothing can be told implausible");
   } else {
     note(fmt::format(
         "peak of {}: {:.4g} GFLOPS on {} thread(s), {:.3g} GB/s cache, {:.3g} GB/s memory",
         device_key, roofline.peak_gflops(), target.threads, roofline.bytes_per_second * 1e-9,
         roofline.main_memory_bytes_per_second * 1e-9));
+    if (sheet > 0) {
+      const double share = roofline.peak_gflops() / sheet;
+      note(fmt::format("that is {:.0f} % of the data sheet's {:.4g} GFLOPS", 100 * share, sheet));
+      if (share > tune::kRooflineMargin) {
+        warn(
+            "more than the data sheet allows: the clock that the board reports, or its target "
+            "profile, is wrong");
+      }
+    }
   }
   return roofline;
 }

@@ -7,8 +7,9 @@
 
 namespace fettle::app {
 
-// A board that gives no figures is a warning, not an error: there is then no % of
-// peak and no check of plausibility.
+// A board that gives no figures is a warning, not an error: the peak is then its data
+// sheet's (the target profile); without one there is no % of peak and no check of
+// plausibility. What was measured is compared with the data sheet.
 Result<tune::Roofline> board_ceilings(records::Database& database, tune::Runner& runner,
                                       tune::StopSignal& stop, const space::Target& target,
                                       const std::string& device_key);

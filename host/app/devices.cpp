@@ -12,6 +12,7 @@
 #include "host/app/message.h"
 #include "host/records/facts_json.h"
 #include "host/records/table.h"
+#include "host/space/profile.h"
 
 namespace fettle::app {
 namespace {
@@ -37,39 +38,62 @@ std::string clock_text(const wire::DeviceInfoT& device) {
   return device.emulated ? "nanoseconds of an emulator" : "nanoseconds";
 }
 
+void print_line(const char* name, const std::string& value) {
+  if (!value.empty()) fmt::print("  {:<10} {}\n", name, value);
+}
+
+// What the target profile adds: the data sheet's figures, and what else is on the board,
+// where that is the board (a key may be given to any machine).
+void print_profile(const space::Profile& profile, const wire::DeviceInfoT& device) {
+  if (device.profile != profile.name) return print_line("profile", profile.name + ", by its key");
+  print_line("profile", profile.name + ": " + profile.description);
+  std::string sheet;
+  if (profile.cores > 0)
+    sheet = fmt::format("{} cores at {:.0f} MHz", profile.cores, profile.clock_mhz);
+  if (const double peak = profile.peak_gflops(profile.cores, 0); peak > 0) {
+    sheet += fmt::format(", {:.4g} GFLOPS (float32)", peak);
+  }
+  if (profile.memory_gbps > 0) sheet += fmt::format(", {:.4g} GB/s memory", profile.memory_gbps);
+  print_line("data sheet", sheet);
+  if (!profile.accelerator.kind.empty()) {
+    print_line("beside it", fmt::format("{} ({}), not tuned for yet", profile.accelerator.name,
+                                        profile.accelerator.kind));
+  }
+  print_line("also as", fmt::format("{}", fmt::join(device.aliases, ", ")));
+}
+
 // Everything that a board says of itself and of one of its devices, for people.
 void print_facts(const std::string& key, const wire::BoardT* board,
                  const wire::DeviceInfoT& device) {
   fmt::print("\n{}{}\n", key, board ? " on " + board->hostname : "");
-  auto line = [](const char* name, const std::string& value) {
-    if (!value.empty()) fmt::print("  {:<10} {}\n", name, value);
-  };
   if (board) {
-    line("board", board->model + (board->serial.empty() ? "" : ", serial " + board->serial) +
-                      ", id " + board->id);
-    line("kernel", board->kernel);
-    line("agent", board->agent_version);
+    print_line("board", board->model + (board->serial.empty() ? "" : ", serial " + board->serial) +
+                            ", id " + board->id);
+    print_line("kernel", board->kernel);
+    print_line("agent", board->agent_version);
   }
-  line("device", device.name);
+  print_line("device", device.name);
   if (device.cpu) {
     const wire::CpuFactsT& cpu = *device.cpu;
     std::string features;
     for (const auto& feature : cpu.features) features += " +" + feature;
-    line("cpu", (cpu.cpu.empty() ? "unknown core" : cpu.cpu) + features);
-    line("cores",
-         fmt::format("{}{}", fmt::join(cpu.cores, ", "),
-                     cpu.max_khz > 0 ? fmt::format(", up to {} MHz", cpu.max_khz / 1000) : ""));
+    print_line("cpu", (cpu.cpu.empty() ? "unknown core" : cpu.cpu) + features);
+    print_line(
+        "cores",
+        fmt::format("{}{}", fmt::join(cpu.cores, ", "),
+                    cpu.max_khz > 0 ? fmt::format(", up to {} MHz", cpu.max_khz / 1000) : ""));
     for (const auto& cache : cpu.caches) {
-      line("cache", fmt::format("L{} {}, {} KiB, shared by {}", cache->level, cache->kind,
-                                cache->bytes >> 10, cache->shared_by));
+      print_line("cache", fmt::format("L{} {}, {} KiB, shared by {}", cache->level, cache->kind,
+                                      cache->bytes >> 10, cache->shared_by));
     }
   }
-  line("memory", fmt::format("{} MiB for one program", device.memory_limit_bytes >> 20));
-  line("clock", clock_text(device));
+  if (const space::Profile* profile = space::profile_of(device)) print_profile(*profile, device);
+  print_line("memory", fmt::format("{} MiB for one program", device.memory_limit_bytes >> 20));
+  print_line("clock", clock_text(device));
   std::string sandbox = wire::EnumNameSandbox(device.sandbox);
   for (char& c : sandbox) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  line("sandbox", sandbox);
-  for (const auto& value : device.extra) line(value->name.c_str(), value->value);
+  print_line("sandbox", sandbox);
+  for (const auto& value : device.extra) print_line(value->name.c_str(), value->value);
 }
 
 int run(const DevicesCommand& command) {

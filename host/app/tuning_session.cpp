@@ -86,14 +86,14 @@ wire::MeasureOptionsT measure_options(const TuneCommand& command) {
 // Old records of the tasks: fed to the search with --resume, mentioned without.
 Result<std::vector<std::vector<records::TuningRecord>>> history_of(
     const records::Database& database, const Spaces& spaces, const space::Target& target,
-    const TuneCommand& command) {
+    const std::string& device_key, const TuneCommand& command) {
   std::vector<std::vector<records::TuningRecord>> histories;
   std::size_t total = 0;
   for (const space::Task& task : spaces.tasks) {
     records::Filter filter;
     filter.workload = task.workload.canonical();
     filter.target = target.canonical();
-    filter.device_key = command.device;
+    filter.device_key = device_key;
     auto history = records::history(database, filter);
     if (!history) return history.error();
     total += history->size();
@@ -199,11 +199,13 @@ Result<int> run(const TuneCommand& command) {
       {command.broker, command.broker_key, command.device, command.what, hardware->threads});
   if (!connection) return connection.error();
   tune::Runner& runner = connection->runner();
+  // Records go under the device's own key, also where it was asked for by another of its keys.
+  const std::string device_key = runner.device().key;
   auto target = target_of(runner.device(), *hardware);
   if (!target) return target.error();
   auto spaces = spaces_of(*list, *target);
   if (!spaces) return spaces.error();
-  auto histories = history_of(*database, *spaces, *target, command);
+  auto histories = history_of(*database, *spaces, *target, device_key, command);
   if (!histories) return histories.error();
 
   pin_process(connection->free_cores());
@@ -218,7 +220,7 @@ Result<int> run(const TuneCommand& command) {
       !known_device) {
     return known_device.error();
   }
-  const auto roofline = board_ceilings(*database, runner, interrupt, *target, command.device);
+  const auto roofline = board_ceilings(*database, runner, interrupt, *target, device_key);
   if (!roofline) return roofline.error();
 
   auto experience = std::make_shared<cost::Experience>();
@@ -241,7 +243,7 @@ Result<int> run(const TuneCommand& command) {
 
   tune::TuneOptions options;
   options.session = random_session_id();
-  options.device_key = command.device;
+  options.device_key = device_key;
   options.trials = command.trials;
   options.deterministic = command.deterministic;
   options.early_stopping = command.early_stopping;
@@ -250,7 +252,7 @@ Result<int> run(const TuneCommand& command) {
   records::Session session;
   session.session = options.session;
   session.name = command.what;
-  session.device_key = command.device;
+  session.device_key = device_key;
   session.options = options_json(command).dump();
   session.seed = command.seed;
   session.software = kVersion;
@@ -264,7 +266,7 @@ Result<int> run(const TuneCommand& command) {
       *tasks, *target, options,
       {**builder, runner, store, expected, **scheduler, interrupt, *view, *roofline,
        [&](std::vector<tune::Measured>& others) {
-         return raise_ceilings(*database, runner, interrupt, *target, command.device, others);
+         return raise_ceilings(*database, runner, interrupt, *target, device_key, others);
        }});
   view.reset();
   const auto ended = store.end(summary);

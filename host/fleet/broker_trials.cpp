@@ -57,7 +57,7 @@ wire::SessionOpenedT BrokerCore::describe(const Session& session) const {
   for (const auto& [id, agent] : agents_) {
     if (agent.peer.empty()) continue;
     for (const auto& device : agent.devices) {
-      if (device.key != session.device_key) continue;
+      if (!answers_to(device, session.device_key)) continue;
       opened.board = std::make_unique<wire::BoardT>(agent.board);
       opened.device = std::make_unique<wire::DeviceInfoT>(device);
       return opened;

@@ -7,12 +7,16 @@
 namespace fettle::fleet {
 
 void Scheduler::open_up(DeviceId id, const Device& device) {
-  if (device.used < device.credits)
-    keys_[device.key].open.emplace(device.used, device.last_use, id);
+  if (device.used >= device.credits) return;
+  for (const std::string& key : device.keys) {
+    keys_[key].open.emplace(device.used, device.last_use, id);
+  }
 }
 
 void Scheduler::close_down(DeviceId id, const Device& device) {
-  keys_[device.key].open.erase({device.used, device.last_use, id});
+  for (const std::string& key : device.keys) {
+    keys_[key].open.erase({device.used, device.last_use, id});
+  }
 }
 
 Placement Scheduler::place(TrialPtr trial, DeviceId id) {
@@ -21,7 +25,7 @@ Placement Scheduler::place(TrialPtr trial, DeviceId id) {
   ++device.used;
   device.last_use = ++ticket_;
   open_up(id, device);
-  Share& share = keys_[device.key].shares[trial->session];
+  Share& share = keys_[trial->device_key].shares[trial->session];
   share.priority = trial->priority;
   share.last_served = ticket_;
   ++share.active;
@@ -31,24 +35,28 @@ Placement Scheduler::place(TrialPtr trial, DeviceId id) {
 std::optional<Placement> Scheduler::fill(DeviceId id) {
   const auto found = devices_.find(id);
   if (found == devices_.end() || found->second.used >= found->second.credits) return std::nullopt;
-  Key& key = keys_[found->second.key];
-  if (key.waiting == 0) return std::nullopt;
+  Key* from = nullptr;
   Share* best = nullptr;
   std::deque<TrialPtr>* queue = nullptr;
-  for (auto& [session, share] : key.shares) {
-    // A request for just this board goes before one that any board may take.
-    std::deque<TrialPtr>* mine = nullptr;
-    for (const std::string& board : {found->second.board_id, std::string()}) {
-      const auto waiting = share.by_board.find(board);
-      if (!mine && waiting != share.by_board.end() && !waiting->second.empty()) {
-        mine = &waiting->second;
+  for (const std::string& name : found->second.keys) {
+    Key& key = keys_[name];
+    if (key.waiting == 0) continue;
+    for (auto& [session, share] : key.shares) {
+      // A request for just this board goes before one that any board may take.
+      std::deque<TrialPtr>* mine = nullptr;
+      for (const std::string& board : {found->second.board_id, std::string()}) {
+        const auto waiting = share.by_board.find(board);
+        if (!mine && waiting != share.by_board.end() && !waiting->second.empty()) {
+          mine = &waiting->second;
+        }
       }
-    }
-    if (mine == nullptr) continue;
-    if (best == nullptr || std::tuple(-share.priority, share.active, share.last_served) <
-                               std::tuple(-best->priority, best->active, best->last_served)) {
-      best = &share;
-      queue = mine;
+      if (mine == nullptr) continue;
+      if (best == nullptr || std::tuple(-share.priority, share.active, share.last_served) <
+                                 std::tuple(-best->priority, best->active, best->last_served)) {
+        from = &key;
+        best = &share;
+        queue = mine;
+      }
     }
   }
   if (best == nullptr) return std::nullopt;
@@ -56,16 +64,16 @@ std::optional<Placement> Scheduler::fill(DeviceId id) {
   queue->pop_front();
   trial->waiting = false;
   --best->waiting;
-  --key.waiting;
+  --from->waiting;
   return place(std::move(trial), id);
 }
 
-std::vector<Placement> Scheduler::add_device(DeviceId id, const std::string& key,
+std::vector<Placement> Scheduler::add_device(DeviceId id, std::vector<std::string> keys,
                                              const std::string& board_id, std::uint32_t credits,
                                              std::uint32_t used) {
   Device& device = devices_[id];
-  device = {key, board_id, credits, used, 0};
-  keys_[key].devices.insert(id);
+  device = {std::move(keys), board_id, credits, used, 0};
+  for (const std::string& key : device.keys) keys_[key].devices.insert(id);
   open_up(id, device);
   std::vector<Placement> placed;
   while (auto next = fill(id)) placed.push_back(std::move(*next));
@@ -76,7 +84,7 @@ void Scheduler::remove_device(DeviceId id) {
   const auto found = devices_.find(id);
   if (found == devices_.end()) return;
   close_down(id, found->second);
-  keys_[found->second.key].devices.erase(id);
+  for (const std::string& key : found->second.keys) keys_[key].devices.erase(id);
   devices_.erase(found);
 }
 
@@ -148,7 +156,10 @@ void Scheduler::forget_session(const SessionKey& session) {
 std::map<std::string, Scheduler::KeyStatus> Scheduler::status() const {
   std::map<std::string, KeyStatus> all;
   for (const auto& [name, key] : keys_) {
-    if (key.devices.empty() && key.waiting == 0) continue;
+    const bool own = std::any_of(key.devices.begin(), key.devices.end(), [&](const DeviceId& id) {
+      return devices_.at(id).keys.front() == name;
+    });
+    if (!own && key.waiting == 0) continue;
     KeyStatus& status = all[name];
     status.total = static_cast<std::uint32_t>(key.devices.size());
     status.pending = static_cast<std::uint32_t>(key.waiting);

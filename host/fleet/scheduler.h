@@ -29,8 +29,8 @@ struct Placement {
 class Scheduler {
  public:
   // What became placed is returned and has used its credit already.
-  // `used`: credits that are in use from before.
-  std::vector<Placement> add_device(DeviceId device, const std::string& key,
+  // `keys`: those it answers to, its own first. `used`: credits that are in use from before.
+  std::vector<Placement> add_device(DeviceId device, std::vector<std::string> keys,
                                     const std::string& board_id, std::uint32_t credits,
                                     std::uint32_t used = 0);
   // Its trials are still to be given back.
@@ -47,6 +47,8 @@ class Scheduler {
   struct KeyStatus {
     std::uint32_t total = 0, free = 0, pending = 0;
   };
+  // A device counts under its own key, and under another of its keys only where trials
+  // wait for that.
   std::map<std::string, KeyStatus> status() const;
   std::uint32_t devices_of(const std::string& key) const;
   bool has_board(const std::string& key, const std::string& board_id) const;
@@ -56,7 +58,8 @@ class Scheduler {
 
  private:
   struct Device {
-    std::string key, board_id;
+    std::vector<std::string> keys;
+    std::string board_id;
     std::uint32_t credits = 0, used = 0;
     std::uint64_t last_use = 0;
   };

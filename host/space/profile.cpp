@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
+#include <set>
 
 #include <toml++/toml.h>
 
@@ -16,9 +18,16 @@ const char* const kTexts[] = {
 
 // The files are ours and the unit test reads every one: a bad one is a bug.
 Profile read(const char* text) {
-  const toml::table t = toml::parse(text);
+  const toml::table table = toml::parse(text);
+  // What the agent reads (agent/board_profiles.cmake); every key read here is added.
+  std::set<std::string, std::less<>> keys = {"device_tree", "midr", "sysfs"};
+  const auto field = [&](const char* key) {
+    keys.insert(key);
+    return table[key];
+  };
   Profile p;
-  p.name = t["name"].value_or(std::string());
+  p.name = field("name").value_or(std::string());
+  p.description = field("description").value_or(std::string());
   const auto list = [](const toml::node_view<const toml::node>& node) {
     std::vector<std::string> out;
     if (const toml::array* array = node.as_array()) {
@@ -26,22 +35,31 @@ Profile read(const char* text) {
     }
     return out;
   };
-  p.device_keys = list(t["device_keys"]);
-  p.target.triple = t["triple"].value_or(std::string());
+  p.device_keys = list(field("device_keys"));
+  p.target.triple = field("triple").value_or(std::string());
   p.target.arch = p.target.triple.substr(0, p.target.triple.find('-'));
-  p.target.cpu = t["cpu"].value_or(std::string());
-  p.target.features = list(t["features"]);
-  p.target.vector_bits = t["vector_bits"].value_or(0);
-  p.target.vector_registers = t["vector_registers"].value_or(0);
-  p.target.fma = t["fma"].value_or(false);
-  p.target.memory_bytes = t["memory_bytes"].value_or(std::int64_t{0});
-  if (const toml::array* caches = t["caches"].as_array()) {
+  p.target.cpu = field("cpu").value_or(std::string());
+  p.target.features = list(field("features"));
+  p.target.vector_bits = field("vector_bits").value_or(0);
+  p.target.vector_registers = field("vector_registers").value_or(0);
+  p.target.fma = field("fma").value_or(false);
+  p.cores = field("cores").value_or(0);
+  p.clock_mhz = field("clock_mhz").value_or(0.0);
+  p.peak_gflops_per_core_f32 = field("peak_gflops_per_core_f32").value_or(0.0);
+  p.memory_gbps = field("memory_gbps").value_or(0.0);
+  p.accelerator = {field("accelerator")["kind"].value_or(std::string()),
+                   field("accelerator")["name"].value_or(std::string())};
+  p.target.memory_bytes = field("memory_bytes").value_or(std::int64_t{0});
+  if (const toml::array* caches = field("caches").as_array()) {
     for (const auto& node : *caches) {
       const toml::table& c = *node.as_table();
       if (c["kind"].value_or(std::string()) == "instruction") continue;
       p.target.caches.push_back({c["level"].value_or(0), c["bytes"].value_or(std::int64_t{0}),
                                  c["line_bytes"].value_or(0), c["shared_by"].value_or(1)});
     }
+  }
+  for (const auto& [key, value] : table) {
+    if (!keys.contains(key.str())) p.unread.emplace_back(key.str());
   }
   assert(!p.name.empty() && p.target.vector_bits > 0 && p.target.vector_registers > 0);
   return p;
@@ -69,6 +87,20 @@ const Profile* find_profile(const std::string& device_key, const std::string& ar
     if (p.name == "generic-" + arch) return &p;
   }
   return nullptr;
+}
+
+const Profile* profile_of(const wire::DeviceInfoT& device) {
+  if (!device.cpu) return nullptr;
+  for (const Profile& p : profiles()) {
+    if (p.name == device.profile && p.target.arch == device.cpu->arch) return &p;
+  }
+  return find_profile(device.key, device.cpu->arch);
+}
+
+double Profile::peak_gflops(int threads, std::uint32_t khz) const {
+  if (clock_mhz <= 0) return 0;
+  const double clock = khz > 0 ? khz / 1000.0 / clock_mhz : 1.0;
+  return peak_gflops_per_core_f32 * clock * threads;
 }
 
 }  // namespace fettle::space

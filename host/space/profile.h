@@ -2,6 +2,7 @@
 // of toolchains/profiles, embedded when the program is built.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,10 +10,27 @@
 
 namespace fettle::space {
 
-struct Profile {
+// What a board has beside this CPU. Nothing is tuned for it yet.
+struct Accelerator {
+  std::string kind;  // "cuda", "opencl" or "fpga"; "" where the profile names none
   std::string name;
+};
+
+// Figures of data sheets; 0 where the profile states none.
+struct Profile {
+  std::string name, description;
   std::vector<std::string> device_keys;
   Target target;  // threads and backend are not a profile's matter
+  int cores = 0;
+  double clock_mhz = 0;                 // the highest
+  double peak_gflops_per_core_f32 = 0;  // at that clock; a multiply-add is two
+  double memory_gbps = 0;               // GB/s
+  Accelerator accelerator;
+  std::vector<std::string> unread;  // keys of the file that nobody reads: a mistake in it
+
+  // What `threads` cores reach at most at the clock `khz` (0: the profile's), in GFLOPS;
+  // 0 when unknown.
+  double peak_gflops(int threads, std::uint32_t khz) const;
 };
 
 const std::vector<Profile>& profiles();
@@ -20,5 +38,8 @@ const std::vector<Profile>& profiles();
 // The profile of a device key, if its architecture is `arch`; else the generic
 // one of the architecture; null: an architecture that has none.
 const Profile* find_profile(const std::string& device_key, const std::string& arch);
+
+// The one that the board names itself, else by its key. Null: not a CPU, or as above.
+const Profile* profile_of(const wire::DeviceInfoT& device);
 
 }  // namespace fettle::space

@@ -107,7 +107,7 @@ Result<Target> target_for(const wire::DeviceInfoT& device, int threads) {
     return Error{ErrorCode::Unsupported, "device " + device.key + " is not a CPU device"};
   }
   const wire::CpuFactsT& facts = *device.cpu;
-  const Profile* profile = find_profile(device.key, facts.arch);
+  const Profile* profile = profile_of(device);
   if (!profile) {
     return Error{ErrorCode::Unsupported,
                  "device " + device.key + ": no target profile for architecture " + facts.arch};

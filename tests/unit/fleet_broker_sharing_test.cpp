@@ -1,4 +1,6 @@
 // Sessions beside each other: priority, fair share, cancel, clients that vanish.
+#include <set>
+
 #include "tests/unit/broker_fixture.h"
 
 namespace fettle::fleet {
@@ -61,6 +63,65 @@ TEST_F(BrokerTest, AnotherBoardIsNeverUsedForAPinnedTrial) {
   EXPECT_EQ(leases.size(), 2u);
   submit("c", 5, 50);
   EXPECT_EQ(assigned("a").size(), 1u) << "a trial for any board passes the pinned ones";
+}
+
+// "pynq-z2" is one of the boards "pynq": only that one takes its trials, within its credits.
+TEST_F(BrokerTest, ABoardAnswersToItsOtherKeys) {
+  for (const char* one : {"z1", "z2"}) {
+    auto hello = agent_hello(one[1] - '0', one, "pynq", 1);
+    hello.devices[0]->aliases = {std::string("pynq-") + one};
+    say(one, kAgent, std::move(hello));
+  }
+  client("c", 10);
+  open("c", 1, 0, kClient, "pynq-z2");
+  const auto opened = take<wire::SessionOpenedT>("c");
+  ASSERT_EQ(opened.size(), 1u);
+  ASSERT_FALSE(opened[0].error);
+  EXPECT_EQ(opened[0].boards, 1u);
+  EXPECT_EQ(opened[0].board->id, "z2");
+  EXPECT_EQ(opened[0].device->key, "pynq");
+  open("c", 2);
+  for (std::uint64_t trial = 0; trial < 3; ++trial) submit("c", 1, 10 + trial);
+  EXPECT_TRUE(assigned("z1").empty());
+  auto mine = take<wire::AssignT>("z2");
+  ASSERT_EQ(mine.size(), 1u) << "one credit under both keys";
+  submit("c", 2, 20);
+  submit("c", 2, 21);
+  EXPECT_EQ(assigned("z1").size(), 1u) << "the other board is free for any";
+  // One row for both boards, and one for the key that trials wait for.
+  say("c", kClient, wire::ListDevicesT{});
+  const auto lists = take<wire::DeviceListT>("c");
+  ASSERT_EQ(lists.size(), 1u);
+  ASSERT_EQ(lists[0].keys.size(), 2u);
+  EXPECT_EQ(lists[0].keys[0]->key, "pynq");
+  EXPECT_EQ(lists[0].keys[0]->total, 2u);
+  EXPECT_EQ(lists[0].keys[1]->key, "pynq-z2");
+  EXPECT_EQ(lists[0].keys[1]->pending, 2u);
+  EXPECT_EQ(lists[0].keys[1]->boards.size(), 1u);
+  // The sessions of both keys take turns on it, and nothing is lost.
+  std::set<std::uint64_t> served;
+  while (!mine.empty()) {
+    served.insert(trial_of(mine[0]));
+    done("z2", mine[0].lease, measured(1));
+    mine = take<wire::AssignT>("z2");
+  }
+  EXPECT_EQ(served, (std::set<std::uint64_t>{10, 11, 12, 21}));
+  EXPECT_EQ(take<wire::CompletedT>("c").size(), 4u);
+  say("c", kClient, wire::ListDevicesT{});
+  EXPECT_EQ(take<wire::DeviceListT>("c")[0].keys.size(), 1u);
+  // Lost while it holds one: its key is gone with it.
+  submit("c", 1, 30);
+  EXPECT_EQ(assigned("z2").size(), 1u);
+  for (int i = 0; i < 11; ++i) {
+    beat("c", kClient);
+    beat("z1", kAgent);
+    pass(milliseconds(100));
+  }
+  open("c", 3, 0, kClient, "pynq-z2");
+  const auto refused = take<wire::SessionOpenedT>("c");
+  ASSERT_FALSE(refused.empty());
+  ASSERT_TRUE(refused.back().error);
+  EXPECT_EQ(refused.back().error->code, ErrorCode::NotFound);
 }
 
 TEST_F(BrokerTest, TrialsWithoutAnyBoardFailInTheEnd) {

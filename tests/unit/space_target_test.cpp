@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "host/space/profile.h"
 #include "host/space/target.h"
@@ -31,6 +32,18 @@ TEST(SpaceTarget, EveryProfileIsReadable) {
     EXPECT_TRUE(p.target.arch == "x86_64" || p.target.arch == "aarch64" || p.target.arch == "armv7")
         << p.name;
     EXPECT_FALSE(p.device_keys.empty()) << p.name;
+    EXPECT_FALSE(p.description.empty()) << p.name;
+    for (const std::string& key : p.unread) ADD_FAILURE() << p.name << ": nobody reads " << key;
+    EXPECT_EQ(p.accelerator.kind.empty(), p.name.starts_with("generic-")) << p.name;
+    EXPECT_EQ(p.accelerator.kind.empty(), p.accelerator.name.empty()) << p.name;
+    EXPECT_EQ(p.cores > 0 && p.clock_mhz > 0, !p.name.starts_with("generic-")) << p.name;
+    // No core starts more than two fused 512-bit operations a cycle, nor half a 32-bit one.
+    if (p.peak_gflops_per_core_f32 > 0) {
+      const double per_cycle = p.peak_gflops_per_core_f32 * 1000 / p.clock_mhz;
+      EXPECT_GE(per_cycle, 1) << p.name;
+      EXPECT_LE(per_cycle, 64) << p.name;
+      EXPECT_NEAR(per_cycle, std::round(per_cycle), 1e-3) << p.name << ": a whole number";
+    }
   }
   for (const char* arch : {"x86_64", "aarch64", "armv7"}) {
     ASSERT_NE(find_profile("nobody", arch), nullptr);
@@ -62,6 +75,25 @@ TEST(SpaceTarget, ProfilesFillWhatTheBoardDoesNotSay) {
   const auto big = target_for(device("rk3399-big", "aarch64", "", {}), 1);
   EXPECT_EQ(big->cpu, "cortex-a72");
   EXPECT_EQ(big->vector_registers, 32);
+}
+
+// A board that recognised itself is what it says, whatever key its owner gave it.
+TEST(SpaceTarget, TheProfileThatTheBoardNames) {
+  auto lab = device("lab", "armv7", "", {});
+  EXPECT_EQ(profile_of(lab)->name, "generic-armv7");
+  EXPECT_TRUE(target_for(lab, 2)->caches.empty());
+  lab.profile = "pynq-z2";
+  ASSERT_EQ(profile_of(lab)->name, "pynq-z2");
+  EXPECT_FALSE(target_for(lab, 2)->caches.empty());
+  // Two cores, 650 MHz, four operations a cycle; and at half of that clock.
+  EXPECT_DOUBLE_EQ(profile_of(lab)->peak_gflops(2, 0), 5.2);
+  EXPECT_DOUBLE_EQ(profile_of(lab)->peak_gflops(2, 325'000), 2.6);
+  // Another architecture's profile, or one that this host does not know, counts for nothing.
+  lab.profile = "rk3399-big";
+  EXPECT_EQ(profile_of(lab)->name, "generic-armv7");
+  lab.profile = "of-tomorrow";
+  EXPECT_EQ(profile_of(lab)->name, "generic-armv7");
+  EXPECT_EQ(profile_of(lab)->peak_gflops(2, 650'000), 0);
 }
 
 TEST(SpaceTarget, Armv7HasFmaOnlyOnCoresKnownForIt) {
