@@ -45,7 +45,7 @@ void print_line(const char* name, const std::string& value) {
 // What the target profile adds: the data sheet's figures, and what else is on the board,
 // where that is the board (a key may be given to any machine).
 void print_profile(const space::Profile& profile, const wire::DeviceInfoT& device) {
-  if (device.profile != profile.name) return print_line("profile", profile.name + ", by its key");
+  if (device.profile != profile.name) return print_line("profile", profile.name);
   print_line("profile", profile.name + ": " + profile.description);
   std::string sheet;
   if (profile.cores > 0)
