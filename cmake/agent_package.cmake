@@ -4,8 +4,6 @@
 set(package ${PROJECT_SOURCE_DIR}/board_images/package)
 install(TARGETS fettle-agent RUNTIME DESTINATION bin)
 install(FILES ${package}/fettle-agent.service DESTINATION /lib/systemd/system)
-install(FILES ${package}/fettle-agent.tmpfiles DESTINATION /usr/lib/tmpfiles.d
-  RENAME fettle-agent.conf)
 install(FILES ${package}/agent.toml DESTINATION /etc/fettle)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/fettle-agent RENAME copyright)
 

@@ -18,8 +18,9 @@ constexpr double kHopeless = 2.0;
 constexpr double kHopelessSampleNs = 1e6;
 // Disturbed samples are shortened down to this: well within a scheduler's time slice.
 constexpr double kShortestSampleNs = 5e5;
-// Cooling down: a look at the clock every so often, and no longer in one trial.
-constexpr int kCoolStepMs = 100, kCoolMostMs = 30'000;
+constexpr int kCoolStepMs = 100;  // between two looks whether the core is cool
+// Calibrations that found the clock moving or held down, and are made once more.
+constexpr int kRecalibrations = 3;
 // A run executes the same instructions each time: what exceeds the least by this factor was
 // interrupted, and two that agree suffice.
 constexpr double kInterrupted = 1.0005;
@@ -29,16 +30,24 @@ constexpr std::uint64_t kLongestTickNs = 20'000'000;
 
 struct Taken {
   wire::Sample sample;
+  QuickReading before, after;
   double per_run = 0;
   std::uint64_t events = 0;  // disturbances while it ran; 0: clean
-  bool throttled = false;
+  bool throttled() const {
+    return before.throttled || after.throttled || after.throttle_events > before.throttle_events;
+  }
 };
+
+bool clock_moved(const QuickReading& a, const QuickReading& b) {
+  const auto [low, high] = std::minmax(a.cpu_khz, b.cpu_khz);
+  return low > 0 && high - low > low / 10;
+}
 
 std::uint64_t disturbances(const QuickReading& before, const QuickReading& after) {
   std::uint64_t events = after.involuntary_switches - before.involuntary_switches;
   events += after.steal_ticks - before.steal_ticks;
   events += after.throttle_events - before.throttle_events;
-  if (after.cpu_khz > 0 && after.cpu_khz < before.cpu_khz / 10 * 9) ++events;
+  if (clock_moved(before, after)) ++events;
   if (before.throttled || after.throttled) ++events;
   return events;
 }
@@ -68,7 +77,7 @@ class Sampler {
       if (!taken) return std::move(taken).error();
       keep(*taken);
       shorten(*taken);
-      if (taken->throttled) cool_down();
+      if (taken->throttled()) cool_down();
     }
     return result();
   }
@@ -91,7 +100,7 @@ class Sampler {
   }
 
   void cool_down() {
-    while (cooled_ms_ < kCoolMostMs && in_.conditions.throttled()) {
+    while (cooled_ms_ < in_.most_cool_ms && in_.conditions.throttled()) {
       pause(kCoolStepMs);
       cooled_ms_ += kCoolStepMs;
     }
@@ -103,17 +112,24 @@ class Sampler {
       last_reading_.reset();
     }
     // Samples follow one another: the reading after one is the one before the next.
-    const QuickReading before = last_reading_ ? *last_reading_ : in_.conditions.quick();
+    const QuickReading before =
+        last_reading_ ? *last_reading_ : in_.conditions.quick(std::max(options_.threads, 1u));
     if (counts_instructions()) wait_for_tick();
     Result<Sample> sample = timed(runs, in_.run_ns);
     if (!sample) return std::move(sample).error();
+    last_reading_ = in_.conditions.quick(std::max(options_.threads, 1u));
+    if (!settings_) settings_ = before.settings;
+    if (last_reading_->settings != *settings_) {
+      return Error{ErrorCode::Disturbed,
+                   "the governor, the power mode or the accelerator's clock was changed between "
+                   "the samples"};
+    }
     Taken taken;
     taken.sample = wire::Sample(sample->ticks, runs);
+    taken.before = before;
+    taken.after = *last_reading_;
     taken.per_run = static_cast<double>(sample->ticks) / runs;
-    last_reading_ = in_.conditions.quick();
-    taken.events = disturbances(before, *last_reading_);
-    taken.throttled = before.throttled || last_reading_->throttled;
-    throttled_ += taken.throttled ? 1 : 0;
+    taken.events = disturbances(before, taken.after);
     clock_ = sample->clock;
     ticks_per_second_ = sample->ticks_per_second;
     return taken;
@@ -140,6 +156,7 @@ class Sampler {
         return;
       }
     }
+    throttled_ += taken.throttled() ? 1 : 0;
     if (taken.events == 0) {
       clean_.push_back(taken);
       values_.push_back(taken.per_run);
@@ -179,11 +196,19 @@ class Sampler {
     hopeless_ = bound_ > 0 && per_run > kHopeless * bound_;
     if (hopeless_) wanted = std::min(wanted, kHopelessSampleNs);
     std::uint32_t number = runs_for(wanted, per_run);
+    int again = kRecalibrations;
     // Each round is an honest sample of `number` runs; one that is long enough is kept.
     while (true) {
       auto taken = take(number);
       if (!taken) return std::move(taken).error();
       const double lasted = static_cast<double>(taken->sample.ticks());
+      // At a lower clock than the samples will have, fewer runs last as long.
+      const bool other_clock = taken->throttled() || clock_moved(taken->before, taken->after);
+      if (other_clock && again-- > 0 && !out_of_time(lasted)) {
+        keep(*taken);
+        if (taken->throttled()) cool_down();
+        continue;
+      }
       if (lasted >= wanted || number >= kMostRuns) {
         keep(*taken);
         return number;
@@ -239,21 +264,56 @@ class Sampler {
     return hopeless_ && !clean_.empty() && fastest > kHopeless * bound_;
   }
 
+  // A disturbance only costs time: the fastest ones suffered least. What was throttled
+  // stays out: such samples agree, at the wrong clock.
+  bool borrow(std::uint32_t least) {
+    std::sort(disturbed_.begin(), disturbed_.end(),
+              [](const Taken& a, const Taken& b) { return a.per_run < b.per_run; });
+    bool any = false;
+    for (const Taken& taken : disturbed_) {
+      if (clean_.size() >= least) break;
+      if (taken.throttled()) continue;
+      clean_.push_back(taken);
+      values_.push_back(taken.per_run);
+      any = true;
+    }
+    return any;
+  }
+
+  // Of the readings around the samples that count.
+  void add_extremes(wire::MeasurementT& out) const {
+    out.lowest = std::make_unique<wire::ConditionsT>();
+    out.highest = std::make_unique<wire::ConditionsT>();
+    bool known = false;
+    auto add = [&](auto wire::ConditionsT::* to, auto QuickReading::* from) {
+      auto low = clean_.front().before.*from, high = low;
+      for (const Taken& taken : clean_) {
+        low = std::min({low, taken.before.*from, taken.after.*from});
+        high = std::max({high, taken.before.*from, taken.after.*from});
+      }
+      (*out.lowest).*to = low;
+      (*out.highest).*to = high;
+      known = known || low != 0 || high != 0;
+    };
+    add(&wire::ConditionsT::cpu_khz, &QuickReading::cpu_khz);
+    add(&wire::ConditionsT::gpu_khz, &QuickReading::gpu_khz);
+    add(&wire::ConditionsT::accelerator_khz, &QuickReading::accelerator_khz);
+    add(&wire::ConditionsT::temperature_millidegrees, &QuickReading::temperature_millidegrees);
+    if (!known) {  // nothing can be read here
+      out.lowest.reset();
+      out.highest.reset();
+    }
+  }
+
   Result<wire::MeasurementT> result() {
     const std::uint32_t least = least_samples();
-    std::uint32_t thrown = static_cast<std::uint32_t>(disturbed_.size());
-    bool borrowed = false;
-    if (clean_.size() < least) {
-      // A disturbance only costs time: the fastest ones suffered least.
-      std::sort(disturbed_.begin(), disturbed_.end(),
-                [](const Taken& a, const Taken& b) { return a.per_run < b.per_run; });
-      for (const Taken& taken : disturbed_) {
-        if (clean_.size() >= least) break;
-        clean_.push_back(taken);
-        values_.push_back(taken.per_run);
-        borrowed = true;
-        --thrown;
-      }
+    const auto all = clean_.size() + disturbed_.size();
+    const bool borrowed = clean_.size() < least && borrow(least);
+    if (!censored_ && clean_.size() < least && throttled_ > 0) {
+      return Error{ErrorCode::Disturbed,
+                   "of " + std::to_string(all) + " samples " + std::to_string(throttled_) +
+                       " were throttled: the kernel held the clock down against heat, also after " +
+                       std::to_string(cooled_ms_ / 1000) + " s of cooling down"};
     }
     const MedianInterval interval = median_interval(values_);
     if (borrowed && !censored_ && values_.size() > 1 &&
@@ -267,8 +327,9 @@ class Sampler {
     out.ticks_per_second = ticks_per_second_;
     out.number = number_;
     for (const Taken& taken : clean_) out.samples.push_back(taken.sample);
-    out.disturbed = thrown;
+    out.disturbed = static_cast<std::uint32_t>(all - clean_.size());
     out.throttled = throttled_;
+    add_extremes(out);
     out.median = interval.median;
     out.interval_low = interval.low;
     // One sample says nothing of its spread; the wire wants finite numbers.
@@ -287,7 +348,8 @@ class Sampler {
   const wire::MeasureOptionsT& options_;
   const double bound_;
   std::uint32_t number_ = 1, in_a_row_ = 0;  // disturbed samples one after another
-  std::uint32_t throttled_ = 0;              // samples taken while throttled
+  std::uint32_t throttled_ = 0;              // of disturbed_
+  std::optional<std::uint64_t> settings_;    // at the first sample
   int cooled_ms_ = 0;
   bool hopeless_ = false, censored_ = false;
   std::vector<Taken> clean_, disturbed_;

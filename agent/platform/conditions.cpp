@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <string_view>
 
 #include "agent/platform/board_sysfs.h"
+#include "agent/platform/cooling.h"
 
 namespace fettle::agent {
 
@@ -24,24 +27,25 @@ ConditionsReader::ConditionsReader(const SystemRoot& root, std::vector<std::uint
   logic_clock_ = open_first(root, names.logic_clock);
   power_mode_ = open_first(root, names.power_mode);
   throttle_counters_ = open_all(root, names.throttle_counters);
+  cooling_states_ = cpu_cooling_states(root, cores_);
   for (const std::string& name : root.list("/sys/class/thermal")) {
     const std::string at = "/sys/class/thermal/" + name;
     if (name.starts_with("thermal_zone") && thermal_zones_.size() < 8) {
       OpenText temperature = root.open(at + "/temp");
       if (temperature) thermal_zones_.push_back(std::move(temperature));
     }
+    // What a profile names beside cpufreq's cooling devices.
     if (!name.starts_with("cooling_device") || cooling_states_.size() >= 24) continue;
-    // "thermal-cpufreq-0": above state 0 the kernel keeps that cluster's clock down.
     const std::string type = root.text(at + "/type").value_or("");
     const auto& alerts = names.throttle_alerts;
-    if (type.find("cpufreq") != std::string::npos ||
-        std::find(alerts.begin(), alerts.end(), type) != alerts.end()) {
-      OpenText state = root.open(at + "/cur_state");
-      if (state) cooling_states_.push_back(std::move(state));
+    if (std::find(alerts.begin(), alerts.end(), type) != alerts.end()) {
+      if (OpenText state = root.open(at + "/cur_state"))
+        cooling_states_.push_back(std::move(state));
     }
   }
   std::vector<std::string> domains;
-  for (std::uint32_t core : cores_) {
+  for (std::size_t i = 0; i < cores_.size(); ++i) {
+    const std::uint32_t core = cores_[i];
     const std::string cpu = cpus + std::to_string(core);
     OpenText counter = root.open(cpu + "/thermal_throttle/core_throttle_count");
     if (counter && throttle_counters_.size() < 16) throttle_counters_.push_back(std::move(counter));
@@ -52,14 +56,11 @@ ConditionsReader::ConditionsReader(const SystemRoot& root, std::vector<std::uint
     if (!frequency || frequencies_.size() >= 16) continue;
     if (std::find(domains.begin(), domains.end(), domain) != domains.end()) continue;
     domains.push_back(domain);
-    frequencies_.push_back(std::move(frequency));
+    frequencies_.push_back({i, std::move(frequency)});
   }
 }
 
-bool ConditionsReader::throttled() const {
-  return std::any_of(cooling_states_.begin(), cooling_states_.end(),
-                     [](const OpenText& state) { return state.number().value_or(0) > 0; });
-}
+bool ConditionsReader::throttled() const { return any_active(cooling_states_); }
 
 std::uint64_t ConditionsReader::steal_ticks() const {
   char text[16384];
@@ -80,10 +81,29 @@ std::uint64_t ConditionsReader::steal_ticks() const {
   return total;
 }
 
-QuickReading ConditionsReader::quick() const {
+std::int32_t ConditionsReader::temperature() const {
+  std::int64_t hottest = 0;
+  for (const OpenText& zone : thermal_zones_) {
+    const std::int64_t value = zone.number().value_or(0);
+    if (value < 200'000) hottest = std::max(hottest, value);
+  }
+  return static_cast<std::int32_t>(hottest);
+}
+
+QuickReading ConditionsReader::quick(std::uint32_t threads) const {
   QuickReading now;
-  for (const OpenText& frequency : frequencies_) {
-    const auto khz = static_cast<std::uint32_t>(frequency.number().value_or(0));
+  now.gpu_khz = static_cast<std::uint32_t>(gpu_frequency_.number().value_or(0) / 1000);
+  now.accelerator_khz = static_cast<std::uint32_t>(logic_clock_.number().value_or(0) / 1000);
+  now.temperature_millidegrees = temperature();
+  now.settings = now.accelerator_khz;
+  for (const OpenText* setting : {&governor_, &power_mode_}) {
+    char text[64];
+    const std::size_t bytes = setting->read(text, sizeof text);
+    now.settings = now.settings * 31 + std::hash<std::string_view>()({text, bytes});
+  }
+  for (const Frequency& frequency : frequencies_) {
+    if (frequency.first_core >= threads) continue;
+    const auto khz = static_cast<std::uint32_t>(frequency.file.number().value_or(0));
     if (khz > 0 && (now.cpu_khz == 0 || khz < now.cpu_khz)) now.cpu_khz = khz;
   }
   now.throttled = throttled();
@@ -103,8 +123,9 @@ wire::ConditionsT ConditionsReader::read() const {
   const QuickReading now = quick();
   out.core = cores_.empty() ? -1 : static_cast<std::int32_t>(cores_.front());
   out.cpu_khz = now.cpu_khz;
-  out.gpu_khz = static_cast<std::uint32_t>(gpu_frequency_.number().value_or(0) / 1000);
-  out.accelerator_khz = static_cast<std::uint32_t>(logic_clock_.number().value_or(0) / 1000);
+  out.gpu_khz = now.gpu_khz;
+  out.accelerator_khz = now.accelerator_khz;
+  out.temperature_millidegrees = now.temperature_millidegrees;
   out.throttle_events = now.throttle_events;
   out.throttled = now.throttled;
   out.involuntary_switches = now.involuntary_switches;
@@ -117,12 +138,6 @@ wire::ConditionsT ConditionsReader::read() const {
   };
   line(governor_, out.governor);
   line(power_mode_, out.power_mode);
-  for (const OpenText& zone : thermal_zones_) {
-    const auto value = zone.number();
-    if (value && *value > out.temperature_millidegrees && *value < 200'000) {
-      out.temperature_millidegrees = static_cast<std::int32_t>(*value);
-    }
-  }
   if (load_.read(text, sizeof text) > 0) out.load_average = std::strtod(text, nullptr);
   return out;
 }

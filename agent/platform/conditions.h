@@ -9,9 +9,14 @@
 
 namespace fettle::agent {
 
-// What may change within a sample and spoil it.
+// What is read before and after every sample: what may change within one and spoil it, and
+// what may change between two and make them measurements of different things.
 struct QuickReading {
-  std::uint32_t cpu_khz = 0;               // of the slowest of the device's cores; 0: unknown
+  std::uint32_t cpu_khz = 0;  // of the slowest of the cores that are used; 0: unknown
+  std::uint32_t gpu_khz = 0, accelerator_khz = 0;
+  std::int32_t temperature_millidegrees = 0;  // of the hottest zone
+  // Hash of what people and their tools set: governor, power mode, accelerator's clock.
+  std::uint64_t settings = 0;
   std::uint64_t involuntary_switches = 0;  // of this process, all threads
   std::uint64_t steal_ticks = 0;           // of the device's cores
   std::uint64_t throttle_events = 0;
@@ -23,16 +28,22 @@ struct QuickReading {
 class ConditionsReader {
  public:
   ConditionsReader(const SystemRoot& root, std::vector<std::uint32_t> cores);
-  QuickReading quick() const;
+  // The clock is that of the first `threads` cores: an idle core's moves as it likes.
+  QuickReading quick(std::uint32_t threads = 0xffff'ffff) const;
   wire::ConditionsT read() const;
   bool throttled() const;
 
  private:
   std::uint64_t steal_ticks() const;
+  std::int32_t temperature() const;
 
   std::vector<std::uint32_t> cores_;
   OpenText governor_, stat_, load_, gpu_frequency_, logic_clock_, power_mode_;
-  std::vector<OpenText> frequencies_;  // one per clock domain of the device's cores
+  struct Frequency {
+    std::size_t first_core;  // its place among cores_
+    OpenText file;
+  };
+  std::vector<Frequency> frequencies_;  // one per clock domain of the device's cores
   std::vector<OpenText> thermal_zones_, throttle_counters_, cooling_states_;
 };
 

@@ -30,6 +30,7 @@ class SystemRoot {
  public:
   // Prefix of every path: "" is the real system.
   explicit SystemRoot(std::string prefix = "") : prefix_(std::move(prefix)) {}
+  std::string path(const std::string& path) const { return prefix_ + path; }
   // The whole file (at most 64 KiB) without trailing white space or NULs.
   std::optional<std::string> text(const std::string& path) const;
   // Decimal, or hexadecimal with 0x; text behind it ("32K") is ignored.

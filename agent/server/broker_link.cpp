@@ -38,6 +38,11 @@ std::string read_all(int fd) {
   return text;
 }
 
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
 Error zmq_failure(const std::string& doing) {
   return {ErrorCode::Io, doing + ": " + zmq_strerror(zmq_errno())};
 }
@@ -107,6 +112,11 @@ Result<std::string> make_key_file(const std::string& path) {
                     beside = path + ".new";
   ::unlink(beside.c_str());
   const int fd = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  // Root makes it for the one whose folder it is: the service's own user.
+  if (struct stat folder{};
+      fd >= 0 && ::geteuid() == 0 && ::stat(folder_of(path).c_str(), &folder) == 0) {
+    (void)!::fchown(fd, folder.st_uid, folder.st_gid);
+  }
   bool written = fd >= 0 &&
                  ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
                  ::fsync(fd) == 0;

@@ -20,7 +20,8 @@ Result<KeyPair> parse_key_pair(const std::string& text);
 // From options.key_file (which nobody else may read) or options.key_fd.
 Result<KeyPair> load_key_pair(const AgentOptions& options);
 // Makes a new pair in `path` (mode 0600, its folder must be there) and gives back the
-// public half. A pair that is there already is kept: its public half, then.
+// public half. A pair that is there already is kept: its public half, then. What root
+// makes belongs to the owner of its folder.
 Result<std::string> make_key_file(const std::string& path);
 // options.broker_key: the key itself, or a file with it or a "public Z85" line.
 Result<std::string> load_broker_key(const AgentOptions& options);

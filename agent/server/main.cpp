@@ -116,6 +116,10 @@ int run_agent(char** argv, const std::vector<std::string>& arguments) {
     if (!pinned) return usage_error(pinned.error());
     clocks = std::move(*pinned);
     for (const std::string& line : refused) log(LogLevel::Warning, "%s", line.c_str());
+  } else {
+    for (const std::string& name : PinnedClocks::give_back_abandoned(root)) {
+      log(LogLevel::Info, "%s is as it was before an agent that was killed", name.c_str());
+    }
   }
 
   // Forked now, while there is one thread; the workers inherit what was read so far.

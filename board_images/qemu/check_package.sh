@@ -4,10 +4,10 @@
 #
 #   board_images/qemu/check_package.sh BOARD
 #
-# Installs, starts (the board registers with a broker of this run's own), watches the
-# watchdog bring back a hanging agent, upgrades, stops, removes and purges, then installs
-# once more by `fettle flash --ssh`, and prints a line for each thing looked at. Exit
-# status 0 when all of them came true.
+# Installs, starts (the board registers with a broker of this run's own), pins
+# clocks (where the kernel has a devfreq class), watches the watchdog bring back a hanging
+# agent, upgrades, stops, removes and purges, then installs once more by `fettle flash
+# --ssh`, and prints a line for each thing looked at. Exit status 0 when all came true.
 # shellcheck source=board_images/qemu/session.sh
 source "$(dirname "${BASH_SOURCE[0]}")/session.sh"
 
@@ -43,6 +43,15 @@ printf '   in by ssh after %d s: %s, systemd %s, dpkg %s\n' $((SECONDS - start))
   "$(on_board uname -srm)" "$(on_board "systemctl --version | sed -n 's/^systemd \([0-9]*\).*/\1/p'")" \
   "$(on_board "dpkg-query -W -f '\${Version}' dpkg")"
 
+# The emulated machine has no clock that can be set: a file system of files stands for a GPU's.
+readonly gpu=/sys/class/devfreq/ff9a0000.gpu
+pins=0
+if on_board "cd ${gpu%/*} && mount -t tmpfs -o mode=755 gpu ${gpu%/*} && mkdir $gpu &&
+  echo 200000000 >$gpu/min_freq && echo 800000000 >$gpu/max_freq" 2>/dev/null; then pins=1; fi
+see_clocks() { # WHAT MIN MAX, where there is one
+  if ((pins)); then see "$1" board_says "paste -d' ' $gpu/min_freq $gpu/max_freq" "$2 $3"; fi
+}
+
 board_says() { [[ $(on_board "$1") == "$2" ]]; }
 main_pid() { on_board 'systemctl show -P MainPID fettle-agent'; }
 another_pid() { local now; now=$(main_pid) && [[ $now != 0 && $now != "$1" ]]; }
@@ -63,16 +72,23 @@ broker = "$board_broker"
 broker-key = "$broker_key"
 key-file = "/var/lib/fettle/agent.key"
 emulated = true
+pin-clocks = "max"
 [[device]]
 key = "$board"
 TOML
 see "systemctl restart" on_board systemctl restart fettle-agent
 see "active, as its own user" board_says "systemctl is-active fettle-agent; ps -o user:20= -p \$(systemctl show -P MainPID fettle-agent)" $'active\nfettle-agent'
 see "the board registers" until_true 60 registered "$name"
+see_clocks "its clocks are pinned" 800000000 800000000
+see "its worker comes before other processes" on_board 'ps -C fettle-agent -o ni= | grep -q -e -15'
 pid=$(main_pid)
 on_board systemctl kill --kill-whom=main --signal=STOP fettle-agent
 see "the watchdog ends an agent that hangs" until_true 100 another_pid "$pid"
 see "and it registers again" until_true 60 registered "$name"
+pid=$(main_pid)
+on_board systemctl kill --signal=KILL fettle-agent
+see "killed with all its processes, it comes back" until_true 100 another_pid "$pid"
+see "and registers" until_true 60 registered "$name"
 
 printf '== Upgrade\n'
 pid=$(main_pid)
@@ -87,13 +103,14 @@ see "the board registers" until_true 60 registered "$name"
 printf '== Stop, removal, purge\n'
 see "systemctl stop" on_board systemctl stop fettle-agent
 see "no process is left" board_says 'pgrep -c fettle-agent || true' 0
+see_clocks "the clocks are as they were before the first start" 200000000 800000000
 on_board systemctl start fettle-agent
 see "dpkg removes it" on_board dpkg -r fettle-agent
 see "the service is gone" board_says 'systemctl is-active fettle-agent || true' inactive
 see "no process is left" board_says 'pgrep -c fettle-agent || true' 0
 see "configuration and key stay" on_board test -e /etc/fettle/agent.toml -a -e /var/lib/fettle/agent.key
 see "dpkg purges it" on_board dpkg -P fettle-agent
-see "configuration, key and state are gone" on_board 'test -z "$(ls -d /etc/fettle /var/lib/fettle /etc/systemd/system/*/fettle-agent.service 2>/dev/null)"'
+see "configuration, key and state are gone" on_board 'test -z "$(ls -d /etc/fettle /var/lib/fettle /run/fettle /etc/systemd/system/*/fettle-agent.service 2>/dev/null)"'
 see "its user is gone" on_board '! getent passwd fettle-agent'
 see "systemd has no failed unit of it" on_board '! systemctl --failed --plain --no-legend | grep fettle'
 printf '== fettle flash --ssh\n'

@@ -1,6 +1,8 @@
 // Outcome <-> JSON, table by table of schemas/measure.fbs.
 #include "host/records/outcome_json.h"
 
+#include <utility>
+
 #include "schemas/wire/limits.h"
 
 namespace fettle::records {
@@ -53,6 +55,13 @@ Result<std::unique_ptr<wire::ConditionsT>> conditions_from(const Json& json) {
   return c;
 }
 
+// A measurement's readings, each absent where it was not made.
+constexpr std::pair<const char*, std::unique_ptr<wire::ConditionsT> wire::MeasurementT::*>
+    kConditions[] = {{"before", &wire::MeasurementT::before},
+                     {"after", &wire::MeasurementT::after},
+                     {"lowest", &wire::MeasurementT::lowest},
+                     {"highest", &wire::MeasurementT::highest}};
+
 Json to_json(const wire::MeasurementT& m) {
   Json samples = Json::array();
   for (const wire::Sample& sample : m.samples) samples.push_back({sample.ticks(), sample.runs()});
@@ -66,8 +75,9 @@ Json to_json(const wire::MeasurementT& m) {
                {"interval_low", number_json(m.interval_low)},
                {"interval_high", number_json(m.interval_high)},
                {"censored", m.censored}};
-  if (m.before) json["before"] = to_json(*m.before);
-  if (m.after) json["after"] = to_json(*m.after);
+  for (const auto& [name, conditions] : kConditions) {
+    if (m.*conditions) json[name] = to_json(*(m.*conditions));
+  }
   return json;
 }
 
@@ -99,15 +109,12 @@ Result<wire::MeasurementT> measurement_from(const Json& json) {
   fields.get("interval_low", m.interval_low);
   fields.get("interval_high", m.interval_high);
   fields.get("censored", m.censored);
-  if (const Json* before = fields.find("before", false)) {
-    Result<std::unique_ptr<wire::ConditionsT>> read = conditions_from(*before);
+  for (const auto& [name, conditions] : kConditions) {
+    const Json* found = fields.find(name, false);
+    if (found == nullptr) continue;
+    Result<std::unique_ptr<wire::ConditionsT>> read = conditions_from(*found);
     if (!read) return std::move(read).error();
-    m.before = std::move(*read);
-  }
-  if (const Json* after = fields.find("after", false)) {
-    Result<std::unique_ptr<wire::ConditionsT>> read = conditions_from(*after);
-    if (!read) return std::move(read).error();
-    m.after = std::move(*read);
+    m.*conditions = std::move(*read);
   }
   if (Result<void> done = fields.done(); !done) return std::move(done).error();
   return m;

@@ -35,6 +35,27 @@ void show_conditions(const char* title, const wire::ConditionsT* c, std::ostream
       << format(", load %.2f", c->load_average) << "\n";
 }
 
+void show_range(const wire::ConditionsT& low, const wire::ConditionsT& high, std::ostream& out) {
+  const struct {
+    const char *name, *unit;
+    double low, high;  // thousandths
+  } rows[] = {
+      {"cpu", "MHz", double(low.cpu_khz), double(high.cpu_khz)},
+      {"gpu", "MHz", double(low.gpu_khz), double(high.gpu_khz)},
+      {"accelerator", "MHz", double(low.accelerator_khz), double(high.accelerator_khz)},
+      {"hottest zone", "C", double(low.temperature_millidegrees),
+       double(high.temperature_millidegrees)},
+  };
+  const char* before = "  around each sample  ";
+  for (const auto& row : rows) {
+    if (row.high <= 0) continue;
+    out << before
+        << format("%s %.4g to %.4g %s", row.name, row.low / 1e3, row.high / 1e3, row.unit);
+    before = ", ";
+  }
+  out << "\n";
+}
+
 // A time of the clock's own kind: never ticks as nanoseconds.
 std::string ticks_text(double ticks, const wire::MeasurementT& m) {
   if (m.clock == wire::ClockDomain::Nanoseconds && m.ticks_per_second > 0) {
@@ -73,6 +94,7 @@ void show_measurement(const TuningRecord& r, const wire::MeasurementT& m, std::o
   out << "conditions\n";
   show_conditions("before", m.before.get(), out);
   show_conditions("after ", m.after.get(), out);
+  if (m.lowest && m.highest) show_range(*m.lowest, *m.highest, out);
 }
 
 void show_failure(const wire::FailureT& failure, std::ostream& out) {

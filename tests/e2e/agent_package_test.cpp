@@ -166,7 +166,6 @@ TEST_P(StockImage, TakesTheAgentWithoutBeingMounted) {
     const char *path, *mode;
   } files[] = {{"/usr/bin/fettle-agent", "0755"},
                {"/usr/lib/systemd/system/fettle-agent.service", "0644"},
-               {"/usr/lib/tmpfiles.d/fettle-agent.conf", "0644"},
                {"/etc/fettle/agent.toml", "0644"},
                {"/var/lib/fettle", "0700"},
                {"/var/lib/fettle/agent.key", "0600"}};
@@ -254,7 +253,6 @@ TEST_P(RootFolder, TakesTheAgent) {
     unsigned mode;
   } files[] = {{"usr/bin/fettle-agent", 0755},
                {"usr/lib/systemd/system/fettle-agent.service", 0644},
-               {"usr/lib/tmpfiles.d/fettle-agent.conf", 0644},
                {"etc/systemd/system/fettle-agent.service.d/image.conf", 0644},
                {"etc/fettle/agent.toml", 0644},
                {"var/lib", 0775},

@@ -176,6 +176,8 @@ wire::OutcomeT sample_measurement() {
   measurement.censored = true;
   measurement.before = sample_conditions();
   measurement.after = sample_conditions();
+  measurement.lowest = sample_conditions();
+  measurement.highest = sample_conditions();
   wire::OutcomeT outcome;
   outcome.body.Set(std::move(measurement));
   outcome.times = std::make_unique<wire::StageTimesT>();

@@ -183,11 +183,24 @@ class SamplerTest : public testing::Test {
     const ConditionsReader conditions(SystemRoot(root.string()), {0});
     StatusPage status{};
     std::uint64_t warmup = 0, run = 0;
-    return take_samples({device, conditions, status, options, first_run_ns, &warmup, &run});
+    return take_samples(
+        {device, conditions, status, options, first_run_ns, &warmup, &run, most_cool_ms});
+  }
+  void put(const std::string& file, const std::string& text) {
+    std::filesystem::create_directories((root / file).parent_path());
+    std::ofstream(root / file) << text << "\n";
+  }
+  void set_clock(int khz) {
+    put("sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", std::to_string(khz));
+  }
+  void set_cooling_state(int state) {
+    put("sys/class/thermal/cooling_device0/type", "thermal-cpufreq-0");
+    put("sys/class/thermal/cooling_device0/cur_state", std::to_string(state));
   }
   std::filesystem::path root;
   ScriptedDevice device;
   wire::MeasureOptionsT options;
+  int most_cool_ms = 30'000;
 };
 
 TEST_F(SamplerTest, CalibratesAndStopsWhenTight) {
@@ -314,19 +327,15 @@ void wait_until_asleep(pid_t thread) {
 }
 
 TEST_F(SamplerTest, ThrottledSampleIsTakenAgainOnceTheCoreIsCool) {
-  const auto cooling = root / "sys/class/thermal/cooling_device0";
-  std::filesystem::create_directories(cooling);
-  std::ofstream(cooling / "type") << "thermal-cpufreq-0\n";
-  auto set_state = [&](int state) { std::ofstream(cooling / "cur_state") << state << "\n"; };
-  set_state(0);
+  set_cooling_state(0);
   std::thread fan;
   options.number = 1000;
   device.nanoseconds = [&](std::uint32_t call) {
     if (call != 1) return 1000.0;
-    set_state(2);  // hot during the first sample; call 0 is the warm-up
+    set_cooling_state(2);  // hot during the first sample; call 0 is the warm-up
     fan = std::thread([&, sampler = gettid()] {
       wait_until_asleep(sampler);  // cooling down: nowhere else does it sleep
-      set_state(0);
+      set_cooling_state(0);
     });
     return 3000.0;
   };
@@ -336,6 +345,95 @@ TEST_F(SamplerTest, ThrottledSampleIsTakenAgainOnceTheCoreIsCool) {
   EXPECT_EQ(out->throttled, 1u) << "the sampler went on while the core was hot";
   EXPECT_EQ(out->disturbed, 1u);
   for (const auto& taken : out->samples) EXPECT_EQ(taken.ticks(), 1'000'000u);
+}
+
+// They agree well, at the wrong clock.
+TEST_F(SamplerTest, ThrottledSamplesAreNoMeasurement) {
+  options.number = 1000;
+  most_cool_ms = 100;
+  for (const std::uint32_t clean : {0u, 1u}) {
+    set_cooling_state(0);
+    device.calls = 0;
+    device.nanoseconds = [&](std::uint32_t call) {
+      if (call > clean) set_cooling_state(2);  // call 0 is the warm-up
+      return call > clean ? 3000.0 : 1000.0;
+    };
+    const auto out = sample();
+    ASSERT_FALSE(out.ok()) << clean << " clean";
+    EXPECT_EQ(out.error().code, ErrorCode::Disturbed);
+    EXPECT_NE(out.error().message.find("throttled: the kernel held the clock down against heat"),
+              std::string::npos)
+        << out.error().message;
+  }
+}
+
+TEST_F(SamplerTest, ARisingClockIsTakenAgain) {
+  set_clock(408'000);
+  options.number = 1000;
+  device.nanoseconds = [this](std::uint32_t call) {
+    if (call != 1) return 1000.0;
+    set_clock(1'800'000);  // during the first sample; call 0 is the warm-up
+    return 3000.0;
+  };
+  const auto out = sample();
+  ASSERT_TRUE(out.ok());
+  EXPECT_GE(out->disturbed, 1u);
+  for (const auto& taken : out->samples) EXPECT_EQ(taken.ticks(), 1'000'000u);
+  EXPECT_EQ(out->lowest->cpu_khz, 1'800'000u);
+}
+
+TEST_F(SamplerTest, CalibratesAtTheClockOfTheSamples) {
+  options.min_repeat_ms = 0.9;  // too short to be halved
+  set_clock(408'000);
+  device.nanoseconds = [this](std::uint32_t call) {
+    if (call == 1) set_clock(1'800'000);  // the first calibration; call 0 is the warm-up
+    return call <= 1 ? 4000.0 : 1000.0;
+  };
+  const auto out = sample();
+  ASSERT_TRUE(out.ok());
+  for (const auto& taken : out->samples) EXPECT_GE(taken.ticks(), 900'000u);
+}
+
+TEST_F(SamplerTest, SettingsMustStayAsTheyAre) {
+  const std::string governor = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
+  options.number = 1000;
+  for (const std::string& file : {governor, std::string("var/lib/nvpmodel/status"),
+                                  std::string("sys/class/fclkcfg/fclk0/rate")}) {
+    put(file, "1000");
+    device.calls = 0;
+    device.nanoseconds = [&](std::uint32_t call) {
+      if (call == 2) put(file, "2000");
+      return 1000.0;
+    };
+    const auto out = sample();
+    ASSERT_FALSE(out.ok()) << file;
+    EXPECT_EQ(out.error().code, ErrorCode::Disturbed);
+    EXPECT_NE(out.error().message.find("power mode"), std::string::npos) << out.error().message;
+  }
+}
+
+TEST_F(SamplerTest, ExtremesAroundTheSamplesAreRecorded) {
+  auto set_all = [this](bool high) {
+    set_clock(high ? 1'800'000 : 1'750'000);
+    put("sys/class/devfreq/ff9a0000.gpu/cur_freq", high ? "800000000" : "200000000");
+    put("sys/class/thermal/thermal_zone0/temp", high ? "71000" : "41000");
+  };
+  set_all(false);
+  options.number = 1000;
+  // Before and after any sample they differ.
+  device.nanoseconds = [&](std::uint32_t call) {
+    set_all(call % 2 == 0);
+    return 1000.0;
+  };
+  const auto out = sample();
+  ASSERT_TRUE(out.ok());
+  ASSERT_TRUE(out->lowest && out->highest);
+  EXPECT_EQ(out->lowest->cpu_khz, 1'750'000u);
+  EXPECT_EQ(out->highest->cpu_khz, 1'800'000u);
+  EXPECT_EQ(out->lowest->gpu_khz, 200'000u);
+  EXPECT_EQ(out->highest->gpu_khz, 800'000u);
+  EXPECT_EQ(out->lowest->temperature_millidegrees, 41'000);
+  EXPECT_EQ(out->highest->temperature_millidegrees, 71'000);
 }
 
 TEST_F(SamplerTest, AgreeingDisturbedSamplesAreBorrowed) {

@@ -116,6 +116,23 @@ TEST_F(FakeRoot, ConditionsOfABigLittleBoard) {
   EXPECT_TRUE(big.quick().throttled);
   // Cores of different clocks: the slowest counts.
   EXPECT_EQ(ConditionsReader(root(), {0, 4}).quick().cpu_khz, 408000u);
+  EXPECT_EQ(ConditionsReader(root(), {4, 0}).quick(1).cpu_khz, 1800000u) << "one thread, on core 4";
+}
+
+TEST_F(FakeRoot, OneClustersHeatIsNotTheOthers) {
+  for (int core : {0, 1, 4, 5}) {
+    put("/sys/devices/system/cpu/cpu" + std::to_string(core) + "/cpufreq/related_cpus",
+        core >= 4 ? "4 5\n" : "0 1\n");
+  }
+  const std::string thermal = "/sys/class/thermal/";
+  for (int i : {0, 1}) {
+    put(thermal + "cooling_device" + std::to_string(i) + "/type",
+        i == 0 ? "cpufreq-cpu0\n" : "cpufreq-cpu4\n");
+    put(thermal + "cooling_device" + std::to_string(i) + "/cur_state", i == 0 ? "0\n" : "1\n");
+  }
+  EXPECT_TRUE(ConditionsReader(root(), {5}).throttled());
+  EXPECT_FALSE(ConditionsReader(root(), {0, 1}).throttled());
+  EXPECT_TRUE(ConditionsReader(root(), {1, 5}).throttled());
 }
 
 TEST_F(FakeRoot, ConditionsOfAJetsonAndAZynq) {

@@ -79,6 +79,22 @@ TEST(ServiceNotifier, AnothersWatchdogAndNoManagerAreSilent) {
   EXPECT_EQ(manager.next(), "");
 }
 
+TEST(MakeKey, RootMakesItForTheFoldersOwner) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("fettle-root-key-" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  ASSERT_EQ(chown(folder.c_str(), 4321, 8765), 0);
+  const std::string path = folder / "agent.key";
+  EXPECT_TRUE(make_key_file(path).ok());
+  struct stat status{};
+  EXPECT_EQ(stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_uid, 4321u);
+  EXPECT_EQ(status.st_gid, 8765u);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+  std::filesystem::remove_all(folder);
+}
+
 TEST(MakeKey, OncePerBoardAndForItsUserOnly) {
   const auto folder =
       std::filesystem::temp_directory_path() / ("fettle-keys-" + std::to_string(getpid()));

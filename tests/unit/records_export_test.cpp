@@ -188,7 +188,8 @@ TEST(RecordsReport, ARecordIsShownWithAllThatIsKnown) {
   show(measured(1, 1234567), out);
   for (const char* part :
        {"1.23 ms", "1640.3 % of the device's peak", "2025.0 GFLOPS", "2 disturbed", "performance",
-        "core 3", "board-1", "00112233aabbccdd", "8641972 ticks / 7 runs"}) {
+        "core 3", "board-1", "00112233aabbccdd", "8641972 ticks / 7 runs",
+        "around each sample  cpu 1950 to 2100 MHz, hottest zone 0 to 61.5 C"}) {
     EXPECT_NE(out.str().find(part), std::string::npos) << part << "\n" << out.str();
   }
   std::ostringstream failure;

@@ -67,6 +67,11 @@ inline TuningRecord measured(int n, double nanoseconds) {
   m.before->steal_ticks = 6;
   m.before->load_average = 0.1;
   m.after = std::make_unique<wire::ConditionsT>();
+  m.lowest = std::make_unique<wire::ConditionsT>();
+  m.highest = std::make_unique<wire::ConditionsT>();
+  m.lowest->cpu_khz = 1'950'000;
+  m.highest->cpu_khz = 2'100'000;
+  m.highest->temperature_millidegrees = 61'500;
   r.outcome.body.Set(std::move(m));
   r.outcome.times = std::make_unique<wire::StageTimesT>();
   wire::StageTimesT& t = *r.outcome.times;
