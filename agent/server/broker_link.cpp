@@ -107,7 +107,10 @@ Result<std::string> make_key_file(const std::string& path) {
     return std::move(pair->public_key);
   }
   char public_key[kZ85 + 1], secret_key[kZ85 + 1];
-  if (zmq_curve_keypair(public_key, secret_key) != 0) return zmq_failure("making a key pair");
+  // It will stand on a command line of the host: one that starts like an option is drawn again.
+  do {
+    if (zmq_curve_keypair(public_key, secret_key) != 0) return zmq_failure("making a key pair");
+  } while (public_key[0] == '-');
   const std::string text = std::string("public ") + public_key + "\nsecret " + secret_key + "\n",
                     beside = path + ".new";
   ::unlink(beside.c_str());
