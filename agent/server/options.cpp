@@ -127,7 +127,9 @@ constexpr Row kRows[] = {
      "recognised board)",
      set_key},
     {"device-kind", "KIND", "cpu (default) or null", set_kind},
-    {"device-cores", "LIST", "cores of the device, such as 1,2 or 4-5 (default: all)", set_cores},
+    {"device-cores", "LIST",
+     "cores of the device, such as 1,2 or 4-5 (default: all; where clusters differ, the key's)",
+     set_cores},
     {"threads", "N", "most threads of a candidate (default: one per core)",
      [](Parsing& to, const std::string& v) -> Result<void> {
        std::uint64_t threads;
@@ -202,13 +204,37 @@ void identify(DeviceConfig& device, const BoardDevice& found,
   }
 }
 
+// A device never has two kinds of cores unless it was told to: without cores of its own it
+// has the cluster whose key it bears.
+Result<void> choose_cluster(DeviceConfig& device, const std::vector<BoardDevice>& clusters) {
+  if (clusters.size() < 2 || !device.cores.empty() || device.kind != wire::DeviceKind::Cpu) {
+    return {};
+  }
+  std::string words;
+  for (const BoardDevice& cluster : clusters) {
+    if (std::find(cluster.keys.begin(), cluster.keys.end(), device.key) != cluster.keys.end()) {
+      device.cores = cluster.cores;
+      return {};
+    }
+    words += words.empty() ? "" : "; ";
+    for (std::uint32_t core : cluster.cores) words += std::to_string(core) + " ";
+    words += "(" + cluster.cpu + ", " + cluster.keys.front() + ")";
+  }
+  return bad("device-cores",
+             "is needed for key '" + device.key + "': this board's cores differ: " + words);
+}
+
 // The board's devices where none was named; else the profiles of those that were.
-void recognise_devices(AgentOptions& options, const DeviceConfig& defaults, const SystemRoot& root,
-                       const std::vector<BoardProfile>& profiles) {
+Result<void> recognise_devices(AgentOptions& options, const DeviceConfig& defaults,
+                               const SystemRoot& root, const std::vector<BoardProfile>& profiles) {
   const bool named = !options.devices.empty();
   const auto cores = named || defaults.cores.empty() ? usable_cores() : defaults.cores;
   std::vector<std::uint32_t>* left_over = named ? nullptr : &options.left_over_cores;
-  for (const BoardDevice& found : recognise_board(root, cores, profiles, left_over)) {
+  const std::vector<BoardDevice> board = recognise_board(root, cores, profiles, left_over);
+  for (DeviceConfig& device : options.devices) {
+    if (auto chosen = choose_cluster(device, board); !chosen) return chosen;
+  }
+  for (const BoardDevice& found : board) {
     if (!named) {
       DeviceConfig device = defaults;
       device.key = found.keys.front();
@@ -218,6 +244,7 @@ void recognise_devices(AgentOptions& options, const DeviceConfig& defaults, cons
     }
     for (DeviceConfig& device : options.devices) identify(device, found, cores);
   }
+  return {};
 }
 
 // Why no device was found, for the one who has to name it.
@@ -347,7 +374,9 @@ Result<AgentOptions> parse_options(const std::vector<std::string>& arguments,
   // Device options before the first --key on the command line hold for all of them.
   if (auto applied = apply_options(parsing, arguments); !applied) return std::move(applied).error();
   AgentOptions& out = parsing.options;
-  recognise_devices(out, parsing.defaults, root, profiles);
+  if (auto done = recognise_devices(out, parsing.defaults, root, profiles); !done) {
+    return std::move(done).error();
+  }
   if (out.mode == AgentOptions::Mode::SelfTest && out.devices.empty()) {
     DeviceConfig device = parsing.defaults;
     device.key = "self-test";

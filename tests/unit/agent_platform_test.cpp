@@ -372,6 +372,30 @@ TEST_F(FakeRoot, NamedDevicesOfARecognisedBoard) {
   EXPECT_EQ(of({"--key", "rk3399"})->devices[0].profile, "");
 }
 
+TEST_F(FakeRoot, ANamedDeviceIsOfOneKindOfCores) {
+  const auto cores = usable_cores();
+  if (cores.size() < 2) GTEST_SKIP() << "one core here";
+  put("/proc/device-tree/compatible", std::string("rockchip,rk3399\0", 16));
+  for (std::uint32_t core : cores) {
+    put("/sys/devices/system/cpu/cpu" + std::to_string(core) + "/regs/identification/midr_el1",
+        core == cores.front() ? "0x00000000410fd082\n" : "0x00000000410fd034\n");
+  }
+  auto profiles = board_profiles();
+  for (auto& profile : profiles) profile.arch = agent_arch();
+  const auto of = [&](std::vector<std::string> device) {
+    return parse_options(serving(std::move(device)), root(), profiles);
+  };
+  const auto little = of({"--key", "rk3399-little"}), lab = of({"--key", "lab"});
+  ASSERT_TRUE(little.ok()) << little.error().text();
+  EXPECT_EQ(little->devices[0].cores, std::vector<std::uint32_t>(cores.begin() + 1, cores.end()));
+  EXPECT_EQ(little->devices[0].profile, "rk3399-little");
+  ASSERT_FALSE(lab.ok());
+  EXPECT_NE(lab.error().text().find("cores differ: " + std::to_string(cores.front()) +
+                                    " (cortex-a72, rk3399); "),
+            std::string::npos)
+      << lab.error().text();
+}
+
 TEST(Options, EachMistakeIsOneLine) {
   const struct {
     std::vector<std::string> words;
