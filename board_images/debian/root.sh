@@ -51,16 +51,22 @@ let_run() {
 mirrors() {
   local file
   if ! grep -qs bookworm /etc/os-release; then return; fi
-  for file in /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list; do
+  for file in /etc/apt/sources.list.d/*debian.sources /etc/apt/sources.list; do
     if [[ -s $file ]]; then printf '%s\n' "$file"; return; fi
   done
 }
-# The same without security updates, into a file of that name.
-without_security() { # SOURCES INTO
-  case $1 in
-    *.sources) awk -v RS= -v ORS='\n\n' '!/-security/' "$1" >"$2" ;;
-    *) grep -v -e -security "$1" >"$2" ;;
+# The same, or Debian's own where there are none, without security updates, into that folder.
+# Prints the file.
+without_security() { # INTO [SOURCES]
+  local keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+  case ${2:-} in
+    '') printf "deb [signed-by=$keyring] http://deb.debian.org/debian bookworm%s main\n" '' -updates >"$1/debian.list"
+      printf '%s\n' "$1/debian.list"
+      return ;;
+    *.sources) awk -v RS= -v ORS='\n\n' '!/-security/' "$2" >"$1/${2##*/}" ;;
+    *) grep -v -e -security "$2" >"$1/${2##*/}" ;;
   esac
+  printf '%s\n' "$1/${2##*/}"
 }
 
 # Modules that lead to an RK3399's, or a virtual machine's, root file system.
@@ -158,13 +164,13 @@ if [[ ! -e $root/root.tar ]]; then
   mapfile -t sources < <(mirrors)
   # Mirrors are now and then out of step for one architecture's security updates.
   if ! make_root "${sources[@]}"; then
-    if ((${#sources[@]} == 0)) || ! grep -q '^E: Failed to fetch .*-security' "$work/log"; then
+    if ! grep -q '^E: Failed to fetch .*-security' "$work/log"; then
       tail -n 20 "$work/log" >&2
       exit 1
     fi
     echo "   the mirror's security updates for $arch cannot be read now: without them (the board can fetch them)" >&2
-    without_security "${sources[0]}" "$work/${sources[0]##*/}"
-    make_root "$work/${sources[0]##*/}" || { tail -n 20 "$work/log" >&2; exit 1; }
+    plain=$(without_security "$work" "${sources[@]}")
+    make_root "$plain" || { tail -n 20 "$work/log" >&2; exit 1; }
   fi
   printf '   root file system of %s: %d s\n' "$arch" $((SECONDS - start)) >&2
   mkdir -p "$root" && mv "$work/root.tar" "$root/root.tar"
