@@ -80,7 +80,6 @@ see "systemctl restart" on_board systemctl restart fettle-agent
 see "active, as its own user" board_says "systemctl is-active fettle-agent; ps -o user:20= -p \$(systemctl show -P MainPID fettle-agent)" $'active\nfettle-agent'
 see "the board registers" until_true 60 registered "$name"
 see_clocks "its clocks are pinned" 800000000 800000000
-see "its worker comes before other processes" on_board 'ps -C fettle-agent -o ni= | grep -q -e -15'
 pid=$(main_pid)
 on_board systemctl kill --kill-whom=main --signal=STOP fettle-agent
 see "the watchdog ends an agent that hangs" until_true 100 another_pid "$pid"
