@@ -16,11 +16,20 @@ const char* const kTexts[] = {
 #include "host/space/profiles.inc"
 };
 
+using Keys = std::set<std::string, std::less<>>;
+
+void add_unread(const toml::table& table, const Keys& known, const std::string& where,
+                std::vector<std::string>& unread) {
+  for (const auto& [key, value] : table) {
+    if (!known.contains(key.str())) unread.push_back(where + std::string(key.str()));
+  }
+}
+
 // The files are ours and the unit test reads every one: a bad one is a bug.
 Profile read(const char* text) {
   const toml::table table = toml::parse(text);
   // What the agent reads (agent/board_profiles.cmake); every key read here is added.
-  std::set<std::string, std::less<>> keys = {"device_tree", "midr", "sysfs"};
+  Keys keys = {"device_tree", "midr", "sysfs"};
   const auto field = [&](const char* key) {
     keys.insert(key);
     return table[key];
@@ -49,18 +58,20 @@ Profile read(const char* text) {
   p.memory_gbps = field("memory_gbps").value_or(0.0);
   p.accelerator = {field("accelerator")["kind"].value_or(std::string()),
                    field("accelerator")["name"].value_or(std::string())};
+  if (const toml::table* accelerator = field("accelerator").as_table()) {
+    add_unread(*accelerator, {"kind", "name"}, "accelerator.", p.unread);
+  }
   p.target.memory_bytes = field("memory_bytes").value_or(std::int64_t{0});
   if (const toml::array* caches = field("caches").as_array()) {
     for (const auto& node : *caches) {
       const toml::table& c = *node.as_table();
+      add_unread(c, {"level", "kind", "bytes", "line_bytes", "shared_by"}, "caches.", p.unread);
       if (c["kind"].value_or(std::string()) == "instruction") continue;
       p.target.caches.push_back({c["level"].value_or(0), c["bytes"].value_or(std::int64_t{0}),
                                  c["line_bytes"].value_or(0), c["shared_by"].value_or(1)});
     }
   }
-  for (const auto& [key, value] : table) {
-    if (!keys.contains(key.str())) p.unread.emplace_back(key.str());
-  }
+  add_unread(table, keys, "", p.unread);
   assert(!p.name.empty() && p.target.vector_bits > 0 && p.target.vector_registers > 0);
   return p;
 }
