@@ -90,9 +90,11 @@ wire::OutcomeT failure_outcome(wire::Stage stage, Error error) {
 // Before the measuring threads start, which inherit it. Without the right to it the
 // worker competes as any process does; a sample that lost its core is retaken. Where
 // the kernel groups processes by session (autogroup), niceness counts within a session
-// only: the worker takes one of its own and asks for that session's share.
+// only: the worker takes one of its own and asks for that session's share. On a machine's
+// only core it asks for nothing: there it would keep sshd and the agent itself from answering.
 void claim_core_time() {
   constexpr int kNiceness = -15;
+  if (sysconf(_SC_NPROCESSORS_ONLN) < 2) return;
   setpriority(PRIO_PROCESS, 0, kNiceness);
   if (setsid() < 0) return;
   const int group = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
