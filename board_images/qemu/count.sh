@@ -43,7 +43,7 @@ boot_and_tune() {
     >"$run/emulate.log" 2>&1 &
   emulator=$!
   pids+=("$emulator")
-  until_true 150 registered "$board" || { cat "$run/emulate.log" >&2; die "the $board did not register"; }
+  until_true 150 grep -qs 'registered as' "$run/emulate.log" || { cat "$run/emulate.log" >&2; die "the $board did not register"; }
   "$fettle" tune "$layers" --device "$key" --broker "$broker" --broker-key "$broker_key" --trials "$2" \
     --scheduler round-robin --deterministic --seed 1 --quiet --timeout 60 --db "$out/$1.db" || status=$?
   kill "$emulator" 2>/dev/null || true

@@ -122,6 +122,10 @@ fi
 show_devices() { "$fettle" devices --broker "$broker" --broker-key "$broker_key" "$@"; }
 # Whoever may not ask would wait for the board in vain.
 show_devices --json >/dev/null 2>"$run/devices.log" || die "cannot ask $broker for its boards: $(cat "$run/devices.log")"
+named() { show_devices --json 2>/dev/null | grep -q "\"hostname\":\"$name\""; }
+unnamed() { ! named; }
+# The broker keeps a board for some seconds after its last word; a living one stays.
+until_true 20 unnamed || die "$broker has a board '$name' already: another name with --name"
 board_broker=$(as_board_sees "$broker")
 words="console=$console quiet panic=-1"
 options=("${machine[@]}" -display none -no-reboot "${serial[@]}" -serial "file:$console_file"
@@ -191,7 +195,7 @@ power_on
 trap power_cycle USR1
 if [[ -n $pid_file ]]; then echo $$ >"$pid_file"; fi
 
-while ! show_devices --json 2>/dev/null | grep -q "\"hostname\":\"$name\""; do
+until named; do
   if ! kill -0 "$machine_pid" 2>/dev/null || (($(date +%s) * 1000000000 - started > limit * 1000000000)); then
     tail -n 20 "$run/qemu.log" "$console_file" >&2
     die "$name did not register within $(seconds) s"
