@@ -90,10 +90,10 @@ start_broker() {
 registered() { "$fettle" devices --broker "$broker" --json 2>/dev/null | grep -q "\"hostname\":\"$1\""; }
 
 until_true() {
-  local limit=$((SECONDS + $1))
+  local end=$((SECONDS + $1))
   shift
   until "$@"; do
-    if ((SECONDS > limit)); then return 1; fi
+    if ((SECONDS > end)); then return 1; fi
     sleep 0.3
   done
 }
