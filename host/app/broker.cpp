@@ -40,13 +40,13 @@ int run(const BrokerCommand& command) {
   auto broker = fleet::Broker::start(std::move(options));
   if (!broker) return fail(broker.error());
   if (command.json) {
-    fmt::print("{}\n", nlohmann::json{{"event", "listening"},
-                                      {"endpoint", (*broker)->endpoint()},
-                                      {"public_key", (*broker)->public_key()}}
-                           .dump());
+    print("{}\n", nlohmann::json{{"event", "listening"},
+                                 {"endpoint", (*broker)->endpoint()},
+                                 {"public_key", (*broker)->public_key()}}
+                      .dump());
   } else {
-    fmt::print("listening on {}\nbroker's public key {}\n", (*broker)->endpoint(),
-               (*broker)->public_key());
+    print("listening on {}\nbroker's public key {}\n", (*broker)->endpoint(),
+          (*broker)->public_key());
   }
   std::fflush(stdout);
   while (!interrupt.requested()) {

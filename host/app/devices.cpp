@@ -39,7 +39,7 @@ std::string clock_text(const wire::DeviceInfoT& device) {
 }
 
 void print_line(const char* name, const std::string& value) {
-  if (!value.empty()) fmt::print("  {:<10} {}\n", name, value);
+  if (!value.empty()) print("  {:<10} {}\n", name, value);
 }
 
 // What the target profile adds: the data sheet's figures, and what else is on the board,
@@ -65,7 +65,7 @@ void print_profile(const space::Profile& profile, const wire::DeviceInfoT& devic
 // Everything that a board says of itself and of one of its devices, for people.
 void print_facts(const std::string& key, const wire::BoardT* board,
                  const wire::DeviceInfoT& device) {
-  fmt::print("\n{}{}\n", key, board ? " on " + board->hostname : "");
+  print("\n{}{}\n", key, board ? " on " + board->hostname : "");
   if (board) {
     print_line("board", board->model + (board->serial.empty() ? "" : ", serial " + board->serial) +
                             ", id " + board->id);

@@ -16,7 +16,7 @@ struct ExplainCommand {
   std::string db = "fettle.db", workload, target, profile, configuration, dump_after;
   std::uint64_t seed = 0;
   bool space = false;
-  std::string measured;  // a line; "" without a record or its measurement
+  std::string measured;  // a line; "" where no record, or another program than its
 };
 
 // Fills the empty parts of the command from the record.
@@ -28,10 +28,13 @@ Result<void> read_record(ExplainCommand& command) {
   if (!database) return database.error();
   auto record = database->get(command.record);
   if (!record) return record.error();
+  // The record's time is that of its own program.
+  const bool whole = command.workload.empty() && command.target.empty() &&
+                     command.profile.empty() && command.configuration.empty();
   if (command.workload.empty()) command.workload = record->workload;
   if (command.target.empty() && command.profile.empty()) command.target = record->target;
   if (command.configuration.empty()) command.configuration = record->configuration;
-  if (const auto nanoseconds = record->nanoseconds()) {
+  if (const auto nanoseconds = record->nanoseconds(); nanoseconds && whole) {
     command.measured = fmt::format("measured       {:.0f} ns a run, {:.1f} GFLOPS nominal",
                                    *nanoseconds, record->operations / *nanoseconds);
     if (record->peak_gflops > 0) {
@@ -94,8 +97,8 @@ Result<void> explain(ExplainCommand command) {
   const auto space = backend->space(*workload, *target);
   if (!space) return space.error();
   if (command.space) {
-    fmt::print("workload       {}\ntarget         {}\n\n{}", workload->canonical(),
-               target->canonical(), text_of(*space));
+    print("workload       {}\ntarget         {}\n\n{}", workload->canonical(), target->canonical(),
+          text_of(*space));
     return {};
   }
   std::mt19937_64 rng(command.seed);
@@ -105,9 +108,8 @@ Result<void> explain(ExplainCommand command) {
   if (!configuration) return configuration.error();
   const auto text = backend->explain(*workload, *target, *configuration, command.dump_after);
   if (!text) return text.error();
-  fmt::print("workload       {}\ntarget         {}\nconfiguration  {}\n{}\n{}\n",
-             workload->canonical(), target->canonical(), space->to_json(*configuration),
-             command.measured, *text);
+  print("workload       {}\ntarget         {}\nconfiguration  {}\n{}\n{}\n", workload->canonical(),
+        target->canonical(), space->to_json(*configuration), command.measured, *text);
   return {};
 }
 
@@ -121,17 +123,21 @@ void add_explain_command(CLI::App& app, int& status) {
       ->check(CLI::PositiveNumber);
   explain_command->add_option("--db", command->db, "The database file")->capture_default_str();
   explain_command->add_option("--workload", command->workload, "JSON, instead of a record's");
-  explain_command->add_option("--target", command->target, "JSON, instead of a record's");
-  explain_command->add_option("--profile", command->profile,
-                              "A target profile's name, instead of --target");
+  auto* target =
+      explain_command->add_option("--target", command->target, "JSON, instead of a record's");
+  explain_command
+      ->add_option("--profile", command->profile, "A target profile's name, instead of --target")
+      ->excludes(target);
   explain_command->add_option("--configuration", command->configuration,
                               "JSON, instead of a record's (default without one: random)");
   explain_command->add_option("--seed", command->seed, "Seed of a random configuration")
       ->capture_default_str();
-  explain_command->add_option("--dump-after", command->dump_after,
-                              "Prints the IR after this lowering pass instead");
-  explain_command->add_flag("--space", command->space,
-                            "Prints the search space instead: sketches, knobs, options");
+  auto* dump = explain_command->add_option("--dump-after", command->dump_after,
+                                           "Prints the IR after this lowering pass instead");
+  explain_command
+      ->add_flag("--space", command->space,
+                 "Prints the search space instead: sketches, knobs, options")
+      ->excludes(dump);
   explain_command->callback([command, &status] {
     const auto done = explain(*command);
     status = done ? kFine : fail(done.error());

@@ -48,8 +48,10 @@ class ProgressLine {
     const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
     const auto left =
         std::chrono::duration<double>(rate > 0 ? static_cast<double>(total - done) / rate : 0);
-    fmt::print(stderr, "\r{} {} of {} MiB, {:.0f} MiB/s, {} left   {}", phase, done >> 20,
-               total >> 20, rate / (1 << 20), duration_text(left), done == total ? "\n" : "");
+    const std::string line =
+        fmt::format("\r{} {} of {} MiB, {:.0f} MiB/s, {} left   {}", phase, done >> 20, total >> 20,
+                    rate / (1 << 20), duration_text(left), done == total ? "\n" : "");
+    std::fwrite(line.data(), 1, line.size(), stderr);
   }
 
  private:
@@ -119,8 +121,8 @@ int run_ssh(FlashCommand command) {
                      {"name", installed->name},
                      {"public_key", installed->public_key}});
   } else {
-    fmt::print("{} registered with {}; its key is allowed as \"{}\"\n", installed->hostname,
-               address->url, installed->name);
+    print("{} registered with {}; its key is allowed as \"{}\"\n", installed->hostname,
+          address->url, installed->name);
   }
   return kFine;
 }
@@ -154,7 +156,7 @@ int run(const FlashCommand& command) {
   if (command.json) {
     print_json_line({{"image", command.image}, {"disk", command.to}, {"bytes", bytes}});
   } else {
-    fmt::print("{} holds {}: {} bytes written and read back\n", command.to, command.image, bytes);
+    print("{} holds {}: {} bytes written and read back\n", command.to, command.image, bytes);
   }
   return kFine;
 }

@@ -19,12 +19,12 @@ Result<void> new_key(const fleet::KeyFolder& folder, const KeysOptions& options)
   auto made = folder.create(options.name);
   if (!made) return made.error();
   if (options.json) {
-    fmt::print("{}\n", nlohmann::json{{"name", options.name},
-                                      {"public_key", made->public_key},
-                                      {"file", folder.key_file(options.name).string()}}
-                           .dump());
+    print("{}\n", nlohmann::json{{"name", options.name},
+                                 {"public_key", made->public_key},
+                                 {"file", folder.key_file(options.name).string()}}
+                      .dump());
   } else {
-    fmt::print("{}\n", made->public_key);
+    print("{}\n", made->public_key);
     note("the key pair is in " + folder.key_file(options.name).string() +
          "; the line above is its public half, for `fettle keys allow`");
   }
@@ -47,14 +47,14 @@ Result<void> list_keys(const fleet::KeyFolder& folder, const KeysOptions& option
                                    {"role", fleet::role_name(entry.role)},
                                    {"public_key", entry.public_key}});
     }
-    fmt::print("{}\n", object.dump());
+    print("{}\n", object.dump());
     return {};
   }
-  fmt::print("key pairs in {}:\n", folder.folder().string());
-  for (const auto& pair : *pairs) fmt::print("  {:<16} {}\n", pair.name, pair.public_key);
-  fmt::print("let in by the broker of this account:\n");
+  print("key pairs in {}:\n", folder.folder().string());
+  for (const auto& pair : *pairs) print("  {:<16} {}\n", pair.name, pair.public_key);
+  print("let in by the broker of this account:\n");
   for (const auto& entry : *allowed) {
-    fmt::print("  {:<16} {}  {}\n", entry.name, entry.public_key, fleet::role_name(entry.role));
+    print("  {:<16} {}  {}\n", entry.name, entry.public_key, fleet::role_name(entry.role));
   }
   return {};
 }

@@ -1,13 +1,28 @@
 // fettle: the command line.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <csignal>
+#include <cstring>
+#include <exception>
 
 #include "host/app/commands.h"
 #include "host/app/message.h"
 #include "host/app/version.h"
 
-int main(int argc, char** argv) {
-  using namespace fettle::app;
-  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of that write, not our end
+namespace fettle::app {
+namespace {
+
+// Standard streams that are closed would become the first files and sockets that are opened.
+// Reading only: writing to them stays an error.
+void hold_standard_streams() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF) ::open("/dev/null", O_RDONLY);
+  }
+}
+
+int run(int argc, char** argv) {
   CLI::App app{"fettle makes neural-network kernels fast on small boards.", "fettle"};
   app.set_version_flag("--version", std::string("fettle ") + kVersion);
   app.require_subcommand(1);
@@ -33,6 +48,27 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     fail(std::string(error.what()) + "; `fettle --help` and `fettle COMMAND --help` tell more");
     return kUsage;
+  } catch (const std::exception& error) {  // no memory, no thread
+    return fail(error.what());
   }
   return status;
+}
+
+// `status`, but that of an error where standard output could not take everything.
+int after_output(int status) {
+  errno = 0;
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (written) return status;
+  const std::string why = errno != 0 ? std::string(": ") + std::strerror(errno) : "";
+  const int failed = fail("cannot write all of standard output" + why);
+  return status == kFine ? failed : status;
+}
+
+}  // namespace
+}  // namespace fettle::app
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of that write, not our end
+  fettle::app::hold_standard_streams();
+  return fettle::app::after_output(fettle::app::run(argc, argv));
 }

@@ -2,8 +2,7 @@
 #include "host/app/message.h"
 
 #include <atomic>
-
-#include <fmt/format.h>
+#include <cstdio>
 
 namespace fettle::app {
 namespace {
@@ -12,7 +11,8 @@ std::atomic<Screen*> current_screen{nullptr};
 
 void say(const char* kind, const std::string& line) {
   if (Screen* screen = current_screen) screen->hide();
-  fmt::print(stderr, "fettle: {}{}\n", kind, line);
+  const std::string text = fmt::format("fettle: {}{}\n", kind, line);
+  std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
 }  // namespace
@@ -26,6 +26,8 @@ int fail(const std::string& line) {
 }
 
 int fail(const Error& error) { return fail(error.text()); }
+
+void print_text(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 void set_screen(Screen* screen) { current_screen = screen; }
 

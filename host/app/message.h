@@ -1,7 +1,9 @@
-// What the program says to people: one clear line on stderr.
+// What the program says: results on stdout; to people, one clear line on stderr.
 #pragma once
 
 #include <string>
+
+#include <fmt/format.h>
 
 #include "schemas/wire/result.h"
 
@@ -14,6 +16,14 @@ void note(const std::string& line);  // "fettle: …"
 void warn(const std::string& line);  // "fettle: warning: …"
 int fail(const Error& error);        // "fettle: error: …"; returns kFailed
 int fail(const std::string& line);
+
+// Standard output. An output that cannot be written ends no work: the output stays marked as
+// failed (ferror), and main() tells of it at the end.
+void print_text(const std::string& text);
+template <typename... Values>
+void print(fmt::format_string<Values...> pattern, Values&&... values) {
+  print_text(fmt::format(pattern, std::forward<Values>(values)...));
+}
 
 // A progress view that owns the bottom of the terminal registers here, so that
 // messages do not land inside it. One at a time; null: none.

@@ -9,6 +9,7 @@
 #include "host/app/commands.h"
 #include "host/app/json_view.h"
 #include "host/app/message.h"
+#include "host/app/output_file.h"
 #include "host/plot/page.h"
 #include "host/plot/plot_data.h"
 #include "host/records/export.h"
@@ -133,7 +134,7 @@ Result<void> show(const records::Database& database, const RecordsOptions& optio
                        session.reason});
   }
   session_table.print(std::cout);
-  fmt::print("\n");
+  print("\n");
   std::cout.flush();
   records::Table table({{"task"},
                         {"device"},
@@ -156,28 +157,9 @@ Result<void> show(const records::Database& database, const RecordsOptions& optio
   return {};
 }
 
-// "-" is standard output. `write` returns what to tell people of the file.
-Result<void> with_file(const std::string& path,
-                       const std::function<Result<std::string>(std::ostream&)>& write) {
-  std::ofstream file;
-  if (path != "-") {
-    file.open(path, std::ios::trunc);
-    if (!file) return Error{ErrorCode::Io, "cannot write " + path, {}};
-  }
-  const auto told = write(path == "-" ? std::cout : file);
-  if (!told) return told.error();
-  if (path != "-") {
-    file.close();
-    if (!file)
-      return Error{ErrorCode::DiskFull, "cannot write all of " + path + ": is the disk full?", {}};
-    note(*told + " written to " + path);
-  }
-  return {};
-}
-
-Result<void> with_output(const std::string& path,
-                         const std::function<Result<records::LineCounts>(std::ostream&)>& write) {
-  return with_file(path, [&](std::ostream& out) -> Result<std::string> {
+Result<void> with_lines(const RecordsOptions& options,
+                        const std::function<Result<records::LineCounts>(std::ostream&)>& write) {
+  return with_output_file(options.output, [&](std::ostream& out) -> Result<std::string> {
     const auto counts = write(out);
     if (!counts) return counts.error();
     return fmt::format("{} records in {} lines", counts->trials, counts->lines);
@@ -187,14 +169,14 @@ Result<void> with_output(const std::string& path,
 Result<void> plot(const records::Database& database, const RecordsOptions& options) {
   const auto data = plot::plot_data(database, options.filter());
   if (!data) return data.error();
-  return with_file(options.output, [&](std::ostream& out) -> Result<std::string> {
+  return with_output_file(options.output, [&](std::ostream& out) -> Result<std::string> {
     out << plot::page(*data, "fettle: " + options.db);
     return fmt::format("a plot of {} trials", data->at("trials").get<std::size_t>());
   });
 }
 
 Result<void> export_all(const records::Database& database, const RecordsOptions& options) {
-  return with_output(options.output, [&](std::ostream& out) {
+  return with_lines(options, [&](std::ostream& out) {
     return records::export_lines(database, options.filter(), out);
   });
 }
@@ -208,7 +190,7 @@ Result<void> distill(const records::Database& database, const RecordsOptions& op
     note(fmt::format("{} records written to {}", counts->trials, options.output));
     return {};
   }
-  return with_output(options.output, [&](std::ostream& out) {
+  return with_lines(options, [&](std::ostream& out) {
     return records::distill(database, options.filter(), options.per_task, out);
   });
 }
@@ -254,7 +236,8 @@ void add_records_command(CLI::App& app, int& status) {
         status = fail(database.error());
         return;
       }
-      const auto done = action(*database, *options);
+      auto done = check_not_database(options->output, options->db);
+      if (done) done = action(*database, *options);
       status = done ? kFine : fail(done.error());
     });
     return command;

@@ -27,8 +27,8 @@ int report(const TuneCommand& command, const tune::TuneSummary& summary) {
     if (command.replay.empty()) object["db"] = command.db;
     print_json_line(object);
   } else {
-    fmt::print("{}", progress_table(summary.progress, 160, 1000, true));
-    fmt::print("{}", time_lines(summary));
+    print_text(progress_table(summary.progress, 160, 1000, true));
+    print_text(time_lines(summary));
     std::fflush(stdout);
   }
   const bool stored = command.replay.empty();

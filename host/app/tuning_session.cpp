@@ -28,8 +28,9 @@ namespace fettle::app {
 namespace {
 
 Result<model::TaskList> tasks_of(const std::string& what) {
+  std::error_code none;  // a name that no file can have
   const bool file = what.ends_with(".json") || what.find('/') != std::string::npos ||
-                    std::filesystem::is_regular_file(what);
+                    std::filesystem::is_regular_file(what, none);
   auto list = file ? model::load_workload_file(what) : model::load_network(what);
   if (!list) return list;
   for (const model::SkippedTask& skipped : list->skipped) {

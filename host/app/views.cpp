@@ -5,8 +5,7 @@
 #include <unistd.h>
 #include <chrono>
 
-#include <fmt/format.h>
-
+#include "host/app/message.h"
 #include "host/app/text.h"
 
 namespace fettle::app {
@@ -28,7 +27,7 @@ class PlainView final : public QuietView {
     last_ = Clock::now();
     std::string line = overall_line(progress);
     if (!progress.failures.empty()) line += "  failures: " + failures_text(progress);
-    fmt::print("{}\n", line);
+    print("{}\n", line);
     std::fflush(stdout);
   }
 
@@ -41,11 +40,11 @@ class LiveView final : public QuietView, public Screen {
  public:
   LiveView() {
     set_screen(this);
-    fmt::print("\x1b[?25l");  // no cursor
+    print("\x1b[?25l");  // no cursor
   }
   ~LiveView() override {
     hide();
-    fmt::print("\x1b[?25h");
+    print("\x1b[?25h");
     std::fflush(stdout);
     set_screen(nullptr);
   }
@@ -59,13 +58,13 @@ class LiveView final : public QuietView, public Screen {
     const std::size_t rows = size.ws_row > 8 ? size.ws_row - 6u : 2u;
     const std::string block = progress_table(progress, columns, rows, false);
     hide();
-    fmt::print("{}", block);
+    print_text(block);
     std::fflush(stdout);
     for (char character : block) lines_ += character == '\n';
   }
 
   void hide() override {
-    if (lines_ > 0) fmt::print("\x1b[{}A\x1b[J", lines_);
+    if (lines_ > 0) print("\x1b[{}A\x1b[J", lines_);
     lines_ = 0;
     std::fflush(stdout);
   }
