@@ -5,13 +5,15 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <new>
+
 #include "host/space/reference.h"
 #include "host/space/wire_types.h"
 #include "schemas/wire/content_hash.h"
 
 namespace fettle::tune {
 
-Result<Expected> evaluate_expected(const space::Workload& workload) {
+Result<Expected> evaluate_expected(const space::Workload& workload) try {
   auto tensors = space::evaluate(space::make_dag(workload));
   if (!tensors) return std::move(tensors).error();
   Expected expected;
@@ -25,6 +27,8 @@ Result<Expected> evaluate_expected(const space::Workload& workload) {
     expected.outputs.push_back(std::move(output));
   }
   return expected;
+} catch (const std::bad_alloc&) {
+  return Error{ErrorCode::OutOfMemory, "this machine has too little memory for the reference"};
 }
 
 ExpectedOutputs::ExpectedOutputs(std::vector<space::Workload> workloads, ExpectedFunction compute,

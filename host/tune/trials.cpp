@@ -108,12 +108,22 @@ std::optional<std::size_t> Trials::wants_candidate() {
   if (options_.deterministic) {
     return batch_open() ? parts_.scheduler.next(states_) : std::nullopt;
   }
-  // Tasks whose expected outputs are ready go first: others could only wait.
+  // Tasks whose expected outputs are ready go first: others could only wait. But they leave
+  // those their share of the trials.
   std::vector<TaskState> states = states_;
-  bool any = false;
+  const auto tasks = static_cast<std::uint32_t>(states.size());
+  const std::uint32_t share = (options_.trials + tasks - 1) / tasks;
+  std::uint32_t kept = 0;
   for (std::size_t i = 0; i < states.size(); ++i) {
     progress_.tasks[i].waiting_for_expected = !parts_.expected.ready(i);
-    states[i].exhausted |= !parts_.expected.ready(i);
+    if (parts_.expected.ready(i) || states[i].exhausted) continue;
+    kept += share - std::min(share, states[i].proposed);
+  }
+  const bool ahead = options_.trials - proposed_ > kept;
+  bool any = false;
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const bool waits = progress_.tasks[i].waiting_for_expected;
+    states[i].exhausted |= ahead ? waits : !waits || states[i].proposed >= share;
     any |= !states[i].exhausted;
   }
   if (!any) states = states_;

@@ -2,7 +2,9 @@
 // policy, resume, interrupts.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <set>
+#include <thread>
 
 #include "tests/unit/tune_doubles.h"
 
@@ -442,6 +444,33 @@ TEST(TuneLoop, TheSchedulerLearnsTheLeastTimeThatTheRooflineLeavesATask) {
   EXPECT_EQ(scheduler.told.front(), 0);
   EXPECT_TRUE(std::count(scheduler.told.begin(), scheduler.told.end(), 5e5));
   EXPECT_DOUBLE_EQ(scheduler.told.back(), 2.5e5);
+}
+
+TEST(TuneLoop, ATaskWhoseExpectedOutputComesLateKeepsItsShareOfTheTrials) {
+  Rig rig(grid(4, 8), 2);
+  rig.options.trials = 40;
+  std::atomic<int> measured{0};
+  rig.runner = ScriptedRunner([&](std::uint64_t, const wire::MeasureRequestT&) {
+    ++measured;
+    return measurement(1e6);
+  });
+  // The second task's comes when the first has stood still for a while.
+  ExpectedOutputs expected(rig.workloads, [&](const space::Workload& workload) {
+    int before = 0;
+    for (int still = 0; workload.canonical() == rig.workloads[1].canonical() && still < 20;) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      const int now = measured;
+      still = now > 0 && now == before ? still + 1 : 0;
+      before = now;
+    }
+    return expected_of(workload);
+  });
+  auto scheduler = make_round_robin();
+  const TuneSummary summary = tune(
+      rig.tasks, rig.target, rig.options,
+      {rig.builder, rig.runner, rig.records, expected, *scheduler, rig.stop, rig.listener, {}, {}});
+  EXPECT_EQ(summary.end, SessionEnd::Finished);
+  for (const auto& task : summary.progress.tasks) EXPECT_EQ(task.trials, 20u);
 }
 
 TEST(TuneLoop, AnExpectedOutputThatCannotBeComputedEndsTheSession) {
