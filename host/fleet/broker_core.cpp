@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "host/fleet/pool.h"
 #include "schemas/wire/limits.h"
 
 namespace fettle::fleet {
@@ -139,15 +140,17 @@ void BrokerCore::on_agent_hello(const PeerId& from, const Permission& who, wire:
   }
   for (std::size_t i = 0; i < hello.devices.size(); ++i) {
     auto& device = *hello.devices[i];
-    const std::vector<std::string> keys = keys_of(device);
-    const bool fit = keys.size() <= 8 && std::all_of(keys.begin(), keys.end(), [](const auto& key) {
-                       return !key.empty() && key.size() <= 64;
-                     });
+    const auto good = [](const std::string& key) {
+      return !key.empty() && key.size() <= 64 && !key.ends_with(')');  // that ends a pool's name
+    };
+    const bool fit = good(device.key) && device.aliases.size() <= 7 &&
+                     std::all_of(device.aliases.begin(), device.aliases.end(), good);
     if (!fit || device.index != i) {
-      return reject(from, ErrorCode::Malformed,
-                    "device " + std::to_string(i) +
-                        " needs a key of up to 64 characters, at most 7 others of them, and "
-                        "its place in the list as index");
+      return reject(
+          from, ErrorCode::Malformed,
+          "device " + std::to_string(i) +
+              " needs a key of up to 64 characters (no ')' at the end), at most 7 others, and "
+              "its place in the list as index");
     }
     device.queue_depth = std::clamp<std::uint32_t>(device.queue_depth, 1, limits_.queue_depth);
   }
@@ -218,17 +221,9 @@ void BrokerCore::release_unknown(const Agent& agent, const std::vector<LeaseId>&
   }
 }
 
-std::vector<std::string> keys_of(const wire::DeviceInfoT& device) {
-  std::vector<std::string> keys = {device.key};
-  for (const std::string& alias : device.aliases) {
-    if (std::find(keys.begin(), keys.end(), alias) == keys.end()) keys.push_back(alias);
-  }
-  return keys;
-}
-
-bool answers_to(const wire::DeviceInfoT& device, const std::string& key) {
-  return device.key == key ||
-         std::find(device.aliases.begin(), device.aliases.end(), key) != device.aliases.end();
+bool works_in(const wire::DeviceInfoT& device, const std::string& pool) {
+  const std::vector<std::string> pools = pools_of(device);
+  return std::find(pools.begin(), pools.end(), pool) != pools.end();
 }
 
 void BrokerCore::open_devices(Agent& agent, TimePoint now) {
@@ -236,7 +231,7 @@ void BrokerCore::open_devices(Agent& agent, TimePoint now) {
   for (std::uint32_t i = 0; i < agent.devices.size(); ++i) {
     const DeviceId id{agent.id, i};
     const auto& device = agent.devices[i];
-    std::vector<std::string> own = keys_of(device);
+    std::vector<std::string> own = pools_of(device);
     keys.insert(own.begin(), own.end());
     auto placed = scheduler_.add_device(id, std::move(own), agent.board.id, device.queue_depth,
                                         leases_.count(id));
@@ -258,7 +253,7 @@ void BrokerCore::drop_agent(AgentId id, TimePoint now) {
   close_devices(agent);
   std::set<std::string> keys;
   for (const auto& device : agent.devices) {
-    for (std::string& key : keys_of(device)) keys.insert(std::move(key));
+    for (std::string& key : pools_of(device)) keys.insert(std::move(key));
   }
   for (Lease& lease : leases_.lost(id)) {
     give_back(lease, now);
@@ -343,7 +338,7 @@ wire::DeviceListT BrokerCore::device_list() const {
     for (const auto& [id, agent] : agents_) {
       if (agent.peer.empty()) continue;
       for (const auto& device : agent.devices) {
-        if (!answers_to(device, key)) continue;
+        if (!works_in(device, key)) continue;
         entry->boards.push_back(std::make_unique<wire::BoardT>(agent.board));
         entry->devices.push_back(std::make_unique<wire::DeviceInfoT>(device));
       }

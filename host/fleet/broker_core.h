@@ -48,9 +48,7 @@ struct BrokerCounters {
       stale_results{0}, malformed{0}, unauthorized{0};
 };
 
-// The keys that a device is tuned for under: its own, then its aliases.
-std::vector<std::string> keys_of(const wire::DeviceInfoT& device);
-bool answers_to(const wire::DeviceInfoT& device, const std::string& key);
+bool works_in(const wire::DeviceInfoT& device, const std::string& pool);
 
 class BrokerCore {
  public:

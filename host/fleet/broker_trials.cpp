@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "host/fleet/broker_core.h"
+#include "host/fleet/pool.h"
 #include "schemas/wire/limits.h"
 
 namespace fettle::fleet {
@@ -57,7 +58,7 @@ wire::SessionOpenedT BrokerCore::describe(const Session& session) const {
   for (const auto& [id, agent] : agents_) {
     if (agent.peer.empty()) continue;
     for (const auto& device : agent.devices) {
-      if (!answers_to(device, session.device_key)) continue;
+      if (!works_in(device, session.device_key)) continue;
       opened.board = std::make_unique<wire::BoardT>(agent.board);
       opened.device = std::make_unique<wire::DeviceInfoT>(device);
       return opened;
@@ -86,7 +87,11 @@ void BrokerCore::on_open_session(Client& client, const wire::OpenSessionT& open,
                                             " sessions open already");
     return send(client.peer, std::move(refused));
   }
-  if (scheduler_.devices_of(open.device_key) == 0) {
+  const auto pools = pools_named(open.device_key);
+  const auto pool = std::find_if(pools.begin(), pools.end(), [&](const std::string& name) {
+    return scheduler_.devices_of(name) > 0;
+  });
+  if (pool == pools.end()) {
     std::string known_keys;
     for (const auto& [key, status] : scheduler_.status()) {
       if (status.total > 0) known_keys += (known_keys.empty() ? "" : ", ") + key;
@@ -100,7 +105,7 @@ void BrokerCore::on_open_session(Client& client, const wire::OpenSessionT& open,
   }
   Session& session = client.sessions[open.session];
   session.key = {client.id, open.session};
-  session.device_key = open.device_key;
+  session.device_key = *pool;
   session.name = open.name;
   session.priority = open.priority;
   send(client.peer, describe(session));

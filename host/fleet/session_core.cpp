@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "host/fleet/pool.h"
 #include "schemas/wire/limits.h"
 
 namespace fettle::fleet {
@@ -50,7 +51,7 @@ void SessionCore::say_open(TimePoint now) {
   last_said_ = now;
   wire::OpenSessionT open;
   open.session = session_;
-  open.device_key = plan_.device_key;
+  open.device_key = opened_once_ ? pool_of(plan_.device_key, device_) : plan_.device_key;
   open.name = plan_.name;
   open.priority = plan_.priority;
   send(pack_message(std::move(open)));

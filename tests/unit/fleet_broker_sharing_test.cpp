@@ -220,5 +220,38 @@ TEST_F(BrokerTest, AClientThatDialsInAgainGetsWhatItMissed) {
   EXPECT_EQ(completed[0].trial, 2u);
 }
 
+TEST_F(BrokerTest, ASessionHasBoardsOfOneKindOfTimeOnly) {
+  const auto dial_in = [&](const PeerId& peer, std::uint64_t instance, bool emulated,
+                           wire::ClockDomain clock) {
+    auto hello = agent_hello(instance, "board-" + peer, "pynq", 2);
+    hello.devices.at(0)->emulated = emulated;
+    hello.devices.at(0)->clock = clock;
+    say(peer, kAgent, std::move(hello));
+  };
+  dial_in("qemu", 1, true, wire::ClockDomain::Nanoseconds);
+  dial_in("icount", 2, true, wire::ClockDomain::Instructions);
+  client("c", 10);
+  open("c", 5);
+  const auto first = take<wire::SessionOpenedT>("c");
+  EXPECT_EQ(first.at(0).boards, 1u);
+  EXPECT_EQ(first.at(0).board->id, "board-qemu");
+  dial_in("real", 3, false, wire::ClockDomain::Nanoseconds);
+  for (std::uint64_t trial = 1; trial <= 6; ++trial) submit("c", 5, trial);
+  EXPECT_EQ(take<wire::AssignT>("qemu").size(), 2u) << "as many as it can hold";
+  EXPECT_EQ(take<wire::AssignT>("icount").size(), 0u);
+  EXPECT_EQ(take<wire::AssignT>("real").size(), 0u);
+  // Now that there is a board, the key means it; an emulated one goes by its pool's name.
+  open("c", 6);
+  EXPECT_EQ(take<wire::SessionOpenedT>("c").back().board->id, "board-real");
+  open("c", 7, 0, kClient, "pynq (instructions)");
+  EXPECT_EQ(take<wire::SessionOpenedT>("c").back().board->id, "board-icount");
+}
+
+TEST_F(BrokerTest, ADevicesKeyIsNotTheNameOfAPool) {
+  auto hello = agent_hello(1, "board", "pynq (emulated)", 2);
+  say("a", kAgent, std::move(hello));
+  EXPECT_EQ(take<wire::RejectT>("a").size(), 1u);
+}
+
 }  // namespace
 }  // namespace fettle::fleet

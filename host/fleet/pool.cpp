@@ -1,0 +1,36 @@
+// Names of pools (pool.h).
+#include "host/fleet/pool.h"
+
+#include <algorithm>
+
+namespace fettle::fleet {
+namespace {
+
+constexpr const char* kEmulated = " (emulated)";
+constexpr const char* kInstructions = " (instructions)";
+
+}  // namespace
+
+std::string pool_of(const std::string& key, const wire::DeviceInfoT& device) {
+  const std::string kind = device.clock == wire::ClockDomain::Instructions ? kInstructions
+                           : device.emulated                               ? kEmulated
+                                                                           : "";
+  return key.ends_with(kind) ? key : key + kind;
+}
+
+std::vector<std::string> pools_named(const std::string& key) {
+  return {key, key + kEmulated, key + kInstructions};
+}
+
+std::vector<std::string> pools_of(const wire::DeviceInfoT& device) {
+  std::vector<std::string> pools = {pool_of(device.key, device)};
+  for (const std::string& alias : device.aliases) {
+    std::string pool = pool_of(alias, device);
+    if (std::find(pools.begin(), pools.end(), pool) == pools.end()) {
+      pools.push_back(std::move(pool));
+    }
+  }
+  return pools;
+}
+
+}  // namespace fettle::fleet
