@@ -17,16 +17,22 @@ using testing::run_program;
 
 const std::string kFolder = FETTLE_BOARD_IMAGES;
 
+// Image, agent and emulator of the board; nothing here makes or installs them.
+bool can_emulate(const std::string& board) {
+  const bool pynq = board == "pynq";
+  return run_program({kFolder + "/image.sh", board, "--print"}).status == 0 &&
+         std::filesystem::exists(std::string(FETTLE_AGENTS) +
+                                 (pynq ? "/armv7/fettle-agent" : "/aarch64/fettle-agent")) &&
+         run_program({"which", pynq ? "qemu-system-arm" : "qemu-system-aarch64"}).status == 0;
+}
+
 class EmulatedBoard : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     const std::string board = GetParam();
-    const auto image = run_program({kFolder + "/image.sh", board, "--print"});
-    const std::string agent = std::string(FETTLE_AGENTS) +
-                              (board == "pynq" ? "/armv7/fettle-agent" : "/aarch64/fettle-agent");
-    if (image.status != 0 || !std::filesystem::exists(agent)) {
-      GTEST_SKIP() << "no image of the " << board << ", or no agent for it: `./dev emulate "
-                   << board << " --check` makes both";
+    if (!can_emulate(board)) {
+      GTEST_SKIP() << "no image, agent or emulator of the " << board << ": `./dev emulate " << board
+                   << " --check` brings them";
     }
   }
   testing::ProgramResult emulate(std::vector<std::string> arguments) const {
@@ -42,12 +48,13 @@ class EmulatedBoard : public ::testing::TestWithParam<const char*> {
 TEST_P(EmulatedBoard, RegistersWithItsFactsAndKillsForbiddenCandidates) {
   const auto done = emulate({"--check-sandbox", "--name", "test-board", "--key", "some-key"});
   ASSERT_EQ(done.status, 0) << done.out << done.err;
-  for (const char* words : {"test-board registered as \"some-key\"", "some-key on test-board",
-                            "QEMU", "nanoseconds of an emulator", "sandbox    strict",
-                            "yes: a candidate that opens /etc/passwd: SandboxViolation",
-                            "yes: a candidate that opens /dev/mem: SandboxViolation",
-                            "yes: a candidate that makes a socket: SandboxViolation",
-                            "yes: a candidate that does nothing forbidden: measured"}) {
+  for (const char* words :
+       {"test-board registered as \"some-key\"", "some-key (emulated) on test-board", "QEMU",
+        "nanoseconds of an emulator", "sandbox    strict",
+        "yes: a candidate that opens /etc/passwd: SandboxViolation",
+        "yes: a candidate that opens /dev/mem: SandboxViolation",
+        "yes: a candidate that makes a socket: SandboxViolation",
+        "yes: a candidate that does nothing forbidden: measured"}) {
     EXPECT_NE(done.out.find(words), std::string::npos) << words << " not in\n" << done.out;
   }
   const char* core = std::string(GetParam()) == "pynq" ? "cortex-a9" : "cortex-a72";
@@ -72,8 +79,8 @@ TEST_P(EmulatedBoard, SaysWhatIsWrongWithAnOption) {
 
 // A machine that hangs is silent; the broker's power-cycle command brings it back.
 TEST(EmulatedFleet, ASilentBoardIsSwitchedOffAndOn) {
-  if (run_program({kFolder + "/image.sh", "rk3399", "--print"}).status != 0) {
-    GTEST_SKIP() << "no image of the rk3399: `./dev emulate rk3399 --check` makes it";
+  if (!can_emulate("rk3399")) {
+    GTEST_SKIP() << "no image, agent or emulator: `./dev emulate rk3399 --check` brings them";
   }
   const testing::ScratchFolder folder;
   const std::map<std::string, std::string> environment = {{"FETTLE_HOME", folder.file("home")},
@@ -117,16 +124,16 @@ TEST(EmulatedFleet, ASilentBoardIsSwitchedOffAndOn) {
 
 TEST(EmulatedFleet, FourDevicesOfThreeKeys) {
   for (const char* board : {"rk3399", "pynq"}) {
-    if (run_program({kFolder + "/image.sh", board, "--print"}).status != 0) {
-      GTEST_SKIP() << "no image of the " << board << ": `./dev emulate --fleet --check` makes it";
+    if (!can_emulate(board)) {
+      GTEST_SKIP() << "no image, agent or emulator: `./dev emulate --fleet --check` brings them";
     }
   }
   const auto done =
       run_program({kFolder + "/qemu/fleet.sh", "--check"}, std::chrono::seconds(150),
                   {{"FETTLE_PROGRAM", FETTLE_PROGRAM}, {"FETTLE_AGENT_FOLDER", FETTLE_AGENTS}});
   ASSERT_EQ(done.status, 0) << done.out << done.err;
-  for (const char* words :
-       {"local on ", "pynq on pynq-1", "pynq on pynq-2", "rk3399 on rk3399-1"}) {
+  for (const char* words : {"local on ", "pynq (emulated) on pynq-1", "pynq (emulated) on pynq-2",
+                            "rk3399 (emulated) on rk3399-1"}) {
     EXPECT_NE(done.out.find(words), std::string::npos) << words << " not in\n" << done.out;
   }
 }
