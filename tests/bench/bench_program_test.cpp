@@ -115,6 +115,16 @@ TEST(BenchProgram, RepeatMeasuresTheSameConfigurationsTwice) {
   EXPECT_EQ(again.lines.back()["configurations"], 4);
 }
 
+TEST(BenchProgram, ADatabaseThatIsReadIsNamedAndNotMade) {
+  const TemporaryFolder folder;
+  const std::string none = folder.file("none.db");
+  EXPECT_NE(
+      run(FETTLE_BENCH " repeat --json --db " + folder.file("r.db") + " --from " + none).status, 0);
+  EXPECT_NE(run(FETTLE_BENCH " prior --json --db " + none).status, 0);
+  EXPECT_FALSE(std::filesystem::exists(none));
+  EXPECT_FALSE(std::filesystem::exists(folder.file("r.db")));
+}
+
 TEST(BenchProgram, EfficiencyGoesOnWhereItsDatabaseEnds) {
   setenv("FETTLE_AGENT", FETTLE_AGENT_PROGRAM, 1);
   const TemporaryFolder folder;

@@ -18,11 +18,36 @@
 #include "tests/bench/rank_correlation.h"
 #include "tests/bench/search_bench.h"
 #include "tests/bench/trial_times.h"
+#include "tests/bench/tuned_threads.h"
+#include "tests/unit/records_sample.h"
 
 namespace fettle::bench {
 namespace {
 
 using std::chrono::milliseconds;
+
+TEST(BenchTunedThreads, MostOfTheRecordsCount) {
+  const records::test::TempFolder folder;
+  records::Database database = records::test::open_or_die(folder.file("r.db"));
+  const auto add = [&](int n, int threads, const std::string& workload) {
+    records::TuningRecord record = records::test::measured(n, 100);
+    record.workload = workload;
+    space::Target target;
+    target.threads = threads;
+    record.target = target.canonical();
+    ASSERT_DONE(database.insert(record));
+  };
+  add(1, 1, "a");
+  add(2, 3, "a");
+  add(3, 3, "b");
+  for (int n = 4; n < 10; ++n) add(n, 8, "another layer");
+  ASSERT_DONE(database.insert(records::test::failed(10, ErrorCode::Crash, wire::Stage::Run, "x")));
+  const std::set<std::string> both = {"a", "b"};
+  EXPECT_EQ(tuned_threads(database, both, "local").value(), 3);
+  EXPECT_EQ(tuned_threads(database, {"a"}, "local").value(), 1) << "as many of either";
+  EXPECT_EQ(tuned_threads(database, {"c"}, "local").value(), 0);
+  EXPECT_EQ(tuned_threads(database, both, "pynq").value(), 0);
+}
 
 constexpr std::uint64_t kMs = 1'000'000;
 

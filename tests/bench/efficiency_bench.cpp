@@ -213,7 +213,8 @@ Result<void> report(const EfficiencyBenchOptions& options,
   }
   Json summary = {{"benchmark", "efficiency"}, {"summary", true},
                   {"layers", layers.size()},   {"layers_begun", told},
-                  {"trials", options.trials},  {"seed", options.seed}};
+                  {"trials", options.trials},  {"seed", options.seed},
+                  {"prior", options.prior}};
   bool complete = told == layers.size();
   for (const std::string& searcher : searchers) {
     if (told == 0) break;

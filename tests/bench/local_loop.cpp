@@ -37,15 +37,17 @@ Result<model::TaskList> tasks_of(const std::string& network) {
                                     : model::load_network(network);
 }
 
-Result<std::unique_ptr<LocalLoop>> LocalLoop::open(const std::string& db, unsigned seconds) {
+Result<std::unique_ptr<LocalLoop>> LocalLoop::open(const std::string& db, unsigned seconds,
+                                                   int threads) {
   auto database = records::Database::open(db);
   if (!database) return std::move(database).error();
   std::unique_ptr<LocalLoop> loop(new LocalLoop(std::move(*database)));
   loop->stop_ = std::make_unique<TimeLimit>(loop->interrupt_, seconds);
-  auto connection = app::Connection::open({"", "", "local", "fettle-bench", 0});
+  auto connection =
+      app::Connection::open({"", "", "local", "fettle-bench", threads > 1 ? threads : 0});
   if (!connection) return std::move(connection).error();
   loop->connection_.emplace(std::move(*connection));
-  auto target = space::target_for(loop->device(), 1);
+  auto target = space::target_for(loop->device(), threads);
   if (!target) return std::move(target).error();
   loop->target_ = std::move(*target);
   app::pin_process(loop->connection_->free_cores());

@@ -32,8 +32,9 @@ class SilentListener final : public tune::TuneListener {
 class LocalLoop {
  public:
   // Starts broker, agent and build workers. `seconds`: its sessions stop after so long,
-  // counted from here; 0: never.
-  static Result<std::unique_ptr<LocalLoop>> open(const std::string& db, unsigned seconds);
+  // counted from here; 0: never. The target has `threads` threads.
+  static Result<std::unique_ptr<LocalLoop>> open(const std::string& db, unsigned seconds,
+                                                 int threads = 1);
 
   const space::Target& target() const { return target_; }
   const wire::DeviceInfoT& device() { return connection_->runner().device(); }

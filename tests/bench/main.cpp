@@ -64,8 +64,9 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   kernels_command->add_option("--layers", kernels.layers,
                               "only layers whose title holds one of these texts");
-  kernels_command->add_option("--threads", kernels.threads, "of both sides; 0: one per core")
-      ->capture_default_str();
+  kernels_command->add_option(
+      "--threads", kernels.threads,
+      "of both sides; 0: one per core; without it: what most of the records were tuned for");
   kernels_command->add_option("--rounds", kernels.rounds, "turns of each side")
       ->check(CLI::Range(1u, 10000u))
       ->capture_default_str();
@@ -135,6 +136,11 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   repeat_command->add_option("--layers", repeat.layers,
                              "only layers whose title holds one of these texts");
+  repeat_command
+      ->add_option("--threads", repeat.threads,
+                   "of the kernels; without it: what most of the records of --from were "
+                   "tuned for, else 1")
+      ->check(CLI::Range(1u, 1024u));
   repeat_command->add_option("--count", repeat.count, "configurations, over all layers")
       ->check(CLI::Range(2u, 100000u))
       ->capture_default_str();

@@ -186,7 +186,10 @@ Result<void> run_prior_bench(const PriorBenchOptions& options) {
   if (!out) return std::move(out).error();
   Lessons lessons(std::move(*out));
   for (const std::string& path : options.databases) {
-    auto database = records::Database::open(path);
+    records::OpenOptions how;
+    how.read_only = true;
+    how.create = false;
+    auto database = records::Database::open(path, how);
     if (!database) return std::move(database).error();
     auto read = database->for_each({}, [&](const records::TuningRecord& record) {
       lessons.add(record);

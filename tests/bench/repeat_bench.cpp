@@ -6,17 +6,20 @@
 #include <cstdio>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 
 #include <nlohmann/json.hpp>
 
+#include "host/app/cores.h"
 #include "host/backend/backend.h"
 #include "host/records/queries.h"
 #include "tests/bench/conditions_compared.h"
 #include "tests/bench/local_loop.h"
 #include "tests/bench/rank_correlation.h"
 #include "tests/bench/trial_times.h"
+#include "tests/bench/tuned_threads.h"
 
 namespace fettle::bench {
 namespace {
@@ -51,19 +54,23 @@ class ListSearcher final : public tune::Searcher {
   std::size_t next_ = 0;
 };
 
-Result<std::vector<Layer>> layers_of(const RepeatBenchOptions& options,
-                                     const space::Target& target) {
+Result<std::vector<space::Task>> wanted_tasks(const RepeatBenchOptions& options) {
   auto list = tasks_of(options.network);
   if (!list) return std::move(list).error();
-  const backend::Backend* backend = backend::find_backend(target.backend);
-  std::vector<Layer> layers;
-  for (const space::Task& task : list->tasks) {
+  std::erase_if(list->tasks, [&](const space::Task& task) {
     const std::string title = task.workload.title();
     const auto named = [&](const std::string& part) { return title.find(part) != title.npos; };
-    if (!options.layers.empty() &&
-        std::none_of(options.layers.begin(), options.layers.end(), named)) {
-      continue;
-    }
+    return !options.layers.empty() &&
+           std::none_of(options.layers.begin(), options.layers.end(), named);
+  });
+  return std::move(list->tasks);
+}
+
+Result<std::vector<Layer>> layers_of(const std::vector<space::Task>& tasks,
+                                     const space::Target& target) {
+  const backend::Backend* backend = backend::find_backend(target.backend);
+  std::vector<Layer> layers;
+  for (const space::Task& task : tasks) {
     if (auto space = backend->space(task.workload, target)) {
       layers.push_back({task, std::move(*space), {}});
     }
@@ -122,17 +129,43 @@ std::vector<space::Configuration> drawn(const Layer& layer, const space::Target&
   return chosen;
 }
 
+// The records to draw from; none without --from.
+Result<std::optional<records::Database>> open_from(const RepeatBenchOptions& options) {
+  std::optional<records::Database> database;
+  if (options.from.empty()) return database;
+  records::OpenOptions how;
+  how.read_only = true;
+  how.create = false;
+  auto opened = records::Database::open(options.from, how);
+  if (!opened) return std::move(opened).error();
+  database.emplace(std::move(*opened));
+  return database;
+}
+
+Result<int> threads_of(const RepeatBenchOptions& options, const std::vector<space::Task>& tasks,
+                       const std::optional<records::Database>& from) {
+  if (options.threads > 0 || !from) return std::max(1, static_cast<int>(options.threads));
+  std::set<std::string> workloads;
+  for (const space::Task& task : tasks) workloads.insert(task.workload.canonical());
+  const auto tuned = tuned_threads(*from, workloads, "local");
+  if (!tuned) return tuned.error();
+  const int cores = static_cast<int>(app::usable_cores().size());
+  if (*tuned == 0 || *tuned > cores) {
+    const std::string what = "the layers' records of this machine (device key \"local\") in ";
+    return Error{ErrorCode::NotFound,
+                 *tuned == 0 ? "there are none of " + what + options.from
+                             : what + options.from + " are for " + std::to_string(*tuned) +
+                                   " threads, there are " + std::to_string(cores) + " cores",
+                 {}};
+  }
+  return *tuned;
+}
+
 Result<void> choose(const RepeatBenchOptions& options, const space::Target& target,
-                    std::vector<Layer>& layers) {
+                    const std::optional<records::Database>& database, std::vector<Layer>& layers) {
   const double all = options.count * kSpare;
   const auto each = static_cast<std::size_t>(std::ceil(all / static_cast<double>(layers.size())));
   std::mt19937_64 rng(options.seed);
-  std::optional<records::Database> database;
-  if (!options.from.empty()) {
-    auto opened = records::Database::open(options.from);
-    if (!opened) return std::move(opened).error();
-    database.emplace(std::move(*opened));
-  }
   for (Layer& layer : layers) {
     if (!database) {
       layer.chosen = drawn(layer, target, each, rng);
@@ -186,9 +219,9 @@ Result<void> measure_round(LocalLoop& loop, const std::string& name, std::vector
   return {};
 }
 
-Result<Measurements> measure(const RepeatBenchOptions& options, std::vector<Layer>& layers,
-                             unsigned session, std::uint64_t order) {
-  auto loop = LocalLoop::open(options.db, 0);
+Result<Measurements> measure(const RepeatBenchOptions& options, int threads,
+                             std::vector<Layer>& layers, unsigned session, std::uint64_t order) {
+  auto loop = LocalLoop::open(options.db, 0, threads);
   if (!loop) return std::move(loop).error();
   std::mt19937_64 rng(order);
   Measurements measured;
@@ -281,21 +314,35 @@ Comparison compare(const RepeatBenchOptions& options, const std::vector<Layer>& 
 }  // namespace
 
 Result<void> run_repeat_bench(const RepeatBenchOptions& options) {
+  const auto tasks = wanted_tasks(options);
+  if (!tasks) return tasks.error();
+  const auto from = open_from(options);
+  if (!from) return from.error();
+  const auto threads = threads_of(options, *tasks, *from);
+  if (!threads) return threads.error();
   std::vector<Layer> layers;
   {
-    auto loop = LocalLoop::open(options.db, 0);
+    auto loop = LocalLoop::open(options.db, 0, *threads);
     if (!loop) return std::move(loop).error();
-    auto found = layers_of(options, (*loop)->target());
+    const space::Target& target = (*loop)->target();
+    auto found = layers_of(*tasks, target);
     if (!found) return std::move(found).error();
     layers = std::move(*found);
-    if (auto chosen = choose(options, (*loop)->target(), layers); !chosen) return chosen.error();
+    if (auto chosen = choose(options, target, *from, layers); !chosen) return chosen.error();
+    std::erase_if(layers, [](const Layer& layer) { return layer.chosen.empty(); });
+    if (layers.empty()) {
+      return Error{ErrorCode::NotFound,
+                   "no configuration of these layers" +
+                       (*from ? " in " + options.from + " for " + target.cpu + " with " +
+                                    std::to_string(target.threads) + " thread(s)"
+                              : std::string(" can be built")),
+                   {}};
+    }
   }
-  std::erase_if(layers, [](const Layer& layer) { return layer.chosen.empty(); });
-  if (layers.empty()) return Error{ErrorCode::NotFound, "no configurations to measure", {}};
-  auto one = measure(options, layers, 1, options.seed);
+  auto one = measure(options, *threads, layers, 1, options.seed);
   if (!one) return std::move(one).error().in("the first session");
   keep_measured(*one, options.count, layers);
-  auto two = measure(options, layers, 2, options.seed + 1);
+  auto two = measure(options, *threads, layers, 2, options.seed + 1);
   if (!two) return std::move(two).error().in("the second session");
 
   const Comparison all = compare(options, layers, *one, *two);
@@ -308,6 +355,7 @@ Result<void> run_repeat_bench(const RepeatBenchOptions& options) {
       {"configurations", all.drifts.size()},
       {"tasks", all.by_layer.size()},
       {"rounds", options.rounds},
+      {"threads", *threads},
       {"slowest_over_fastest", *std::max_element(all.first.begin(), all.first.end()) /
                                    *std::min_element(all.first.begin(), all.first.end())},
       {"rank_correlation", rank_correlation(all.first, all.second)},

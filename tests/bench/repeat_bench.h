@@ -20,6 +20,7 @@ struct RepeatBenchOptions {
   std::string from;  // draws from this database's records, from fast to slow; "": by seed
   std::string network = "resnet-18";
   std::vector<std::string> layers;  // of it, by a part of the title; empty: all with a space
+  unsigned threads = 0;             // 0: what most of the records of `from` have, else 1
   unsigned count = 100;             // configurations
   unsigned rounds = 4;              // of each session
   std::uint64_t seed = 1;

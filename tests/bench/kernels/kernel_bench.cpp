@@ -8,6 +8,7 @@
 #include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "host/model/task_list.h"
@@ -18,6 +19,7 @@
 #include "tests/bench/kernels/openblas_peer.h"
 #include "tests/bench/kernels/openmp_threads.h"
 #include "tests/bench/kernels/our_kernel.h"
+#include "tests/bench/tuned_threads.h"
 
 namespace fettle::bench {
 namespace {
@@ -145,6 +147,18 @@ bool wanted(const KernelBenchOptions& options, const std::string& title) {
                      [&](const std::string& part) { return title.find(part) != title.npos; });
 }
 
+Result<unsigned> threads_of(const KernelBenchOptions& options, const model::TaskList& list,
+                            const records::Database& database) {
+  if (options.threads) return *options.threads;
+  std::set<std::string> workloads;
+  for (const space::Task& task : list.tasks) {
+    if (wanted(options, task.workload.title())) workloads.insert(task.workload.canonical());
+  }
+  const auto tuned = tuned_threads(database, workloads, options.device);
+  if (!tuned) return tuned.error();
+  return static_cast<unsigned>(std::max(1, *tuned));
+}
+
 std::string text_of(const LayerFigures& layer, const PeerFigures* peer) {
   return peer == nullptr ? "-" : fmt::format("{:.1f}", layer.gflops(peer->timing));
 }
@@ -266,7 +280,9 @@ Result<void> run_kernel_bench(const KernelBenchOptions& options) {
   how.create = false;
   auto database = records::Database::open(options.db, how);
   if (!database) return std::move(database).error();
-  auto device = open_local_cpu(options.threads);
+  auto threads = threads_of(options, *list, *database);
+  if (!threads) return std::move(threads).error();
+  auto device = open_local_cpu(*threads);
   if (!device) return std::move(device).error();
   const std::vector<std::uint32_t>& cores = (*device)->info().cpu->cores;
   auto here = space::target_for((*device)->info(), static_cast<int>(cores.size()));

@@ -3,6 +3,7 @@
 // same threads on the same cores, each with its own tensors warm in the caches.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ struct KernelBenchOptions {
   std::string network = "resnet-18";  // a network's name or a .json file of workloads
   std::string device = "local";       // device key of the records
   std::vector<std::string> layers;    // only those whose title holds one of these; empty: all
-  unsigned threads = 1;               // 0: one per core
+  std::optional<unsigned> threads;    // of both; 0: one per core; none: as most records have
   unsigned rounds = 15;
   double sample_ms = 5;
   bool why = false;  // also where the time of ours goes (time_split.h)
