@@ -18,15 +18,17 @@ void add_tune_command(CLI::App& app, int& status) {
       "NETWORK|WORKLOADS", command->what,
       "A network that fettle knows (resnet-18, mobilenet, …), or a JSON file of workloads");
   const auto option = [tune](const char* name, auto& value, const std::string& help) {
-    return tune->add_option(name, value, help)->capture_default_str();
+    // The last one counts: a script's own options can be followed by a user's.
+    return tune->add_option(name, value, help)->capture_default_str()->take_last();
   };
   option("--device", command->device, "Key of the boards to tune for; local: this machine's CPU")
       ->group("Where");
-  tune->add_option("--replay", command->replay,
-                   "Recordings of whole spaces (tests/data/recordings) whose tasks are tuned "
-                   "instead, every trial answered from them; nothing is stored")
-      ->excludes(what)
-      ->group("Where");
+  auto* replay =
+      tune->add_option("--replay", command->replay,
+                       "Recordings of whole spaces (tests/data/recordings) whose tasks are tuned "
+                       "instead, every trial answered from them; nothing is stored")
+          ->excludes(what)
+          ->group("Where");
   option("--broker", command->broker,
          "tcp://HOST:PORT of a `fettle broker`; without it a broker and an agent of this machine "
          "are started for the session")
@@ -101,7 +103,15 @@ void add_tune_command(CLI::App& app, int& status) {
       "Ctrl-C stops cleanly: what was measured is kept, --resume goes on; a second one ends at "
       "once.\nExit status: 0 fine, 1 error (also when every trial failed), 2 wrong usage, 130 "
       "interrupted.");
-  tune->callback([command, what, &status] {
+  tune->callback([command, tune, what, replay, &status] {
+    // No board and no database take part in a replay.
+    for (const CLI::Option* option : tune->get_options()) {
+      const std::string& group = option->get_group();
+      const bool of_boards = group == "Where" || group == "Records" || group == "Measuring";
+      if (replay->count() > 0 && of_boards && option != replay && option->count() > 0) {
+        throw CLI::ExcludesError("--replay", option->get_name());
+      }
+    }
     if (command->replay.empty() && what->empty()) {
       throw CLI::RequiredError("NETWORK|WORKLOADS, or --replay");
     }

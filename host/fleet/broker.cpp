@@ -66,7 +66,7 @@ struct Broker::Loop {
   void refused(const std::string& key, const std::string& address) {
     if (strangers.size() >= kMostStrangers || !strangers.insert(key).second) return;
     log("no answer to the unknown key " + key + " at " + address +
-        " (`fettle keys allow NAME ROLE KEY` lets it in)");
+        " (`fettle keys allow NAME KEY` lets a client in, with --role agent an agent)");
   }
 
   enum class Sent { Yes, Full, Gone };

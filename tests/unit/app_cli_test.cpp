@@ -128,6 +128,20 @@ TEST_F(CommandLine, ARecordedSpaceIsTunedWithoutABoard) {
   EXPECT_NE(tuned.out.find("\"title\":\"conv2d 7x7x512"), std::string::npos) << tuned.out;
   expect_error(fettle({"tune", "--replay", folder.file("none.gz")}), 1, {"none.gz"});
   expect_error(fettle({"tune", "resnet-18", "--replay", recording}), 2, {"--replay"});
+  // Nothing that it would not look at is taken silently.
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {"--resume"}, {"--db", "x.db"}, {"--hardware", "nonsense"}, {"--repeat", "3"}}) {
+    std::vector<std::string> command{"tune", "--replay", recording};
+    command.insert(command.end(), words.begin(), words.end());
+    expect_error(fettle(command), 2, {"--replay", words[0]});
+  }
+}
+
+TEST_F(CommandLine, OfAnOptionGivenTwiceTheLastCounts) {
+  const auto tuned = fettle({"tune", "--replay", FETTLE_RECORDINGS "/conv2d_7x7x512.jsonl.gz",
+                             "--trials", "60", "--trials", "5", "--json"});
+  EXPECT_EQ(tuned.status, 0) << tuned.err;
+  EXPECT_NE(tuned.out.find("\"trials\":5,\"trials_per_hour\""), std::string::npos) << tuned.out;
 }
 
 TEST_F(CommandLine, AnUnknownSchedulerNamesThoseThereAre) {
