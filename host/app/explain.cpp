@@ -35,8 +35,9 @@ Result<void> read_record(ExplainCommand& command) {
   if (command.target.empty() && command.profile.empty()) command.target = record->target;
   if (command.configuration.empty()) command.configuration = record->configuration;
   if (const auto nanoseconds = record->nanoseconds(); nanoseconds && whole) {
-    command.measured = fmt::format("measured       {:.0f} ns a run, {:.1f} GFLOPS nominal",
-                                   *nanoseconds, record->operations / *nanoseconds);
+    command.measured =
+        fmt::format("measured       {:.0f} ns a run{}, {:.1f} GFLOPS nominal", *nanoseconds,
+                    record->emulated ? " (emulated time)" : "", record->operations / *nanoseconds);
     if (record->peak_gflops > 0) {
       command.measured += fmt::format(" ({:.0f} % of the board's {:.1f})",
                                       100 * record->operations / *nanoseconds / record->peak_gflops,

@@ -10,10 +10,11 @@
 #include "host/app/json_view.h"
 #include "host/app/message.h"
 #include "host/app/output_file.h"
+#include "host/app/records_show.h"
+#include "host/app/text.h"
 #include "host/plot/page.h"
 #include "host/plot/plot_data.h"
 #include "host/records/export.h"
-#include "host/records/outcome_json.h"
 #include "host/records/queries.h"
 #include "host/records/report.h"
 #include "host/records/table.h"
@@ -48,6 +49,7 @@ nlohmann::json best_json(const records::TuningRecord& record) {
       {"title", title_of(record)},
       {"device_key", record.device_key},
       {"board_id", record.board_id},
+      {"emulated", record.emulated},
       {"session", record.session},
       {"workload", nlohmann::json::parse(record.workload, nullptr, false)},
       {"configuration", nlohmann::json::parse(record.configuration, nullptr, false)},
@@ -73,11 +75,12 @@ void print_counted(const std::vector<records::TuningRecord>& counted, bool json)
           {{"record", record.id},
            {"title", title_of(record)},
            {"device_key", record.device_key},
+           {"emulated", record.emulated},
            {"configuration", nlohmann::json::parse(record.configuration, nullptr, false)},
            {"instructions", instructions}});
       continue;
     }
-    table.row({std::to_string(record.id), title_of(record), record.device_key,
+    table.row({std::to_string(record.id), title_of(record), records::device_text(record),
                fmt::format("{:.0f}", instructions), record.configuration});
   }
   if (!json && !counted.empty()) table.print(std::cout);
@@ -93,14 +96,16 @@ Result<void> best(const records::Database& database, const RecordsOptions& optio
                         {"GFLOPS", records::Align::Right},
                         {"% peak", records::Align::Right},
                         {"configuration"}});
+  bool above_peak = false;
   for (const records::TuningRecord& record : *found) {
     if (options.json) {
       print_json_line(best_json(record));
       continue;
     }
     const double gflops = record.operations / *record.nanoseconds();
+    above_peak = above_peak || (record.peak_gflops > 0 && gflops > record.peak_gflops);
     table.row(
-        {std::to_string(record.id), title_of(record), record.device_key,
+        {std::to_string(record.id), title_of(record), records::device_text(record),
          records::duration_text(*record.nanoseconds()), records::gflops_text(record),
          record.peak_gflops > 0 ? fmt::format("{:.1f}", 100 * gflops / record.peak_gflops) : "-",
          record.configuration});
@@ -108,53 +113,15 @@ Result<void> best(const records::Database& database, const RecordsOptions& optio
   const auto counted = records::fewest_instructions(database, options.filter(), options.per_task);
   if (!counted) return counted.error();
   if (!options.json && !(found->empty() && !counted->empty())) table.print(std::cout);
+  if (above_peak) std::cout << kFewerOperations << "\n";
   print_counted(*counted, options.json);
   if (found->empty() && counted->empty()) note("no measured record in " + options.db);
   return {};
 }
 
 Result<void> show(const records::Database& database, const RecordsOptions& options) {
-  if (options.id > 0) {
-    const auto record = database.get(options.id);
-    if (!record) return record.error();
-    records::show(*record, std::cout);
-    return {};
-  }
-  const auto sessions = database.sessions();
-  if (!sessions) return sessions.error();
-  const auto tasks = records::summaries(database, options.filter());
-  if (!tasks) return tasks.error();
-  const auto counts = records::count(database, options.filter());
-  if (!counts) return counts.error();
-  records::Table session_table(
-      {{"session"}, {"name"}, {"device"}, {"started"}, {"state"}, {"reason"}});
-  for (const records::Session& session : *sessions) {
-    session_table.row({session.session, session.name, session.device_key,
-                       records::time_text(session.started_ms), records::name_of(session.state),
-                       session.reason});
-  }
-  session_table.print(std::cout);
-  print("\n");
-  std::cout.flush();
-  records::Table table({{"task"},
-                        {"device"},
-                        {"trials", records::Align::Right},
-                        {"failed", records::Align::Right},
-                        {"best", records::Align::Right},
-                        {"record", records::Align::Right}});
-  for (const records::TaskSummary& task : *tasks) {
-    const auto workload = space::Workload::parse(task.workload);
-    table.row({workload ? workload->title() : task.workload_hash, task.device_key,
-               std::to_string(task.trials), std::to_string(task.failed),
-               task.best_nanoseconds ? records::duration_text(*task.best_nanoseconds) : "-",
-               task.best_id ? std::to_string(task.best_id) : "-"});
-  }
-  table.print(std::cout);
-  for (const records::Cause& cause : counts->causes) {
-    std::cout << "failed " << cause.count << "×: " << cause.stage << " " << cause.code << ": "
-              << cause.example << "\n";
-  }
-  return {};
+  return options.id > 0 ? show_record(database, options.id, options.json)
+                        : show_overview(database, options.filter(), options.json);
 }
 
 Result<void> with_lines(const RecordsOptions& options,
@@ -252,7 +219,12 @@ void add_records_command(CLI::App& app, int& status) {
   best_command->add_flag("--json", options->json, "Prints a JSON object per record");
   auto* show_command =
       add("show", "One record in full; without a number, sessions and tasks", show);
-  show_command->add_option("RECORD", options->id, "Its number")->check(CLI::PositiveNumber);
+  show_command->add_option("RECORD", options->id, "Its number")
+      ->check(CLI::PositiveNumber)
+      ->excludes(show_command->get_option("--device"))
+      ->excludes(show_command->get_option("--session"));
+  show_command->add_flag("--json", options->json,
+                         "Prints a JSON object: the record, or one per session, task and cause");
   auto* plot_command =
       add("plot", "Draws curves, stages and failures as one HTML file for a browser", plot);
   plot_command->add_option("-o,--output", options->output, "The .html file; -: standard output")

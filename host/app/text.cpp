@@ -70,6 +70,10 @@ std::string cut(const std::string& text, std::size_t columns) {
   return text;
 }
 
+const char* const kFewerOperations =
+    "(GFLOPS count a task's own operations; Winograd's algorithm needs fewer of them, so it can "
+    "pass the peak)";
+
 std::string overall_line(const tune::Progress& progress) {
   std::string text = fmt::format("trials {}/{}", progress.trials, progress.trials_wanted);
   if (progress.resumed) text += fmt::format(" ({} resumed)", progress.resumed);
@@ -145,9 +149,7 @@ std::string progress_table(const tune::Progress& progress, std::size_t columns,
         return progress.peak_gflops > 0 && task.best_gflops().value_or(0) > progress.peak_gflops;
       });
   if (final && fewer_operations) {
-    text += line(
-        "(GFLOPS count a task's own operations; Winograd's algorithm needs fewer of them, "
-        "so it can pass the peak)");
+    text += line(kFewerOperations);
   }
   text += line(overall_line(progress));
   text += line("failures: " + failures_text(progress));

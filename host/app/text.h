@@ -21,6 +21,8 @@ std::string failures_text(const tune::Progress& progress);
 
 // Cuts after `columns` characters (UTF-8 code points), with "…" as the last one.
 std::string cut(const std::string& text, std::size_t columns);
+// Under tables with a share of peak above 100 %.
+extern const char* const kFewerOperations;
 // One line: trials, pipeline, busy share, time.
 std::string overall_line(const tune::Progress& progress);
 // Planning without the features and the model's training.

@@ -5,11 +5,11 @@
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <tuple>
 
 #include "host/plot/prediction.h"
 #include "host/records/queries.h"
+#include "host/records/report.h"
 #include "host/space/workload.h"
 
 namespace fettle::plot {
@@ -100,36 +100,22 @@ Json to_json(TaskPlot& task, std::size_t& shown) {
   return object;
 }
 
-// Emulated time is not a board's: tasks of an emulated board of the same key stay apart.
-Result<std::set<std::pair<std::string, std::string>>> emulated_boards(
-    const records::Database& database) {
-  const auto devices = database.devices();
-  if (!devices) return devices.error();
-  std::set<std::pair<std::string, std::string>> boards;
-  for (const records::DeviceRow& device : *devices) {
-    if (device.emulated) boards.insert({device.device_key, device.board_id});
-  }
-  return boards;
-}
-
 }  // namespace
 
 Result<Json> plot_data(const records::Database& database, const records::Filter& filter) {
   std::vector<TaskPlot> tasks;
   std::map<std::tuple<std::string, std::string, std::string, bool>, std::size_t> place_of;
   std::int64_t trials = 0;
-  const auto emulated = emulated_boards(database);
-  if (!emulated) return emulated.error();
   auto read = database.for_each(filter, [&](const records::TuningRecord& record) {
     ++trials;
-    const bool is_emulated = emulated->contains({record.device_key, record.board_id});
+    // Emulated time is not a board's: tasks of an emulated board of the same key stay apart.
     const auto [at, added] = place_of.try_emplace(
-        {record.workload, record.target, record.device_key, is_emulated}, tasks.size());
+        {record.workload, record.target, record.device_key, record.emulated}, tasks.size());
     if (added) {
       const auto workload = space::Workload::parse(record.workload);
       TaskPlot& task = tasks.emplace_back();
       task.title = workload ? workload->title() : record.workload_hash;
-      task.device = record.device_key + (is_emulated ? " (emulated)" : "");
+      task.device = records::device_text(record);
       task.workload = record.workload;
       task.target = record.target;
       task.operations = record.operations;

@@ -7,7 +7,7 @@ namespace fettle::records {
 const char* const kTrialColumns =
     "SELECT t.id, s.session, w.canonical, w.hash, g.canonical, t.configuration, d.device_key, "
     "d.board_id, t.program_hash, t.unix_ms, t.operations, t.peak_gflops, t.build_ns, t.reused, "
-    "t.outcome "
+    "t.outcome, d.emulated "
     "FROM trials t JOIN sessions s ON s.id = t.session_id JOIN workloads w ON w.id = t.workload_id "
     "JOIN targets g ON g.id = t.target_id JOIN devices d ON d.id = t.device_id ";
 
@@ -33,6 +33,7 @@ Result<TuningRecord> read_trial(const Statement& row) {
   Result<wire::OutcomeT> outcome = outcome_from_json(*json);
   if (!outcome) return std::move(outcome).error().in(where);
   r.outcome = std::move(*outcome);
+  r.emulated = row.integer(15) != 0;
   return r;
 }
 

@@ -138,6 +138,7 @@ Result<std::vector<TaskSummary>> summaries(const Database& database, const Filte
     task.best_nanoseconds = at->second->nanoseconds();
     task.peak_gflops = at->second->peak_gflops;
     task.best_id = at->second->id;
+    task.best_emulated = at->second->emulated;
   }
   return tasks;
 }

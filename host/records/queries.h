@@ -42,6 +42,7 @@ struct TaskSummary {
   std::int64_t trials = 0, measured = 0, failed = 0;
   std::optional<double> best_nanoseconds;  // as best() says
   std::int64_t best_id = 0;
+  bool best_emulated = false;
 };
 Result<std::vector<TaskSummary>> summaries(const Database& database, const Filter& filter);
 

@@ -18,6 +18,7 @@ struct TuningRecord {
   std::string configuration;  // SearchSpace::to_json
   std::string device_key;
   std::string board_id;
+  bool emulated = false;     // of the device's row, where the database read it; not stored
   std::string program_hash;  // hex; "" when it was not built
   std::int64_t unix_ms = 0;  // when it ended
   double operations = 0;     // nominal, of the workload

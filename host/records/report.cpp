@@ -109,6 +109,10 @@ void show_failure(const wire::FailureT& failure, std::ostream& out) {
 
 }  // namespace
 
+std::string device_text(const TuningRecord& r) {
+  return r.device_key + (r.emulated ? " (emulated)" : "");
+}
+
 std::string duration_text(double ns) {
   struct Unit {
     double size;
@@ -146,7 +150,7 @@ void show(const TuningRecord& r, std::ostream& out) {
   out << "record         " << r.id << "\n"
       << "ended          " << time_text(r.unix_ms) << "\n"
       << "session        " << r.session << "\n"
-      << "device         " << r.device_key << ", board " << r.board_id << ", device "
+      << "device         " << device_text(r) << ", board " << r.board_id << ", device "
       << r.outcome.device_index << "\n"
       << "workload       " << r.workload_hash << " " << r.workload << "\n"
       << "target         " << r.target << "\n"

@@ -12,6 +12,8 @@ namespace fettle::records {
 // or the failure with its context.
 void show(const TuningRecord& record, std::ostream& out);
 
+// "rk3399", "rk3399 (emulated)": an emulator's time is not a board's.
+std::string device_text(const TuningRecord& record);
 // "1.23 ms", "45.6 us", "789 ns": three digits that count.
 std::string duration_text(double nanoseconds);
 // Nominal rate of a record; empty when it has no time. "-" in tables.

@@ -188,5 +188,79 @@ TEST_F(RecordCommands, ARecordsTimeIsToldOfItsOwnProgramOnly) {
   EXPECT_EQ(fettle({"explain", id, "--db", db, "--space", "--dump-after", "unroll"}).status, 2);
 }
 
+TEST_F(RecordCommands, EmulatedTimeIsNamedWhereverItIsTold) {
+  const std::string id = std::to_string(store(dense_record(1000), "rk3399", true));
+  expect_in("rk3399 (emulated)", fettle({"records", "best", "--db", db}).out);
+  expect_in("rk3399 (emulated)", fettle({"records", "show", id, "--db", db}).out);
+  expect_in("(emulated)", fettle({"records", "show", "--db", db}).out);
+  expect_in("emulated", fettle({"explain", id, "--db", db}).out);
+  const auto best = nlohmann::json::parse(fettle({"records", "best", "--json", "--db", db}).out);
+  EXPECT_EQ(best.at("emulated"), true);
+
+  // A board of that key goes before it, and is told as one.
+  store(dense_record(5000), "rk3399", false);
+  for (const auto& told :
+       {fettle({"records", "best", "--db", db}).out, fettle({"records", "show", "--db", db}).out}) {
+    EXPECT_EQ(told.find("emulated"), std::string::npos) << told;
+  }
+  const auto real = nlohmann::json::parse(fettle({"records", "best", "--json", "--db", db}).out);
+  EXPECT_EQ(real.at("emulated"), false);
+}
+
+TEST_F(RecordCommands, CountedInstructionsOfAnEmulatorAreNamedToo) {
+  TuningRecord counted = dense_record(1000);
+  counted.outcome.body.AsMeasurement()->clock = wire::ClockDomain::Instructions;
+  store(counted, "pynq", true);
+  expect_in("pynq (emulated)", fettle({"records", "best", "--db", db}).out);
+  const auto best = nlohmann::json::parse(fettle({"records", "best", "--json", "--db", db}).out);
+  EXPECT_EQ(best.at("emulated"), true);
+}
+
+TEST_F(RecordCommands, MoreThanThePeakIsExplained) {
+  TuningRecord record = dense_record(1000);  // 8.2 GFLOPS
+  record.peak_gflops = 4;
+  store(record, "local", false);
+  expect_in("Winograd", fettle({"records", "best", "--db", db}).out);
+}
+
+TEST_F(RecordCommands, ShowListsTheSessionsThatAreAskedFor) {
+  TuningRecord one = dense_record(1000), two = dense_record(2000);
+  one.session = "aaaa";
+  two.session = "bbbb";
+  for (const auto& [session, key] : {std::pair{"aaaa", "pynq"}, {"bbbb", "rk3399"}}) {
+    Session begun;
+    begun.session = session;
+    begun.device_key = key;
+    ASSERT_TRUE(open_or_die(db).begin_session(begun).ok());
+  }
+  store(one, "pynq", false);
+  const std::string id = std::to_string(store(two, "rk3399", false));
+  for (const auto& [option, value] : {std::pair{"--session", "bbbb"}, {"--device", "rk3399"}}) {
+    const auto shown = fettle({"records", "show", "--db", db, option, value});
+    EXPECT_EQ(shown.status, 0) << shown.err;
+    expect_in("bbbb", shown.out);
+    EXPECT_EQ(shown.out.find("aaaa"), std::string::npos) << option << "\n" << shown.out;
+    EXPECT_EQ(fettle({"records", "show", id, "--db", db, option, value}).status, 2);
+  }
+}
+
+TEST_F(RecordCommands, ShowSpeaksJson) {
+  const std::string id = std::to_string(store(dense_record(1000), "pynq", true));
+  const auto record =
+      nlohmann::json::parse(fettle({"records", "show", id, "--json", "--db", db}).out);
+  EXPECT_EQ(record.at("kind"), "trial");
+  EXPECT_EQ(record.at("emulated"), true);
+  std::istringstream lines(fettle({"records", "show", "--json", "--db", db}).out);
+  std::vector<nlohmann::json> objects;
+  for (std::string line; std::getline(lines, line);) {
+    objects.push_back(nlohmann::json::parse(line));
+  }
+  ASSERT_EQ(objects.size(), 2u);
+  EXPECT_EQ(objects[0].at("kind"), "session");
+  EXPECT_EQ(objects[1].at("kind"), "task");
+  EXPECT_EQ(objects[1].at("best_ns"), 1000);
+  EXPECT_EQ(objects[1].at("emulated"), true);
+}
+
 }  // namespace
 }  // namespace fettle::records
