@@ -75,6 +75,12 @@ class Sampler {
     while (!finished()) {
       auto taken = take(number_);
       if (!taken) return std::move(taken).error();
+      if (has_hope_again(*taken)) {
+        number = calibrate(taken->per_run);
+        if (!number) return std::move(number).error();
+        number_ = *number;
+        continue;
+      }
       keep(*taken);
       shorten(*taken);
       if (taken->throttled()) cool_down();
@@ -174,14 +180,14 @@ class Sampler {
     in_a_row_ = 0;
   }
 
-  // Warm-up, then runs per sample; the calibrating sample counts when it is long enough.
+  // Warm-up, then runs per sample.
   Result<std::uint32_t> choose_number() {
     double per_run = in_.first_run_ns;
     // A cold cache cannot explain a loss by this much over this long: no warm-up then.
     const bool lost = bound_ > 0 && per_run > kHopeless * bound_ && per_run > 5e6;
     const std::uint32_t warmups = lost || counts_instructions() ? 0 : options_.warmup_runs;
     for (std::uint32_t i = 0; i < warmups || per_run <= 0; ++i) {
-      if (i > 0 && out_of_time(per_run)) break;
+      if (out_of_time(2 * per_run)) break;  // it and a sample
       auto sample = timed(1, in_.warmup_ns);
       if (!sample) return std::move(sample).error();
       // The faster of the two: the first run was cold.
@@ -192,15 +198,20 @@ class Sampler {
     if (options_.number > 0) return options_.number;
     // Every instruction is counted: more runs know no better than one.
     if (counts_instructions()) return 1u;
-    double wanted = options_.min_repeat_ms * 1e6;
     hopeless_ = bound_ > 0 && per_run > kHopeless * bound_;
-    if (hopeless_) wanted = std::min(wanted, kHopelessSampleNs);
-    std::uint32_t number = runs_for(wanted, per_run);
+    return calibrate(per_run);
+  }
+
+  // Runs per sample, of about `per_run` ns each; the calibrating sample counts when it is
+  // long enough.
+  Result<std::uint32_t> calibrate(double per_run) {
+    std::uint32_t number = std::clamp(runs_for(wanted_ns(), per_run), 1u, most_runs(per_run));
     int again = kRecalibrations;
     // Each round is an honest sample of `number` runs; one that is long enough is kept.
     while (true) {
       auto taken = take(number);
       if (!taken) return std::move(taken).error();
+      (void)has_hope_again(*taken);  // more is wanted then
       const double lasted = static_cast<double>(taken->sample.ticks());
       // At a lower clock than the samples will have, fewer runs last as long.
       const bool other_clock = taken->throttled() || clock_moved(taken->before, taken->after);
@@ -209,14 +220,27 @@ class Sampler {
         if (taken->throttled()) cool_down();
         continue;
       }
-      if (lasted >= wanted || number >= kMostRuns) {
+      const std::uint32_t most = most_runs(lasted / number);
+      if (lasted >= wanted_ns() || number >= most) {
         keep(*taken);
         return number;
       }
       // A little more than the estimate says, so that the next round suffices.
-      const std::uint32_t next = runs_for(wanted * 1.05, lasted / number);
-      number = std::max(next, number + 1);
+      number = std::clamp(runs_for(wanted_ns() * 1.05, lasted / number), number + 1, most);
     }
+  }
+
+  double wanted_ns() const {
+    const double full = options_.min_repeat_ms * 1e6;
+    return hopeless_ ? std::min(full, kHopelessSampleNs) : full;
+  }
+
+  // Single runs after a pause said that it is hopeless: with cold caches, its threads asleep.
+  // A sample that is fast enough takes that back.
+  bool has_hope_again(const Taken& taken) {
+    if (!hopeless_ || taken.per_run > kHopeless * bound_) return false;
+    hopeless_ = false;
+    return true;
   }
 
   static constexpr std::uint32_t kMostRuns = 10'000'000;
@@ -225,10 +249,16 @@ class Sampler {
     return static_cast<std::uint32_t>(std::clamp(runs, 1.0, static_cast<double>(kMostRuns)));
   }
 
+  // Left of the time limit, less a margin: samples differ.
+  double time_left_ns() const {
+    return (options_.timeout_ms * 1e6 - static_cast<double>(in_.status.run_ns.load())) / 1.2;
+  }
   // The next sample would pass the time limit: better few samples than none.
-  bool out_of_time(double sample_ns) const {
-    return static_cast<double>(in_.status.run_ns.load()) + 1.2 * sample_ns >
-           options_.timeout_ms * 1e6;
+  bool out_of_time(double sample_ns) const { return sample_ns > time_left_ns(); }
+  // Of one sample; one where there is no time for any.
+  std::uint32_t most_runs(double per_run) const {
+    const double runs = time_left_ns() / std::max(per_run, 0.5);
+    return static_cast<std::uint32_t>(std::clamp(runs, 1.0, static_cast<double>(kMostRuns)));
   }
 
   bool finished() {

@@ -138,6 +138,7 @@ TEST(OutputCheck, SizesMustAgree) {
 class ScriptedDevice final : public Device {
  public:
   std::function<double(std::uint32_t call)> nanoseconds;  // of one run, at that call
+  double wake_ns = 0;                                     // of its threads, once a call
   std::uint32_t calls = 0;
   std::vector<std::uint32_t> numbers;
 
@@ -148,7 +149,7 @@ class ScriptedDevice final : public Device {
   }
   Result<Sample> run(std::uint32_t times) override {
     numbers.push_back(times);
-    return Sample{static_cast<std::uint64_t>(nanoseconds(calls++) * times), info_.clock,
+    return Sample{static_cast<std::uint64_t>(wake_ns + nanoseconds(calls++) * times), info_.clock,
                   info_.clock_hz};
   }
   void count_instructions() {
@@ -181,7 +182,6 @@ class SamplerTest : public testing::Test {
   }
   Result<wire::MeasurementT> sample(double first_run_ns = 0) {
     const ConditionsReader conditions(SystemRoot(root.string()), {0});
-    StatusPage status{};
     std::uint64_t warmup = 0, run = 0;
     return take_samples(
         {device, conditions, status, options, first_run_ns, &warmup, &run, most_cool_ms});
@@ -200,6 +200,7 @@ class SamplerTest : public testing::Test {
   std::filesystem::path root;
   ScriptedDevice device;
   wire::MeasureOptionsT options;
+  StatusPage status{};
   int most_cool_ms = 30'000;
 };
 
@@ -290,6 +291,38 @@ TEST_F(SamplerTest, HopelessLoserCostsShortSamples) {
   ASSERT_TRUE(out.ok());
   EXPECT_TRUE(out->censored);
   EXPECT_LE(out->number * 100'000.0, 2e6);
+}
+
+// A single run after a pause wakes the threads, too: no reason to give a better kernel
+// short samples, in which that weighs more.
+TEST_F(SamplerTest, SlowOnlyWhileItsThreadsSlept) {
+  device.wake_ns = 50'000;
+  device.nanoseconds = [](std::uint32_t) { return 19'500.0; };
+  options.min_repeat_ms = 20;
+  const auto alone = sample(69'500);
+  options.racing_bound_ns = 20'000;
+  const auto raced = sample(69'500);
+  ASSERT_TRUE(alone.ok() && raced.ok());
+  EXPECT_FALSE(raced->censored);
+  EXPECT_GE(raced->number, 1000u);
+  for (const auto& taken : raced->samples) EXPECT_GE(taken.ticks(), 20'000'000u);
+  EXPECT_NEAR(raced->median, alone->median, 1e-3 * alone->median);
+}
+
+// The same where only the calibrating sample was slow, and disturbed.
+TEST_F(SamplerTest, SlowOnlyWhileDisturbed) {
+  device.nanoseconds = [this](std::uint32_t call) {
+    if (call > 1) return 1000.0;
+    set_steal(static_cast<int>(call) + 1);  // call 0 is the warm-up
+    return 5000.0;
+  };
+  options.min_repeat_ms = 20;
+  options.racing_bound_ns = 1100;
+  const auto out = sample(5000);
+  ASSERT_TRUE(out.ok());
+  EXPECT_FALSE(out->censored);
+  for (const auto& taken : out->samples) EXPECT_GE(taken.ticks(), 10'000'000u);
+  EXPECT_EQ(out->median, 1000);
 }
 
 TEST_F(SamplerTest, NearWinnerIsNotCensored) {
@@ -487,6 +520,36 @@ TEST_F(SamplerTest, TimeLimitCutsTheSeriesNotTheCandidate) {
   const auto out = sample();
   ASSERT_TRUE(out.ok());
   EXPECT_EQ(out->samples.size(), 1u);
+}
+
+// 40 ms a run, of which 100 ms have room for two: the check run and a sample.
+TEST_F(SamplerTest, NoWarmupWhereItLeavesNoTimeForASample) {
+  status.run_ns = 40'000'000;  // the check run
+  options.timeout_ms = 100;
+  device.nanoseconds = [this](std::uint32_t) {
+    status.run_ns += 40'000'000;
+    return 4e7;
+  };
+  const auto out = sample(4e7);
+  ASSERT_TRUE(out.ok());
+  EXPECT_EQ(device.numbers, std::vector<std::uint32_t>{1});
+  EXPECT_EQ(out->samples.size(), 1u);
+}
+
+TEST_F(SamplerTest, ASampleFitsIntoTheTimeLimit) {
+  options.timeout_ms = 100;
+  options.min_repeat_ms = 1000;
+  double spent = 1e6;  // the check run
+  status.run_ns = 1'000'000;
+  device.nanoseconds = [&](std::uint32_t) {
+    spent += 1e6 * device.numbers.back();
+    status.run_ns = static_cast<std::uint64_t>(spent);
+    return 1e6;
+  };
+  const auto out = sample(1e6);
+  ASSERT_TRUE(out.ok());
+  EXPECT_LE(spent, 1e8);
+  EXPECT_GE(out->samples[0].runs(), 50u) << "it should be as long as it can be";
 }
 
 }  // namespace
