@@ -209,6 +209,36 @@ TEST_P(Conformance, StrayWriteIsSeen) {
   EXPECT_EQ(checked.error().code, ErrorCode::StrayWrite);
 }
 
+// Buffers are used again: neither the second one hit nor one that nobody looked at
+// may be held against the next program.
+TEST_P(Conformance, StrayWritesAreNotBlamedOnTheNextProgram) {
+  if (!GetParam().computes) GTEST_SKIP() << "this device computes nothing";
+  auto into_two = [](CandidateKind kind) {
+    auto program = test::candidate_program(kind);
+    auto scratch = std::make_unique<wire::BufferT>();
+    scratch->name = "scratch";
+    scratch->bytes = program.buffers[1]->bytes;
+    scratch->role = wire::BufferRole::Scratch;
+    program.buffers.push_back(std::move(scratch));
+    auto second = test::candidate_program(kind);
+    second.launches[0]->args[1] = wire::Arg(wire::ArgKind::Buffer, 2, 0, 0, 0);
+    program.launches.push_back(std::move(second.launches[0]));
+    return program;
+  };
+  for (const bool looked : {true, false}) {
+    ASSERT_TRUE(prepare(into_two(kWriteBehind)).ok());
+    ASSERT_TRUE(device->run(1).ok());
+    if (looked) {
+      ASSERT_FALSE(device->check_surroundings().ok());
+    }
+    ASSERT_TRUE(prepare(into_two(kGood)).ok());
+    const auto checked = device->check_surroundings();
+    EXPECT_TRUE(checked.ok()) << checked.error().text();
+    ASSERT_TRUE(device->run(1).ok());
+    EXPECT_TRUE(device->check_surroundings().ok());
+  }
+}
+
 TEST_P(Conformance, ImageOfAnotherKindIsUnsupported) {
   if (!GetParam().computes) GTEST_SKIP() << "this device computes nothing";
   auto program = test::candidate_program(kGood);

@@ -99,15 +99,18 @@ class CpuDevice final : public Device {
     return type >= wire::ScalarType::Float16 ? 0xff : 0xa5;
   }
 
+  // Tells of the first damage and mends all.
   Result<void> check_surroundings() override {
+    Result<void> found;
     for (std::size_t i = 0; i < buffers_.size(); ++i) {
       if (!buffers_[i].own) continue;
       const std::string damage = buffers_[i].own->sentinel_damage();
       if (damage.empty()) continue;
       buffers_[i].own->write_sentinels();
-      return Error{ErrorCode::StrayWrite, names_[i] + ": " + damage};
+      if (found) found = Error{ErrorCode::StrayWrite, names_[i] + ": " + damage};
     }
-    return {};
+    unchecked_ = false;
+    return found;
   }
 
   void flush_caches() override {
@@ -129,6 +132,8 @@ class CpuDevice final : public Device {
   }
 
   void reset() override {
+    // Buffers are used again: the next program must not be blamed for what this one did.
+    if (unchecked_) (void)check_surroundings();
     fault_map().set({});
     prepared_ = false;
     launches_.clear();
@@ -250,6 +255,7 @@ class CpuDevice final : public Device {
   // Ticks of `times` runs of launches_.
   std::uint64_t execute(std::uint32_t times) {
     CandidateScope scope;
+    unchecked_ = true;
     times_ = times;
     const std::uint64_t start = raw_ns();
     if (threads_ == 1) {
@@ -314,6 +320,7 @@ class CpuDevice final : public Device {
   std::vector<std::uint8_t> flush_;
 
   bool prepared_ = false;
+  bool unchecked_ = false;  // code of the program ran since the last look at its sentinels
   std::uint32_t threads_ = 1, times_ = 0;
   std::vector<BoundBuffer> buffers_;
   std::vector<std::string> names_;
