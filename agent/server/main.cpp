@@ -1,6 +1,7 @@
 // fettle-agent: one static program on the board.
 #include <sched.h>
 #include <sodium.h>
+#include <unistd.h>
 #include <csignal>
 #include <cstdio>
 
@@ -76,19 +77,9 @@ int run_agent(char** argv, const std::vector<std::string>& arguments) {
     std::printf("%s\n", made->c_str());
     return 0;
   }
-  const bool checking = options->mode == AgentOptions::Mode::CheckConfig;
-  const bool serving = options->mode == AgentOptions::Mode::Serve;
-  KeyPair own;
-  std::string broker_key;
-  if (serving || checking) {
-    auto pair = load_key_pair(*options);
-    if (!pair) return usage_error(pair.error());
-    auto theirs = load_broker_key(*options);
-    if (!theirs) return usage_error(theirs.error());
-    own = std::move(*pair);
-    broker_key = std::move(*theirs);
-  }
-  if (checking) {
+  if (options->mode == AgentOptions::Mode::CheckConfig) {
+    if (const auto own = load_key_pair(*options); !own) return usage_error(own.error());
+    if (const auto key = load_broker_key(*options); !key) return usage_error(key.error());
     std::printf("fine: %zu device(s) for the broker at %s\n", options->devices.size(),
                 options->broker.c_str());
     return 0;
@@ -122,19 +113,29 @@ int run_agent(char** argv, const std::vector<std::string>& arguments) {
     }
   }
 
-  // Forked now, while there is one thread; the workers inherit what was read so far.
-  auto nursery = Nursery::start([&devices](std::uint32_t device, int socket, StatusPage* status) {
-    return device < devices.size() ? run_worker(devices[device], socket, status) : 1;
-  });
+  // Forked now, while there is one thread; the workers inherit what was read so far, and
+  // candidates can read it: the secret key comes later, its descriptor is closed.
+  const int key_fd = options->key_fd;
+  auto nursery =
+      Nursery::start([&devices, key_fd](std::uint32_t device, int socket, StatusPage* status) {
+        if (key_fd >= 0) ::close(key_fd);
+        return device < devices.size() ? run_worker(devices[device], socket, status) : 1;
+      });
   if (!nursery) return usage_error(nursery.error());
   leave_device_cores(devices);
-  if (!serving) return self_test(board, devices, std::move(*nursery));
+  if (options->mode == AgentOptions::Mode::SelfTest) {
+    return self_test(board, devices, std::move(*nursery));
+  }
 
-  auto link = BrokerLink::open(options->broker, broker_key, own);
+  auto own = load_key_pair(*options);
+  if (!own) return usage_error(own.error());
+  const auto broker_key = load_broker_key(*options);
+  if (!broker_key) return usage_error(broker_key.error());
+  auto link = BrokerLink::open(options->broker, *broker_key, *own);
   if (!link) return usage_error(link.error());
-  sodium_memzero(own.secret_key.data(), own.secret_key.size());
+  sodium_memzero(own->secret_key.data(), own->secret_key.size());
   Supervisor supervisor(*options, board, std::move(devices), std::move(*nursery), std::move(*link),
-                        own.public_key, std::move(service));
+                        own->public_key, std::move(service));
   return supervisor.run();
 }
 

@@ -6,15 +6,20 @@
 #include <unistd.h>
 #include <csignal>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "host/fleet/broker.h"
 #include "host/fleet/session.h"
 #include "tests/support/agent_candidates.h"
 #include "tests/support/agent_process.h"
+#include "tests/support/running_program.h"
 
 namespace fettle {
 namespace {
@@ -24,7 +29,7 @@ using std::chrono::milliseconds;
 using test::AgentProcess;
 using test::candidate_request;
 
-class AgentFault : public testing::Test {
+class AgentFault : public ::testing::Test {
  protected:
   KeyPair broker_keys = *fleet::make_key_pair(), client_keys = *fleet::make_key_pair(),
           agent_keys = *fleet::make_key_pair();
@@ -246,6 +251,55 @@ TEST_F(AgentFault, SecretsAreNotOnTheCommandLineOrInTheLog) {
   std::fclose(file);
   EXPECT_EQ(std::string(line, size).find(agent_keys.secret_key), std::string::npos);
   EXPECT_EQ(agent->log().find(agent_keys.secret_key), std::string::npos);
+}
+
+// Where `words` stands in a process's memory; "" nowhere, "?" when it cannot be read. Mappings
+// of a size that only sanitizers have are left out.
+std::string mapping_with(pid_t process, const std::string& words) {
+  const std::string folder = "/proc/" + std::to_string(process);
+  std::ifstream maps(folder + "/maps"), memory(folder + "/mem", std::ios::binary);
+  if (!memory) return "?";
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long long begin = 0, end = 0;
+    char readable = '-';
+    std::sscanf(line.c_str(), "%llx-%llx %c", &begin, &end, &readable);
+    if (readable != 'r' || end - begin > (64u << 20)) continue;
+    std::string bytes(end - begin, 0);
+    memory.clear();
+    memory.seekg(static_cast<std::streamoff>(begin));
+    memory.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    if (bytes.find(words) != std::string::npos) return line;
+  }
+  return "";
+}
+
+std::set<std::string> open_pipes(const std::string& process) {
+  std::set<std::string> out;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/" + process + "/fd")) {
+    std::error_code gone;  // the listing's own
+    const std::string target = std::filesystem::read_symlink(entry.path(), gone);
+    if (target.starts_with("pipe:")) out.insert(target);
+  }
+  return out;
+}
+
+// A candidate can read all of its worker's memory, and its open descriptors.
+TEST_F(AgentFault, WorkersDoNotHoldTheSecretKey) {
+  auto agent = start_agent();
+  ASSERT_TRUE(said(*agent, "worker ready", 10'000)) << agent->log();
+  const auto processes = testing::descendants(agent->pid(), FETTLE_AGENT);
+  ASSERT_EQ(processes.size(), 2u) << "the nursery and one worker";
+  for (const pid_t process : processes) {
+    const std::string known = mapping_with(process, broker->public_key());
+    if (known == "?") GTEST_SKIP() << "other processes' memory cannot be read here";
+    EXPECT_NE(known, "") << "what stands on its command line should be found";
+    EXPECT_EQ(mapping_with(process, agent_keys.secret_key), "") << process;
+  }
+  // The key came through a pipe that only the agent was given.
+  const std::set<std::string> ours = open_pipes("self");
+  for (const std::string& pipe : open_pipes(std::to_string(processes.back()))) {
+    EXPECT_TRUE(ours.count(pipe)) << "the worker holds " << pipe;
+  }
 }
 
 }  // namespace
