@@ -114,12 +114,16 @@ const char* system_call_name(std::uint32_t number) {
       FETTLE_CALL(mkdirat),      FETTLE_CALL(prctl),    FETTLE_CALL(setrlimit),
       FETTLE_CALL(chdir),        FETTLE_CALL(mprotect), FETTLE_CALL(getuid),
       FETTLE_CALL(reboot),       FETTLE_CALL(mount),    FETTLE_CALL(rt_sigaction),
+      FETTLE_CALL(tgkill),       FETTLE_CALL(fcntl),    FETTLE_CALL(getppid),
       FETTLE_CALL(writev),       FETTLE_CALL(readv),    FETTLE_CALL(uname),
 #if defined(__NR_mmap)
       FETTLE_CALL(mmap),
 #endif
 #if defined(__NR_mmap2)
       FETTLE_CALL(mmap2),
+#endif
+#if defined(__NR_fcntl64)
+      FETTLE_CALL(fcntl64),
 #endif
 #if defined(__NR_clone3)
       FETTLE_CALL(clone3),

@@ -5,7 +5,8 @@
 
 namespace fettle::agent {
 
-// Installs the filter on all threads of the process; "" or why it could not.
+// Installs the filter on all threads of the calling process, the only one that they may
+// signal from now on; "" or why it could not.
 std::string install_system_call_filter();
 
 }  // namespace fettle::agent

@@ -54,6 +54,10 @@ TEST_P(EmulatedBoard, RegistersWithItsFactsAndKillsForbiddenCandidates) {
         "yes: a candidate that opens /etc/passwd: SandboxViolation",
         "yes: a candidate that opens /dev/mem: SandboxViolation",
         "yes: a candidate that makes a socket: SandboxViolation",
+        "yes: a candidate that signals another process: SandboxViolation",
+        "yes: a candidate that hands a descriptor's signals on: Sandbox",
+        "yes: a candidate that crashes: Crash", "yes: a candidate that aborts: Crash, aborted",
+        "yes: a candidate that never ends: RunTimeout",
         "yes: a candidate that does nothing forbidden: measured"}) {
     EXPECT_NE(done.out.find(words), std::string::npos) << words << " not in\n" << done.out;
   }

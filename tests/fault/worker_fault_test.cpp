@@ -187,6 +187,17 @@ TEST_F(WorkerFault, MakesASocket) {
   if (!station->strict()) GTEST_SKIP() << "no seccomp here";
   expect_failure(kMakeSocket, ErrorCode::SandboxViolation, wire::Stage::Run, "socket");
 }
+TEST_F(WorkerFault, SignalsAnotherProcess) {
+  if (!station->strict()) GTEST_SKIP() << "no seccomp here";
+  expect_failure(kSignalProcess, ErrorCode::SandboxViolation, wire::Stage::Run, "tgkill");
+}
+TEST_F(WorkerFault, SendsADescriptorsSignals) {
+  if (!station->strict()) GTEST_SKIP() << "no seccomp here";
+  expect_failure(kOwnSignals, ErrorCode::SandboxViolation, wire::Stage::Run, "fcntl");
+}
+TEST_F(WorkerFault, Aborts) {
+  expect_failure(kAbort, ErrorCode::Crash, wire::Stage::Run, "aborted");
+}
 TEST_F(WorkerFault, JumpsNowhere) {
   expect_failure(kJumpNowhere, ErrorCode::Crash, wire::Stage::Run, "0xdead000");
 }

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <csignal>
+#include <cstdlib>
 
 #include "agent/sandbox/sandbox.h"
 #include "agent/server/blob_store.h"
@@ -51,7 +52,10 @@ TEST(Sandbox, StrictForbidsFilesNetworkAndProcesses) {
       [] { return static_cast<int>(syscall(SYS_socket, AF_INET, SOCK_STREAM, 0)); },
       [] { return static_cast<int>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)); },
       [] { return static_cast<int>(syscall(SYS_execve, "/bin/true", nullptr, nullptr)); },
-      [] { return static_cast<int>(syscall(SYS_kill, getppid(), 0)); },
+      // Signal 0 is harmless where it is let through.
+      [] { return static_cast<int>(syscall(SYS_kill, 1, 0)); },
+      [] { return static_cast<int>(syscall(SYS_tgkill, 1, 1, 0)); },
+      [] { return fcntl(0, F_SETOWN, 0); }, [] { return fcntl(0, F_SETSIG, 0); },
       [] {
         return mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
                     -1, 0) == MAP_FAILED
@@ -75,11 +79,19 @@ TEST(Sandbox, StrictAllowsWhatAWorkerDoes) {
     free(heap);
     timespec now;
     if (clock_gettime(CLOCK_MONOTONIC_RAW, &now) != 0) return 2;
+    if (syscall(SYS_tgkill, getpid(), gettid(), 0) != 0) return 3;
     return 7;
   });
   if (unavailable(status)) GTEST_SKIP() << "no seccomp here";
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+TEST(Sandbox, AnAbortIsStillAnAbort) {
+  const int status = sandboxed(wire::Sandbox::Strict, []() -> int { std::abort(); });
+  if (unavailable(status)) GTEST_SKIP() << "no seccomp here";
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGABRT);
 }
 
 TEST(Sandbox, NamesSystemCalls) {

@@ -45,11 +45,14 @@ static word call_system(word number, word a, word b, word c, word d, word e, wor
 }
 
 #if defined(__x86_64__)
-enum { kMmap = 9, kGetuid = 102, kOpen = 257, kSocket = 41, kExitGroup = 231 };
+enum { kMmap = 9, kGetuid = 102, kOpen = 257, kSocket = 41, kExitGroup = 231, kTgkill = 234,
+       kFcntl = 72, kGetpid = 39, kGettid = 186 };
 #elif defined(__aarch64__)
-enum { kMmap = 222, kGetuid = 174, kOpen = 56, kSocket = 198, kExitGroup = 94 };
+enum { kMmap = 222, kGetuid = 174, kOpen = 56, kSocket = 198, kExitGroup = 94, kTgkill = 131,
+       kFcntl = 25, kGetpid = 172, kGettid = 178 };
 #else
-enum { kMmap = 192 /* mmap2 */, kGetuid = 199, kOpen = 322, kSocket = 281, kExitGroup = 248 };
+enum { kMmap = 192 /* mmap2 */, kGetuid = 199, kOpen = 322, kSocket = 281, kExitGroup = 248,
+       kTgkill = 268, kFcntl = 221 /* fcntl64 */, kGetpid = 20, kGettid = 224 };
 #endif
 
 static word map_memory(word bytes) {
@@ -86,6 +89,12 @@ __attribute__((section(".text.entry"))) void entry(void* const* args, int32 begi
     case kOpenFile: call_system(kOpen, (word)-100, (word) "/etc/passwd", 0, 0, 0, 0); break;
     case kOpenMemory: call_system(kOpen, (word)-100, (word) "/dev/mem", 2 /* O_RDWR */, 0, 0, 0); break;
     case kMakeSocket: call_system(kSocket, 2 /* AF_INET */, 1 /* SOCK_STREAM */, 0, 0, 0, 0); break;
+    case kSignalProcess: call_system(kTgkill, 1, 1, 0, 0, 0, 0); break;
+    case kOwnSignals: call_system(kFcntl, 0, 8 /* F_SETOWN */, 0, 0, 0, 0); break;
+    case kAbort:
+      call_system(kTgkill, call_system(kGetpid, 0, 0, 0, 0, 0, 0),
+                  call_system(kGettid, 0, 0, 0, 0, 0, 0), 6 /* SIGABRT */, 0, 0, 0);
+      break;
     case kJumpNowhere: ((void (*)(void))0xdead000)(); break;
     case kEndProcess: call_system(kExitGroup, 0, 0, 0, 0, 0, 0); break;
     case kRecurse: { volatile int32 depth = 0; out[0] = (float)recurse(&depth); break; }

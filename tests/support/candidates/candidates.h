@@ -26,7 +26,10 @@ enum CandidateKind {
   kWriteCode,         /* writes to its own image */
   kCount,             /* out[i] += 1 for begin <= i < end: each iteration once */
   kSlow,              /* good, and about a million steps */
-  kStoreThread        /* out[i] = index of the calling thread */
+  kStoreThread,       /* out[i] = index of the calling thread */
+  kSignalProcess,     /* good, and sends signal 0 to process 1 */
+  kOwnSignals,        /* good, and says who gets the signals of descriptor 0: nobody */
+  kAbort              /* signals itself SIGABRT, as abort() does */
 };
 
 /* Elements of input and output: 4,004 bytes, so that there is room for sentinels. */
