@@ -8,8 +8,9 @@
 #
 #   --check    a broker of its own on loopback: boot, wait for the registration, print
 #              the board's facts, shut down. Exit status 0 when all of that came true
-#   --check-sandbox  the same, and then candidates that open a file, open /dev/mem and make a
-#              socket must be killed and named there, and a good one be measured after them
+#   --check-sandbox  the same, and then candidates that open a file, open /dev/mem, make a
+#              socket, signal another process, crash or never end must be killed and named
+#              there, and a good one be measured after them
 #   --broker   joins a broker on this machine, such as tcp://127.0.0.1:9190, and stays
 #              until Ctrl-C, the machine's own end, or --for SECONDS. The board's key
 #              pair is made in $FETTLE_HOME and allowed there
