@@ -24,7 +24,7 @@ Result<void> BlobStore::put(const wire::Hash& hash, ByteView bytes) {
   if (!memory) return std::move(memory).error();
   held_bytes_ += bytes.size();
   entries_.push_front({hash, std::move(*memory), bytes.size()});
-  while (held_bytes_ > limit_bytes_) {
+  while (held_bytes_ > limit_bytes_ || entries_.size() > kMostHeldBlobs) {
     held_bytes_ -= entries_.back().bytes;
     entries_.pop_back();
   }

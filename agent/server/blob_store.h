@@ -1,4 +1,5 @@
-// Blobs by content hash, each a sealed memory file that can be passed to workers.
+// Blobs by content hash, each a sealed memory file that can be passed to workers: one
+// descriptor each, so that they are bounded by number too.
 #pragma once
 
 #include <list>
@@ -9,16 +10,21 @@
 
 namespace fettle::agent {
 
+// Two requests' worth, and half of the 1,024 descriptors that a process usually has.
+inline constexpr std::size_t kMostHeldBlobs = 512;
+static_assert(kMostHeldBlobs >= 2 * kMostPassedBlobs);
+
 class BlobStore {
  public:
   explicit BlobStore(std::uint64_t limit_bytes) : limit_bytes_(limit_bytes) {}
   // Malformed when the bytes do not have that hash; TooLarge over the whole bound.
-  // The blobs longest unused go when the bound is passed.
+  // The blobs longest unused go when a bound is passed.
   Result<void> put(const wire::Hash& hash, ByteView bytes);
   bool holds(const wire::Hash& hash) const;
   // The descriptor stays the store's; good until the next put.
   std::optional<PassedBlob> find(const wire::Hash& hash);
   std::uint64_t held_bytes() const { return held_bytes_; }
+  std::uint64_t limit_bytes() const { return limit_bytes_; }
 
  private:
   struct Entry {

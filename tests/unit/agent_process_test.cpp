@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 
 #include "agent/sandbox/sandbox.h"
 #include "agent/server/blob_store.h"
@@ -231,6 +234,27 @@ TEST(BlobStoreTest, VerifiesAndStaysInItsBound) {
   EXPECT_LE(store.held_bytes(), 3000u);
   const Bytes big(3001, 5);
   EXPECT_EQ(store.put(content_hash(big), big).error().code, ErrorCode::TooLarge);
+}
+
+// Each blob costs a descriptor, and a service has 1,024 of them.
+TEST(BlobStoreTest, ManySmallBlobsLeaveDescriptorsForTheRest) {
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit usual{std::min<rlim_t>(1024, before.rlim_max), before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &usual), 0);
+  BlobStore store(1 << 20);
+  for (int i = 0; i < 1200; ++i) {
+    Bytes blob(16);
+    std::memcpy(blob.data(), &i, sizeof i);
+    const auto put = store.put(content_hash(blob), blob);
+    ASSERT_TRUE(put.ok()) << "blob " << i << ": " << put.error().text();
+    EXPECT_TRUE(store.holds(content_hash(blob)));
+  }
+  EXPECT_GE(store.held_bytes() / 16, kMostPassedBlobs) << "all of one request must fit";
+  std::vector<OwnedFd> others;
+  for (int i = 0; i < 300; ++i) others.emplace_back(dup(STDERR_FILENO));
+  EXPECT_TRUE(others.back()) << "too few descriptors are left";
+  setrlimit(RLIMIT_NOFILE, &before);
 }
 
 }  // namespace
