@@ -53,8 +53,9 @@ void report(int socket, NurseryEvent event) {
 [[noreturn]] void nursery_main(int socket, pid_t supervisor, const WorkerMain& worker_main) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != supervisor) _exit(0);
-  // Ctrl-C goes to the whole group: the supervisor decides what it means.
-  for (int signal : {SIGINT, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(signal, SIG_IGN);
+  // Ctrl-C goes to the whole group, a service manager's SIGTERM to every process of the
+  // service, workers too: the supervisor decides what it means.
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(signal, SIG_IGN);
   sigset_t children, before;
   sigemptyset(&children);
   sigaddset(&children, SIGCHLD);
