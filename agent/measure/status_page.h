@@ -1,7 +1,8 @@
 // What a worker is doing and what killed it: one shared page, written by the
-// worker (and its signal handlers), read by the supervisor. It decides deadlines
-// and names the cause of a death, so every field is a lock-free atomic or is
-// written once, before `fault_kind`.
+// worker (and its signal handlers), read by the supervisor. It tells deadlines what
+// was used of them and names the cause of a death, so every field is a lock-free atomic
+// or is written once, before `fault_kind`. A candidate can write it too: nothing here
+// is more than a hint.
 #pragma once
 
 #include <time.h>
@@ -39,7 +40,6 @@ struct StatusPage {
   std::atomic<std::uint64_t> phase_since;  // CLOCK_MONOTONIC, ns
   std::atomic<std::uint64_t> run_ns;       // inside the candidate, of this trial, ended runs
   std::atomic<std::uint64_t> run_since;    // start of the run now going on; 0: none
-  std::atomic<std::uint64_t> run_limit_ns;
 
   // The death note.
   std::atomic<FaultKind> fault_kind;

@@ -107,12 +107,13 @@ Error fault_error(const StatusPage& page) {
 
 }  // namespace
 
-wire::FailureT read_death_note(const StatusPage& page, int wait_status, KillReason reason) {
+wire::FailureT read_death_note(const StatusPage& page, int wait_status, KillReason reason,
+                               std::uint64_t run_limit_ns) {
   const WorkerPhase phase = page.phase.load(std::memory_order_acquire);
   const wire::Stage stage = phase == WorkerPhase::Load    ? wire::Stage::Load
                             : phase == WorkerPhase::Check ? wire::Stage::Check
                                                           : wire::Stage::Run;
-  const std::uint64_t limit_ms = page.run_limit_ns.load() / 1'000'000;
+  const std::uint64_t limit_ms = run_limit_ns / 1'000'000;
   switch (reason) {
     case KillReason::RunTimeout:
       return make_failure(wire::Stage::Run,
@@ -125,6 +126,15 @@ wire::FailureT read_death_note(const StatusPage& page, int wait_status, KillReas
     case KillReason::CheckTimeout:
       return make_failure(wire::Stage::Check,
                           {ErrorCode::Timeout, "checking the outputs went on for too long"});
+    case KillReason::TrialTimeout:
+      return make_failure(wire::Stage::Run,
+                          {ErrorCode::RunTimeout,
+                           "was not over when the limits of all its stages together had passed"});
+    case KillReason::ForgedReply:
+      return make_failure(wire::Stage::Run,
+                          {ErrorCode::SandboxViolation,
+                           "the worker sent what none of ours sends: the candidate wrote into its "
+                           "channel to the agent, or over its memory"});
     case KillReason::Stopping:
       return make_failure(stage, {ErrorCode::Canceled, "the agent is stopping"});
     case KillReason::None:

@@ -8,9 +8,18 @@
 namespace fettle::agent {
 
 // Why the supervisor itself killed the worker, if it did.
-enum class KillReason { None, RunTimeout, LoadTimeout, CheckTimeout, Stopping };
+enum class KillReason {
+  None,
+  RunTimeout,
+  LoadTimeout,
+  CheckTimeout,
+  TrialTimeout,  // by the supervisor's own clock
+  ForgedReply,
+  Stopping
+};
 
-// wait_status: of waitpid.
-wire::FailureT read_death_note(const StatusPage& page, int wait_status, KillReason reason);
+// wait_status: of waitpid. run_limit_ns: the request's.
+wire::FailureT read_death_note(const StatusPage& page, int wait_status, KillReason reason,
+                               std::uint64_t run_limit_ns);
 
 }  // namespace fettle::agent

@@ -21,10 +21,6 @@ namespace {
 
 constexpr std::size_t kHandedMost = 2;
 constexpr std::uint64_t kSecond = 1'000'000'000;
-// Loading fills and packs, checking compares: bounded by memory speed, so these are
-// generous even for an emulated board.
-constexpr std::uint64_t kLoadLimit = 60 * kSecond, kCheckLimit = 60 * kSecond;
-constexpr std::uint64_t kBlobLimit = 30 * kSecond;
 constexpr std::size_t kReplyBytes = std::size_t{16} << 20;
 
 wire::OutcomeT failed_outcome(wire::FailureT failure, std::uint32_t device) {
@@ -37,8 +33,22 @@ wire::OutcomeT failed_outcome(wire::FailureT failure, std::uint32_t device) {
 
 }  // namespace
 
-DeviceQueue::DeviceQueue(wire::DeviceInfoT info, Nursery& nursery, BlobStore& blobs, Done done)
-    : info_(std::move(info)), nursery_(nursery), blobs_(blobs), done_(std::move(done)) {
+std::uint64_t StageLimits::whole_trial_ns(const wire::MeasureOptionsT& options) const {
+  constexpr std::uint64_t kMs = 1'000'000, kCalibrations = 10;
+  const std::uint64_t samples = std::uint64_t{options.repeat} + options.retakes + kCalibrations;
+  // A stage of each kind comes twice: decoding and loading, a check before and after the samples.
+  return 2 * load_ns + 2 * check_ns +
+         (std::uint64_t{options.timeout_ms} + options.cooldown_ms) * kMs +
+         samples * between_samples_ns + spare_ns;
+}
+
+DeviceQueue::DeviceQueue(wire::DeviceInfoT info, Nursery& nursery, BlobStore& blobs, Done done,
+                         const StageLimits& limits)
+    : info_(std::move(info)),
+      nursery_(nursery),
+      blobs_(blobs),
+      done_(std::move(done)),
+      limits_(limits) {
   start_worker();
 }
 
@@ -59,6 +69,8 @@ void DeviceQueue::start_worker() {
   static std::uint64_t last_serial = 0;
   restart_at_ = 0;
   killed_ = KillReason::None;
+  worker_ready_ = false;
+  last_finished_ = 0;
   received_.clear();
   if (status_) munmap(status_, sizeof(StatusPage));
   status_ = nullptr;
@@ -101,9 +113,12 @@ std::vector<wire::Hash> DeviceQueue::accept(std::uint64_t lease, Bytes request) 
     fail(trials_.back(), make_failure(wire::Stage::Dispatch, std::move(decoded).error()));
     return missing;
   }
-  trial.blobs = named_blobs(*decoded);
-  for (const wire::Hash& hash : trial.blobs) {
-    if (!blobs_.holds(hash)) missing.push_back(hash);
+  trial.run_limit_ns = std::uint64_t{decoded->options->timeout_ms} * 1'000'000;
+  trial.whole_limit_ns = limits_.whole_trial_ns(*decoded->options);
+  for (const wire::Hash& hash : named_blobs(*decoded)) {
+    const auto held = blobs_.find(hash);
+    trial.blobs[hash] = held ? held->bytes : 0;
+    if (!held) missing.push_back(hash);
   }
   trials_.push_back(std::move(trial));
   hand_over();
@@ -126,7 +141,31 @@ void DeviceQueue::release_all() {
   for (Trial& trial : trials_) trial.released = true;
 }
 
-void DeviceQueue::blob_arrived(const wire::Hash&) { hand_over(); }
+void DeviceQueue::blob_arrived(const wire::Hash& hash, std::uint64_t bytes) {
+  for (std::size_t i = 0; i < trials_.size(); ++i) {
+    Trial& trial = trials_[i];
+    const auto at = trial.blobs.find(hash);
+    if (trial.handed || at == trial.blobs.end()) continue;
+    at->second = bytes;
+    std::uint64_t known = 0;
+    for (const auto& [each, size] : trial.blobs) known += size;
+    if (known <= blobs_.limit_bytes()) continue;
+    fail(trial, make_failure(wire::Stage::Upload,
+                             {ErrorCode::TooLarge,
+                              "the request's blobs together are over the bound of " +
+                                  std::to_string(blobs_.limit_bytes()) + " (--blob-cache)"}));
+    --i;
+  }
+  hand_over();
+}
+
+void DeviceQueue::blob_refused(const wire::Hash& hash, const Error& error) {
+  for (std::size_t i = 0; i < trials_.size(); ++i) {
+    if (trials_[i].handed || !trials_[i].blobs.contains(hash)) continue;
+    fail(trials_[i], make_failure(wire::Stage::Upload, error));
+    --i;
+  }
+}
 
 // Gives the worker what it may have: in order, except that a trial which waits for
 // blobs does not hold up those behind it.
@@ -136,22 +175,27 @@ void DeviceQueue::hand_over() {
   for (const Trial& trial : trials_) handed += trial.handed ? 1 : 0;
   for (std::size_t i = handed; i < trials_.size() && handed < kHandedMost; ++i) {
     std::vector<PassedBlob> passed;
-    for (const wire::Hash& hash : trials_[i].blobs) {
+    for (const auto& [hash, bytes] : trials_[i].blobs) {
       if (auto blob = blobs_.find(hash)) passed.push_back(*blob);
     }
     if (passed.size() < trials_[i].blobs.size()) continue;
     auto sent = send_request(socket_.get(), trials_[i].lease, trials_[i].request, passed);
-    if (!sent && sent.error().code == ErrorCode::TooLarge) {
+    if (!sent && sent.error().code == ErrorCode::Unreachable) return;  // its death is on its way
+    if (!sent) {
+      // Descriptors or memory are short, which may pass: on_time tries again for a while.
+      const std::uint64_t now = StatusPage::monotonic_ns();
+      std::uint64_t& since = trials_[i].refused_ns;
+      if (since == 0) {
+        since = now;
+        log(LogLevel::Warning, "device '%s': %s", info_.key.c_str(), sent.error().text().c_str());
+      }
+      if (sent.error().code != ErrorCode::TooLarge && now - since < limits_.blob_ns) return;
       fail(trials_[i], make_failure(wire::Stage::Upload, std::move(sent).error()));
       --i;
       continue;
     }
-    if (!sent) {
-      if (sent.error().code != ErrorCode::Unreachable) {
-        log(LogLevel::Warning, "device '%s': %s", info_.key.c_str(), sent.error().text().c_str());
-      }
-      return;  // the worker is dying: its death is on its way
-    }
+    if (handed == 0) first_since_ = StatusPage::monotonic_ns();
+    trials_[i].refused_ns = 0;
     trials_[i].handed = true;
     std::rotate(trials_.begin() + static_cast<std::ptrdiff_t>(handed),
                 trials_.begin() + static_cast<std::ptrdiff_t>(i),
@@ -164,6 +208,7 @@ void DeviceQueue::finish(std::uint64_t lease, Bytes outcome) {
   for (auto at = trials_.begin(); at != trials_.end(); ++at) {
     if (at->lease != lease) continue;
     const bool wanted = !at->released;
+    if (at == trials_.begin()) first_since_ = StatusPage::monotonic_ns();
     trials_.erase(at);
     if (wanted) done_(lease, std::move(outcome));
     return;
@@ -177,49 +222,68 @@ void DeviceQueue::fail(Trial& trial, wire::FailureT failure) {
   finish(lease, encode(failed_outcome(std::move(failure), info_.index)));
 }
 
-// Everything that the worker has sent so far; false at the end of it.
+DeviceQueue::Trial* DeviceQueue::in_work() {
+  return trials_.empty() || !trials_.front().handed ? nullptr : &trials_.front();
+}
+
+void DeviceQueue::kill_worker(KillReason reason, std::uint64_t lease) {
+  if (killed_ != KillReason::None) return;
+  killed_ = reason;
+  killed_lease_ = lease;
+  nursery_.kill_worker(serial_);
+}
+
+// What the worker has sent, as far as one call may hold up the others; false at the end of it.
 bool DeviceQueue::drain() {
-  bool open = true;
   std::uint8_t piece[65536];
-  while (socket_) {
+  for (std::size_t taken = 0; socket_ && taken < kReplyBytes;) {
     const ssize_t n = recv(socket_.get(), piece, sizeof piece, MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
-    if (n <= 0) {
-      open = false;
-      break;
-    }
+    if (n <= 0) return false;
+    taken += static_cast<std::size_t>(n);
     received_.insert(received_.end(), piece, piece + n);
+    if (!take_frames()) return false;
   }
+  return true;
+}
+
+// Takes the complete frames out of received_. At one that no worker of ours sends there, since
+// a candidate wrote it, it ends the worker and returns false.
+bool DeviceQueue::take_frames() {
+  const auto forged = [this](std::uint64_t lease) {
+    kill_worker(KillReason::ForgedReply, lease);
+    return false;
+  };
   std::size_t at = 0;
   while (received_.size() - at >= 4) {
+    const Trial* trial = in_work();
+    const std::uint64_t lease = trial ? trial->lease : 0;
     std::size_t size = 0;
     for (int i = 0; i < 4; ++i) size |= std::size_t{received_[at + i]} << (8 * i);
-    if (size > kReplyBytes) {  // not ours: a candidate wrote into the channel
-      nursery_.kill_worker(serial_);
-      received_.clear();
-      return false;
-    }
+    if (size > kReplyBytes) return forged(lease);
     if (received_.size() - at - 4 < size) break;
     auto reply = decode_reply(ByteView(received_).subspan(at + 4, size));
     at += 4 + size;
-    if (!reply) {
-      nursery_.kill_worker(serial_);
-      continue;
-    }
+    if (!reply || (reply->kind == ReplyKind::Ready) == worker_ready_) return forged(lease);
     if (reply->kind == ReplyKind::Ready) {
-      ready_ = true;
+      ready_ = worker_ready_ = true;
+      first_since_ = StatusPage::monotonic_ns();
       info_.sandbox = reply->level;
       log(LogLevel::Debug, "device '%s': worker ready, sandbox %s%s%s", info_.key.c_str(),
           wire::EnumNameSandbox(reply->level), reply->note.empty() ? "" : ": ",
           reply->note.c_str());
-    } else {
+    } else if (lease != 0 && reply->lease == lease) {
       early_deaths_ = 0;
-      finish(reply->lease, std::move(reply->outcome));
+      last_finished_ = lease;
+      finish(lease, std::move(reply->outcome));
+    } else {
+      // A second outcome of the trial before is no doing of the one in work.
+      return forged(reply->lease == last_finished_ ? 0 : lease);
     }
   }
   received_.erase(received_.begin(), received_.begin() + static_cast<std::ptrdiff_t>(at));
-  return open;
+  return true;
 }
 
 void DeviceQueue::on_readable() {
@@ -245,14 +309,19 @@ void DeviceQueue::worker_died(int wait_status) {
   serial_ = 0;
   pid_ = 0;
   socket_ = OwnedFd();
-  const std::uint64_t lease = status_ ? status_->lease.load() : 0;
+  Trial* trial = in_work();
   bool blamed = false;
-  for (Trial& trial : trials_) {
-    if (lease == 0 || trial.lease != lease) continue;
-    blamed = true;
+  if (trial && killed_ != KillReason::None) {
+    blamed = trial->lease == killed_lease_;
+  } else if (trial && worker_ready_) {
+    // That the worker was on no trial yet, or no longer, is believed once: a candidate can write
+    // the page.
+    blamed = trial->lease == status_->lease.load() || trial->hidden_death;
+    trial->hidden_death = true;
+  }
+  if (blamed) {
     early_deaths_ = 0;
-    fail(trial, read_death_note(*status_, wait_status, killed_));
-    break;
+    fail(*trial, read_death_note(*status_, wait_status, killed_, trial->run_limit_ns));
   }
   const bool tainted = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == kTaintedExit;
   if (!blamed && !tainted) {
@@ -278,27 +347,30 @@ void DeviceQueue::worker_died(int wait_status) {
   }
 }
 
-KillReason DeviceQueue::overdue(std::uint64_t now) const {
-  if (!status_ || status_->lease.load() == 0) return KillReason::None;
+KillReason DeviceQueue::overdue(std::uint64_t now) {
+  const Trial* trial = in_work();
+  if (!trial || !worker_ready_) return KillReason::None;
+  if (now - first_since_ > trial->whole_limit_ns) return KillReason::TrialTimeout;
+  if (status_->lease.load() != trial->lease) return KillReason::None;
   const std::uint64_t since = status_->run_since.load(std::memory_order_acquire);
   const WorkerPhase phase = status_->phase.load(std::memory_order_acquire);
   if (since != 0) {
     const std::uint64_t running = now > since ? now - since : 0;
-    const bool late = status_->run_ns.load() + running > status_->run_limit_ns.load();
+    const bool late = status_->run_ns.load() + running > trial->run_limit_ns;
     return late ? KillReason::RunTimeout : KillReason::None;
   }
   const std::uint64_t entered = status_->phase_since.load();
   const std::uint64_t in_phase = now > entered ? now - entered : 0;
-  if (phase == WorkerPhase::Load && in_phase > kLoadLimit) return KillReason::LoadTimeout;
-  if (phase == WorkerPhase::Check && in_phase > kCheckLimit) return KillReason::CheckTimeout;
+  if (phase == WorkerPhase::Load && in_phase > limits_.load_ns) return KillReason::LoadTimeout;
+  if (phase == WorkerPhase::Check && in_phase > limits_.check_ns) return KillReason::CheckTimeout;
   return KillReason::None;
 }
 
 int DeviceQueue::on_time() {
   const std::uint64_t now = StatusPage::monotonic_ns();
   for (std::size_t i = 0; i < trials_.size(); ++i) {
-    if (trials_[i].handed || now - trials_[i].accepted_ns < kBlobLimit) continue;
-    for (const wire::Hash& hash : trials_[i].blobs) {
+    if (trials_[i].handed || now - trials_[i].accepted_ns < limits_.blob_ns) continue;
+    for (const auto& [hash, bytes] : trials_[i].blobs) {
       if (blobs_.holds(hash)) continue;
       fail(trials_[i], make_failure(wire::Stage::Upload,
                                     {ErrorCode::MissingBlob,
@@ -311,17 +383,21 @@ int DeviceQueue::on_time() {
     if (restart_at_ != 0 && now >= restart_at_) start_worker();
     return 200;
   }
+  const bool refused = std::any_of(trials_.begin(), trials_.end(),
+                                   [](const Trial& trial) { return trial.refused_ns != 0; });
+  if (refused) hand_over();
   if (killed_ == KillReason::None) {
-    killed_ = overdue(now);
-    if (killed_ != KillReason::None) nursery_.kill_worker(serial_);
+    const KillReason reason = overdue(StatusPage::monotonic_ns());
+    if (reason != KillReason::None) kill_worker(reason, in_work()->lease);
   }
   if (trials_.empty()) return 1000;
+  const Trial* trial = in_work();
+  if (refused || !trial || status_->lease.load() != trial->lease) return 50;
   // No run can be over its limit sooner than what is left of it from now on.
-  if (!status_ || status_->lease.load() == 0) return 50;
   const std::uint64_t since = status_->run_since.load();
   const std::uint64_t used = status_->run_ns.load() + (since && now > since ? now - since : 0);
-  const std::uint64_t limit = status_->run_limit_ns.load();
-  const std::uint64_t left_ms = limit > used ? (limit - used) / 1'000'000 : 0;
+  const std::uint64_t left_ms =
+      trial->run_limit_ns > used ? (trial->run_limit_ns - used) / 1'000'000 : 0;
   return static_cast<int>(std::min<std::uint64_t>(left_ms + 1, 1000));
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "agent/server/blob_store.h"
@@ -14,11 +15,27 @@
 
 namespace fettle::agent {
 
+// Deadlines of one trial, nanoseconds of CLOCK_MONOTONIC; its run time has the request's own
+// limit. Loading fills and packs, checking compares: bounded by memory speed, so these are
+// generous even for an emulated board.
+struct StageLimits {
+  std::uint64_t load_ns = 60'000'000'000, check_ns = 60'000'000'000;
+  std::uint64_t blob_ns = 30'000'000'000;  // until its blobs are there and could be passed
+  // Of the whole trial only, per sample and once: flushing the caches (all threads read up to
+  // 128 MiB), readings, and the wait for a throttled core (sampler.h).
+  std::uint64_t between_samples_ns = 2'000'000'000, spare_ns = 120'000'000'000;
+
+  // More than all stages can take together within their limits. The supervisor's own clock
+  // holds the worker to it, since a candidate can write the page that tells of the stages.
+  std::uint64_t whole_trial_ns(const wire::MeasureOptionsT& options) const;
+};
+
 class DeviceQueue {
  public:
   // done: called once per accepted lease, with the encoded outcome.
   using Done = std::function<void(std::uint64_t lease, Bytes outcome)>;
-  DeviceQueue(wire::DeviceInfoT info, Nursery& nursery, BlobStore& blobs, Done done);
+  DeviceQueue(wire::DeviceInfoT info, Nursery& nursery, BlobStore& blobs, Done done,
+              const StageLimits& limits = {});
   ~DeviceQueue();
 
   const wire::DeviceInfoT& info() const { return info_; }
@@ -34,7 +51,9 @@ class DeviceQueue {
   // outcome is.
   void release(std::uint64_t lease);
   void release_all();
-  void blob_arrived(const wire::Hash& hash);
+  void blob_arrived(const wire::Hash& hash, std::uint64_t bytes);
+  // The store cannot hold it: ends the trials that wait for it.
+  void blob_refused(const wire::Hash& hash, const Error& error);
 
   void on_readable();                        // fd()
   bool on_event(const NurseryEvent& event);  // true: it was about this queue's worker
@@ -45,9 +64,12 @@ class DeviceQueue {
   struct Trial {
     std::uint64_t lease;
     Bytes request;
-    std::vector<wire::Hash> blobs;
+    std::map<wire::Hash, std::uint64_t, HashLess> blobs;  // bytes; 0: not known yet
     std::uint64_t accepted_ns;
+    std::uint64_t run_limit_ns = 0, whole_limit_ns = 0;
+    std::uint64_t refused_ns = 0;  // since when it could not be passed; 0: not tried, or passed
     bool handed = false, released = false;
+    bool hidden_death = false;  // a worker that had it first in line died without a word of it
   };
 
   void start_worker();
@@ -56,12 +78,16 @@ class DeviceQueue {
   void fail(Trial& trial, wire::FailureT failure);
   void worker_died(int wait_status);
   bool drain();
-  KillReason overdue(std::uint64_t now) const;
+  bool take_frames();
+  Trial* in_work();  // the worker serves in order: the first that it was handed; null: none
+  void kill_worker(KillReason reason, std::uint64_t lease);
+  KillReason overdue(std::uint64_t now);
 
   wire::DeviceInfoT info_;
   Nursery& nursery_;
   BlobStore& blobs_;
   Done done_;
+  StageLimits limits_;
   std::deque<Trial> trials_;  // handed ones first, in the worker's order
 
   OwnedFd socket_, status_memory_;
@@ -69,8 +95,12 @@ class DeviceQueue {
   Bytes received_;
   std::uint64_t serial_ = 0;  // of the running worker; 0: none
   std::int32_t pid_ = 0;
-  bool ready_ = false;
+  bool ready_ = false, worker_ready_ = false;  // some worker was; this one is
+  // Since when the first in line can have been worked on, by the supervisor's clock.
+  std::uint64_t first_since_ = 0;
+  std::uint64_t last_finished_ = 0;  // lease of this worker's last outcome; 0: none yet
   KillReason killed_ = KillReason::None;
+  std::uint64_t killed_lease_ = 0;  // of the trial that it was killed for; 0: for none
   std::uint64_t restart_at_ = 0;
   std::uint32_t early_deaths_ = 0;  // in a row, before any outcome
 };

@@ -176,9 +176,11 @@ void Supervisor::on_heartbeat(wire::HeartbeatT& heartbeat) {
 void Supervisor::on_put_blob(wire::PutBlobT& blob) {
   if (auto stored = blobs_.put(*blob.hash, blob.bytes); !stored) {
     log(LogLevel::Warning, "a blob from the broker: %s", stored.error().text().c_str());
+    if (stored.error().code != ErrorCode::TooLarge) return;  // it may yet come, or be asked for
+    for (auto& device : devices_) device->blob_refused(*blob.hash, stored.error());
     return;
   }
-  for (auto& device : devices_) device->blob_arrived(*blob.hash);
+  for (auto& device : devices_) device->blob_arrived(*blob.hash, blob.bytes.size());
 }
 
 void Supervisor::on_assign(wire::AssignT& assign) {

@@ -155,7 +155,6 @@ int run_worker(const wire::DeviceInfoT& info, int socket, StatusPage* status) {
     } else if (auto request = decode_request(received->request); !request) {
       outcome = failure_outcome(wire::Stage::Load, std::move(request).error());
     } else {
-      status->run_limit_ns.store(std::uint64_t{request->options->timeout_ms} * 1'000'000);
       outcome = run_trial(context, *request, StatusPage::monotonic_ns() - start);
     }
     (*device)->reset();

@@ -58,7 +58,8 @@ class AgentFault : public ::testing::Test {
     return std::make_unique<AgentProcess>(
         std::vector<std::string>{FETTLE_AGENT},
         std::vector<std::string>{"--broker", url, "--broker-key", broker_key, "--key", "board",
-                                 "--memory-limit", "64", "--log-level", "debug"},
+                                 "--memory-limit", "64", "--blob-cache", "1", "--log-level",
+                                 "debug"},
         keys.public_key, keys.secret_key);
   }
   std::unique_ptr<AgentProcess> start_agent() {
@@ -165,6 +166,37 @@ TEST_F(AgentFault, EndsCleanlyOnSigterm) {
   auto agent = start_agent();
   agent->send_signal(SIGTERM);
   EXPECT_EQ(agent->wait(5000), 0) << agent->log();
+}
+
+// As a service manager stops a service: each of its processes is told, in any order.
+TEST_F(AgentFault, EndsCleanlyWhenAllItsProcessesAreTold) {
+  auto agent = start_agent();
+  const auto processes = testing::descendants(agent->pid(), FETTLE_AGENT);
+  ASSERT_EQ(processes.size(), 2u) << "the nursery and one worker";
+  agent->send_signal(SIGSTOP);
+  for (const pid_t pid : processes) EXPECT_EQ(kill(pid, SIGTERM), 0);
+  std::this_thread::sleep_for(milliseconds(200));
+  agent->send_signal(SIGTERM);
+  agent->send_signal(SIGCONT);
+  EXPECT_EQ(agent->wait(5000), 0) << agent->log();
+  EXPECT_NE(agent->log().find("stopping"), std::string::npos) << agent->log();
+  EXPECT_EQ(agent->log().find("died"), std::string::npos) << agent->log();
+}
+
+TEST_F(AgentFault, ABlobOverItsCacheIsSaidAtOnceAndOnce) {
+  auto agent = start_agent();
+  auto session = open_session();
+  ASSERT_TRUE(session);
+  const Bytes large((1 << 20) + 1, 7);
+  session->offer_blob(content_hash(large), large);
+  session->submit(1, candidate_request(kGood, content_hash(large)));
+  const auto all = collect(*session, 1);
+  ASSERT_EQ(all.count(1), 1u);
+  const auto* failure = all.at(1).outcome.body.AsFailure();
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->error->code, ErrorCode::TooLarge) << failure->error->message;
+  EXPECT_EQ(failure->stage, wire::Stage::Upload);
+  EXPECT_EQ(all.at(1).attempt, 1u);
 }
 
 // Its candidates go to the agent that comes back; nothing is lost or told twice.
