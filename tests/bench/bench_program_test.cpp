@@ -1,6 +1,7 @@
 // fettle-bench itself, briefly: that it runs, what its last line holds, and the
 // agents' limits that do not depend on how busy this machine is.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -123,6 +124,14 @@ TEST(BenchProgram, ADatabaseThatIsReadIsNamedAndNotMade) {
   EXPECT_NE(run(FETTLE_BENCH " prior --json --db " + none).status, 0);
   EXPECT_FALSE(std::filesystem::exists(none));
   EXPECT_FALSE(std::filesystem::exists(folder.file("r.db")));
+}
+
+TEST(BenchProgram, OutputThatCannotBeWrittenIsAnError) {
+  const std::string search = FETTLE_BENCH
+      " search --searcher grid --seeds 1 --trials 10 " FETTLE_RECORDINGS "/conv2d_7x7x512.jsonl.gz";
+  EXPECT_EQ(run(search + " >/dev/null").status, 0);
+  const int status = run(search + " >/dev/full").status;
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << status;
 }
 
 TEST(BenchProgram, EfficiencyGoesOnWhereItsDatabaseEnds) {

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <exception>
 
 #include "tests/bench/agent_bench.h"
 #include "tests/bench/efficiency_bench.h"
@@ -16,7 +17,7 @@
 #include "tests/bench/repeat_bench.h"
 #include "tests/bench/search_bench.h"
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   using namespace fettle;
   std::signal(SIGPIPE, SIG_IGN);
   CLI::App app{
@@ -235,7 +236,13 @@ int main(int argc, char** argv) {
     if (search.recordings.empty()) search.recordings = bench::stored_recordings();
     done = bench::run_search_bench(search);
   }
+  if (done && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)) {
+    done = Error{ErrorCode::Io, "cannot write all of standard output", {}};
+  }
   if (done) return 0;
   std::fprintf(stderr, "fettle-bench: %s\n", done.error().text().c_str());
+  return 1;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "fettle-bench: %s\n", error.what());
   return 1;
 }
