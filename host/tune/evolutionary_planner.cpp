@@ -168,12 +168,7 @@ std::vector<space::Configuration> EvolutionaryPlanner::promising_draws(const Kno
 Result<cost::TimeModel> EvolutionaryPlanner::train(const Knowledge& knowledge) {
   std::vector<cost::Trial> trials;
   for (const auto& trial : knowledge.trials) {
-    const std::vector<float>* features = &trial.features;
-    if (features->size() != options_.feature_count && options_.features) {
-      const std::vector<float>* lowered = features_of(trial.configuration);
-      if (lowered) features = lowered;
-    }
-    trials.push_back({row_of(trial.configuration, *features), trial.nanoseconds, false});
+    trials.push_back({row_of(trial.configuration, features_of(trial)), trial.nanoseconds, false});
   }
   const Stopwatch training(statistics_.training_seconds);
   std::vector<cost::Sample> others;
@@ -315,7 +310,8 @@ void EvolutionaryPlanner::note_tried(const Knowledge& knowledge) {
     for (const space::Knob& knob : sketch.knobs) tried_.back().emplace_back(knob.options.size());
   }
   for (const auto& trial : knowledge.trials) {
-    if (!trial.features.empty()) tried_features_.insert(hash_of(trial.features));
+    const std::vector<float>& features = features_of(trial);
+    if (!features.empty()) tried_features_.insert(hash_of(features));
     const auto& choice = trial.configuration.choice;
     for (std::size_t k = 0; k < choice.size(); ++k) {
       tried_[trial.configuration.sketch][k][choice[k]] = true;
@@ -418,6 +414,13 @@ const std::vector<float>* EvolutionaryPlanner::features_of(
     }
   }
   return place->second.empty() ? nullptr : &place->second;
+}
+
+// Resumed trials come without: they are lowered once more.
+const std::vector<float>& EvolutionaryPlanner::features_of(const Knowledge::Trial& trial) {
+  if (trial.features.size() == options_.feature_count || !options_.features) return trial.features;
+  const std::vector<float>* lowered = features_of(trial.configuration);
+  return lowered ? *lowered : trial.features;
 }
 
 std::vector<float> EvolutionaryPlanner::row_of(const space::Configuration& configuration,

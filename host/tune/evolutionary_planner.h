@@ -68,6 +68,7 @@ class EvolutionaryPlanner {
   std::vector<space::Configuration> choose(const Candidates& candidates, Unseen& unseen,
                                            std::size_t n);
   const std::vector<float>* features_of(const space::Configuration& configuration);
+  const std::vector<float>& features_of(const Knowledge::Trial& trial);
   std::vector<float> row_of(const space::Configuration& configuration,
                             const std::vector<float>& features) const;
   Result<cost::TimeModel> train(const Knowledge& knowledge);

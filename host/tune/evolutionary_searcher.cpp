@@ -43,6 +43,7 @@ class EvolutionarySearcher final : public Searcher {
 
   void observe(const Observation& observation) override {
     known_.unseen.insert(observation.configuration);
+    if (observation.lost) return;
     Knowledge::Trial trial{observation.configuration,
                            observation.nanoseconds.value_or(0),
                            observation.censored,

@@ -23,7 +23,7 @@ class GaSearcher final : public Searcher {
   std::vector<space::Configuration> propose(std::size_t n) override {
     std::vector<space::Configuration> proposals;
     while (proposals.size() < n) {
-      if (given_ == kGeneration && measured_.size() >= kGeneration) next_generation();
+      if (children_.empty() && measured_.size() >= kGeneration) next_generation();
       std::optional<space::Configuration> configuration;
       // While the last of a generation are measured, and after failures of all: draws.
       if (!children_.empty()) {
@@ -33,7 +33,6 @@ class GaSearcher final : public Searcher {
         configuration = unseen_.draw(rng_);
       }
       if (!configuration) break;
-      ++given_;
       proposals.push_back(std::move(*configuration));
     }
     return proposals;
@@ -41,6 +40,7 @@ class GaSearcher final : public Searcher {
 
   void observe(const Observation& observation) override {
     unseen_.insert(observation.configuration);
+    if (observation.lost) return;
     const double speed = observation.nanoseconds ? 1 / *observation.nanoseconds : 0;
     measured_.push_back({observation.configuration, speed});
   }
@@ -59,7 +59,6 @@ class GaSearcher final : public Searcher {
   void next_generation() {
     std::vector<Gene> parents = std::move(measured_);
     measured_.clear();
-    given_ = 0;
     parents.insert(parents.end(), elite_.begin(), elite_.end());
     std::stable_sort(parents.begin(), parents.end(),
                      [](const Gene& a, const Gene& b) { return a.speed > b.speed; });
@@ -106,9 +105,8 @@ class GaSearcher final : public Searcher {
   Unseen unseen_;
   std::mt19937_64 rng_;
   std::vector<space::Configuration> children_;  // next one last
-  std::vector<Gene> measured_;                  // of this generation
+  std::vector<Gene> measured_;                  // since these were bred
   std::vector<Gene> elite_;
-  std::size_t given_ = 0;  // of this generation
 };
 
 }  // namespace

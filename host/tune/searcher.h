@@ -25,6 +25,8 @@ struct Observation {
   std::optional<double> nanoseconds;  // per run; empty: the candidate failed
   bool censored = false;
   std::span<const float> features;  // of the built program; may be empty
+  // The environment ended the trial: it says nothing of the candidate.
+  bool lost = false;
 };
 
 // What a search cost besides its trials.

@@ -74,6 +74,7 @@ class XgbSearcher final : public Searcher {
   // Failures are as slow as can be; what racing stopped counts with its bound.
   void observe(const Observation& observation) override {
     unseen_.insert(observation.configuration);
+    if (observation.lost) return;
     data_.features.add(cost::knob_features(space_, observation.configuration));
     speeds_.push_back(observation.nanoseconds ? 1 / *observation.nanoseconds : 0);
     any_success_ |= observation.nanoseconds.has_value();

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <deque>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -83,6 +84,68 @@ TEST(Searcher, TheGeneticAlgorithmBeatsRandomAfterSomeGenerations) {
   const Comparison seen = against_random("ga", 40, 1500);
   EXPECT_GE(seen.wins, 4 * seen.losses);
   EXPECT_LT(seen.sum, seen.random_sum / 2);
+}
+
+// The mean of what `name` proposes for trials 201 to 300, over 40 seeds, with `under_way`
+// trials measured late. Resumed: the first 200, drawn at random, are told to a fresh searcher.
+double mean_of_third_hundred(const char* name, bool resumed, std::size_t under_way) {
+  const SearchSpace space = grid(6, 8);
+  double sum = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    auto search = searcher(name, space, seed);
+    if (resumed) {
+      auto before = searcher("random", space, seed + 1000);
+      for (const Configuration& c : before->propose(200)) {
+        search->observe({c, separable(c), false, {}});
+      }
+    }
+    std::deque<Configuration> out;
+    for (int trial = resumed ? 201 : 1; trial <= 300; ++trial) {
+      out.push_back(search->propose(1).at(0));
+      if (trial > 200) sum += separable(out.back());
+      if (out.size() <= under_way) continue;
+      search->observe({out.front(), separable(out.front()), false, {}});
+      out.pop_front();
+    }
+  }
+  return sum / 100 / 40;
+}
+
+// Random means differ by about 0.5.
+TEST(Searcher, TheGeneticAlgorithmBreedsFromAResumedHistory) {
+  EXPECT_LT(mean_of_third_hundred("ga", true, 0), mean_of_third_hundred("random", true, 0) - 3);
+}
+
+// As in a session: the next trials are proposed before the last ones have ended.
+TEST(Searcher, TheGeneticAlgorithmBreedsWhileTrialsAreUnderWay) {
+  EXPECT_LT(mean_of_third_hundred("ga", false, 4), mean_of_third_hundred("random", false, 4) - 3);
+}
+
+// Resumed trials are told without features: a program that looks like one of them is not
+// tried again all the same.
+TEST(Searcher, ResumedTrialsCountAmongTheProgramsTried) {
+  const SearchSpace space = grid(4, 4);
+  SearcherOptions options;
+  options.seed = 3;
+  options.feature_count = 1;
+  // Two knobs change nothing: 16 programs, 16 configurations each.
+  options.features = [](const Configuration& c) -> Result<std::vector<float>> {
+    return std::vector<float>{static_cast<float>(4 * c.choice[0] + c.choice[1])};
+  };
+  auto search = make_searcher("evolutionary", space, options).value();
+  const auto time = [](const Configuration& c) { return 100.0 + c.choice[0] + c.choice[1]; };
+  std::set<float> tried;
+  for (std::uint64_t i = 0; i < 8; ++i) {  // the fastest eight programs, among them the best
+    const Configuration known{
+        0, {static_cast<std::uint32_t>(i / 4), static_cast<std::uint32_t>(i % 4), 0, 0}};
+    tried.insert(options.features(known)->front());
+    search->observe({known, time(known), false, {}});
+  }
+  int again = 0;
+  for (const Configuration& proposal : search->propose(8)) {
+    again += tried.contains(options.features(proposal)->front());
+  }
+  EXPECT_LE(again, 1) << "a blind draw may hit one";
 }
 
 TEST(Searcher, LearnsFromFeaturesWhatTheKnobsHide) {
@@ -293,6 +356,24 @@ TEST_P(EverySearcher, ExhaustsASmallSpaceWithoutRepetition) {
   }
   EXPECT_EQ(seen.size(), 125u);
   EXPECT_TRUE(search->propose(1).empty());
+}
+
+// What the environment ended is no failure of the candidate: the search goes on as if it
+// had not been tried, only that it is not tried again.
+TEST_P(EverySearcher, LearnsNothingFromALostTrial) {
+  const SearchSpace space = grid(6, 8);
+  auto told = searcher(GetParam().c_str(), space, 1);
+  auto not_told = searcher(GetParam().c_str(), space, 1);
+  const Configuration lost = space.at(4711);
+  told->observe({lost, std::nullopt, false, {}, true});
+  for (int i = 0; i < 150; ++i) {
+    const auto a = told->propose(1).at(0), b = not_told->propose(1).at(0);
+    EXPECT_FALSE(a == lost);
+    if (b == lost) break;  // from here they differ
+    ASSERT_EQ(a.choice, b.choice) << "trial " << i;
+    told->observe({a, separable(a), false, {}});
+    not_told->observe({b, separable(b), false, {}});
+  }
 }
 
 TEST_P(EverySearcher, NeverProposesWhatWasObserved) {
