@@ -178,11 +178,14 @@ Result<void> Database::for_each(const Filter& filter,
       std::string(kTrialColumns) +
       "WHERE t.id > ?1 AND (?2 = '' OR w.canonical = ?2) AND (?3 = '' OR g.canonical = ?3) AND "
       "(?4 = '' OR d.device_key = ?4) AND (?5 = '' OR d.board_id = ?5) AND "
-      "(?6 = '' OR s.session = ?6) AND (?7 = 0 OR t.stage IS NULL) ORDER BY t.id");
+      "(?6 = '' OR s.session = ?6) AND (?7 = 0 OR t.stage IS NULL) AND "
+      "(?8 < 0 OR d.emulated = ?8) AND (?9 = '' OR t.clock IS NULL OR t.clock = ?9) ORDER BY t.id");
   if (!all) return std::move(all).error();
   all->bind(1, filter.after_id).bind(2, filter.workload).bind(3, filter.target);
   all->bind(4, filter.device_key).bind(5, filter.board_id).bind(6, filter.session);
   all->bind(7, std::int64_t{filter.measured_only});
+  all->bind(8, std::int64_t{filter.emulated ? *filter.emulated : -1});
+  all->bind(9, std::string_view(filter.clock ? wire::EnumNameClockDomain(*filter.clock) : ""));
   for (;;) {
     Result<bool> row = all->step();
     if (!row) return std::move(row).error();

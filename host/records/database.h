@@ -31,6 +31,8 @@ struct Filter {
   std::string session;
   std::int64_t after_id = 0;  // only records with a larger id
   bool measured_only = false;
+  std::optional<bool> emulated;            // of the device
+  std::optional<wire::ClockDomain> clock;  // trials on this clock, and those without a time
 };
 
 // A device as it was seen, with its facts as JSON ("" when not known).

@@ -7,19 +7,22 @@
 namespace fettle::records {
 namespace {
 
-// Joined tables of a trial: t, s, w, g, d. Parameters 1 to 6: bind_filter.
+// Joined tables of a trial: t, s, w, g, d. Parameters 1 to 6, 8 and 9: filtered().
 constexpr const char* kFrom =
     " FROM trials t JOIN sessions s ON s.id = t.session_id JOIN workloads w ON w.id = "
     "t.workload_id JOIN targets g ON g.id = t.target_id JOIN devices d ON d.id = t.device_id "
     "WHERE t.id > ?1 AND (?2 = '' OR w.canonical = ?2) AND (?3 = '' OR g.canonical = ?3) AND "
     "(?4 = '' OR d.device_key = ?4) AND (?5 = '' OR d.board_id = ?5) AND "
-    "(?6 = '' OR s.session = ?6) ";
+    "(?6 = '' OR s.session = ?6) AND (?8 < 0 OR d.emulated = ?8) AND "
+    "(?9 = '' OR t.clock IS NULL OR t.clock = ?9) ";
 
 Result<Statement> filtered(const Database& database, const std::string& sql, const Filter& f) {
   Result<Statement> statement = database.connection().prepare(sql);
   if (!statement) return statement;
   statement->bind(1, f.after_id).bind(2, f.workload).bind(3, f.target);
   statement->bind(4, f.device_key).bind(5, f.board_id).bind(6, f.session);
+  statement->bind(8, std::int64_t{f.emulated ? *f.emulated : -1});
+  statement->bind(9, std::string_view(f.clock ? wire::EnumNameClockDomain(*f.clock) : ""));
   return statement;
 }
 
