@@ -24,6 +24,10 @@ class LocalRunner final : public tune::Runner {
   void submit(std::uint64_t trial, const wire::MeasureRequestT& request) override {
     session_->submit(trial, request);
   }
+  void submit_to(const std::string& board_id, std::uint64_t trial,
+                 const wire::MeasureRequestT& request) override {
+    session_->submit_to(board_id, trial, request);
+  }
   void cancel_pending() override { session_->cancel_pending(); }
   Result<std::vector<tune::Measured>> poll(std::chrono::milliseconds wait) override {
     auto measured = session_->poll(wait);
@@ -124,7 +128,7 @@ Result<void> Connection::start_local(const ConnectionOptions& options) {
   auto agent = fleet::LocalAgent::start(std::move(agent_options));
   if (!agent) return std::move(agent.error()).in("starting this machine's agent");
   agent_ = std::move(*agent);
-  return agent_->wait_registered(address_, std::chrono::seconds(20));
+  return agent_->wait_registered(address_, std::chrono::seconds(20), options.stop);
 }
 
 Result<Connection> Connection::open(const ConnectionOptions& options) {
@@ -140,7 +144,7 @@ Result<Connection> Connection::open(const ConnectionOptions& options) {
   plan.device_key = options.device_key;
   plan.name = options.name;
   plan.where = connection.address_.url;
-  auto session = fleet::Session::open(connection.address_, std::move(plan));
+  auto session = fleet::Session::open(connection.address_, std::move(plan), options.stop);
   if (!session) return session.error();
   connection.runner_ = std::make_unique<LocalRunner>(std::move(*session), connection.agent_.get());
   return connection;

@@ -16,13 +16,14 @@ struct ConnectionOptions {
   std::string broker;      // URL; empty: embedded broker and agent
   std::string broker_key;  // its public key; empty: that of this account's own broker
   std::string device_key;
-  std::string name;       // for people
-  int local_threads = 0;  // cores of the embedded device; 0: all but one
+  std::string name;                        // for people
+  int local_threads = 0;                   // cores of the embedded device; 0: all but one
+  const tune::StopSignal* stop = nullptr;  // ends the waiting; null: nothing does
 };
 
 class Connection {
  public:
-  // NotFound (no such device key), Unreachable, Unauthorized, InvalidArgument.
+  // NotFound (no such device key), Unreachable, Unauthorized, InvalidArgument, Canceled.
   static Result<Connection> open(const ConnectionOptions& options);
   // As the session's, but a local agent that is gone for good is an Error at once.
   tune::Runner& runner() { return *runner_; }

@@ -271,9 +271,11 @@ int LocalAgent::starts() const {
   return loop_->starts;
 }
 
-Result<void> LocalAgent::wait_registered(const BrokerAddress& broker, milliseconds limit) const {
+Result<void> LocalAgent::wait_registered(const BrokerAddress& broker, milliseconds limit,
+                                         const tune::StopSignal* stop) const {
   const TimePoint end = Clock::now() + limit;
   while (true) {
+    if (stop && stop->requested()) return Error{ErrorCode::Canceled, "interrupted", {}};
     if (auto well = health(); !well) return well;
     const auto left = std::chrono::ceil<milliseconds>(end - Clock::now());
     if (left.count() <= 0) {

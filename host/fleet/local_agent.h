@@ -30,8 +30,9 @@ class LocalAgent {
   ~LocalAgent();  // SIGTERM, then SIGKILL after two seconds; by pid
 
   // Until the broker lists the device key. An Error at once when the agent ended,
-  // with what it said; Timeout when `limit` passed.
-  Result<void> wait_registered(const BrokerAddress& broker, std::chrono::milliseconds limit) const;
+  // with what it said; Timeout when `limit` passed; Canceled when `stop` was requested.
+  Result<void> wait_registered(const BrokerAddress& broker, std::chrono::milliseconds limit,
+                               const tune::StopSignal* stop = nullptr) const;
   // Why it is not running any more and will not be started again.
   Result<void> health() const;
   pid_t pid() const;  // -1: not running now

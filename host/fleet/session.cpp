@@ -106,7 +106,8 @@ struct Session::Loop {
   }
 };
 
-Result<std::unique_ptr<Session>> Session::open(const BrokerAddress& broker, SessionPlan plan) {
+Result<std::unique_ptr<Session>> Session::open(const BrokerAddress& broker, SessionPlan plan,
+                                               const tune::StopSignal* stop) {
   plan.where = broker.url;
   std::unique_ptr<Session> session(new Session);
   session->loop_ = std::make_unique<Loop>(std::move(plan));
@@ -117,7 +118,10 @@ Result<std::unique_ptr<Session>> Session::open(const BrokerAddress& broker, Sess
   loop.socket = std::move(*socket);
   loop.thread = std::thread([&loop] { loop.run(); });
   std::unique_lock lock(loop.mutex);
-  loop.changed.wait(lock, [&] { return loop.core.opened() || loop.core.error(); });
+  while (!loop.changed.wait_for(lock, milliseconds(50),
+                                [&] { return loop.core.opened() || loop.core.error(); })) {
+    if (stop && stop->requested()) return Error{ErrorCode::Canceled, "interrupted", {}};
+  }
   if (loop.core.error()) return Error(*loop.core.error());
   session->device_ = loop.core.device();
   session->board_ = loop.core.board();
@@ -145,10 +149,15 @@ void Session::offer_blob(const wire::Hash& hash, Bytes bytes) {
 }
 
 void Session::submit(std::uint64_t trial, const wire::MeasureRequestT& request) {
+  submit_to("", trial, request);
+}
+
+void Session::submit_to(const std::string& board_id, std::uint64_t trial,
+                        const wire::MeasureRequestT& request) {
   const Bytes encoded = encode(request);
   auto blobs = blobs_of(request);
   std::lock_guard lock(loop_->mutex);
-  loop_->core.submit(trial, encoded, std::move(blobs));
+  loop_->core.submit(trial, encoded, std::move(blobs), board_id);
   signal_fd(loop_->wake_fd);
 }
 

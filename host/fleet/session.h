@@ -22,13 +22,16 @@ struct BrokerAddress {
 class Session final : public tune::Runner {
  public:
   // Waits until the session is open. NotFound lists the keys that the broker has;
-  // Unreachable: no answer within plan.answer_within.
-  static Result<std::unique_ptr<Session>> open(const BrokerAddress& broker, SessionPlan plan);
+  // Unreachable: no answer within plan.answer_within; Canceled: `stop` ended the waiting.
+  static Result<std::unique_ptr<Session>> open(const BrokerAddress& broker, SessionPlan plan,
+                                               const tune::StopSignal* stop = nullptr);
   ~Session() override;  // closes the session: its pending work is dropped
 
   std::size_t capacity() const override;
   void offer_blob(const wire::Hash& hash, Bytes bytes) override;
   void submit(std::uint64_t trial, const wire::MeasureRequestT& request) override;
+  void submit_to(const std::string& board_id, std::uint64_t trial,
+                 const wire::MeasureRequestT& request) override;
   void cancel_pending() override;
   // Results first; an error (the broker is gone for good) once there are none.
   Result<std::vector<tune::Measured>> poll(std::chrono::milliseconds wait) override;

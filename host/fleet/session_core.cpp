@@ -141,7 +141,8 @@ void SessionCore::offer_blob(const wire::Hash& hash, ByteView bytes) {
   blobs_[hash] = pack_message(std::move(put));
 }
 
-void SessionCore::submit(std::uint64_t trial, ByteView request, std::vector<wire::Hash> blobs) {
+void SessionCore::submit(std::uint64_t trial, ByteView request, std::vector<wire::Hash> blobs,
+                         const std::string& board_id) {
   for (const auto& hash : blobs) {
     if (blobs_.count(hash) != 0) continue;
     wire::OutcomeT outcome;
@@ -158,7 +159,7 @@ void SessionCore::submit(std::uint64_t trial, ByteView request, std::vector<wire
   submit.trial = trial;
   submit.blobs = std::move(blobs);
   submit.request.assign(request.begin(), request.end());
-  submit.board_id = plan_.board_id;
+  submit.board_id = board_id;
   trials_[trial] = {pack_message(std::move(submit))};
   unsent_.push_back(trial);
   send_submits();

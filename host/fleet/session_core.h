@@ -18,7 +18,6 @@ namespace fettle::fleet {
 
 struct SessionPlan {
   std::string device_key;
-  std::string board_id;                // only this board, when set
   std::string name;                    // for people
   int priority = 0;                    // higher goes first
   std::string where;                   // the broker's address, for messages
@@ -38,7 +37,9 @@ class SessionCore {
 
   void offer_blob(const wire::Hash& hash, ByteView bytes);
   // `blobs`: every hash the request names; one that was not offered fails the trial.
-  void submit(std::uint64_t trial, ByteView request, std::vector<wire::Hash> blobs);
+  // `board_id`: only this board, when set.
+  void submit(std::uint64_t trial, ByteView request, std::vector<wire::Hash> blobs,
+              const std::string& board_id = "");
   // Drops what no board has taken yet, without an outcome; what is on a board
   // may still end. A broker that was restarted is not asked for them again.
   void cancel_pending();

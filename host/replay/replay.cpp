@@ -133,7 +133,7 @@ Result<std::vector<tune::Measured>> ReplayRunner::poll(std::chrono::milliseconds
   return std::exchange(done_, {});
 }
 
-Result<tune::Expected> no_expected_outputs(const space::Workload&) {
+Result<tune::Expected> no_expected_outputs(const space::Workload&, const std::stop_token&) {
   tune::Expected expected;
   expected.outputs.emplace_back();
   expected.outputs.back().check.blob = std::make_unique<wire::Hash>(content_hash({}));

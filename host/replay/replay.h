@@ -56,6 +56,7 @@ class ReplayRunner final : public tune::Runner {
 };
 
 // What the outputs of a replay are compared with: nothing is run, so one empty blob.
-Result<tune::Expected> no_expected_outputs(const space::Workload& workload);
+Result<tune::Expected> no_expected_outputs(const space::Workload& workload,
+                                           const std::stop_token& stop);
 
 }  // namespace fettle::replay

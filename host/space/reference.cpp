@@ -126,7 +126,7 @@ class StageEvaluator {
     length_ = stage.axes.back().extent;
   }
 
-  Result<Tensor> run() {
+  Result<Tensor> run(const std::stop_token& stop) {
     auto root = compile(stage_.body);
     if (!root) return std::move(root).error();
     root_ = *root;
@@ -144,7 +144,8 @@ class StageEvaluator {
       do {
         for (Node& node : nodes_) evaluate(node, at);
         accumulate(to);
-      } while (next_reduction(at));
+      } while (!stop.stop_requested() && next_reduction(at));
+      if (stop.stop_requested()) return Error{ErrorCode::Canceled, "stopped", {}};
     }
     if (!stage_.store_at.empty()) return stored(out);
     return out;
@@ -435,7 +436,7 @@ Result<std::vector<std::uint8_t>> filled(const ir::Buffer& buffer, const ir::Fil
   return bytes;
 }
 
-Result<std::vector<ExpectedTensor>> evaluate(const ComputeDag& dag) {
+Result<std::vector<ExpectedTensor>> evaluate(const ComputeDag& dag, const std::stop_token& stop) {
   std::map<ir::Buffer, Tensor> tensors;
   std::vector<ExpectedTensor> outputs;
   for (const Stage& stage : dag.stages) {
@@ -447,7 +448,7 @@ Result<std::vector<ExpectedTensor>> evaluate(const ComputeDag& dag) {
       tensors[stage.buffer] = std::move(*tensor);
       continue;
     }
-    auto computed = StageEvaluator(stage, tensors).run();
+    auto computed = StageEvaluator(stage, tensors).run(stop);
     if (!computed) return std::move(computed).error();
     if (stage.role == ir::Role::Output) {
       ExpectedTensor out{stage.name, stage.buffer->type, {}, tolerance_of(dag)};

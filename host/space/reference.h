@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,10 @@ struct ExpectedTensor {
   Tolerance tolerance;
 };
 
-// One per output of the DAG, in the order of its output stages.
-Result<std::vector<ExpectedTensor>> evaluate(const ComputeDag& dag);
+// One per output of the DAG, in the order of its output stages. A large layer takes
+// minutes; `stop` ends it soon: Canceled.
+Result<std::vector<ExpectedTensor>> evaluate(const ComputeDag& dag,
+                                             const std::stop_token& stop = {});
 
 // The bytes that a placeholder holds (schemas/fill/fill.h).
 Result<std::vector<std::uint8_t>> filled(const ir::Buffer& buffer, const ir::Fill& fill);

@@ -13,8 +13,8 @@
 
 namespace fettle::tune {
 
-Result<Expected> evaluate_expected(const space::Workload& workload) try {
-  auto tensors = space::evaluate(space::make_dag(workload));
+Result<Expected> evaluate_expected(const space::Workload& workload, const std::stop_token& stop) try {
+  auto tensors = space::evaluate(space::make_dag(workload), stop);
   if (!tensors) return std::move(tensors).error();
   Expected expected;
   for (space::ExpectedTensor& tensor : *tensors) {
@@ -37,10 +37,11 @@ ExpectedOutputs::ExpectedOutputs(std::vector<space::Workload> workloads, Expecte
       compute_(std::move(compute)),
       results_(workloads_.size()),
       event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      thread_([this, cores = std::move(cores)] { run(cores); }) {}
+      thread_([this, cores = std::move(cores)](const std::stop_token& stop) { run(stop, cores); }) {
+}
 
 ExpectedOutputs::~ExpectedOutputs() {
-  stop_ = true;
+  thread_.request_stop();
   thread_.join();
   if (event_ >= 0) close(event_);
 }
@@ -51,15 +52,15 @@ void ExpectedOutputs::clear_ready() {
   }
 }
 
-void ExpectedOutputs::run(const std::vector<std::uint32_t>& cores) {
+void ExpectedOutputs::run(const std::stop_token& stop, const std::vector<std::uint32_t>& cores) {
   if (!cores.empty()) {
     cpu_set_t set;
     CPU_ZERO(&set);
     for (std::uint32_t core : cores) CPU_SET(core, &set);
     pthread_setaffinity_np(pthread_self(), sizeof set, &set);
   }
-  for (std::size_t task = 0; task < workloads_.size() && !stop_; ++task) {
-    results_[task].emplace(compute_(workloads_[task]));
+  for (std::size_t task = 0; task < workloads_.size() && !stop.stop_requested(); ++task) {
+    results_[task].emplace(compute_(workloads_[task], stop));
     done_.store(task + 1, std::memory_order_release);
     const std::uint64_t one = 1;
     // Full or absent: the loop looks at done_ on its own as well, only later.

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <optional>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -25,9 +26,11 @@ struct Expected {
   std::vector<Output> outputs;
 };
 // By the reference evaluator, with the tolerances of host/space/tolerance.h.
-Result<Expected> evaluate_expected(const space::Workload& workload);
+Result<Expected> evaluate_expected(const space::Workload& workload, const std::stop_token& stop);
 
-using ExpectedFunction = std::function<Result<Expected>(const space::Workload&)>;
+// Returns soon once `stop` is requested: nobody wants the answer any more.
+using ExpectedFunction =
+    std::function<Result<Expected>(const space::Workload&, const std::stop_token& stop)>;
 
 class ExpectedOutputs {
  public:
@@ -36,7 +39,7 @@ class ExpectedOutputs {
   explicit ExpectedOutputs(std::vector<space::Workload> workloads,
                            ExpectedFunction compute = evaluate_expected,
                            std::vector<std::uint32_t> cores = {});
-  ~ExpectedOutputs();  // waits for the workload in hand
+  ~ExpectedOutputs();  // stops at once
   ExpectedOutputs(const ExpectedOutputs&) = delete;
   ExpectedOutputs& operator=(const ExpectedOutputs&) = delete;
 
@@ -47,15 +50,14 @@ class ExpectedOutputs {
   void clear_ready();
 
  private:
-  void run(const std::vector<std::uint32_t>& cores);
+  void run(const std::stop_token& stop, const std::vector<std::uint32_t>& cores);
 
   std::vector<space::Workload> workloads_;
   ExpectedFunction compute_;
   std::vector<std::optional<Result<Expected>>> results_;  // [i] is written before done_ > i
   std::atomic<std::size_t> done_{0};
-  std::atomic<bool> stop_{false};
   int event_ = -1;
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 }  // namespace fettle::tune

@@ -1,5 +1,6 @@
 // Builder and Runner: how the loop sees build workers and boards. Both are
-// asynchronous: submit, then poll for what finished, in any order.
+// asynchronous: submit, then poll for what finished, in any order. StopSignal: what
+// ends a session, and the waiting for one.
 #pragma once
 
 #include <chrono>
@@ -14,6 +15,14 @@
 #include "schemas/wire/result.h"
 
 namespace fettle::tune {
+
+// Set from outside to end the session: Ctrl-C.
+class StopSignal {
+ public:
+  virtual ~StopSignal() = default;
+  virtual bool requested() const = 0;
+  virtual int fd() const = 0;  // readable once requested; -1: none
+};
 
 struct Built {
   std::uint64_t id;
@@ -47,6 +56,11 @@ class Runner {
   // the broker has room.
   virtual void offer_blob(const wire::Hash& hash, Bytes bytes) = 0;
   virtual void submit(std::uint64_t trial, const wire::MeasureRequestT& request) = 0;
+  // The same for that board alone; a runner with one board has no others.
+  virtual void submit_to(const std::string& /*board_id*/, std::uint64_t trial,
+                         const wire::MeasureRequestT& request) {
+    submit(trial, request);
+  }
   // Drops what no board has taken yet, without an outcome; what is on a board may still end.
   virtual void cancel_pending() = 0;
   virtual Result<std::vector<Measured>> poll(std::chrono::milliseconds wait) = 0;
