@@ -1,4 +1,4 @@
-// The board's ceilings (board_ceilings.h).
+// Ceilings of boards (board_ceilings.h).
 #include "host/app/board_ceilings.h"
 
 #include <fmt/format.h>
@@ -11,19 +11,6 @@ namespace fettle::app {
 
 namespace {
 
-records::Calibration calibration_of(const tune::Runner& runner, const space::Target& target,
-                                    const std::string& device_key,
-                                    std::map<std::string, double> figures) {
-  records::Calibration calibration;
-  calibration.device_key = device_key;
-  calibration.board_id = runner.board().id;
-  calibration.device_index = runner.device().index;
-  calibration.threads = target.threads;
-  calibration.unix_ms = unix_ms_now();
-  calibration.figures = std::move(figures);
-  return calibration;
-}
-
 // Of a board that is recognised, at the clock that it says it goes up to; 0: unknown.
 double data_sheet_gflops(const wire::DeviceInfoT& device, int threads) {
   const space::Profile* profile = space::profile_of(device);
@@ -33,45 +20,93 @@ double data_sheet_gflops(const wire::DeviceInfoT& device, int threads) {
 
 }  // namespace
 
-Result<tune::Roofline> board_ceilings(records::Database& database, tune::Runner& runner,
-                                      tune::StopSignal& stop, const space::Target& target,
-                                      const std::string& device_key) {
-  if (runner.device().emulated) {
-    note(device_key +
+Result<tune::Roofline> BoardCeilings::own() {
+  const wire::DeviceInfoT& device = runner_.device();
+  const std::string& id = runner_.board().id;
+  seen_[id].device_index = device.index;
+  std::vector<tune::Measured> others;  // nothing else is on the boards yet
+  if (device.emulated) {
+    note(device.key +
          " is emulated: its times are not board times, so there is no % of peak and "
          "nothing can be told implausible");
-    return tune::Roofline{};
   }
-  const auto known =
-      database.calibration(device_key, runner.board().id, runner.device().index, target.threads);
-  if (known) return tune::roofline_of(known->figures, target.threads);
-  if (known.error().code != ErrorCode::NotFound) return known.error();
+  return known_or_measured(id, device, others);
+}
 
-  auto programs = backend::calibration_programs(target);
-  if (!programs) return programs.error();
-  note(fmt::format("calibrating {} ({} programs), once for this board", device_key,
-                   programs->size()));
-  std::vector<tune::Measured> others;  // nothing else is on the boards yet
-  auto measured = tune::calibrate(runner, stop, std::move(*programs), others);
+Result<tune::Roofline> BoardCeilings::of(const std::string& board_id, bool again,
+                                         std::vector<tune::Measured>& others) {
+  if (again) return measured_again(board_id, others);
+  auto device = get_to_know(board_id);
+  if (!device) return device.error();
+  return known_or_measured(board_id, *device, others);
+}
+
+// Its facts go to the database before its first trial does.
+Result<wire::DeviceInfoT> BoardCeilings::get_to_know(const std::string& board_id) {
+  const wire::DeviceInfoT& own = runner_.device();
+  auto list = devices_();
+  if (!list) {
+    warn("the facts of board " + board_id + " are not known: " + list.error().text());
+    list = wire::DeviceListT{};
+  }
+  for (const auto& key : list->keys) {
+    for (std::size_t i = 0; i < key->boards.size() && i < key->devices.size(); ++i) {
+      wire::DeviceInfoT& device = *key->devices[i];
+      if (key->boards[i]->id != board_id || device.key != own.key) continue;
+      if (device.emulated != own.emulated || device.clock != own.clock) {
+        return Error{ErrorCode::InvalidArgument,
+                     fmt::format("the boards {} and {} of the key '{}' do not measure alike (one "
+                                 "is emulated, or counts another clock): give them different keys",
+                                 runner_.board().id, board_id, own.key),
+                     {}};
+      }
+      seen_[board_id].device_index = device.index;
+      if (auto done = database_.register_device(*key->boards[i], device); !done) {
+        return done.error();
+      }
+      return std::move(device);
+    }
+  }
+  // Not known, or gone already: most likely it is what the session's own board is.
+  seen_[board_id].device_index = own.index;
+  if (auto done = database_.put_device({own.key, board_id, own.index, own.emulated, "", ""});
+      !done) {
+    return done.error();
+  }
+  return own;
+}
+
+Result<tune::Roofline> BoardCeilings::known_or_measured(const std::string& board_id,
+                                                        const wire::DeviceInfoT& device,
+                                                        std::vector<tune::Measured>& others) {
+  tune::Roofline& roofline = seen_[board_id].roofline;
+  if (device.emulated) return roofline;
+  const std::string name =
+      board_id == runner_.board().id ? device.key : device.key + " (board " + board_id + ")";
+  const auto known = database_.calibration(device.key, board_id, device.index, target_.threads);
+  if (!known && known.error().code != ErrorCode::NotFound) return known.error();
+  if (known) roofline = tune::roofline_of(known->figures, target_.threads);
+  if (roofline.operations_per_second > 0) return roofline;
+
+  note(fmt::format("calibrating {}, once for this board", name));
+  auto measured = measure(board_id, others);
   if (!measured) return measured.error();
   for (const std::string& problem : measured->problems) warn("calibration: " + problem);
-  tune::Roofline roofline = tune::roofline_of(measured->figures, target.threads);
+  roofline = tune::roofline_of(measured->figures, target_.threads);
   if (measured->problems.empty()) {
-    const auto stored = database.put_calibration(
-        calibration_of(runner, target, device_key, std::move(measured->figures)));
-    if (!stored) return stored.error();
+    if (auto stored = store(board_id, std::move(measured->figures)); !stored) return stored.error();
   }
-  const double sheet = data_sheet_gflops(runner.device(), target.threads);
+  const double sheet = data_sheet_gflops(device, target_.threads);
   if (roofline.operations_per_second <= 0 && sheet > 0) {
     roofline.operations_per_second = sheet * 1e9;
     warn(fmt::format("% of peak is of the data sheet's {:.4g} GFLOPS until {} is calibrated", sheet,
-                     device_key));
+                     name));
   } else if (roofline.operations_per_second <= 0) {
     warn("the board's peak is not known: no % of peak, and nothing can be told implausible");
   } else {
     note(fmt::format(
-        "peak of {}: {:.4g} GFLOPS on {} thread(s), {:.3g} GB/s cache, {:.3g} GB/s memory",
-        device_key, roofline.peak_gflops(), target.threads, roofline.bytes_per_second * 1e-9,
+        "peak of {}: {:.4g} GFLOPS on {} thread(s), {:.3g} GB/s cache, {:.3g} GB/s memory", name,
+        roofline.peak_gflops(), target_.threads, roofline.bytes_per_second * 1e-9,
         roofline.main_memory_bytes_per_second * 1e-9));
     if (sheet > 0) {
       const double share = roofline.peak_gflops() / sheet;
@@ -86,21 +121,47 @@ Result<tune::Roofline> board_ceilings(records::Database& database, tune::Runner&
   return roofline;
 }
 
-Result<tune::Roofline> raise_ceilings(records::Database& database, tune::Runner& runner,
-                                      tune::StopSignal& stop, const space::Target& target,
-                                      const std::string& device_key,
-                                      std::vector<tune::Measured>& others) {
-  auto programs = backend::calibration_programs(target);
-  if (!programs) return programs.error();
-  auto measured = tune::calibrate(runner, stop, std::move(*programs), others);
+Result<tune::Roofline> BoardCeilings::measured_again(const std::string& board_id,
+                                                     std::vector<tune::Measured>& others) {
+  Seen& seen = seen_[board_id];
+  auto measured = measure(board_id, others);
   if (!measured) return measured.error();
   const auto known =
-      database.calibration(device_key, runner.board().id, runner.device().index, target.threads);
-  auto figures = measured->figures;
+      database_.calibration(runner_.device().key, board_id, seen.device_index, target_.threads);
+  auto figures = std::move(measured->figures);
   if (known) figures = tune::best_of(std::move(figures), known->figures);
-  const auto stored = database.put_calibration(calibration_of(runner, target, device_key, figures));
-  if (!stored) return stored.error();
-  return tune::roofline_of(figures, target.threads);
+  // Figures that are not whole would never be measured again.
+  if (known || measured->problems.empty()) {
+    if (auto stored = store(board_id, figures); !stored) return stored.error();
+  }
+  const tune::Roofline roofline = tune::roofline_of(figures, target_.threads);
+  if (roofline.operations_per_second > 0) {
+    seen.roofline.operations_per_second = roofline.operations_per_second;
+  }
+  if (roofline.bytes_per_second > 0) seen.roofline.bytes_per_second = roofline.bytes_per_second;
+  if (roofline.main_memory_bytes_per_second > 0) {
+    seen.roofline.main_memory_bytes_per_second = roofline.main_memory_bytes_per_second;
+  }
+  return seen.roofline;
+}
+
+Result<tune::CalibrationFigures> BoardCeilings::measure(const std::string& board_id,
+                                                        std::vector<tune::Measured>& others) {
+  auto programs = backend::calibration_programs(target_);
+  if (!programs) return programs.error();
+  return tune::calibrate(runner_, board_id, stop_, std::move(*programs), others);
+}
+
+Result<void> BoardCeilings::store(const std::string& board_id,
+                                  std::map<std::string, double> figures) {
+  records::Calibration calibration;
+  calibration.device_key = runner_.device().key;
+  calibration.board_id = board_id;
+  calibration.device_index = seen_[board_id].device_index;
+  calibration.threads = target_.threads;
+  calibration.unix_ms = unix_ms_now();
+  calibration.figures = std::move(figures);
+  return database_.put_calibration(calibration);
 }
 
 }  // namespace fettle::app

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "host/cost/prior.h"
 
@@ -21,21 +22,31 @@ bool same_kind(const std::string& recorded, const space::Target& target) {
 }  // namespace
 
 Result<std::vector<Lesson>> earlier_lessons(const records::Database& database,
+                                            const wire::DeviceInfoT& device,
                                             const space::Target& target,
-                                            const std::vector<space::Task>& resumed) {
+                                            const std::vector<space::Task>& tasks, bool resumed) {
+  std::set<std::string> own;
+  for (const space::Task& task : tasks) own.insert(task.workload.canonical());
+  records::Filter filter;
+  filter.emulated = device.emulated;
+  filter.clock = device.clock;
+  const std::string same_target = target.canonical();
   std::map<std::string, bool> kinds;  // by the record's target
   std::map<std::string, std::vector<Lesson>> by_workload;
-  auto read = database.for_each({}, [&](const records::TuningRecord& record) {
+  auto read = database.for_each(filter, [&](const records::TuningRecord& record) {
     const auto [kind, fresh] = kinds.emplace(record.target, false);
     if (fresh) kind->second = same_kind(record.target, target);
     if (!kind->second || record.reused) return true;
-    for (const space::Task& task : resumed) {
-      if (task.workload.canonical() == record.workload) return true;
+    const bool is_own = own.contains(record.workload);
+    if (is_own && (!resumed || record.target != same_target || record.device_key != device.key)) {
+      return true;
     }
     // Why a trial failed may have been the machine's matter: failures teach nothing.
     const wire::MeasurementT* measurement = record.measurement();
     if (!measurement || measurement->ticks_per_second <= 0) return true;
-    Lesson lesson{record.workload, record.configuration, 0, measurement->censored};
+    Lesson lesson{record.workload, record.configuration,
+                  is_own ? record.workload : "earlier " + record.workload, 0,
+                  measurement->censored};
     lesson.nanoseconds = measurement->median / measurement->ticks_per_second * 1e9;
     by_workload[record.workload].push_back(std::move(lesson));
     return true;
@@ -71,8 +82,7 @@ void learn_lessons(const std::vector<Lesson>& lessons, const backend::Backend& b
     if (!configuration) continue;
     if (auto features = backend.features(*workload, target, *configuration)) {
       if (prior) prior->correct(*features);
-      experience.add("earlier " + lesson.workload,
-                     {std::move(*features), lesson.nanoseconds, lesson.censored});
+      experience.add(lesson.task, {std::move(*features), lesson.nanoseconds, lesson.censored});
     }
   }
 }

@@ -12,16 +12,19 @@ namespace fettle::app {
 // One earlier trial: what to lower, and what was measured.
 struct Lesson {
   std::string workload, configuration;
+  std::string task;  // its name in the experience
   double nanoseconds = 0;
   bool censored = false;  // at least so long
 };
 
-// Trials that gave a time, on any board of this kind: same back end, CPU, features and
-// number of threads. The newest of each workload, evenly over the workloads; none of
-// `resumed` tasks, whose records reach their searchers anyway.
+// Trials that gave a time, on any device of this kind: same back end, CPU, features and
+// number of threads, same clock, emulated as `device` is or not. The newest of each
+// workload, evenly over the workloads. Of the session's own `tasks` only where they are
+// `resumed`, under their own names: what one of them showed is for the others.
 Result<std::vector<Lesson>> earlier_lessons(const records::Database& database,
+                                            const wire::DeviceInfoT& device,
                                             const space::Target& target,
-                                            const std::vector<space::Task>& resumed);
+                                            const std::vector<space::Task>& tasks, bool resumed);
 
 // Lowers each of them for its features, whose estimates the shipped prior corrects
 // `with_prior`. About a millisecond each.

@@ -61,7 +61,7 @@ void add_tune_command(CLI::App& app, int& status) {
       ->group("Search");
   tune->add_flag("--transfer,!--no-transfer", command->transfer,
                  "The cost model starts with the database's records of other tasks on this kind "
-                 "of device (on unless --no-transfer)")
+                 "of device; of these tasks only with --resume (on unless --no-transfer)")
       ->group("Search");
   option("--early-stopping", command->early_stopping,
          "Ends a task after so many trials without improvement; 0: never")

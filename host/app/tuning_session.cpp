@@ -84,17 +84,20 @@ wire::MeasureOptionsT measure_options(const TuneCommand& command) {
   return options;
 }
 
-// Old records of the tasks: fed to the search with --resume, mentioned without.
+// Old records of the tasks: fed to the search with --resume, mentioned without. Those of
+// an emulator are nothing to a board, nor the other way.
 Result<std::vector<std::vector<records::TuningRecord>>> history_of(
     const records::Database& database, const Spaces& spaces, const space::Target& target,
-    const std::string& device_key, const TuneCommand& command) {
+    const wire::DeviceInfoT& device, const TuneCommand& command) {
   std::vector<std::vector<records::TuningRecord>> histories;
   std::size_t total = 0;
   for (const space::Task& task : spaces.tasks) {
     records::Filter filter;
     filter.workload = task.workload.canonical();
     filter.target = target.canonical();
-    filter.device_key = device_key;
+    filter.device_key = device.key;
+    filter.emulated = device.emulated;
+    filter.clock = device.clock;
     auto history = records::history(database, filter);
     if (!history) return history.error();
     total += history->size();
@@ -133,10 +136,11 @@ nlohmann::json options_json(const TuneCommand& command) {
 }
 
 // Teaches `experience` what earlier sessions left: at once, or on `background`.
-Result<void> transfer(const records::Database& database, const space::Target& target,
-                      const std::vector<space::Task>& resumed, bool with_prior,
-                      std::shared_ptr<cost::Experience> experience, tune::Background* background) {
-  auto lessons = earlier_lessons(database, target, resumed);
+Result<void> transfer(const records::Database& database, const wire::DeviceInfoT& device,
+                      const space::Target& target, const std::vector<space::Task>& tasks,
+                      bool resumed, bool with_prior, std::shared_ptr<cost::Experience> experience,
+                      tune::Background* background) {
+  auto lessons = earlier_lessons(database, device, target, tasks, resumed);
   if (!lessons) return lessons.error();
   const backend::Backend& backend = *backend::find_backend(target.backend);
   auto learn = [lessons = std::move(*lessons), experience, &backend, target, with_prior] {
@@ -212,8 +216,8 @@ Result<int> run(const TuneCommand& command) {
   auto database = records::Database::open(command.db);
   if (!database) return database.error();
 
-  auto connection = Connection::open(
-      {command.broker, command.broker_key, command.device, command.what, hardware->threads});
+  auto connection = Connection::open({command.broker, command.broker_key, command.device,
+                                      command.what, hardware->threads, &interrupt});
   if (!connection) return connection.error();
   tune::Runner& runner = connection->runner();
   // Records go under the device's own key, also where it was asked for by another of its keys.
@@ -222,7 +226,7 @@ Result<int> run(const TuneCommand& command) {
   if (!target) return target.error();
   auto spaces = spaces_of(*list, *target);
   if (!spaces) return spaces.error();
-  auto histories = history_of(*database, *spaces, *target, device_key, command);
+  auto histories = history_of(*database, *spaces, *target, runner.device(), command);
   if (!histories) return histories.error();
 
   pin_process(connection->free_cores());
@@ -237,7 +241,10 @@ Result<int> run(const TuneCommand& command) {
       !known_device) {
     return known_device.error();
   }
-  const auto roofline = board_ceilings(*database, runner, interrupt, *target, device_key);
+  BoardCeilings ceilings(*database, runner, interrupt, *target, [&connection] {
+    return fleet::list_devices(connection->address(), std::chrono::seconds(5));
+  });
+  const auto roofline = ceilings.own();
   if (!roofline) return roofline.error();
 
   auto experience = std::make_shared<cost::Experience>();
@@ -246,8 +253,8 @@ Result<int> run(const TuneCommand& command) {
   if (!command.deterministic) background.emplace();
   tune::Background* beside = background ? &*background : nullptr;
   if (command.transfer) {
-    const auto resumed = command.resume ? spaces->tasks : std::vector<space::Task>();
-    if (auto taught = transfer(*database, *target, resumed, command.prior, experience, beside);
+    if (auto taught = transfer(*database, runner.device(), *target, spaces->tasks, command.resume,
+                               command.prior, experience, beside);
         !taught) {
       return taught.error();
     }
@@ -282,8 +289,8 @@ Result<int> run(const TuneCommand& command) {
   const tune::TuneSummary summary = tune::tune(
       *tasks, *target, options,
       {**builder, runner, store, expected, **scheduler, interrupt, *view, *roofline,
-       [&](std::vector<tune::Measured>& others) {
-         return raise_ceilings(*database, runner, interrupt, *target, device_key, others);
+       [&](const std::string& board_id, bool again, std::vector<tune::Measured>& others) {
+         return ceilings.of(board_id, again, others);
        }});
   view.reset();
   const auto ended = store.end(summary);

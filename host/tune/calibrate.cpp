@@ -39,15 +39,15 @@ double fastest(const wire::MeasurementT& measurement) {
   return best;
 }
 
-bool disturbed(const wire::OutcomeT& outcome) {
+bool failed_as(const wire::OutcomeT& outcome, ErrorCode code) {
   const wire::FailureT* failure = outcome.body.AsFailure();
-  return failure && failure->error && failure->error->code == ErrorCode::Disturbed;
+  return failure && failure->error && failure->error->code == code;
 }
 
-Result<wire::OutcomeT> run_one(Runner& runner, StopSignal& stop, std::uint64_t trial,
-                               const wire::MeasureRequestT& request,
+Result<wire::OutcomeT> run_one(Runner& runner, const std::string& board_id, StopSignal& stop,
+                               std::uint64_t trial, const wire::MeasureRequestT& request,
                                std::vector<Measured>& others) {
-  runner.submit(trial, request);
+  runner.submit_to(board_id, trial, request);
   for (;;) {
     auto measured = runner.poll(std::chrono::milliseconds(0));
     if (!measured) return measured.error();
@@ -65,13 +65,13 @@ Result<wire::OutcomeT> run_one(Runner& runner, StopSignal& stop, std::uint64_t t
       return Error{ErrorCode::Canceled, "interrupted", {}};
     }
     pollfd fds[] = {{runner.ready_fd(), POLLIN, 0}, {stop.fd(), POLLIN, 0}};
-    ::poll(fds, 2, 50);
+    ::poll(fds, 2, runner.ready_fd() < 0 ? 2 : 50);
   }
 }
 
 }  // namespace
 
-Result<CalibrationFigures> calibrate(Runner& runner, StopSignal& stop,
+Result<CalibrationFigures> calibrate(Runner& runner, const std::string& board_id, StopSignal& stop,
                                      std::vector<backend::CalibrationProgram> programs,
                                      std::vector<Measured>& others) {
   // Far away from the trials' numbers, which count from 1; never used twice, so that
@@ -89,9 +89,10 @@ Result<CalibrationFigures> calibrate(Runner& runner, StopSignal& stop,
     request.options->repeat = 40;
     request.options->relative_interval = 0;
     request.options->retakes = 200;
-    auto outcome = run_one(runner, stop, trial++, request, others);
-    for (int again = 0; again < kTries && outcome && disturbed(*outcome); ++again) {
-      outcome = run_one(runner, stop, trial++, request, others);
+    auto outcome = run_one(runner, board_id, stop, trial++, request, others);
+    for (int again = 0; again < kTries && outcome && failed_as(*outcome, ErrorCode::Disturbed);
+         ++again) {
+      outcome = run_one(runner, board_id, stop, trial++, request, others);
     }
     if (!outcome) return std::move(outcome.error()).in("calibrating the board");
     const wire::MeasurementT* measurement = outcome->body.AsMeasurement();
@@ -102,6 +103,7 @@ Result<CalibrationFigures> calibrate(Runner& runner, StopSignal& stop,
                                 (failure && failure->error
                                      ? from_wire(*failure->error).text()
                                      : "the device's clock does not count time"));
+      if (failed_as(*outcome, ErrorCode::DeviceLost)) return result;  // nobody to ask the rest
       continue;
     }
     double& figure = result.figures[figure_name(program)];

@@ -21,11 +21,11 @@ struct CalibrationFigures {
   std::vector<std::string> problems;  // programs that gave no figure, and why
 };
 
-// Runs the programs one after the other. Error: the board is gone or `stop` was
-// requested (Canceled). What a program reaches is its fastest sample: a ceiling
+// Runs the programs one after the other, on that board alone. Error: there is no broker any
+// more or `stop` was requested (Canceled). What a program reaches is its fastest sample: a ceiling
 // is not what a disturbed run shows.
 // `others` receives outcomes of trials that were on the boards meanwhile.
-Result<CalibrationFigures> calibrate(Runner& runner, StopSignal& stop,
+Result<CalibrationFigures> calibrate(Runner& runner, const std::string& board_id, StopSignal& stop,
                                      std::vector<backend::CalibrationProgram> programs,
                                      std::vector<Measured>& others);
 

@@ -7,12 +7,11 @@
 namespace fettle::tune {
 namespace {
 
-constexpr int kFutileRecalibrations = 2;  // in a row; then the roofline is believed
-constexpr std::uint32_t kBatch = 16;      // trials of a deterministic session between two lessons
-constexpr std::size_t kStock = 2;         // built candidates kept beyond what the boards can hold
+constexpr std::uint32_t kBatch = 16;  // trials of a deterministic session between two lessons
+constexpr std::size_t kStock = 2;     // built candidates kept beyond what the boards can hold
 
 // The environment's doing, not the candidate's: another try may end otherwise, so
-// the outcome is neither reused nor taken for knowledge when a session is resumed.
+// the outcome is neither reused, nor told as knowledge, nor resumed.
 bool transient(const wire::OutcomeT& outcome) {
   const wire::FailureT* failure = outcome.body.AsFailure();
   if (!failure || !failure->error) return false;
@@ -53,7 +52,8 @@ Trials::Trials(std::vector<TuneTask>& tasks, const space::Target& target,
       states_(tasks.size()),
       artifacts_(tasks.size()),
       offered_(tasks.size(), false),
-      next_trial_(options.first_trial) {
+      next_trial_(options.first_trial),
+      rooflines_(parts.runner, parts.roofline, parts.ceilings) {
   progress_.tasks.resize(tasks.size());
   progress_.trials_wanted = options.trials;
   progress_.peak_gflops = parts.roofline.peak_gflops();
@@ -288,10 +288,20 @@ Result<void> Trials::take_measured(Measured measured) {
     candidates_.erase(found);
     return {};
   }
+  if (!rooflines_.knows_board(measured.outcome)) {
+    // A session that ends does not get to know another board.
+    if (closed_) {
+      candidates_.erase(found);
+    } else {
+      doubted_.push_back(std::move(measured));
+    }
+    return {};
+  }
   const wire::MeasurementT* measurement = measured.outcome.body.AsMeasurement();
   if (measurement && candidate.output->facts) {
-    auto failure = implausible(parts_.roofline, *candidate.output->facts, *measurement);
-    if (failure && parts_.recalibrate && futile_ < kFutileRecalibrations && !closed_) {
+    auto failure =
+        implausible(rooflines_.of(measured.outcome), *candidate.output->facts, *measurement);
+    if (failure && !closed_ && rooflines_.may_rise(measured.outcome)) {
       doubted_.push_back(std::move(measured));
       return {};
     }
@@ -302,22 +312,20 @@ Result<void> Trials::take_measured(Measured measured) {
 
 Result<void> Trials::settle_doubts() {
   std::vector<Measured> doubted = std::exchange(doubted_, {}), others;
-  auto roofline = parts_.recalibrate(others);
-  if (!roofline) return roofline.error();
-  const bool higher = roofline->operations_per_second > parts_.roofline.operations_per_second ||
-                      roofline->bytes_per_second > parts_.roofline.bytes_per_second;
-  futile_ = higher ? 0 : futile_ + 1;
-  parts_.roofline = *roofline;
-  progress_.peak_gflops = parts_.roofline.peak_gflops();
-  for (TaskState& state : states_) state.least_nanoseconds = 0;  // later programs tell it anew
-  // What is in doubt left the boards already; what came meanwhile leaves them now.
-  on_boards_ += doubted.size();
-  for (auto* batch : {&doubted, &others}) {
-    for (Measured& one : *batch) {
+  auto asked = rooflines_.ask(doubted, others);
+  if (asked) {
+    progress_.peak_gflops = rooflines_.peak_gflops();
+    for (TaskState& state : states_) state.least_nanoseconds = 0;  // later programs tell it anew
+    // What is in doubt left the boards already; what came meanwhile leaves them now.
+    on_boards_ += doubted.size();
+    for (Measured& one : doubted) {
       if (auto taken = take_measured(std::move(one)); !taken) return taken;
     }
   }
-  return {};
+  for (Measured& one : others) {
+    if (auto taken = take_measured(std::move(one)); !taken) return taken;
+  }
+  return asked;
 }
 
 // A finished trial whose outcome is settled: recorded, for its twins too.
@@ -359,13 +367,13 @@ Result<void> Trials::finish(std::uint64_t trial, wire::OutcomeT outcome, bool re
   record.target = target_text_;
   record.configuration = tasks_[task].space->to_json(candidate.configuration);
   record.device_key = options_.device_key;
-  record.board_id = outcome.board_id.empty() ? parts_.runner.board().id : outcome.board_id;
+  record.board_id = rooflines_.board_of(outcome);
   if (candidate.output) record.program_hash = to_hex(*candidate.output->program_hash);
   record.unix_ms = std::chrono::duration_cast<std::chrono::milliseconds>(
                        std::chrono::system_clock::now().time_since_epoch())
                        .count();
   record.operations = workload.operations();
-  record.peak_gflops = parts_.roofline.peak_gflops();
+  record.peak_gflops = rooflines_.of(outcome).peak_gflops();
   record.build_ns = candidate.build_ns;
   record.reused = reused;
   record.outcome = std::move(outcome);
@@ -428,12 +436,13 @@ void Trials::observe(const Candidate& candidate, std::uint64_t trial,
   double least = 0;
   if (candidate.output && candidate.output->facts) {
     observation.features = candidate.output->facts->features;
-    least = parts_.roofline.least_seconds(*candidate.output->facts) * 1e9;
+    least = rooflines_.of(outcome).least_seconds(*candidate.output->facts) * 1e9;
   }
   if (const wire::MeasurementT* measurement = outcome.body.AsMeasurement()) {
     observation.nanoseconds = score_of(*measurement, measurement->median);
     observation.censored = measurement->censored;
   }
+  observation.lost = transient(outcome);
   if (options_.deterministic && trial != 0) {
     Held held{candidate.task,
               observation,
@@ -453,7 +462,7 @@ void Trials::tell(std::size_t task, const Observation& observation, double least
     state.least_nanoseconds = least;
   }
   ++state.finished;
-  ++state.since_improvement;
+  if (!observation.lost) ++state.since_improvement;
   if (observation.nanoseconds && !observation.censored &&
       (state.best_nanoseconds == 0 || *observation.nanoseconds < state.best_nanoseconds)) {
     state.best_nanoseconds = *observation.nanoseconds;

@@ -30,7 +30,8 @@ class Trials {
   Result<void> take_built(Built built);
   Result<void> feed_boards();
   Result<void> take_measured(Measured measured);
-  // Results above the roofline wait here while it may be measured once more.
+  // Results that cannot be judged wait here until their boards' ceilings are measured, for
+  // the first time or, where a result is above the roofline, once more.
   bool in_doubt() const { return !doubted_.empty(); }
   Result<void> settle_doubts();
 
@@ -102,7 +103,7 @@ class Trials {
   std::map<std::uint64_t, Held> held_;
   std::uint32_t batch_left_ = 0;
   std::vector<Measured> doubted_;
-  int futile_ = 0;  // recalibrations that showed nothing new, in a row
+  BoardRooflines rooflines_;
   double busy_ns_ = 0, gap_ns_ = 0;
   TimeSplit time_;
   std::set<std::string> boards_seen_;

@@ -9,10 +9,10 @@
 #include "host/records/record.h"
 #include "host/space/target.h"
 #include "host/space/workload.h"
+#include "host/tune/board_rooflines.h"
 #include "host/tune/expected_outputs.h"
 #include "host/tune/listener.h"
 #include "host/tune/pipeline.h"
-#include "host/tune/roofline.h"
 #include "host/tune/searcher.h"
 
 namespace fettle::tune {
@@ -56,18 +56,6 @@ class RecordSink {
   virtual Result<void> add(const records::TuningRecord& record) = 0;
 };
 
-// Set from outside to end the session: Ctrl-C.
-class StopSignal {
- public:
-  virtual ~StopSignal() = default;
-  virtual bool requested() const = 0;
-  virtual int fd() const = 0;  // readable once requested; -1: none
-};
-
-// Measures the board's ceilings once more, when a result seems too good to be true:
-// it may be the calibration that is wrong. `others`: outcomes that came meanwhile.
-using Recalibrate = std::function<Result<Roofline>(std::vector<Measured>& others)>;
-
 // Everything the loop talks to. All outlive the call.
 struct TuneParts {
   Builder& builder;
@@ -77,11 +65,12 @@ struct TuneParts {
   TaskScheduler& scheduler;
   StopSignal& stop;
   TuneListener& listener;
-  Roofline roofline;
-  Recalibrate recalibrate;  // may be empty
+  Roofline roofline;  // of runner.board()
+  Ceilings ceilings;  // empty: that roofline holds for every board
 };
 
-// Never loses a finished trial: each is stored before anything else learns of it.
+// Never loses a finished trial: each is stored before anything else learns of it. (One
+// whose result is in doubt has not finished: if the session ends then, it is tried again.)
 TuneSummary tune(std::vector<TuneTask>& tasks, const space::Target& target,
                  const TuneOptions& options, TuneParts parts);
 

@@ -1,6 +1,11 @@
 // `fettle tune` on this machine: the real program, builders, broker and agent.
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <csignal>
 
+#include "host/fleet/keys.h"
 #include "tests/e2e/tune_support.h"
 
 namespace fettle::testing {
@@ -70,6 +75,46 @@ TEST_F(TuneTest, CtrlCStopsCleanlyAndKeepsEveryTrial) {
   EXPECT_EQ(records().size(), session.trials.size());
   auto database = records::Database::open(db).value();
   EXPECT_EQ(database.sessions().value().at(0).state, records::SessionState::Interrupted);
+}
+
+// A minute of reference evaluation stands before the first trial.
+TEST_F(TuneTest, CtrlCDoesNotWaitForALargeReferenceEvaluation) {
+  std::ofstream(tasks) << R"([
+    {"op": "conv2d", "layout": "NHWC", "batch": 1, "height": 224, "width": 224,
+     "in_channels": 256, "out_channels": 256, "kernel": [3, 3], "stride": [1, 1], "pad": [1, 1],
+     "dilation": [1, 1], "groups": 1, "dtype": "float32", "tail": []}])";
+  RunningProgram program(tune({"--trials", "10"}), environment());
+  const auto begun = [&] {
+    auto database = records::Database::open(db, {.read_only = true, .create = false});
+    return database && !database->sessions().value().empty();
+  };
+  for (int i = 0; i < 600 && !begun(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  ASSERT_TRUE(begun()) << program.err();
+  program.signal(SIGINT);
+  EXPECT_EQ(program.wait(seconds(20)), 130) << program.err();
+}
+
+TEST_F(TuneTest, CtrlCEndsTheWaitForABrokerThatDoesNotAnswer) {
+  // Takes the connection, so that the test knows of it, and says nothing.
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(listener, 4), 0);
+  ASSERT_EQ(::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const std::string url = "tcp://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  RunningProgram program(
+      tune({"--broker", url, "--broker-key", fleet::make_key_pair()->public_key}), environment());
+  pollfd dialled{listener, POLLIN, 0};
+  EXPECT_EQ(::poll(&dialled, 1, 60'000), 1);
+  program.signal(SIGINT);
+  EXPECT_EQ(program.wait(seconds(30)), 130);
+  EXPECT_NE(program.err().find("interrupted"), std::string::npos) << program.err();
+  ::close(listener);
 }
 
 TEST_F(TuneTest, AKilledHostLosesOnlyWhatWasInFlight) {
@@ -153,11 +198,21 @@ class ApartTest : public TuneTest {
     public_key = out.substr(out.find("public key ") + 11, 40);
     return program;
   }
-  std::unique_ptr<RunningProgram> agent() {
-    return std::make_unique<RunningProgram>(
-        std::vector<std::string>{FETTLE_AGENT_PROGRAM, "--broker", url, "--broker-key", public_key,
-                                 "--key-file", folder.file("home/board.key"), "--key", "bench"},
-        environment());
+  std::unique_ptr<RunningProgram> agent(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words{
+        FETTLE_AGENT_PROGRAM,          "--broker", url,    "--broker-key", public_key, "--key-file",
+        folder.file("home/board.key"), "--key",    "bench"};
+    words.insert(words.end(), more.begin(), more.end());
+    return std::make_unique<RunningProgram>(words, environment());
+  }
+  // Until the broker lists a board of that key.
+  void wait_for_board() {
+    for (int i = 0; i < 100; ++i) {
+      const auto listed =
+          run_program({FETTLE_PROGRAM, "devices", "--broker", url}, seconds(30), environment());
+      if (listed.out.find("bench") != std::string::npos) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
   }
 
   std::string url, public_key;
@@ -179,17 +234,35 @@ TEST_F(ApartTest, ARestartedBrokerLosesNothing) {
   expect_sound_database(60);
 }
 
+TEST_F(ApartTest, ABoardDoesNotResumeWhatAnEmulatorOfItsKeyMeasured) {
+  allow("client", "client");
+  allow("board", "agent");
+  const auto resume = [&] {
+    wait_for_board();
+    const auto result =
+        run_program(tune({"--trials", "6", "--resume", "--device", "bench", "--broker", url}),
+                    seconds(240), environment());
+    EXPECT_EQ(result.status, 0) << result.err;
+    return parse(result.out).summary.value("resumed", -1);
+  };
+  {
+    auto running = broker("tcp://127.0.0.1:*");
+    auto emulated = agent({"--emulated"});
+    EXPECT_EQ(resume(), 0);
+    EXPECT_EQ(resume(), 6);
+  }
+  auto running = broker("tcp://127.0.0.1:*");  // a new one: it never heard of the emulator
+  auto board = agent();
+  EXPECT_EQ(resume(), 0);
+  EXPECT_EQ(records().size(), 12u);
+}
+
 TEST_F(ApartTest, AnUnknownDeviceKeyNamesThoseThereAre) {
   allow("client", "client");
   allow("board", "agent");
   auto running = broker("tcp://127.0.0.1:*");
   auto board = agent();
-  for (int i = 0; i < 100; ++i) {
-    const auto listed =
-        run_program({FETTLE_PROGRAM, "devices", "--broker", url}, seconds(30), environment());
-    if (listed.out.find("bench") != std::string::npos) break;
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  }
+  wait_for_board();
   const auto result =
       run_program(tune({"--device", "rk3399", "--broker", url}), seconds(60), environment());
   EXPECT_EQ(result.status, 1);

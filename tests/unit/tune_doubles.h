@@ -131,6 +131,11 @@ class ScriptedRunner final : public Runner {
     queue_.push_back({trial, 1, script_(trial, request)});
     most_at_once = std::max(most_at_once, queue_.size());
   }
+  void submit_to(const std::string& board_id, std::uint64_t trial,
+                 const wire::MeasureRequestT& request) override {
+    boards.push_back(board_id);
+    submit(trial, request);
+  }
   void cancel_pending() override { canceled = true; }
   // Newest first: results come out of order.
   Result<std::vector<Measured>> poll(std::chrono::milliseconds) override {
@@ -150,6 +155,7 @@ class ScriptedRunner final : public Runner {
 
   std::vector<std::unique_ptr<wire::MeasureRequestT>> requests;
   std::set<std::string> blobs;
+  std::vector<std::string> boards;  // of submit_to
   std::size_t most_at_once = 0, error_after = 0;
   bool canceled = false;
 
@@ -195,7 +201,7 @@ class Listener final : public TuneListener {
   std::function<void(const Progress&)> on_trial;
 };
 
-inline Result<Expected> expected_of(const space::Workload&) {
+inline Result<Expected> expected_of(const space::Workload&, const std::stop_token&) {
   Expected expected;
   expected.outputs.emplace_back();
   auto& output = expected.outputs.back();

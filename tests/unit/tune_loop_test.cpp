@@ -6,64 +6,12 @@
 #include <set>
 #include <thread>
 
-#include "tests/unit/tune_doubles.h"
+#include "tests/unit/tune_rig.h"
 
 namespace fettle::tune {
 namespace {
 
 using namespace doubles;
-
-// A session over `task_count` tasks of one space; the script of the builder makes
-// every configuration an artifact of its own.
-struct Rig {
-  explicit Rig(space::SearchSpace space_of_tasks, int task_count = 1)
-      : space(std::move(space_of_tasks)) {
-    for (int i = 0; i < task_count; ++i) {
-      workloads.push_back(workload(32 * (i + 1)));
-      tasks.push_back(TuneTask{{workloads.back(), 1}, &space, nullptr, {}});
-      tasks.back().searcher =
-          make_searcher("random", space, {static_cast<std::uint64_t>(i)}).value();
-    }
-    options.session = "session";
-    options.device_key = "double";
-    options.stop_grace = std::chrono::milliseconds(100);
-    target.backend = "cpu_llvm";
-    target.arch = "x86_64";
-    target.triple = "x86_64-linux-gnu";
-    target.threads = 3;
-  }
-
-  TuneSummary run() {
-    ExpectedOutputs expected(workloads, expected_of);
-    auto scheduler = make_round_robin();
-    return tune(
-        tasks, target, options,
-        {builder, runner, records, expected, *scheduler, stop, listener, roofline, recalibrate});
-  }
-
-  std::set<std::string> configurations() const {
-    std::set<std::string> seen;
-    for (const auto& record : records.records) seen.insert(record.workload + record.configuration);
-    return seen;
-  }
-
-  space::SearchSpace space;
-  std::vector<space::Workload> workloads;
-  std::vector<TuneTask> tasks;
-  TuneOptions options;
-  space::Target target;
-  ScriptedBuilder builder{[](const wire::BuildRequestT& request) {
-    return built_program(request, request.workload + request.configuration);
-  }};
-  ScriptedRunner runner{[](std::uint64_t trial, const wire::MeasureRequestT&) {
-    return measurement(1e6 + static_cast<double>(trial * 7919 % 1000));
-  }};
-  MemoryRecords records;
-  Flag stop;
-  Listener listener;
-  Roofline roofline;
-  Recalibrate recalibrate;
-};
 
 TEST(TuneLoop, EveryTrialIsRecordedOnceAndTrialsAreSharedByTheTasks) {
   Rig rig(grid(4, 8), 3);
@@ -262,6 +210,41 @@ TEST(TuneLoop, StopsATaskEarlyAndGivesItsTrialsToTheOthers) {
   EXPECT_EQ(summary.progress.trials, 200u);
 }
 
+// Keeps what it was told.
+class Told final : public Searcher {
+ public:
+  explicit Told(std::unique_ptr<Searcher> inner) : inner_(std::move(inner)) {}
+  std::vector<space::Configuration> propose(std::size_t n) override { return inner_->propose(n); }
+  void observe(const Observation& observation) override {
+    lost += observation.lost;
+    failed += !observation.lost && !observation.nanoseconds;
+    inner_->observe(observation);
+  }
+  int lost = 0, failed = 0;
+
+ private:
+  std::unique_ptr<Searcher> inner_;
+};
+
+TEST(TuneLoop, WhatTheEnvironmentSpoiledIsNoFailureOfTheSearch) {
+  Rig rig(grid(4, 8));
+  auto told = std::make_unique<Told>(std::move(rig.tasks[0].searcher));
+  const Told& searcher = *told;
+  rig.tasks[0].searcher = std::move(told);
+  rig.runner = ScriptedRunner([](std::uint64_t trial, const wire::MeasureRequestT&) {
+    if (trial == 1) return measurement(1e6);
+    return trial % 10 == 0 ? failure(wire::Stage::Check, ErrorCode::WrongAnswer)
+                           : failure(wire::Stage::Run, ErrorCode::Disturbed);
+  });
+  rig.options.trials = 50;
+  rig.options.early_stopping = 20;
+  const TuneSummary summary = rig.run();
+  EXPECT_EQ(searcher.lost, 44);
+  EXPECT_EQ(searcher.failed, 5);
+  EXPECT_EQ(summary.progress.trials, 50u);
+  EXPECT_EQ(summary.progress.tasks[0].end, TaskEnd::None) << "five trials without improvement";
+}
+
 TEST(TuneLoop, EndsWhenEverySpaceIsExhausted) {
   Rig rig(grid(2, 3), 2);
   rig.options.trials = 1000;
@@ -337,51 +320,22 @@ TEST(TuneLoop, AnInterruptStopsProposingAndKeepsWhatIsOnTheBoards) {
   EXPECT_LT(rig.records.records.size(), 20u);
 }
 
-TEST(TuneLoop, AResultAboveTheRooflineIsAFailure) {
-  Rig rig(grid(4, 8));
-  rig.roofline.operations_per_second = 2e9;  // 1e6 operations need 5e5 ns
-  rig.runner = ScriptedRunner([](std::uint64_t trial, const wire::MeasureRequestT&) {
-    return measurement(trial % 2 ? 1e5 : 6e5);
-  });
-  rig.options.trials = 20;
-  const TuneSummary summary = rig.run();
-  EXPECT_EQ(summary.progress.failures.at("Accept Implausible"), 10u);
-  EXPECT_EQ(summary.progress.tasks[0].best_nanoseconds, 6e5);
-}
-
-TEST(TuneLoop, AWrongCalibrationIsMeasuredAgainBeforeAResultIsCalledImplausible) {
-  Rig rig(grid(4, 8));
-  rig.roofline.operations_per_second = 2e9;  // 1e6 operations need 5e5 ns, says the calibration
-  rig.runner =
-      ScriptedRunner([](std::uint64_t, const wire::MeasureRequestT&) { return measurement(4e5); });
-  int asked = 0;
-  rig.recalibrate = [&](std::vector<Measured>& others) -> Result<Roofline> {
-    EXPECT_TRUE(others.empty());
-    ++asked;
-    return Roofline{3e9, 0, 0};
-  };
-  rig.options.trials = 20;
-  const TuneSummary summary = rig.run();
-  EXPECT_EQ(asked, 1);
-  EXPECT_TRUE(summary.progress.failures.empty());
-  EXPECT_EQ(summary.progress.trials, 20u);
-  EXPECT_DOUBLE_EQ(summary.progress.peak_gflops, 3);
-}
-
-TEST(TuneLoop, ACalibrationThatStandsIsNotMeasuredForEver) {
-  Rig rig(grid(4, 8));
-  rig.roofline.operations_per_second = 2e9;
-  rig.runner =
-      ScriptedRunner([](std::uint64_t, const wire::MeasureRequestT&) { return measurement(1e5); });
-  int asked = 0;
-  rig.recalibrate = [&](std::vector<Measured>&) -> Result<Roofline> {
-    ++asked;
-    return Roofline{2e9, 0, 0};
-  };
-  rig.options.trials = 20;
-  const TuneSummary summary = rig.run();
-  EXPECT_EQ(asked, 2);
-  EXPECT_EQ(summary.progress.failures.at("Accept Implausible"), 20u);
+TEST(ExpectedOutputs, AreNotWaitedForByTheirEnd) {
+  std::atomic<bool> stopped{false};
+  std::atomic<bool> begun{false};
+  {
+    ExpectedOutputs expected(
+        {workload()}, [&](const space::Workload&, const std::stop_token& stop) -> Result<Expected> {
+          begun = true;
+          for (int i = 0; i < 2000 && !stopped; ++i) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            stopped = stop.stop_requested();
+          }
+          return Error{ErrorCode::Canceled, "stopped", {}};
+        });
+    while (!begun) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_TRUE(stopped);
 }
 
 // Never ready: what it is asked for has to be waited for.
@@ -476,9 +430,10 @@ TEST(TuneLoop, ATaskWhoseExpectedOutputComesLateKeepsItsShareOfTheTrials) {
 TEST(TuneLoop, AnExpectedOutputThatCannotBeComputedEndsTheSession) {
   Rig rig(grid(4, 8));
   rig.options.trials = 10;
-  ExpectedOutputs expected(rig.workloads, [](const space::Workload&) -> Result<Expected> {
-    return Error{ErrorCode::OutOfMemory, "no memory", {}};
-  });
+  ExpectedOutputs expected(rig.workloads,
+                           [](const space::Workload&, const std::stop_token&) -> Result<Expected> {
+                             return Error{ErrorCode::OutOfMemory, "no memory", {}};
+                           });
   auto scheduler = make_round_robin();
   const TuneSummary summary = tune(
       rig.tasks, rig.target, rig.options,
