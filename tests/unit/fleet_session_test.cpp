@@ -120,6 +120,25 @@ TEST_F(SessionTest, AResultCountsOnceAndOnlyIfAskedFor) {
   EXPECT_EQ(results[0].outcome.body.AsMeasurement()->median, 1);
 }
 
+// Also to a broker that was restarted meanwhile.
+TEST_F(SessionTest, ARequestForOneBoardNamesIt) {
+  open_all();
+  core.submit(1, encode(small_request()), {}, "board-7");
+  submit(2);
+  for (int round = 0; round < 2; ++round) {
+    const auto sent = said();
+    ASSERT_EQ(sent.size(), 2u);
+    EXPECT_EQ(sent[0].body.AsSubmit()->board_id, "board-7");
+    EXPECT_EQ(sent[1].body.AsSubmit()->board_id, "");
+    if (round == 1) break;
+    wire::HelloNeededT forgotten;
+    hear(std::move(forgotten));
+    welcome(8);
+    said();
+    opened();
+  }
+}
+
 TEST_F(SessionTest, AMalformedOutcomeIsThatTrialsFailure) {
   open_all();
   submit(1);
