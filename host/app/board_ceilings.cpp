@@ -52,14 +52,8 @@ Result<wire::DeviceInfoT> BoardCeilings::get_to_know(const std::string& board_id
   for (const auto& key : list->keys) {
     for (std::size_t i = 0; i < key->boards.size() && i < key->devices.size(); ++i) {
       wire::DeviceInfoT& device = *key->devices[i];
-      if (key->boards[i]->id != board_id || device.key != own.key) continue;
-      if (device.emulated != own.emulated || device.clock != own.clock) {
-        return Error{ErrorCode::InvalidArgument,
-                     fmt::format("the boards {} and {} of the key '{}' do not measure alike (one "
-                                 "is emulated, or counts another clock): give them different keys",
-                                 runner_.board().id, board_id, own.key),
-                     {}};
-      }
+      const bool alike = device.emulated == own.emulated && device.clock == own.clock;
+      if (key->boards[i]->id != board_id || device.key != own.key || !alike) continue;
       seen_[board_id].device_index = device.index;
       if (auto done = database_.register_device(*key->boards[i], device); !done) {
         return done.error();

@@ -31,9 +31,8 @@ class BoardCeilings {
   Result<tune::Roofline> own();
 
   // tune::Ceilings. Another board of the session's key is first registered in the
-  // database. InvalidArgument: its clock is not that of the session's board, or one of
-  // them is emulated. `again`: measured once more and put together with what was known;
-  // the better figure counts.
+  // database. `again`: measured once more and put together with what was known; the
+  // better figure counts.
   Result<tune::Roofline> of(const std::string& board_id, bool again,
                             std::vector<tune::Measured>& others);
 

@@ -23,10 +23,6 @@ Result<void> RecordStore::end(const tune::TuneSummary& summary) {
 }
 
 Result<void> RecordStore::add(const records::TuningRecord& record) {
-  const auto& from = record.outcome;
-  if (meet_boards_ && !from.board_id.empty() &&
-      met_.emplace(from.board_id, from.device_index).second)
-    meet_boards_();
   auto id = database_.insert(record);
   if (!id) return std::move(id.error());
   return {};

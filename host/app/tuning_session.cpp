@@ -187,22 +187,6 @@ Result<std::vector<tune::TuneTask>> searched_tasks(
   return tasks;
 }
 
-// Registers the boards that the broker has under `key`, with their facts. One that cannot be
-// asked now is recorded by its id alone.
-void meet_boards(records::Database& database, const fleet::BrokerAddress& address,
-                 const std::string& key) {
-  const auto list = fleet::list_devices(address, std::chrono::seconds(2));
-  if (!list) return warn("cannot ask the broker for its boards: " + list.error().text());
-  for (const auto& pool : list->keys) {
-    for (std::size_t i = 0; i < pool->devices.size() && i < pool->boards.size(); ++i) {
-      if (pool->devices[i]->key != key) continue;
-      if (auto known = database.register_device(*pool->boards[i], *pool->devices[i]); !known) {
-        return warn("cannot register a board: " + known.error().text());
-      }
-    }
-  }
-}
-
 Result<int> run(const TuneCommand& command) {
   Interrupt interrupt;
   auto list = tasks_of(command.what);
@@ -272,7 +256,7 @@ Result<int> run(const TuneCommand& command) {
   options.deterministic = command.deterministic;
   options.early_stopping = command.early_stopping;
   options.measure = measure_options(command);
-  RecordStore store(*database, [&] { meet_boards(*database, connection->address(), device_key); });
+  RecordStore store(*database);
   records::Session session;
   session.session = options.session;
   session.name = command.what;

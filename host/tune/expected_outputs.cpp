@@ -13,7 +13,8 @@
 
 namespace fettle::tune {
 
-Result<Expected> evaluate_expected(const space::Workload& workload, const std::stop_token& stop) try {
+Result<Expected> evaluate_expected(const space::Workload& workload,
+                                   const std::stop_token& stop) try {
   auto tensors = space::evaluate(space::make_dag(workload), stop);
   if (!tensors) return std::move(tensors).error();
   Expected expected;

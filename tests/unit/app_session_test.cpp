@@ -146,11 +146,18 @@ TEST_F(Ceilings, AreMeasuredOnTheBoardThatTheyAreOfAndKept) {
   EXPECT_TRUE(runner.boards.empty()) << "once for a board";
 }
 
-TEST_F(Ceilings, ABoardThatIsEmulatedDoesNotJoinOneThatIsNot) {
+// One machine can be a board and an emulated one: the same id, other facts.
+TEST_F(Ceilings, ABoardIsRegisteredWithItsOwnFactsBeforeItsFirstTrial) {
+  device.name = "the board's own device";
+  ASSERT_TRUE(ceilings.of("board-2", false, others).ok());
+  const auto rows = database.devices().value();
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].board_id, "board-2");
+  EXPECT_NE(rows[0].device_facts.find(device.name), std::string::npos);
   device.emulated = true;
-  const auto joined = ceilings.of("board-2", false, others);
-  ASSERT_FALSE(joined.ok());
-  EXPECT_EQ(joined.error().code, ErrorCode::InvalidArgument);
+  device.name = "an emulated one";
+  ASSERT_TRUE(ceilings.of("board-2", false, others).ok());
+  for (const auto& row : database.devices().value()) EXPECT_FALSE(row.emulated);
 }
 
 TEST_F(Ceilings, FiguresThatAreNotWholeAreNotKept) {

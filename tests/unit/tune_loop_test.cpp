@@ -409,16 +409,17 @@ TEST(TuneLoop, ATaskWhoseExpectedOutputComesLateKeepsItsShareOfTheTrials) {
     return measurement(1e6);
   });
   // The second task's comes when the first has stood still for a while.
-  ExpectedOutputs expected(rig.workloads, [&](const space::Workload& workload) {
-    int before = 0;
-    for (int still = 0; workload.canonical() == rig.workloads[1].canonical() && still < 20;) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      const int now = measured;
-      still = now > 0 && now == before ? still + 1 : 0;
-      before = now;
-    }
-    return expected_of(workload);
-  });
+  ExpectedOutputs expected(
+      rig.workloads, [&](const space::Workload& workload, const std::stop_token& stop) {
+        int before = 0;
+        for (int still = 0; workload.canonical() == rig.workloads[1].canonical() && still < 20;) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(10));
+          const int now = measured;
+          still = now > 0 && now == before ? still + 1 : 0;
+          before = now;
+        }
+        return expected_of(workload, stop);
+      });
   auto scheduler = make_round_robin();
   const TuneSummary summary = tune(
       rig.tasks, rig.target, rig.options,
