@@ -157,7 +157,8 @@ TEST_F(Ceilings, ABoardIsRegisteredWithItsOwnFactsBeforeItsFirstTrial) {
   device.emulated = true;
   device.name = "an emulated one";
   ASSERT_TRUE(ceilings.of("board-2", false, others).ok());
-  for (const auto& row : database.devices().value()) EXPECT_FALSE(row.emulated);
+  const auto later = database.devices().value();
+  for (const auto& row : later) EXPECT_FALSE(row.emulated);
 }
 
 TEST_F(Ceilings, FiguresThatAreNotWholeAreNotKept) {
