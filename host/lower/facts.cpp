@@ -1,7 +1,15 @@
 // Counting what a lowered program does (facts.h).
 #include "host/lower/facts.h"
 
+#include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "host/ir/fold.h"
+#include "host/ir/mutator.h"
 
 namespace fettle::lower {
 
@@ -36,57 +44,142 @@ class Operations {
   std::set<const ir::ExprNode*> seen_;
 };
 
-// Of two branches each counts as taken half the time; of a branch without another,
-// which skips borders, half is certain.
-double operations_of(const ir::Stmt& s, double times) {
-  if (const auto* n = std::get_if<ir::For>(&s->node)) {
-    const std::int64_t* extent = ir::as_int(n->extent);
-    return operations_of(n->body, times * (extent ? double(*extent) : 1));
+using Values = std::map<ir::Var, std::int64_t>;
+
+// A scalar integer expression, where the variables it reads have values.
+std::optional<std::int64_t> value_of(const ir::Expr& e, const Values& values) {
+  if (e->type.lanes != 1 || e->type.is_float()) return std::nullopt;
+  if (const std::int64_t* constant = ir::as_int(e)) return *constant;
+  if (const auto* ref = std::get_if<ir::VarRef>(&e->node)) {
+    const auto known = values.find(ref->var);
+    return known == values.end() ? std::nullopt : std::optional(known->second);
   }
-  if (const auto* n = std::get_if<ir::Store>(&s->node)) return times * Operations().of(n->value);
-  if (const auto* n = std::get_if<ir::Block>(&s->node)) {
+  const auto* n = std::get_if<ir::Binary>(&e->node);
+  if (!n) return std::nullopt;
+  const auto a = value_of(n->a, values), b = value_of(n->b, values);
+  if (n->op == ir::BinaryOp::And && ((a && !*a) || (b && !*b))) return 0;
+  return a && b ? ir::fold_int(n->op, *a, *b, n->a->type.scalar) : std::nullopt;
+}
+
+// Executes the loops around branches whose sides do not do the same; all else is
+// multiplied. Where that would take too many iterations, and where a condition cannot be
+// told, of two sides the one that does less counts, and of one side none.
+class LeastOperations {
+ public:
+  double of(const ir::Function& function) {
+    return loop(function.parallel, 0, function.extent, function.body);
+  }
+
+ private:
+  static constexpr std::int64_t kMostIterations = 1 << 17;  // of one function
+  using Deciding = std::set<ir::Var>;
+
+  double of(const ir::Stmt& s) {
+    if (!s) return 0;
+    std::vector<std::optional<std::int64_t>> decided;
+    for (const ir::Var& var : deciding(s)) {
+      const auto known = values_.find(var);
+      decided.push_back(known == values_.end() ? std::nullopt : std::optional(known->second));
+    }
+    auto& found = counted_[s.get()];
+    const auto before = found.find(decided);
+    if (before != found.end()) return before->second;
+    const double operations = count(s);
+    counted_[s.get()][decided] = operations;
+    return operations;
+  }
+
+  double count(const ir::Stmt& s) {
+    if (const auto* n = std::get_if<ir::For>(&s->node)) {
+      const auto min = value_of(n->min, values_), extent = value_of(n->extent, values_);
+      return min && extent ? loop(n->var, *min, *extent, n->body) : 0;
+    }
+    if (const auto* n = std::get_if<ir::Store>(&s->node)) return Operations().of(n->value);
+    if (const auto* n = std::get_if<ir::Block>(&s->node)) {
+      double sum = 0;
+      for (const ir::Stmt& child : n->stmts) sum += of(child);
+      return sum;
+    }
+    if (const auto* n = std::get_if<ir::IfThenElse>(&s->node)) {
+      const auto condition = value_of(n->condition, values_);
+      if (condition) return of(*condition ? n->then_stmt : n->else_stmt);
+      return std::min(of(n->then_stmt), of(n->else_stmt));
+    }
+    if (const auto* n = std::get_if<ir::Allocate>(&s->node)) return of(n->body);
+    if (const auto* n = std::get_if<ir::Let>(&s->node)) {
+      if (const auto value = value_of(n->value, values_)) values_[n->var] = *value;
+      const double operations = of(n->body);
+      values_.erase(n->var);
+      return operations;
+    }
+    return 0;
+  }
+
+  double loop(const ir::Var& var, std::int64_t min, std::int64_t extent, const ir::Stmt& body) {
+    extent = std::max<std::int64_t>(extent, 0);
+    if (!deciding(body).count(var) || iterations_ + extent > kMostIterations) {
+      return double(extent) * of(body);
+    }
+    iterations_ += extent;
     double sum = 0;
-    for (const ir::Stmt& child : n->stmts) sum += operations_of(child, times);
+    for (std::int64_t i = 0; i < extent; ++i) {
+      values_[var] = min + i;
+      sum += of(body);
+    }
+    values_.erase(var);
     return sum;
   }
-  if (const auto* n = std::get_if<ir::IfThenElse>(&s->node)) {
-    return operations_of(n->then_stmt, times / 2) +
-           (n->else_stmt ? operations_of(n->else_stmt, times / 2) : 0);
+
+  // Variables from around a statement that decide how much it does.
+  const Deciding& deciding(const ir::Stmt& s) {
+    const auto before = deciding_.find(s.get());
+    if (before != deciding_.end()) return before->second;
+    Deciding vars;
+    if (const auto* n = std::get_if<ir::For>(&s->node)) {
+      vars = deciding(n->body);
+      vars.erase(n->var);
+      add(n->min, vars), add(n->extent, vars);
+    } else if (const auto* n = std::get_if<ir::Block>(&s->node)) {
+      for (const ir::Stmt& child : n->stmts) vars.merge(Deciding(deciding(child)));
+    } else if (const auto* n = std::get_if<ir::IfThenElse>(&s->node)) {
+      vars = deciding(n->then_stmt);
+      if (n->else_stmt) vars.merge(Deciding(deciding(n->else_stmt)));
+      if (!vars.empty() || of(n->then_stmt) != of(n->else_stmt)) add(n->condition, vars);
+    } else if (const auto* n = std::get_if<ir::Allocate>(&s->node)) {
+      vars = deciding(n->body);
+    } else if (const auto* n = std::get_if<ir::Let>(&s->node)) {
+      vars = deciding(n->body);
+      if (vars.erase(n->var)) add(n->value, vars);
+    }
+    return deciding_[s.get()] = std::move(vars);
   }
-  if (const auto* n = std::get_if<ir::Allocate>(&s->node)) return operations_of(n->body, times);
-  if (const auto* n = std::get_if<ir::Let>(&s->node)) return operations_of(n->body, times);
-  return 0;
-}
+
+  static void add(const ir::Expr& e, Deciding& to) {
+    ir::walk(e, [&](const ir::Expr& part) {
+      if (const auto* ref = std::get_if<ir::VarRef>(&part->node)) to.insert(ref->var);
+    });
+  }
+
+  Values values_;
+  std::int64_t iterations_ = 0;
+  std::unordered_map<const ir::StmtNode*, Deciding> deciding_;
+  // By the values of what decides.
+  std::unordered_map<const ir::StmtNode*,
+                     std::map<std::vector<std::optional<std::int64_t>>, double>>
+      counted_;
+};
 
 }  // namespace
 
 ProgramFacts program_facts(const ir::Module& module) {
   ProgramFacts facts;
-  std::set<int> touched;
   for (const ir::Launch& launch : module.launches) {
     if (launch.prepare) continue;
-    const ir::Function& function = module.functions[launch.function];
-    facts.operations += operations_of(function.body, double(function.extent));
-    touched.insert(launch.buffers.begin(), launch.buffers.end());
+    facts.operations += LeastOperations().of(module.functions[launch.function]);
   }
-  for (std::size_t i = 0; i < module.buffers.size(); ++i) {
-    const ir::ProgramBuffer& b = module.buffers[i];
-    const double bytes = double(b.buffer->elements()) * b.buffer->type.bytes();
-    if (b.role == ir::Role::Scratch) {
-      facts.scratch_bytes += bytes;
-    } else if (touched.count(int(i))) {
-      facts.compulsory_bytes += bytes;
-    }
-  }
-  // Constants that prepare launches pack are read in their packed form, once.
-  for (const ir::Launch& launch : module.launches) {
-    if (!launch.prepare) continue;
-    for (int b : launch.buffers) {
-      if (module.buffers[b].role == ir::Role::Constant && touched.insert(b).second) {
-        facts.compulsory_bytes +=
-            double(module.buffers[b].buffer->elements()) * module.buffers[b].buffer->type.bytes();
-      }
-    }
+  for (const ir::ProgramBuffer& b : module.buffers) {
+    if (b.role != ir::Role::Scratch) continue;
+    facts.scratch_bytes += double(b.buffer->elements()) * b.buffer->type.bytes();
   }
   return facts;
 }

@@ -6,10 +6,10 @@
 namespace fettle::lower {
 
 struct ProgramFacts {
-  double operations = 0;        // floating-point operations of the timed launches, per run,
-                                // those that are certain: a lower bound
-  double compulsory_bytes = 0;  // inputs, constants and outputs that they touch, each once
-  double scratch_bytes = 0;     // of all scratch buffers
+  double operations = 0;     // floating-point operations of the timed launches, per run: never
+                             // more than are executed, and as many where conditions are
+                             // decided by loop variables
+  double scratch_bytes = 0;  // of all scratch buffers
 };
 
 ProgramFacts program_facts(const ir::Module& module);

@@ -161,14 +161,7 @@ TEST(LowerPasses, FactsCountTimedLaunches) {
   m.launches = {{0, {0, 1, 2}, false}, {0, {0, 1, 2}, true}};
   const ProgramFacts facts = program_facts(m);
   EXPECT_EQ(facts.operations, 2 * 32);
-  EXPECT_EQ(facts.compulsory_bytes, 4 * (32 + 4 + 32));
   EXPECT_EQ(facts.scratch_bytes, 40);
-
-  // A constant that two launches prepare something of is read once.
-  m.buffers.push_back({buffer("w", {100}), Role::Constant, {}});
-  m.launches.push_back({0, {0, 4, 2}, true});
-  m.launches.push_back({0, {0, 4, 2}, true});
-  EXPECT_EQ(program_facts(m).compulsory_bytes, 4 * (32 + 4 + 32 + 100));
 }
 
 }  // namespace

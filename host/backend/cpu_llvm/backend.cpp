@@ -13,6 +13,7 @@
 #include "host/lower/features.h"
 #include "host/lower/lower.h"
 #include "host/lower/screen.h"
+#include "host/space/compulsory.h"
 #include "host/space/sketches/sketches.h"
 #include "schemas/wire/codec.h"
 #include "schemas/wire/content_hash.h"
@@ -101,7 +102,7 @@ class CpuBackend : public Backend {
     const lower::ProgramFacts facts = lower::program_facts(*module);
     output.facts = std::make_unique<wire::ProgramFactsT>();
     output.facts->operations = facts.operations;
-    output.facts->compulsory_bytes = facts.compulsory_bytes;
+    output.facts->compulsory_bytes = space::compulsory_bytes(space::make_dag(workload));
     output.facts->scratch_bytes = facts.scratch_bytes;
     output.facts->error_growth = space::error_growth(workload, target, configuration);
     output.facts->features = std::move(features);
@@ -148,8 +149,8 @@ class CpuBackend : public Backend {
            to_text(*code) + "--- loops\n" + loops_text(*code, *image, target);
     text += "--- facts\n" + counts_line("image", count(*code, target.arch)) +
             "code: " + std::to_string(image->cpu->text_bytes) + " bytes\n" +
-            "operations: " + std::to_string(facts.operations) +
-            ", compulsory bytes: " + std::to_string(facts.compulsory_bytes) +
+            "operations: " + std::to_string(facts.operations) + ", compulsory bytes: " +
+            std::to_string(space::compulsory_bytes(space::make_dag(workload))) +
             ", scratch bytes: " + std::to_string(facts.scratch_bytes) + "\n";
     return text;
   }
