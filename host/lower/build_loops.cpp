@@ -2,6 +2,7 @@
 #include "host/lower/build_loops.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "host/ir/mutator.h"
@@ -27,6 +28,12 @@ class Builder {
 
   Result<ir::Module> run() {
     declare_buffers();
+    for (const ir::ProgramBuffer& b : module_.buffers) {
+      if (b.buffer->elements() <= std::numeric_limits<std::int32_t>::max()) continue;
+      return Error{ErrorCode::InvalidArgument, "buffer " + b.buffer->name + " would have " +
+                                                   std::to_string(b.buffer->elements()) +
+                                                   " elements, more than indices of int32 reach"};
+    }
     std::set<ir::Buffer> constant;  // known when the program is loaded
     for (const Stage& stage : dag_.stages) {
       if (stage.placeholder() && stage.role == ir::Role::Constant) constant.insert(stage.buffer);

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "host/space/operators/int8_fills.h"
 #include "host/space/operators/operator.h"
 #include "schemas/wire/content_hash.h"
 
@@ -32,6 +33,8 @@ Result<Workload> Workload::parse(const nlohmann::json& json) {
   w.fields_ = std::make_shared<const nlohmann::json>(std::move(*fields));
   w.canonical_ = w.fields_->dump();  // nlohmann's objects are sorted by key
   for (const auto& step : w.fields_->at("tail")) w.tail_.push_back(step);
+  auto shown = require_outputs(w);
+  if (!shown) return std::move(shown).error();
   return w;
 }
 

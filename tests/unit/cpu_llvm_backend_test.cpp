@@ -3,6 +3,7 @@
 
 #include "host/backend/backend.h"
 #include "host/backend/calibration.h"
+#include "host/space/profile.h"
 #include "schemas/wire/codec.h"
 #include "schemas/wire/content_hash.h"
 #include "tests/support/native_run.h"
@@ -59,6 +60,57 @@ TEST(Build, SaysWhatTheProgramDoes) {
   EXPECT_GE(built->facts->operations, 0.95 * small_conv().operations());
   EXPECT_EQ(built->facts->compulsory_bytes, 4.0 * (8 * 8 * 4 + 9 * 4 * 32 + 32 + 8 * 8 * 32));
   EXPECT_FALSE(built->facts->features.empty());
+}
+
+// A user may say that vectors are wider than registers: they are cut then.
+TEST(Build, VectorsWiderThanDotProducts) {
+  space::Target vnni{"cpu_llvm", "x86_64", "", "x86-64-v4", {"+avx512vl", "+avx512vnni"}, 1024,
+                     32,         true,     1};
+  space::Target a76 = aarch64_target();
+  a76.cpu = "cortex-a76", a76.features = {"+dotprod"}, a76.vector_bits = 512;
+  const space::Workload dense =
+      space::Workload::parse(
+          std::string(
+              R"({"op":"dense","batch":4,"in_features":64,"out_features":128,"dtype":"int8"})"))
+          .value();
+  for (const space::Target& target : {vnni, a76}) {
+    space::SearchSpace space = cpu().space(dense, target).value();
+    std::mt19937_64 rng(4);
+    for (int i = 0; i < 12; ++i) {
+      const space::Configuration configuration = space.random(rng);
+      Result<wire::BuildOutputT> built = cpu().build(dense, target, configuration);
+      ASSERT_TRUE(built.ok()) << space.to_json(configuration) << " " << built.error().text();
+    }
+  }
+}
+
+// LLVM itself goes on without what it does not know, or ends the process.
+TEST(Build, RefusesNamesThatLlvmDoesNotKnow) {
+  std::mt19937_64 rng(3);
+  for (const space::Target& known : {native_target(), aarch64_target(), armv7_target()}) {
+    space::SearchSpace space = cpu().space(small_conv(), known).value();
+    const space::Configuration configuration = space.random(rng);
+    space::Target cpu_name = known, feature = known;
+    cpu_name.cpu = "bogus";
+    feature.features.push_back("+bogus");
+    for (const space::Target& target : {cpu_name, feature}) {
+      Result<wire::BuildOutputT> built = cpu().build(small_conv(), target, configuration);
+      ASSERT_FALSE(built.ok()) << target.arch;
+      EXPECT_EQ(built.error().code, ErrorCode::InvalidArgument);
+      EXPECT_NE(built.error().text().find("\"bogus\""), std::string::npos);
+    }
+  }
+}
+
+TEST(Build, LlvmKnowsEveryProfile) {
+  for (const space::Profile& profile : space::profiles()) {
+    space::Target target = profile.target;
+    target.backend = "cpu_llvm";
+    std::mt19937_64 rng(5);
+    space::SearchSpace space = cpu().space(small_conv(), target).value();
+    Result<wire::BuildOutputT> built = cpu().build(small_conv(), target, space.random(rng));
+    EXPECT_TRUE(built.ok()) << profile.name << ": " << built.error().text();
+  }
 }
 
 TEST(Build, RefusesAnArchitectureThatItDoesNotKnow) {

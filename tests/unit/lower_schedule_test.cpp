@@ -5,12 +5,14 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <random>
 
 #include "host/ir/interpreter.h"
 #include "host/ir/mutator.h"
 #include "host/ir/printer.h"
 #include "host/lower/lower.h"
 #include "host/space/reference.h"
+#include "host/space/sketches/sketches.h"
 
 namespace fettle::lower {
 namespace {
@@ -284,6 +286,25 @@ TEST(LowerSchedule, AnUnevenReductionSplitDoesNotLower) {
   Schedule large(make_dag(conv()));
   ASSERT_TRUE(large.apply(SplitStep{"conv", "y", 8, "yo", "yi"}));
   EXPECT_FALSE(lower_schedule(large, target()));
+}
+
+// No tensor of this layer is that large, but Winograd's transformed pixels are.
+TEST(LowerSchedule, ABufferBeyondInt32IndicesIsABuildError) {
+  const auto workload = Workload::parse(std::string(
+      R"({"op":"conv2d","batch":256,"height":224,"width":224,"in_channels":64,"out_channels":64,"kernel":3,"pad":1})"));
+  ASSERT_TRUE(workload) << workload.error().text();
+  const auto space = make_space(*workload, target());
+  ASSERT_TRUE(space) << space.error().text();
+  std::mt19937_64 rng(1);
+  Configuration configuration = space->random(rng);
+  while (space->sketches()[configuration.sketch].name != "cpu_winograd_2") {
+    configuration = space->random(rng);
+  }
+  const auto module = lower_workload(*workload, target(), configuration);
+  ASSERT_FALSE(module);
+  EXPECT_EQ(module.error().code, ErrorCode::BuildError);
+  EXPECT_NE(module.error().message.find("pixels.winograd"), std::string::npos)
+      << module.error().text();
 }
 
 TEST(LowerSchedule, StepsArePlainWords) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "host/space/compute_dag.h"
 #include "host/space/workload.h"
 #include "schemas/fill/fill.h"
 #include "schemas/half/half.h"
@@ -60,11 +61,19 @@ inline bool stores_halves(const space::Workload& w) {
   return w.has("dtype") && w.word("dtype") == "float16";
 }
 
-// What an input or weights hold: of scale `scale`, or of int8 -127 to 127.
+// The largest integer that the layer's placeholder of this stream holds.
+inline std::int64_t magnitude(const space::Workload& w, std::uint64_t stream) {
+  for (const space::Stage& stage : space::make_dag(w).stages) {
+    if (stage.placeholder() && stage.fill.stream == stream) return std::int64_t(stage.fill.high);
+  }
+  return 0;
+}
+
+// What an input or weights hold: of scale `scale`, or of int8 as the layer says.
 inline std::vector<double> operand(const space::Workload& w, std::size_t count,
                                    std::uint64_t stream, double scale) {
   if (w.has("dtype") && w.word("dtype") == "int8") {
-    const auto values = uniform_ints(count, stream, 127, wire::ScalarType::Int8);
+    const auto values = uniform_ints(count, stream, magnitude(w, stream), wire::ScalarType::Int8);
     return {values.begin(), values.end()};
   }
   const auto values =

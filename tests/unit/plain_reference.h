@@ -36,18 +36,13 @@ inline double plain_function(const std::string& step, double x) {
   return x;
 }
 
-// length: of an operator's sums of products, which an int32 bias is about as large as; 0: it
-// has none.
-inline std::vector<double> plain_bias(const space::Workload& w, std::int64_t channels,
-                                      double length) {
+inline std::vector<double> plain_bias(const space::Workload& w, std::int64_t channels) {
   if (!w.has("dtype") || w.word("dtype") != "int8") {
     const auto values = uniform(std::size_t(channels), 3, 1);
     return {values.begin(), values.end()};
   }
-  const auto values = uniform_ints(
-      std::size_t(channels), 3,
-      length == 0 ? 1000 : static_cast<std::int64_t>(127.0 * 127 / 3 * std::sqrt(length)),
-      wire::ScalarType::Int32);
+  const auto values =
+      uniform_ints(std::size_t(channels), 3, magnitude(w, 3), wire::ScalarType::Int32);
   return {values.begin(), values.end()};
 }
 
@@ -55,8 +50,8 @@ inline std::vector<double> plain_bias(const space::Workload& w, std::int64_t cha
 // an output element.
 template <typename ChannelOf>
 void plain_tail(const space::Workload& w, std::vector<double>& out, std::int64_t channels,
-                double length, ChannelOf channel_of) {
-  const auto bias = plain_bias(w, channels, length);
+                ChannelOf channel_of) {
+  const auto bias = plain_bias(w, channels);
   const auto residual =
       stores_halves(w) ? uniform_halves(out.size(), 4, 1) : uniform(out.size(), 4, 1);
   const auto factor = uniform(std::size_t(channels), 7, 1);
@@ -132,8 +127,7 @@ inline std::vector<double> plain_convolution(const space::Workload& w) {
           out[at] = sums[std::size_t(o)];
         }
       }
-  plain_tail(w, out, s.co, double(s.kh * s.kw * s.ci),
-             [&](std::size_t i) { return i % std::size_t(s.co); });
+  plain_tail(w, out, s.co, [&](std::size_t i) { return i % std::size_t(s.co); });
   return out;
 }
 
@@ -173,7 +167,7 @@ inline std::vector<double> plain_grouped(const space::Workload& w) {
               }
           out[place(i, y, x, o, oh, ow, all_out)] = sum;
         }
-  plain_tail(w, out, all_out, double(k[0] * k[1] * ci), [&](std::size_t i) {
+  plain_tail(w, out, all_out, [&](std::size_t i) {
     return nchw ? i / std::size_t(oh * ow) % std::size_t(all_out) : i % std::size_t(all_out);
   });
   return out;
@@ -225,23 +219,10 @@ inline std::vector<double> plain_window(const space::Workload& w) {
           if (w.op() == "avg_pool2d" && w.integer("count_include_pad") == 1) count = taps;
           out[place(i, y, x, ch, oh, ow)] = depthwise || max ? value : plain_mean(w, value, count);
         }
-  plain_tail(w, out, c, depthwise ? taps : 0, [&](std::size_t i) {
+  plain_tail(w, out, c, [&](std::size_t i) {
     return nchw ? i / std::size_t(oh * ow) % std::size_t(c) : i % std::size_t(c);
   });
   return out;
-}
-
-// Products in a sum of the operators that are not windows over images; 0: there are none.
-inline double plain_length(const space::Workload& w) {
-  if (w.op() == "batch_matmul") return double(w.integer("k"));
-  if (w.op() == "elementwise") return w.word("function") == "multiply" ? 1 : 0;
-  if (w.op() != "conv3d" && w.op() != "conv2d_transpose") return 0;
-  auto length = double(w.integer("in_channels"));
-  const Shape kernel = w.list("kernel"), stride = w.list("stride");
-  for (std::size_t d = 0; d < kernel.size(); ++d) {
-    length *= double(w.op() == "conv3d" ? kernel[d] : (kernel[d] + stride[d] - 1) / stride[d]);
-  }
-  return length;
 }
 
 inline std::vector<double> plain_reference(const space::Workload& w) {
@@ -254,7 +235,7 @@ inline std::vector<double> plain_reference(const space::Workload& w) {
                             : transposed ? plain_conv2d_transpose(w)
                                          : plain_tensor(w);
   const std::int64_t last = volume || transposed ? w.integer("out_channels") : plain_last_extent(w);
-  plain_tail(w, out, last, plain_length(w), [&](std::size_t i) { return i % std::size_t(last); });
+  plain_tail(w, out, last, [&](std::size_t i) { return i % std::size_t(last); });
   return out;
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <cstring>
 #include <set>
 
 #include "host/model/task_list.h"
@@ -73,6 +74,51 @@ TEST(SpaceReference, RequantisedOutputsLieInsideTheirRange) {
     EXPECT_EQ(result->front().tolerance.absolute, 0);
     expect_equal(*w);
   }
+}
+
+// Tails made for values of a network, the published int8 layers' of model/workloads.json
+// among them: random ones are made small enough that the clip's ends do not hide them.
+TEST(SpaceReference, FillsFitTheTail) {
+  struct Row {
+    const char *layer, *tail;
+    int low, high;
+  };
+  const char* k64 = R"("op":"conv2d","kernel":1,"in_channels":64)";
+  const char* k576 = R"("op":"conv2d","kernel":3,"in_channels":64)";
+  const char* k4608 = R"("op":"conv2d","kernel":3,"in_channels":512)";
+  const char* published = R"("shift_right 8","clip 0 127","cast int8")";
+  const Row rows[] = {
+      {k64, published, 0, 127},
+      {k576, published, 0, 127},
+      {k4608, published, 0, 127},
+      {k576, R"("bias","shift_right 8","clip 0 127","cast int8")", 0, 127},
+      {k576, R"("bias","shift_right 8","relu","clip -128 127","cast int8")", 0, 127},
+      {k576, R"("shift_right 8","bias","clip -128 127","cast int8")", -128, 127},
+      {k576, R"("clip 0 1000","shift_right 3")", 0, 125},
+      {k4608, R"("shift_right 1","clip -100 100")", -100, 100}};
+  for (const Row& row : rows) {
+    const std::string text = std::string("{") + row.layer +
+                             R"(,"height":7,"width":7,"out_channels":64,"dtype":"int8","tail":[)" +
+                             row.tail + "]}";
+    const auto w = Workload::parse(text);
+    ASSERT_TRUE(w) << w.error().text();
+    const auto result = evaluate(make_dag(*w));
+    ASSERT_TRUE(result) << result.error().text();
+    const auto& tensor = result->front();
+    std::size_t inside = 0;
+    const std::size_t count = tensor.bytes.size() / std::size_t(tensor.type.bytes());
+    for (std::size_t i = 0; i < count; ++i) {
+      std::int32_t value = static_cast<std::int8_t>(tensor.bytes[i]);
+      if (tensor.type.bytes() == 4) std::memcpy(&value, &tensor.bytes[4 * i], 4);
+      inside += value > row.low && value < row.high;
+    }
+    EXPECT_GE(double(inside), 0.4 * double(count)) << text;
+  }
+  const auto vanishing = Workload::parse(std::string(
+      R"({"op":"dense","in_features":576,"out_features":64,"dtype":"int8","tail":["shift_right 30","clip 0 127","cast int8"]})"));
+  ASSERT_FALSE(vanishing);
+  EXPECT_EQ(vanishing.error().code, ErrorCode::Unsupported);
+  EXPECT_NE(vanishing.error().message.find("shift_right 30"), std::string::npos);
 }
 
 TEST(SpaceReference, AMissingTermIsOutsideTheTolerance) {

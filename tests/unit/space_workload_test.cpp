@@ -100,6 +100,7 @@ TEST(SpaceWorkload, TailsOfInt8Requantise) {
       {{"gelu"}, "supported of int8"},
       {{"bias", "cast int8"}, "needs a clip"},
       {{"clip -200 127", "cast int8"}, "needs a clip"},
+      {{"clip -128 127", "bias", "cast int8"}, "needs a clip"},
       {{"clip -128 127", "cast int8", "relu"}, "comes after the cast"},
       {{"shift_right 31"}, "supported of int8"},
       {{"shift_right"}, "supported of int8"}};
@@ -110,6 +111,15 @@ TEST(SpaceWorkload, TailsOfInt8Requantise) {
     EXPECT_EQ(w.error().code, ErrorCode::Unsupported);
     EXPECT_NE(w.error().message.find(says), std::string::npos) << w.error().text();
   }
+  for (const char* clip : {"clip 0 4294967296", "clip -2147483649 0", "clip 0 2147483648"}) {
+    json["tail"] = {clip};
+    const auto w = Workload::parse(json);
+    ASSERT_FALSE(w) << clip;
+    EXPECT_EQ(w.error().code, ErrorCode::InvalidArgument);
+    EXPECT_NE(w.error().message.find("int32"), std::string::npos) << w.error().text();
+  }
+  json["tail"] = {"clip -2147483648 2147483647"};
+  EXPECT_TRUE(Workload::parse(json));
   json["tail"] = {"bias", "shift_right 9", "relu", "clip -128 127", "cast int8"};
   const auto w = Workload::parse(json);
   ASSERT_TRUE(w) << w.error().text();

@@ -260,8 +260,9 @@ llvm::Value* FunctionEmitter::value_of(const ir::ExprNode& node, const ir::Dot4&
     return nothing;
   }
   const int lanes = node.type.lanes;
+  const int most = std::min(options_.vector_bits / 32, dot.unsigned_a ? 16 : 4);  // of a register
   int widest = 4;
-  while (2 * widest <= options_.vector_bits / 32 && widest < lanes) widest *= 2;
+  while (2 * widest <= most && widest < lanes) widest *= 2;
   auto* one = llvm::FixedVectorType::get(builder_.getInt32Ty(), 1);
   const auto as_vector = [&](const ir::Expr& e) {
     llvm::Value* v = value(e);

@@ -1,10 +1,13 @@
 // LLVM's target machine for a space::Target, and what each architecture adds to it.
 #include "host/backend/cpu_llvm/llvm_target.h"
 
+#include <algorithm>
 #include <mutex>
 
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/TargetSelect.h>
+#include <llvm/TargetParser/SubtargetFeature.h>
 #include <llvm/TargetParser/Triple.h>
 
 namespace fettle::backend::cpu_llvm {
@@ -21,6 +24,27 @@ void initialize_targets() {
     LLVMInitializeARMTargetInfo(), LLVMInitializeARMTarget(), LLVMInitializeARMTargetMC();
     LLVMInitializeARMAsmPrinter(), LLVMInitializeARMDisassembler();
   });
+}
+
+// LLVM itself goes on with an unknown name, as if it were not there, or ends the process.
+Result<void> check_names(const llvm::Target& llvm_target, const std::string& triple,
+                         const std::string& cpu, const std::string& features) {
+  const std::unique_ptr<llvm::MCSubtargetInfo> known(
+      llvm_target.createMCSubtargetInfo(triple, "", ""));
+  if (!known->isCPUStringValid(cpu)) {
+    return Error{ErrorCode::InvalidArgument, "LLVM knows no cpu \"" + cpu + "\" of " + triple +
+                                                 "; \"generic\" is one of every architecture"};
+  }
+  const llvm::SubtargetFeatures list(features);
+  for (const std::string& feature : list.getFeatures()) {
+    const std::string name = llvm::SubtargetFeatures::StripFlag(feature).str();
+    const auto all = known->getAllProcessorFeatures();
+    if (std::none_of(all.begin(), all.end(), [&](const auto& row) { return name == row.Key; })) {
+      return Error{ErrorCode::InvalidArgument,
+                   "LLVM knows no feature \"" + name + "\" of " + triple};
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -64,14 +88,17 @@ Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const space::Ta
   if (found == nullptr) {
     return Error{ErrorCode::InvalidArgument, "LLVM knows no target " + *triple + ": " + problem};
   }
+  const std::string cpu = target.cpu.empty() ? "generic" : target.cpu;
+  auto names = check_names(*found, *triple, cpu, features_of(target));
+  if (!names) return std::move(names).error();
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   options.FunctionSections = true;
   options.ExceptionModel = llvm::ExceptionHandling::None;
   if (target.arch == "armv7") options.FloatABIType = llvm::FloatABI::Hard;
-  std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
-      *triple, target.cpu.empty() ? "generic" : target.cpu, features_of(target), options,
-      llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+  std::unique_ptr<llvm::TargetMachine> machine(
+      found->createTargetMachine(*triple, cpu, features_of(target), options, llvm::Reloc::PIC_,
+                                 llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
   if (machine == nullptr) {
     return Error{ErrorCode::InvalidArgument,
                  "LLVM refuses cpu \"" + target.cpu + "\" for " + *triple};

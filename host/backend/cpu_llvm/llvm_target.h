@@ -18,6 +18,7 @@ Result<std::string> triple_of(const space::Target& target);
 // extension is switched off, so that no pattern can select one.
 std::string features_of(const space::Target& target);
 
+// InvalidArgument: LLVM does not know the architecture, the cpu or one of the features.
 Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const space::Target& target);
 
 }  // namespace fettle::backend::cpu_llvm

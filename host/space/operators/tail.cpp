@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <sstream>
 
 #include <nlohmann/json.hpp>
 
 #include "host/space/operators/activations.h"
+#include "host/space/operators/int8_fills.h"
 #include "host/space/operators/stages.h"
 
 namespace fettle::space {
@@ -82,7 +84,12 @@ Result<std::vector<TailStep>> parse_tail(const nlohmann::json& list, bool quanti
     if (!steps.empty() && steps.back().name == "cast") {
       return refuse(ErrorCode::Unsupported, entry, "comes after the cast");
     }
+    constexpr std::int64_t kHighest = std::numeric_limits<std::int32_t>::max();
+    if (quantized && step->name == "clip" && (step->low < -kHighest - 1 || step->high > kHighest)) {
+      return refuse(ErrorCode::InvalidArgument, entry, "has a bound outside the int32 of the sums");
+    }
     if (step->name == "clip") in_range = step->low >= -128 && step->high <= 127;
+    if (step->name == "bias") in_range = false;
     if (step->name == "cast" && !in_range) {
       return refuse(ErrorCode::Unsupported, entry, "needs a clip to the range of int8 before it");
     }
@@ -108,18 +115,12 @@ Elementwise like(const Stage& stage) {
   return e;
 }
 
-bool of_products(const ComputeDag& dag) {
-  return std::any_of(dag.stages.begin(), dag.stages.end(), [](const Stage& stage) {
-    const auto* binary = stage.body ? std::get_if<ir::Binary>(&stage.body->node) : nullptr;
-    return binary && binary->op == ir::BinaryOp::Mul;
-  });
-}
-
 class Appender {
  public:
-  // stored: the type of activations in memory.
-  Appender(ComputeDag& dag, const std::vector<std::string>& channels, ir::Scalar stored)
-      : dag_(dag), channels_(channels), stored_(stored) {}
+  // stored: the type of activations in memory. bias: of int32, the largest magnitude.
+  Appender(ComputeDag& dag, const std::vector<std::string>& channels, ir::Scalar stored,
+           std::int64_t bias)
+      : dag_(dag), channels_(channels), stored_(stored), bias_(bias) {}
 
   void round_to_stored() {
     const Stage last = dag_.stages.back();
@@ -178,15 +179,10 @@ class Appender {
       dims.emplace_back(last.axes[d].name, last.axes[d].extent);
       indices.push_back(e.indices[d]);
     }
-    // Of int32 sums of products: about as large as they are.
-    const auto typical =
-        of_products(dag_)
-            ? std::int64_t(127.0 * 127 / 3 * std::sqrt(double(reduction_length(dag_))))
-            : 1000;
     const Stage constant = last.buffer->type.is_float()
                                ? make_placeholder(name, dims, ir::Role::Constant, stream, 1)
                                : make_int_placeholder(name, dims, ir::Role::Constant, stream,
-                                                      ir::Scalar::Int32, typical);
+                                                      ir::Scalar::Int32, bias_);
     dag_.stages.push_back(constant);
     return at(constant, indices);
   }
@@ -194,6 +190,7 @@ class Appender {
   ComputeDag& dag_;
   const std::vector<std::string>& channels_;
   ir::Scalar stored_;
+  std::int64_t bias_;
 };
 
 }  // namespace
@@ -207,7 +204,8 @@ void append_tail(ComputeDag& dag, const Workload& workload,
   const bool quantized = !dag.stages.back().buffer->type.is_float();
   const auto steps = parse_tail(nlohmann::json(workload.tail()), quantized);  // checked before
   const bool half = workload.scalar() == ir::Scalar::Float16;
-  Appender appender(dag, channels, half ? ir::Scalar::Float16 : ir::Scalar::Float32);
+  const std::int64_t bias = quantized ? fit_fills(dag, *steps) : 0;
+  Appender appender(dag, channels, half ? ir::Scalar::Float16 : ir::Scalar::Float32, bias);
   for (const TailStep& step : *steps) appender.append(step);
   if (half) appender.round_to_stored();
   dag.stages.back().role = ir::Role::Output;

@@ -11,7 +11,7 @@
 // constants of float32; only its residual and its output are float16):
 //
 //   "shift_right BITS"  divided by 2^BITS, halves rounded up
-//   "cast int8"         the last step, after a clip to the range of int8
+//   "cast int8"         the last step, after a clip to the range of int8 and no bias since
 #pragma once
 
 #include <string>
@@ -32,8 +32,9 @@ struct TailStep {
 
 // Of a list of strings. quantized: of an int8 operator. Unsupported: an unknown step,
 // one that is there twice, a second one of sigmoid, hard_swish, gelu and tanh, or a cast
-// that is not last or has no clip before it. InvalidArgument: an entry that is no string,
-// or a clip without values between its bounds.
+// that is not last or whose values no clip brings into its range. InvalidArgument: an entry
+// that is no string, or a clip without values between its bounds or, of an int8 operator,
+// with a bound that its int32 sums cannot have.
 Result<std::vector<TailStep>> parse_tail(const nlohmann::json& list, bool quantized);
 
 // Whether the tail has a constant per channel: then the channels are an axis of the DAG.
