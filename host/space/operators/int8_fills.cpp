@@ -27,20 +27,19 @@ std::vector<Stage*> operands(ComputeDag& dag) {
   for (Stage& stage : dag.stages) {
     if (is_operand(stage)) found.push_back(&stage);
   }
-  // Constants first, then the last inputs.
   std::stable_sort(found.begin(), found.end(), [](const Stage* a, const Stage* b) {
     return a->role == ir::Role::Constant && b->role != ir::Role::Constant;
   });
   return found;
 }
 
-// Returns what is left to narrow by.
+// Returns what is left to narrow by: something where the operand is -1, 0 and 1 already.
 double narrow(Stage& operand, double factor) {
   const double magnitude = std::max(1.0, std::round(operand.fill.high * factor));
   const double left = factor * operand.fill.high / magnitude;
   operand.fill.low = -magnitude;
   operand.fill.high = magnitude;
-  return std::min(1.0, left);
+  return magnitude > 1 ? 1.0 : std::min(1.0, left);
 }
 
 }  // namespace
