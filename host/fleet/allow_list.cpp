@@ -104,17 +104,19 @@ Result<void> check_permission(const std::vector<Permission>& list, const Permiss
 
 Result<void> allow_key(const std::filesystem::path& file, const Permission& permission) {
   if (auto good = check_public_key(permission.public_key); !good) return good;
+  std::error_code failed;
+  std::filesystem::create_directories(file.parent_path(), failed);
+  const FolderLock lock(file.parent_path());
   auto list = load_allow_list(file);
   if (!list) return std::move(list).error();
   if (auto good = check_permission(*list, permission); !good) return good;
   std::erase_if(*list, [&](const Permission& entry) { return entry.name == permission.name; });
   list->push_back(permission);
-  std::error_code failed;
-  std::filesystem::create_directories(file.parent_path(), failed);
   return write_file_atomically(file, format_allow_list(*list), 0600);
 }
 
 Result<void> revoke_key(const std::filesystem::path& file, const std::string& name) {
+  const FolderLock lock(file.parent_path());
   auto list = load_allow_list(file);
   if (!list) return std::move(list).error();
   if (std::erase_if(*list, [&](const Permission& entry) { return entry.name == name; }) == 0) {

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sodium.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -117,12 +118,23 @@ Result<void> write_file_atomically(const std::filesystem::path& path, const std:
   return sync_folder(path.parent_path());
 }
 
+FolderLock::FolderLock(const std::filesystem::path& folder)
+    : fd_(::open((folder / ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
+  while (fd_ >= 0 && ::flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
+  }
+}
+
+FolderLock::~FolderLock() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
 Result<KeyPair> KeyFolder::create(const std::string& name) const {
   if (auto good = check_key_name(name); !good) return std::move(good).error();
   std::error_code failed;
   std::filesystem::create_directories(folder_, failed);
   if (failed) return io_error("making the folder " + folder_.string(), failed.value());
   ::chmod(folder_.c_str(), 0700);
+  const FolderLock lock(folder_);
   const auto path = key_file(name);
   if (std::filesystem::exists(path, failed)) {
     return Error{ErrorCode::InvalidArgument, "the key '" + name +
@@ -169,7 +181,9 @@ Result<KeyPair> KeyFolder::load(const std::string& name) const {
 Result<KeyPair> KeyFolder::load_or_create(const std::string& name) const {
   auto pair = load(name);
   if (pair || pair.error().code != ErrorCode::NotFound) return pair;
-  return create(name);
+  auto made = create(name);
+  if (made || made.error().code != ErrorCode::InvalidArgument) return made;
+  return load(name);  // another process was first
 }
 
 Result<std::vector<KeyFolder::Entry>> KeyFolder::list() const {

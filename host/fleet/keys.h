@@ -3,6 +3,7 @@
 //
 //   <name>.key   a key pair, mode 0600:  "public Z85" and "secret Z85" lines
 //   allowed      the broker's allow list (allow_list.h)
+//   .lock        empty; locked while one of these changes
 #pragma once
 
 #include <filesystem>
@@ -26,6 +27,19 @@ Result<std::string> public_key_of(const std::string& secret_key);
 
 // $FETTLE_HOME, or ~/.config/fettle.
 Result<std::filesystem::path> fettle_home();
+
+// Held while files of that folder are read, changed and written; others wait. Where the file
+// system knows no locks there is none.
+class FolderLock {
+ public:
+  explicit FolderLock(const std::filesystem::path& folder);
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int fd_;
+};
 
 class KeyFolder {
  public:
