@@ -284,6 +284,18 @@ struct BuildPool::Loop {
     }
   }
 
+  // A turn waits for this long at most while something is built.
+  std::chrono::milliseconds longest_turn() const {
+    return std::clamp(options.deadline / 4, std::chrono::milliseconds(1),
+                      std::chrono::milliseconds(1000));
+  }
+
+  // The pool itself could not run for that long (Ctrl-Z stops the builders with it): that time
+  // is no candidate's.
+  void stood_still(Clock::duration time) {
+    for (Worker& worker : workers) worker.started += time;
+  }
+
   void run() {
     while (true) {
       {
@@ -301,7 +313,7 @@ struct BuildPool::Loop {
         if (!worker.building) continue;
         auto left =
             std::chrono::ceil<std::chrono::milliseconds>(worker.started + options.deadline - now);
-        left = std::max(left, std::chrono::milliseconds(0));
+        left = std::clamp(left, std::chrono::milliseconds(0), longest_turn());
         wait = wait.count() < 0 ? left : std::min(wait, left);
       }
       if (::poll(fds.data(), fds.size(), static_cast<int>(wait.count())) < 0 && errno != EINTR) {
@@ -309,6 +321,8 @@ struct BuildPool::Loop {
             {ErrorCode::Io, std::string("polling the build workers: ") + std::strerror(errno), {}});
       }
       if (fds[0].revents != 0) clear_fd(wake_fd);
+      const auto turn = Clock::now() - now;
+      if (wait.count() >= 0 && turn > 2 * longest_turn()) stood_still(turn - longest_turn());
       for (std::size_t i = 0; i < workers.size(); ++i) {
         Worker& worker = workers[i];
         if (worker.pid < 0) continue;

@@ -197,6 +197,35 @@ TEST(BuildPool, LeavesNoChildBehind) {
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child was not reaped";
 }
 
+// Ctrl-Z stops host and builders: that time is not the candidate's.
+TEST(BuildPool, AStoppedHostChargesNoCandidate) {
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t host = ::fork();
+  if (host == 0) {
+    ::setpgid(0, 0);
+    auto pool = start({}, 1, milliseconds(2000));
+    ask(*pool, 0, "well");
+    collect(*pool, 1);  // the builder runs
+    ask(*pool, 1, "slow");
+    pool->poll(milliseconds(100)).ok();  // it builds
+    char one = 1;
+    if (::write(ready[1], &one, 1) < 0) ::_exit(3);
+    const auto built = collect(*pool, 1);
+    ::_exit(built.size() == 1 && built.at(1).body.AsBuildOutput() ? 0 : 1);
+  }
+  ::close(ready[1]);
+  char one = 0;
+  ASSERT_EQ(::read(ready[0], &one, 1), 1);
+  ::close(ready[0]);
+  ASSERT_EQ(::kill(-host, SIGSTOP), 0);
+  ::usleep(2'200'000);
+  ASSERT_EQ(::kill(-host, SIGCONT), 0);
+  int status = 0;
+  ASSERT_EQ(::waitpid(host, &status, 0), host);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+}
+
 TEST(BuildPool, DiesWithItsParent) {
   int pids[2];
   ASSERT_EQ(::pipe(pids), 0);

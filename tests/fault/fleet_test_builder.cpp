@@ -33,7 +33,9 @@ wire::BuildResultT build(const wire::BuildRequestT& request) {
     std::vector<std::vector<char>> all;
     while (true) all.emplace_back(std::size_t{64} << 20, 'x');
   }
-  if (how == "slow") std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  if (how == "slow") {  // in parts, so that a stop does not let it pass
+    for (int i = 0; i < 50; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
   wire::BuildResultT result;
   if (how == "refuse") {
     result.body.Set(make_failure(wire::Stage::Build, {ErrorCode::BuildError, "no such tile", {}}));
