@@ -5,6 +5,7 @@
 
 #include "host/app/text.h"
 #include "host/app/views.h"
+#include "host/records/json_fields.h"
 
 namespace fettle::app {
 namespace {
@@ -58,7 +59,7 @@ json trial_json(std::size_t task, const records::TuningRecord& record,
                  {"trials_wanted", progress.trials_wanted},
                  {"task", task},
                  {"title", progress.tasks[task].title},
-                 {"configuration", json::parse(record.configuration, nullptr, false)},
+                 {"configuration", records::json_or_text(record.configuration)},
                  {"program_hash", record.program_hash},
                  {"board", record.board_id},
                  {"build_ms", static_cast<double>(record.build_ns) * 1e-6},
@@ -139,7 +140,7 @@ json summary_json(const tune::TuneSummary& summary) {
 }
 
 void print_json_line(const json& object) {
-  const std::string text = object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  const std::string text = records::dump_json(object) + "\n";
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
 }

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/app/commands.h"
+#include "host/app/json_view.h"
 #include "host/app/message.h"
 #include "host/fleet/allow_list.h"
 #include "host/fleet/keys.h"
@@ -19,10 +20,9 @@ Result<void> new_key(const fleet::KeyFolder& folder, const KeysOptions& options)
   auto made = folder.create(options.name);
   if (!made) return made.error();
   if (options.json) {
-    print("{}\n", nlohmann::json{{"name", options.name},
-                                 {"public_key", made->public_key},
-                                 {"file", folder.key_file(options.name).string()}}
-                      .dump());
+    print_json_line({{"name", options.name},
+                     {"public_key", made->public_key},
+                     {"file", folder.key_file(options.name).string()}});
   } else {
     print("{}\n", made->public_key);
     note("the key pair is in " + folder.key_file(options.name).string() +
@@ -47,7 +47,7 @@ Result<void> list_keys(const fleet::KeyFolder& folder, const KeysOptions& option
                                    {"role", fleet::role_name(entry.role)},
                                    {"public_key", entry.public_key}});
     }
-    print("{}\n", object.dump());
+    print_json_line(object);
     return {};
   }
   print("key pairs in {}:\n", folder.folder().string());

@@ -15,6 +15,7 @@
 #include "host/plot/page.h"
 #include "host/plot/plot_data.h"
 #include "host/records/export.h"
+#include "host/records/json_fields.h"
 #include "host/records/queries.h"
 #include "host/records/report.h"
 #include "host/records/table.h"
@@ -44,17 +45,16 @@ std::string title_of(const records::TuningRecord& record) {
 
 nlohmann::json best_json(const records::TuningRecord& record) {
   const auto nanoseconds = record.nanoseconds();
-  nlohmann::json object = {
-      {"record", record.id},
-      {"title", title_of(record)},
-      {"device_key", record.device_key},
-      {"board_id", record.board_id},
-      {"emulated", record.emulated},
-      {"session", record.session},
-      {"workload", nlohmann::json::parse(record.workload, nullptr, false)},
-      {"configuration", nlohmann::json::parse(record.configuration, nullptr, false)},
-      {"ns", *nanoseconds},
-      {"gflops", record.operations / *nanoseconds}};
+  nlohmann::json object = {{"record", record.id},
+                           {"title", title_of(record)},
+                           {"device_key", record.device_key},
+                           {"board_id", record.board_id},
+                           {"emulated", record.emulated},
+                           {"session", record.session},
+                           {"workload", records::json_or_text(record.workload)},
+                           {"configuration", records::json_or_text(record.configuration)},
+                           {"ns", *nanoseconds},
+                           {"gflops", record.operations / *nanoseconds}};
   if (record.peak_gflops > 0) {
     object["share_of_peak"] = record.operations / *nanoseconds / record.peak_gflops;
   }
@@ -71,13 +71,12 @@ void print_counted(const std::vector<records::TuningRecord>& counted, bool json)
   for (const records::TuningRecord& record : counted) {
     const double instructions = record.measurement()->median;
     if (json) {
-      print_json_line(
-          {{"record", record.id},
-           {"title", title_of(record)},
-           {"device_key", record.device_key},
-           {"emulated", record.emulated},
-           {"configuration", nlohmann::json::parse(record.configuration, nullptr, false)},
-           {"instructions", instructions}});
+      print_json_line({{"record", record.id},
+                       {"title", title_of(record)},
+                       {"device_key", record.device_key},
+                       {"emulated", record.emulated},
+                       {"configuration", records::json_or_text(record.configuration)},
+                       {"instructions", instructions}});
       continue;
     }
     table.row({std::to_string(record.id), title_of(record), records::device_text(record),

@@ -25,8 +25,8 @@ nlohmann::json task_json(const records::TaskSummary& task) {
   const auto workload = space::Workload::parse(task.workload);
   nlohmann::json object = {{"kind", "task"},
                            {"title", workload ? workload->title() : task.workload_hash},
-                           {"workload", nlohmann::json::parse(task.workload, nullptr, false)},
-                           {"target", nlohmann::json::parse(task.target, nullptr, false)},
+                           {"workload", records::json_or_text(task.workload)},
+                           {"target", records::json_or_text(task.target)},
                            {"device_key", task.device_key},
                            {"trials", task.trials},
                            {"failed", task.failed}};

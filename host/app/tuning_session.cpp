@@ -21,6 +21,7 @@
 #include "host/cost/time_model.h"
 #include "host/fleet/build_pool.h"
 #include "host/model/task_list.h"
+#include "host/records/json_fields.h"
 #include "host/records/queries.h"
 #include "host/tune/background.h"
 
@@ -261,7 +262,7 @@ Result<int> run(const TuneCommand& command) {
   session.session = options.session;
   session.name = command.what;
   session.device_key = device_key;
-  session.options = options_json(command).dump();
+  session.options = records::dump_json(options_json(command));
   session.seed = command.seed;
   session.software = kVersion;
   session.started_ms = unix_ms_now();

@@ -7,7 +7,7 @@ namespace fettle::records {
 const char* const kTrialColumns =
     "SELECT t.id, s.session, w.canonical, w.hash, g.canonical, t.configuration, d.device_key, "
     "d.board_id, t.program_hash, t.unix_ms, t.operations, t.peak_gflops, t.build_ns, t.reused, "
-    "t.outcome, d.emulated "
+    "t.outcome, d.emulated, t.device_id "
     "FROM trials t JOIN sessions s ON s.id = t.session_id JOIN workloads w ON w.id = t.workload_id "
     "JOIN targets g ON g.id = t.target_id JOIN devices d ON d.id = t.device_id ";
 
@@ -34,6 +34,7 @@ Result<TuningRecord> read_trial(const Statement& row) {
   if (!outcome) return std::move(outcome).error().in(where);
   r.outcome = std::move(*outcome);
   r.emulated = row.integer(15) != 0;
+  r.device_row = row.integer(16);
   return r;
 }
 
@@ -77,7 +78,7 @@ Result<std::int64_t> Database::row_of(const char* select, const char* add,
   return id;
 }
 
-Result<Database::Inserted> Database::insert_one(const TuningRecord& r) {
+Result<Database::Inserted> Database::insert_one(const TuningRecord& r, std::int64_t device_row) {
   Result<std::int64_t> session =
       row_of("SELECT id FROM sessions WHERE session = ?1",
              "INSERT INTO sessions (session, state) VALUES (?1, 'unknown')", {r.session});
@@ -89,15 +90,32 @@ Result<Database::Inserted> Database::insert_one(const TuningRecord& r) {
   Result<std::int64_t> target = row_of("SELECT id FROM targets WHERE canonical = ?1",
                                        "INSERT INTO targets (canonical) VALUES (?1)", {r.target});
   if (!target) return std::move(target).error();
-  Result<std::int64_t> device = device_id(r.device_key, r.board_id, r.outcome.device_index);
+  Result<std::int64_t> device = device_row != 0
+                                    ? Result<std::int64_t>(device_row)
+                                    : device_id(r.device_key, r.board_id, r.outcome.device_index);
   if (!device) return std::move(device).error();
+
+  if (!find_) {
+    Result<Statement> prepared = connection_->prepare(
+        "SELECT id FROM trials WHERE session_id = ?2 AND workload_id = ?3 AND target_id = ?4 AND "
+        "device_id IN (" +
+        std::string(kStatesOfDevice) + ") AND configuration = ?5 AND unix_ms = ?6");
+    if (!prepared) return std::move(prepared).error();
+    find_ = std::move(*prepared);
+  }
+  find_->bind(1, *device).bind(2, *session).bind(3, *workload).bind(4, *target);
+  Result<bool> known = find_->bind(5, r.configuration).bind(6, r.unix_ms).step();
+  const std::int64_t id = known && *known ? find_->integer(0) : 0;
+  find_->reset();
+  if (!known) return std::move(known).error();
+  if (id != 0) return Inserted{id, false};
 
   if (!insert_) {
     Result<Statement> prepared = connection_->prepare(
         "INSERT INTO trials (session_id, workload_id, target_id, device_id, configuration, "
         "program_hash, unix_ms, operations, peak_gflops, build_ns, nanoseconds, censored, clock, "
         "stage, code, message, outcome, reused) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
-        "?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) ON CONFLICT DO NOTHING");
+        "?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)");
     if (!prepared) return std::move(prepared).error();
     insert_ = std::move(*prepared);
   }
@@ -122,16 +140,7 @@ Result<Database::Inserted> Database::insert_one(const TuningRecord& r) {
   put.bind(18, std::int64_t{r.reused});
   put.bind(17, dump_json(to_json(r.outcome)));
   if (Result<void> done = put.run(); !done) return std::move(done).error();
-  if (connection_->changes() > 0) return Inserted{connection_->last_row(), true};
-
-  Result<Statement> find = connection_->prepare(
-      "SELECT id FROM trials WHERE session_id = ?1 AND workload_id = ?2 AND target_id = ?3 AND "
-      "device_id = ?4 AND configuration = ?5 AND unix_ms = ?6");
-  if (!find) return std::move(find).error();
-  find->bind(1, *session).bind(2, *workload).bind(3, *target).bind(4, *device);
-  Result<bool> row = find->bind(5, r.configuration).bind(6, r.unix_ms).step();
-  if (!row) return std::move(row).error();
-  return Inserted{*row ? find->integer(0) : 0, false};
+  return Inserted{connection_->last_row(), true};
 }
 
 Result<std::int64_t> Database::insert(const TuningRecord& record) {
@@ -144,6 +153,18 @@ Result<std::int64_t> Database::insert(const TuningRecord& record) {
   });
   if (!done) return std::move(done).error().in("storing a trial");
   return id;
+}
+
+Result<bool> Database::insert(const TuningRecord& record, std::int64_t device_row) {
+  bool added = false;
+  Result<void> done = atomically([&]() -> Result<void> {
+    Result<Inserted> inserted = insert_one(record, device_row);
+    if (!inserted) return std::move(inserted).error();
+    added = inserted->added;
+    return {};
+  });
+  if (!done) return std::move(done).error().in("storing a trial");
+  return added;
 }
 
 Result<std::size_t> Database::insert(std::span<const TuningRecord> records) {

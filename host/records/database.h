@@ -41,7 +41,7 @@ struct DeviceRow {
   std::uint32_t device_index = 0;
   bool emulated = false;
   std::string board_facts, device_facts;
-  bool operator==(const DeviceRow&) const = default;
+  std::int64_t id = 0;  // of the database; 0: not stored yet
 };
 
 // Ceilings of one device, measured by kernels of ours. Figures by name, with the
@@ -73,15 +73,17 @@ class Database {
   // --- devices ---
   // Trials inserted from now on for this key, board and index refer to these facts.
   Result<void> register_device(const wire::BoardT& board, const wire::DeviceInfoT& device);
-  Result<void> put_device(const DeviceRow& device);
+  Result<std::int64_t> put_device(const DeviceRow& device);  // the row's id
   Result<std::vector<DeviceRow>> devices() const;
 
   // --- trials ---
-  // Returns the record's id. The same trial again (session, task, device,
-  // configuration and time) is not stored twice: its id is returned.
+  // Returns the record's id. The same trial again (session, task, device in whichever
+  // state, configuration and time) is not stored twice: its id is returned.
   Result<std::int64_t> insert(const TuningRecord& record);
   // All or none; how many of them were new.
   Result<std::size_t> insert(std::span<const TuningRecord> records);
+  // For import: measured on that row of put_device; 0: the device's newest. True: it was new.
+  Result<bool> insert(const TuningRecord& record, std::int64_t device_row);
   Result<TuningRecord> get(std::int64_t id) const;  // NotFound
   // In order of id. `visit` returns false to stop early.
   Result<void> for_each(const Filter& filter,
@@ -103,18 +105,18 @@ class Database {
   // The id of the row with these texts, added if it is not there.
   Result<std::int64_t> row_of(const char* select, const char* add,
                               std::initializer_list<std::string> values);
-  Result<std::int64_t> add_device(const DeviceRow& device);
   Result<std::int64_t> device_id(const std::string& key, const std::string& board,
                                  std::uint32_t index);
   struct Inserted {
     std::int64_t id;
     bool added;
   };
-  Result<Inserted> insert_one(const TuningRecord& record);  // inside a transaction
+  // Inside a transaction. device_row 0: the device's current one.
+  Result<Inserted> insert_one(const TuningRecord& record, std::int64_t device_row = 0);
   Result<void> mark_killed();
 
   std::unique_ptr<Connection> connection_;
-  std::optional<Statement> insert_;                    // kept prepared; dies before connection_
+  std::optional<Statement> find_, insert_;             // kept prepared; die before connection_
   std::unordered_map<std::string, std::int64_t> ids_;  // rows seen; emptied by a rollback
   std::map<std::string, DeviceRow> current_devices_;   // by key, board and index
 };
@@ -122,5 +124,7 @@ class Database {
 // How records are read from a row: the columns of `kTrialColumns`, in that order.
 extern const char* const kTrialColumns;  // "SELECT … FROM trials JOIN …"
 Result<TuningRecord> read_trial(const Statement& row);
+// Ids of all rows of the device whose row is ?1, this one included.
+extern const char* const kStatesOfDevice;
 
 }  // namespace fettle::records

@@ -32,7 +32,12 @@ Result<Calibration> read_calibration(const Statement& row) {
 
 }  // namespace
 
-Result<std::int64_t> Database::add_device(const DeviceRow& d) {
+const char* const kStatesOfDevice =
+    "SELECT other.id FROM devices this JOIN devices other ON other.device_key = this.device_key "
+    "AND other.board_id = this.board_id AND other.device_index = this.device_index "
+    "WHERE this.id = ?1";
+
+Result<std::int64_t> Database::put_device(const DeviceRow& d) {
   return row_of(
       "SELECT id FROM devices WHERE device_key = ?1 AND board_id = ?2 AND device_index = "
       "CAST(?3 AS INTEGER) AND board_facts = ?4 AND device_facts = ?5 AND (?6 = ?6)",
@@ -49,14 +54,8 @@ Result<void> Database::register_device(const wire::BoardT& board, const wire::De
                 device.emulated,
                 dump_json(to_json(board)),
                 dump_json(to_json(device))};
-  if (Result<void> put = put_device(row); !put) return put;
+  if (Result<std::int64_t> put = put_device(row); !put) return std::move(put).error();
   current_devices_[device_name(row.device_key, row.board_id, row.device_index)] = std::move(row);
-  return {};
-}
-
-Result<void> Database::put_device(const DeviceRow& device) {
-  Result<std::int64_t> id = add_device(device);
-  if (!id) return std::move(id).error();
   return {};
 }
 
@@ -64,7 +63,7 @@ Result<std::int64_t> Database::device_id(const std::string& key, const std::stri
                                          std::uint32_t index) {
   if (const auto at = current_devices_.find(device_name(key, board, index));
       at != current_devices_.end()) {
-    return add_device(at->second);
+    return put_device(at->second);
   }
   return row_of(
       "SELECT id FROM devices WHERE device_key = ?1 AND board_id = ?2 AND device_index = "
@@ -76,7 +75,7 @@ Result<std::int64_t> Database::device_id(const std::string& key, const std::stri
 
 Result<std::vector<DeviceRow>> Database::devices() const {
   Result<Statement> all = connection_->prepare(
-      "SELECT device_key, board_id, device_index, emulated, board_facts, device_facts "
+      "SELECT device_key, board_id, device_index, emulated, board_facts, device_facts, id "
       "FROM devices ORDER BY id");
   if (!all) return std::move(all).error();
   std::vector<DeviceRow> devices;
@@ -85,7 +84,7 @@ Result<std::vector<DeviceRow>> Database::devices() const {
     if (!row) return std::move(row).error();
     if (!*row) return devices;
     devices.push_back({all->text(0), all->text(1), static_cast<std::uint32_t>(all->integer(2)),
-                       all->integer(3) != 0, all->text(4), all->text(5)});
+                       all->integer(3) != 0, all->text(4), all->text(5), all->integer(6)});
   }
 }
 
@@ -96,8 +95,9 @@ Result<void> Database::put_calibration(const Calibration& c) {
     Json figures = Json::object();
     for (const auto& [name, value] : c.figures) figures[name] = number_json(value);
     Result<Statement> put = connection_->prepare(
-        "INSERT INTO calibrations (device_id, threads, unix_ms, figures) VALUES (?1, ?2, ?3, ?4) "
-        "ON CONFLICT DO NOTHING");
+        "INSERT INTO calibrations (device_id, threads, unix_ms, figures) SELECT ?1, ?2, ?3, ?4 "
+        "WHERE NOT EXISTS (SELECT 1 FROM calibrations WHERE device_id IN (" +
+        std::string(kStatesOfDevice) + ") AND threads = ?2 AND unix_ms = ?3)");
     if (!put) return std::move(put).error();
     put->bind(1, *device).bind(2, std::int64_t{c.threads}).bind(3, c.unix_ms);
     return put->bind(4, dump_json(figures)).run();

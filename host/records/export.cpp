@@ -1,11 +1,15 @@
-// JSON lines out and in. Import runs in one transaction.
+// JSON lines out and in. Import reads all of its input before it takes the database's lock,
+// then stores in one transaction.
 #include "host/records/export.h"
 
 #include <cerrno>
 #include <cstring>
 #include <istream>
+#include <map>
 #include <ostream>
 #include <set>
+#include <tuple>
+#include <variant>
 
 #include "host/records/queries.h"
 #include "host/records/record_json.h"
@@ -74,8 +78,23 @@ Result<Context> context_of(const Database& database, const Referred* referred) {
   return context;
 }
 
+// Lines of trials name the line of their device, in the state it was in then, by this field:
+// the row's id in the database that was exported. Earlier versions wrote none.
+constexpr const char* kDeviceLine = "device_line";
+
+template <typename Row>
+Json with_device_line(const Row& row, std::int64_t id) {
+  Json json = to_json(row);
+  json[kDeviceLine] = id;
+  return json;
+}
+
+void put(Lines& lines, const TuningRecord& record) {
+  lines.put(with_device_line(record, record.device_row));
+}
+
 void put(Lines& lines, const Context& context) {
-  for (const DeviceRow& device : context.devices) lines.put(to_json(device));
+  for (const DeviceRow& device : context.devices) lines.put(with_device_line(device, device.id));
   for (const Session& session : context.sessions) lines.put(to_json(session));
   for (const Calibration& calibration : context.calibrations) lines.put(to_json(calibration));
 }
@@ -85,7 +104,19 @@ bool is_everything(const Filter& f) {
          f.session.empty() && f.after_id == 0 && !f.measured_only;
 }
 
-Result<void> import_line(Database& database, const std::string& text, LineCounts& counts) {
+// What one line holds; `device_line` of devices and trials, 0 when it is not stated.
+struct Line {
+  std::variant<TuningRecord, Session, DeviceRow, Calibration> content;
+  std::int64_t device_line = 0;
+};
+
+template <typename T>
+Result<Line> line_of(Result<T> read, std::int64_t device_line) {
+  if (!read) return std::move(read).error();
+  return Line{std::move(*read), device_line};
+}
+
+Result<Line> parse_line(const std::string& text) {
   if (text.size() > kLineBytes) {
     return Error{ErrorCode::TooLarge,
                  "longer than " + std::to_string(kLineBytes >> 20) + " MiB: not an export",
@@ -93,7 +124,7 @@ Result<void> import_line(Database& database, const std::string& text, LineCounts
   }
   Result<Json> json = parse_json(text);
   if (!json) return std::move(json).error();
-  std::int64_t version = 0;
+  std::int64_t version = 0, device_line = 0;
   std::string kind;
   Fields fields(*json, "the line");
   fields.get("fettle", version);
@@ -104,37 +135,77 @@ Result<void> import_line(Database& database, const std::string& text, LineCounts
                  {}};
   }
   fields.get("kind", kind);
-  if (Result<void> done = fields.done(); !done) return done;
-  ++counts.lines;
-  if (kind == "trial") {
-    Result<TuningRecord> record = record_from_json(*json);
-    if (!record) return std::move(record).error();
-    Result<std::size_t> added = database.insert(std::span(&*record, 1));
-    if (!added) return std::move(added).error();
-    ++counts.trials;
-    counts.added += *added;
-    return {};
-  }
-  if (kind == "session") {
-    Result<Session> session = session_from_json(*json);
-    if (!session) return std::move(session).error();
-    // Its process is not ours to watch: a session exported while it ran has no end here.
-    if (session->state == SessionState::Running) session->state = SessionState::Unknown;
-    Result<bool> added = database.put_session(*session);
-    if (!added) return std::move(added).error();
-    return {};
-  }
-  if (kind == "device") {
-    Result<DeviceRow> device = device_from_json(*json);
-    if (!device) return std::move(device).error();
-    return database.put_device(*device);
-  }
-  if (kind == "calibration") {
-    Result<Calibration> calibration = calibration_from_json(*json);
-    if (!calibration) return std::move(calibration).error();
-    return database.put_calibration(*calibration);
-  }
+  fields.get(kDeviceLine, device_line, false);
+  if (Result<void> done = fields.done(); !done) return std::move(done).error();
+  if (kind == "trial") return line_of(record_from_json(*json), device_line);
+  if (kind == "session") return line_of(session_from_json(*json), 0);
+  if (kind == "device") return line_of(device_from_json(*json), device_line);
+  if (kind == "calibration") return line_of(calibration_from_json(*json), 0);
   return Error{ErrorCode::Malformed, "unknown kind '" + kind + "'", {}};
+}
+
+Result<std::vector<Line>> read_lines(std::istream& in, const std::string& source) {
+  std::vector<Line> lines;
+  std::size_t number = 0;
+  for (std::string text; std::getline(in, text);) {
+    ++number;
+    if (!text.empty() && text.back() == '\r') text.pop_back();
+    if (text.empty()) continue;
+    Result<Line> line = parse_line(text);
+    if (!line) {
+      Error error = std::move(line).error();
+      error.message =
+          source + ":" + std::to_string(number) + ": " + error.message + "; nothing was imported";
+      return error;
+    }
+    lines.push_back(std::move(*line));
+  }
+  if (in.bad()) return Error{ErrorCode::Io, "'" + source + "' could not be read", {}};
+  return lines;
+}
+
+// Stores rows of another database; inside one transaction.
+struct Importer {
+  Database& to;
+  // Row there and which device it is -> row here.
+  std::map<std::tuple<std::int64_t, std::string, std::string, std::uint32_t>, std::int64_t> devices;
+
+  Result<void> put(const DeviceRow& device, std::int64_t row) {
+    Result<std::int64_t> here = to.put_device(device);
+    if (!here) return std::move(here).error();
+    if (row != 0) devices[{row, device.device_key, device.board_id, device.device_index}] = *here;
+    return {};
+  }
+  Result<bool> put(const TuningRecord& record, std::int64_t device_row) {
+    const auto here =
+        devices.find({device_row, record.device_key, record.board_id, record.outcome.device_index});
+    return to.insert(record, here == devices.end() ? 0 : here->second);
+  }
+  Result<void> put(Session session) {
+    // Its process is not ours to watch: a session exported while it ran has no end here.
+    if (session.state == SessionState::Running) session.state = SessionState::Unknown;
+    Result<bool> added = to.put_session(session);
+    if (!added) return std::move(added).error();
+    return {};
+  }
+};
+
+Result<void> store(Importer& importer, Line& line, LineCounts& counts) {
+  ++counts.lines;
+  if (const auto* device = std::get_if<DeviceRow>(&line.content)) {
+    return importer.put(*device, line.device_line);
+  }
+  if (auto* session = std::get_if<Session>(&line.content)) {
+    return importer.put(std::move(*session));
+  }
+  if (const auto* calibration = std::get_if<Calibration>(&line.content)) {
+    return importer.to.put_calibration(*calibration);
+  }
+  Result<bool> added = importer.put(std::get<TuningRecord>(line.content), line.device_line);
+  if (!added) return std::move(added).error();
+  ++counts.trials;
+  counts.added += *added ? 1 : 0;
+  return {};
 }
 
 Result<std::vector<TuningRecord>> best_with_context(const Database& from, const Filter& filter,
@@ -167,7 +238,7 @@ Result<LineCounts> export_lines(const Database& database, const Filter& filter, 
   if (!context) return std::move(context).error();
   put(lines, *context);
   Result<void> read = database.for_each(filter, [&](const TuningRecord& record) {
-    lines.put(to_json(record));
+    put(lines, record);
     ++lines.counts.trials;
     return out.good();
   });
@@ -176,25 +247,14 @@ Result<LineCounts> export_lines(const Database& database, const Filter& filter, 
 }
 
 Result<LineCounts> import_lines(Database& database, std::istream& in, const std::string& source) {
+  Result<std::vector<Line>> lines = read_lines(in, source);
+  if (!lines) return std::move(lines).error();
   LineCounts counts;
-  std::size_t number = 0;
+  Importer importer{database, {}};
   Result<void> done = database.atomically([&]() -> Result<void> {
-    std::string text;
-    while (std::getline(in, text)) {
-      ++number;
-      if (!text.empty() && text.back() == '\r') text.pop_back();
-      if (text.empty()) continue;
-      if (Result<void> imported = import_line(database, text, counts); !imported) {
-        Error error = std::move(imported).error();
-        if (error.code == ErrorCode::Malformed || error.code == ErrorCode::VersionMismatch ||
-            error.code == ErrorCode::TooLarge || error.code == ErrorCode::InvalidArgument) {
-          error.message = source + ":" + std::to_string(number) + ": " + error.message +
-                          "; nothing was imported";
-        }
-        return error;
-      }
+    for (Line& line : *lines) {
+      if (Result<void> stored = store(importer, line, counts); !stored) return stored;
     }
-    if (in.bad()) return Error{ErrorCode::Io, "'" + source + "' could not be read", {}};
     return {};
   });
   if (!done) return std::move(done).error();
@@ -206,9 +266,10 @@ Result<LineCounts> distill(const Database& from, const Filter& filter, int k, Da
   Result<std::vector<TuningRecord>> records = best_with_context(from, filter, k, context);
   if (!records) return std::move(records).error();
   LineCounts counts;
+  Importer importer{to, {}};
   Result<void> done = to.atomically([&]() -> Result<void> {
     for (const DeviceRow& device : context.devices) {
-      if (Result<void> put = to.put_device(device); !put) return put;
+      if (Result<void> put = importer.put(device, device.id); !put) return put;
     }
     for (const Session& session : context.sessions) {
       if (Result<bool> put = to.put_session(session); !put) return std::move(put).error();
@@ -216,9 +277,11 @@ Result<LineCounts> distill(const Database& from, const Filter& filter, int k, Da
     for (const Calibration& calibration : context.calibrations) {
       if (Result<void> put = to.put_calibration(calibration); !put) return put;
     }
-    Result<std::size_t> added = to.insert(*records);
-    if (!added) return std::move(added).error();
-    counts.added = *added;
+    for (const TuningRecord& record : *records) {
+      Result<bool> added = importer.put(record, record.device_row);
+      if (!added) return std::move(added).error();
+      counts.added += *added ? 1 : 0;
+    }
     return {};
   });
   if (!done) return std::move(done).error();
@@ -235,7 +298,7 @@ Result<LineCounts> distill(const Database& from, const Filter& filter, int k, st
   Lines lines(out);
   put(lines, context);
   for (const TuningRecord& record : *records) {
-    lines.put(to_json(record));
+    put(lines, record);
     ++lines.counts.trials;
   }
   return lines.end();

@@ -20,7 +20,8 @@ struct LineCounts {
 // when the stream fails.
 Result<LineCounts> export_lines(const Database& database, const Filter& filter, std::ostream& out);
 
-// All lines or none. Malformed and VersionMismatch name `source` and the line.
+// All lines or none; `in` is read to its end before the database is locked, and held in memory.
+// Malformed and VersionMismatch name `source` and the line.
 // Trials and sessions that are there already are not stored twice.
 Result<LineCounts> import_lines(Database& database, std::istream& in, const std::string& source);
 

@@ -5,13 +5,42 @@
 
 namespace fettle::records {
 
+bool nested_too_deep(const std::string& text) {
+  int depth = 0;
+  bool in_text = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_text && c == '\\')
+      ++i;  // what it escapes ends no text
+    else if (c == '"')
+      in_text = !in_text;
+    else if (!in_text && (c == '[' || c == '{') && ++depth > kJsonDepth)
+      return true;
+    else if (!in_text && (c == ']' || c == '}'))
+      --depth;
+  }
+  return false;
+}
+
 Result<Json> parse_json(const std::string& text) {
+  if (nested_too_deep(text)) {
+    return Error{ErrorCode::Malformed,
+                 "not valid JSON: nested over " + std::to_string(kJsonDepth) + " deep",
+                 {}};
+  }
   try {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {
     return Error{
         ErrorCode::Malformed, "not valid JSON at character " + std::to_string(error.byte), {}};
+  } catch (const Json::exception& error) {  // a number that no double holds
+    return Error{ErrorCode::Malformed, std::string("not valid JSON: ") + error.what(), {}};
   }
+}
+
+Json json_or_text(const std::string& text) {
+  Result<Json> json = parse_json(text);
+  return json ? std::move(*json) : Json(text);
 }
 
 std::string dump_json(const Json& json) {

@@ -15,8 +15,13 @@ namespace fettle::records {
 
 using Json = nlohmann::json;
 
+// Copying and writing JSON takes stack for every level: what is nested deeper is not read.
+inline constexpr int kJsonDepth = 100;
+bool nested_too_deep(const std::string& text);
 // Parses; Malformed with the position for broken text.
 Result<Json> parse_json(const std::string& text);
+// The JSON that `text` is, or the text itself.
+Json json_or_text(const std::string& text);
 // On one line. Bytes that are no UTF-8 (a board's message may hold any) become U+FFFD.
 std::string dump_json(const Json& json);
 // JSON has no infinities: they and NaN are the texts "inf", "-inf", "nan", which

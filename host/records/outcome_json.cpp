@@ -21,6 +21,20 @@ void get_enum(Fields& fields, const char* name, Enum& to, const char* const* nam
   fields.fail(name, "is unknown: '" + text + "'");
 }
 
+// Codes are appended as fettle grows: one of a later version reads as Internal, with its name
+// before the message, so that one row does not make a whole database unreadable.
+void get_code(Fields& fields, wire::ErrorT& error) {
+  std::string text;
+  fields.get("code", text);
+  for (const wire::ErrorCode code : wire::EnumValuesErrorCode()) {
+    if (text != wire::EnumNameErrorCode(code)) continue;
+    error.code = code;
+    return;
+  }
+  error.code = wire::ErrorCode::Internal;
+  error.message = "code '" + text + "', unknown to this version: " + error.message;
+}
+
 Json to_json(const wire::ConditionsT& c) {
   return {{"core", c.core},
           {"cpu_khz", c.cpu_khz},
@@ -135,8 +149,8 @@ Result<wire::FailureT> failure_from(const Json& json) {
   failure.error = std::make_unique<wire::ErrorT>();
   Fields fields(json, "failure");
   get_enum(fields, "stage", failure.stage, wire::EnumNamesStage(), wire::Stage::MAX);
-  get_enum(fields, "code", failure.error->code, wire::EnumNamesErrorCode(), wire::ErrorCode::MAX);
   fields.get("message", failure.error->message);
+  get_code(fields, *failure.error);
   if (const Json* context = fields.find("context", false)) {
     if (!context->is_array()) fields.fail("context", "is not a list");
     for (const Json& line : *context) {

@@ -9,7 +9,7 @@ namespace {
 // A text that is canonical JSON is shown as JSON, so that people and jq can read
 // it; any other text stays a text. Either way it comes back byte by byte.
 Json embed(const std::string& text) {
-  Json value = Json::parse(text, nullptr, false);
+  Json value = json_or_text(text);
   if (value.is_object() && dump_json(value) == text) return value;
   return text;
 }
@@ -23,6 +23,7 @@ void get_embedded(Fields& fields, const char* name, std::string& to) {
     to = dump_json(*value);
   else
     fields.fail(name, "is neither a text nor an object");
+  if (nested_too_deep(to)) fields.fail(name, "is nested too deep");
 }
 
 Json line(const char* kind) { return {{"fettle", kLineVersion}, {"kind", kind}}; }

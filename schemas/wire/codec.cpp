@@ -151,7 +151,19 @@ Result<wire::OutcomeT> decode_outcome(ByteView bytes) {
     if (!(measured->median > 0)) {
       return Error{ErrorCode::Malformed, "measurement whose median is not positive"};
     }
-  } else if (!outcome.body.AsFailure()) {
+    if (measured->clock > wire::ClockDomain::MAX) {
+      return Error{ErrorCode::Malformed, "measurement by clock " +
+                                             std::to_string(unsigned(measured->clock)) +
+                                             ", which this version does not know"};
+    }
+  } else if (const auto* failure = outcome.body.AsFailure()) {
+    if (failure->stage > wire::Stage::MAX || failure->error->code > wire::ErrorCode::MAX) {
+      return Error{ErrorCode::Malformed,
+                   "failure of stage " + std::to_string(unsigned(failure->stage)) + " with code " +
+                       std::to_string(unsigned(failure->error->code)) +
+                       ", which this version does not know: " + failure->error->message};
+    }
+  } else {
     return Error{ErrorCode::Malformed, "outcome without measurement or failure"};
   }
   return outcome;

@@ -295,11 +295,25 @@ TEST(Wire, OutcomesMakeSense) {
       {"a sample of no runs", [](auto& m) { m.samples[0] = wire::Sample(5, 0); }},
       {"median 0", [](auto& m) { m.median = 0; }},
       {"median NaN", [](auto& m) { m.median = std::nan(""); }},
+      {"an unknown clock", [](auto& m) { m.clock = static_cast<wire::ClockDomain>(200); }},
   };
   for (const auto& [name, spoil] : breaks) {
     auto outcome = sample_measurement();
     spoil(*outcome.body.AsMeasurement());
     EXPECT_FALSE(decode_outcome(encode(outcome)).ok()) << name;
+  }
+  for (const bool unknown_code : {true, false}) {
+    auto failure = make_failure(wire::Stage::Run, {ErrorCode::Crash, "signal 11", {}});
+    if (unknown_code)
+      failure.error->code = static_cast<ErrorCode>(200);
+    else
+      failure.stage = static_cast<wire::Stage>(200);
+    wire::OutcomeT outcome;
+    outcome.body.Set(std::move(failure));
+    const auto decoded = decode_outcome(encode(outcome));
+    ASSERT_FALSE(decoded.ok()) << (unknown_code ? "code" : "stage");
+    EXPECT_NE(decoded.error().message.find("200"), std::string::npos) << decoded.error().text();
+    EXPECT_NE(decoded.error().message.find("signal 11"), std::string::npos);
   }
   flatbuffers::FlatBufferBuilder empty;  // a table without its required body
   empty.Finish(flatbuffers::Offset<wire::Outcome>(empty.EndTable(empty.StartTable())));

@@ -103,6 +103,33 @@ TEST_F(CommandLine, ExplainShowsReductionsInParts) {
   EXPECT_EQ(wide.out.find("cpu_rfactor"), std::string::npos) << wide.out;
 }
 
+TEST_F(CommandLine, AMessageThatCannotBeToldIsNoCrash) {
+  const std::string absent =
+      "exec " FETTLE_PROGRAM " records best --db " + folder.file("absent.db");
+  EXPECT_EQ(run_program({"/bin/sh", "-c", absent + " 2>/dev/full"}).status, 1);
+}
+
+// What an import takes, every later command shows as valid JSON, and names may hold any bytes.
+TEST_F(CommandLine, JsonIsValidWhateverTheTexts) {
+  const std::string trial =
+      R"({"board_id":"b","build_ns":1,"configuration":"no JSON","device_key":"k","fettle":1,)"
+      R"("kind":"trial","operations":1e9,"outcome":{"measurement":{"censored":false,)"
+      R"("clock":"Nanoseconds","interval_high":5.0,"interval_low":5.0,"median":5.0,"number":1,)"
+      R"("samples":[[5,1]],"ticks_per_second":1e9}},"peak_gflops":1.0,"program_hash":"",)"
+      R"("session":"1","target":"t","unix_ms":1,"workload":"no JSON","workload_hash":"w"})";
+  const std::string db = folder.file("t.db");
+  ASSERT_EQ(fettle({"records", "import", "--db", db, write("t.jsonl", trial + "\n")}).status, 0);
+  const auto best = fettle({"records", "best", "--json", "--db", db});
+  EXPECT_EQ(best.status, 0) << best.err;
+  EXPECT_NE(best.out.find(R"("configuration":"no JSON")"), std::string::npos) << best.out;
+  EXPECT_NE(best.out.find(R"("workload":"no JSON")"), std::string::npos) << best.out;
+  const std::string home = folder.file("na\xefve");
+  const auto made = run_program({FETTLE_PROGRAM, "keys", "new", "desk", "--json"},
+                                std::chrono::seconds(60), {{"FETTLE_HOME", home}});
+  EXPECT_EQ(made.status, 0) << made.err;
+  EXPECT_NE(made.out.find("na\xef\xbf\xbdve"), std::string::npos) << made.out;
+}
+
 TEST_F(CommandLine, WrongUsageIsStatusTwo) {
   expect_error(fettle({"tune"}), 2, {"NETWORK"});
   expect_error(fettle({"tune", "resnet-18", "--trials", "none"}), 2, {"--trials"});

@@ -1,5 +1,7 @@
 // JSON lines: nothing is lost on the way out and in; bad lines change nothing.
+#include <functional>
 #include <sstream>
+#include <streambuf>
 
 #include "host/records/export.h"
 #include "host/records/queries.h"
@@ -86,6 +88,124 @@ TEST(RecordsExport, TextsComeBackByteByByteWhateverTheyAre) {
     EXPECT_EQ(back->target, text);
     EXPECT_EQ(back->configuration, text);
   }
+}
+
+// A kernel was updated between two sessions: trials keep the state they were measured in.
+TEST(RecordsExport, StatesOfADeviceAreKeptApart) {
+  TempFolder folder;
+  Database from = sample_database(folder.file("a.db"));
+  wire::BoardT board;
+  board.id = "board-1";
+  board.kernel = "6.6";
+  wire::DeviceInfoT device;
+  device.key = "local";
+  device.index = 1;
+  ASSERT_TRUE(from.register_device(board, device).ok());
+  ASSERT_TRUE(from.insert(measured(7, 60)).ok());
+  const std::string lines = exported(from);
+  const auto import = [&](Database& to) {
+    std::istringstream in(lines);
+    Result<LineCounts> done = import_lines(to, in, "a.jsonl");
+    EXPECT_TRUE(done.ok()) << done.error().text();
+    return done.ok() ? done->added : 0;
+  };
+  const char* old_ones =
+      "SELECT count(*) FROM trials t JOIN devices d ON d.id = t.device_id "
+      "WHERE d.board_facts NOT LIKE '%\"kernel\":\"6.6\"%'";
+  Database to = open_or_die(folder.file("b.db"));
+  EXPECT_EQ(import(to), 7u);
+  EXPECT_EQ(*to.connection().number(old_ones), 6);
+  EXPECT_TRUE(exported(to) == lines);
+  EXPECT_EQ(import(to), 0u);
+  EXPECT_EQ(import(from), 0u);  // into itself
+  EXPECT_TRUE(exported(from) == lines);
+  Result<Database> best = Database::open(folder.file("c.db"));
+  ASSERT_TRUE(best.ok());
+  ASSERT_TRUE(distill(from, {}, 2, *best).ok());
+  EXPECT_EQ(*best->connection().number("SELECT count(*) FROM trials"), 3);
+  EXPECT_EQ(*best->connection().number(old_ones), 2);
+
+  // Exports of earlier versions do not say which state: still no trial twice.
+  std::string earlier;
+  std::istringstream in(lines);
+  for (std::string line; std::getline(in, line);) {
+    Json json = Json::parse(line);
+    json.erase("device_line");
+    earlier += dump_json(json) + "\n";
+  }
+  std::istringstream again(earlier);
+  Result<LineCounts> done = import_lines(to, again, "earlier.jsonl");
+  ASSERT_TRUE(done.ok()) << done.error().text();
+  EXPECT_EQ(done->added, 0u);
+  EXPECT_TRUE(exported(to) == lines);
+}
+
+// Lines that come slowly, as through a pipe: another process stores a trial meanwhile.
+TEST(RecordsExport, AnImportThatWaitsForItsInputLocksNobodyOut) {
+  TempFolder folder;
+  const std::string lines = exported(sample_database(folder.file("a.db")));
+  const std::string path = folder.file("b.db");
+  OpenOptions options;
+  options.lock_wait = std::chrono::milliseconds(100);
+  Database to = open_or_die(path, options), other = open_or_die(path, options);
+  class Stalling : public std::streambuf {
+   public:
+    Stalling(std::string text, std::function<void()> meanwhile)
+        : text_(std::move(text)), meanwhile_(std::move(meanwhile)) {}
+
+   private:
+    int_type underflow() override {
+      if (part_ == 2) return traits_type::eof();
+      if (part_ == 1) meanwhile_();
+      const auto half = text_.begin() + static_cast<std::ptrdiff_t>(text_.size() / 2);
+      now_.assign(part_ == 0 ? text_.begin() : half, part_ == 0 ? half : text_.end());
+      ++part_;
+      setg(now_.data(), now_.data(), now_.data() + now_.size());
+      return traits_type::to_int_type(now_[0]);
+    }
+    std::string text_, now_;
+    std::function<void()> meanwhile_;
+    int part_ = 0;
+  };
+  Stalling slow(lines, [&] {
+    Result<std::int64_t> stored = other.insert(measured(9, 50));
+    EXPECT_TRUE(stored.ok()) << stored.error().text();
+  });
+  std::istream in(&slow);
+  Result<LineCounts> done = import_lines(to, in, "standard input");
+  ASSERT_TRUE(done.ok()) << done.error().text();
+  EXPECT_EQ(done->added, 6u);
+  Result<Counts> counts = count(to, {});
+  ASSERT_TRUE(counts.ok());
+  EXPECT_EQ(counts->trials, 7);
+}
+
+// A row of a fettle whose list of error codes is longer.
+TEST(RecordsExport, AnUnknownErrorCodeDoesNotCostTheDatabase) {
+  TempFolder folder;
+  Database database = sample_database(folder.file("a.db"));
+  ASSERT_TRUE(database.connection()
+                  .execute("UPDATE trials SET outcome = "
+                           "replace(outcome, '\"code\":\"Crash\"', '\"code\":\"Sunstroke\"')")
+                  .ok());
+  const std::string lines = exported(database);
+  EXPECT_NE(lines.find("code 'Sunstroke', unknown to this version: boom"), std::string::npos);
+  EXPECT_NE(lines.find("\"code\":\"Internal\""), std::string::npos);
+}
+
+TEST(RecordsExport, JsonThatCannotBeHeldIsMalformed) {
+  const std::string deep(500'000, '[');
+  for (const std::string& text : {std::string(R"({"fettle":1e999})"),
+                                  R"({"workload":)" + deep + std::string(500'000, ']') + "}"}) {
+    Result<Json> json = parse_json(text);
+    ASSERT_FALSE(json.ok());
+    EXPECT_EQ(json.error().code, ErrorCode::Malformed);
+  }
+  EXPECT_TRUE(parse_json(R"({"text":"[[[[ \" [[[[", "list":[[1],[2]]})").ok());
+  EXPECT_TRUE(parse_json(dump_json({{"text", deep}})).ok()) << "no nesting: a text";
+  TuningRecord record = measured(1, 10);  // nor as a text that others parse again
+  record.workload = deep;
+  EXPECT_FALSE(record_from_json(to_json(record)).ok());
 }
 
 TEST(RecordsExport, AFilteredExportTakesWhatItsTrialsReferTo) {
