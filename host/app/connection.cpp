@@ -62,6 +62,7 @@ Result<fleet::BrokerAddress> broker_address(const std::string& url, const std::s
   address.public_key = public_key;
   if (public_key.empty()) {
     const auto own = folder.load("broker");
+    if (!own && own.error().code != ErrorCode::NotFound) return own.error();
     if (!own) {
       return Error{ErrorCode::InvalidArgument,
                    "--broker needs --broker-key, the public key that `fettle broker` printed (this "

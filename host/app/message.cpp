@@ -1,16 +1,19 @@
 // Messages for people (message.h).
 #include "host/app/message.h"
 
-#include <atomic>
 #include <cstdio>
+#include <mutex>
 
 namespace fettle::app {
 namespace {
 
-std::atomic<Screen*> current_screen{nullptr};
+std::mutex screen_mutex;  // messages come from several threads
+Screen* current_screen = nullptr;
 
 void say(const char* kind, const std::string& line) {
-  if (Screen* screen = current_screen) screen->hide();
+  std::lock_guard lock(screen_mutex);
+  if (current_screen) current_screen->hide();
+  // What cannot be told (a full disk behind stderr) is no reason to end: this does not throw.
   const std::string text = fmt::format("fettle: {}{}\n", kind, line);
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
@@ -29,6 +32,9 @@ int fail(const Error& error) { return fail(error.text()); }
 
 void print_text(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
-void set_screen(Screen* screen) { current_screen = screen; }
+void set_screen(Screen* screen) {
+  std::lock_guard lock(screen_mutex);
+  current_screen = screen;
+}
 
 }  // namespace fettle::app

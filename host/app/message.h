@@ -30,7 +30,7 @@ void print(fmt::format_string<Values...> pattern, Values&&... values) {
 class Screen {
  public:
   virtual ~Screen() = default;
-  virtual void hide() = 0;
+  virtual void hide() = 0;  // from any thread
 };
 void set_screen(Screen* screen);
 

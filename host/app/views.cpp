@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <chrono>
+#include <mutex>
 
 #include "host/app/message.h"
 #include "host/app/text.h"
@@ -39,14 +40,14 @@ class PlainView final : public QuietView {
 class LiveView final : public QuietView, public Screen {
  public:
   LiveView() {
-    set_screen(this);
     print("\x1b[?25l");  // no cursor
+    set_screen(this);
   }
   ~LiveView() override {
+    set_screen(nullptr);  // from here on no other thread calls hide()
     hide();
     print("\x1b[?25h");
     std::fflush(stdout);
-    set_screen(nullptr);
   }
   LiveView(const LiveView&) = delete;
   LiveView& operator=(const LiveView&) = delete;
@@ -57,19 +58,26 @@ class LiveView final : public QuietView, public Screen {
     const std::size_t columns = size.ws_col - 1u;
     const std::size_t rows = size.ws_row > 8 ? size.ws_row - 6u : 2u;
     const std::string block = progress_table(progress, columns, rows, false);
-    hide();
+    std::lock_guard lock(mutex_);
+    clear();
     print_text(block);
     std::fflush(stdout);
     for (char character : block) lines_ += character == '\n';
   }
 
   void hide() override {
+    std::lock_guard lock(mutex_);
+    clear();
+  }
+
+ private:
+  void clear() {
     if (lines_ > 0) print("\x1b[{}A\x1b[J", lines_);
     lines_ = 0;
     std::fflush(stdout);
   }
 
- private:
+  std::mutex mutex_;
   std::size_t lines_ = 0;
 };
 

@@ -157,47 +157,58 @@ struct Broker::Loop {
     log("read the allow list " + options.allow_file.string());
   }
 
-  void run() {
-    const auto half_beat = std::max(options.times.heartbeat / 2, milliseconds(1));
-    TimePoint next_tick = Clock::now(), next_reload = Clock::now() + std::chrono::seconds(1);
-    TimePoint last_turn = Clock::now();
+  TimePoint next_tick = Clock::now(), next_reload = Clock::now() + std::chrono::seconds(1);
+  TimePoint last_turn = Clock::now();
+
+  // One turn of the loop: due work, then what has arrived within half a beat at most.
+  void turn() {
+    TimePoint now = Clock::now();
+    if (now - last_turn > options.times.heartbeat) {
+      core.stood_still(std::chrono::floor<milliseconds>(now - last_turn));
+    }
+    last_turn = now;
+    if (now >= next_tick) {
+      next_tick = now + std::max(options.times.heartbeat / 2, milliseconds(1));
+      core.tick(now);
+      for (const auto& change : core.take_board_changes()) {
+        if (change.silent)
+          power.silent(change.name, now);
+        else
+          power.seen(change.name);
+      }
+      power.tick(now);
+    }
+    if (now >= next_reload) {
+      next_reload = now + std::chrono::seconds(1);
+      reload_allow_list(now);
+    }
+    flush(now);
+    retry_backlogs(now);
+    auto wait = std::chrono::ceil<milliseconds>(std::min(next_tick, next_reload) - now);
+    if (!backlogs.empty())
+      wait = std::min(wait, milliseconds(2));  // ROUTER tells no single pipe's room
     zmq::pollitem_t items[] = {{socket.handle(), 0, ZMQ_POLLIN, 0},
                                {nullptr, wake_fd, ZMQ_POLLIN, 0}};
+    zmq::poll(items, 2, std::max(wait, milliseconds(0)));
+    if (items[0].revents == 0) return;
+    now = Clock::now();
+    for (int i = 0; i < kBatch && receive_one(now); ++i) flush(now);
+  }
+
+  // A turn that fails is told, and the fleet goes on.
+  void run() {
+    last_turn = Clock::now();
+    // A board that is down already gets as long to dial in as one that goes silent.
+    for (const auto& [board, command] : options.power_cycle.commands)
+      power.silent(board, last_turn);
     while (!stopping) {
-      TimePoint now = Clock::now();
-      // A turn waits for half a beat at most.
-      if (now - last_turn > options.times.heartbeat) {
-        core.stood_still(std::chrono::floor<milliseconds>(now - last_turn));
-      }
-      last_turn = now;
-      if (now >= next_tick) {
-        core.tick(now);
-        for (const auto& change : core.take_board_changes()) {
-          if (change.silent)
-            power.silent(change.name, now);
-          else
-            power.seen(change.name);
-        }
-        power.tick(now);
-        next_tick = now + half_beat;
-      }
-      if (now >= next_reload) {
-        reload_allow_list(now);
-        next_reload = now + std::chrono::seconds(1);
-      }
-      flush(now);
-      retry_backlogs(now);
-      auto wait = std::chrono::ceil<milliseconds>(std::min(next_tick, next_reload) - now);
-      if (!backlogs.empty())
-        wait = std::min(wait, milliseconds(2));  // ROUTER tells no single pipe's room
       try {
-        zmq::poll(items, 2, std::max(wait, milliseconds(0)));
-        if (items[0].revents == 0) continue;
-        now = Clock::now();
-        for (int i = 0; i < kBatch && receive_one(now); ++i) flush(now);
+        turn();
       } catch (const zmq::error_t& error) {
         if (error.num() == ETERM) return;
         if (error.num() != EINTR) log(std::string("the broker's socket: ") + error.what());
+      } catch (const std::exception& error) {
+        log(std::string("a turn of the broker failed: ") + error.what());
       }
     }
   }
@@ -223,6 +234,18 @@ Result<std::unique_ptr<Broker>> Broker::start(BrokerOptions options) {
   broker->loop_ = std::make_unique<Loop>(std::move(options));
   Loop& loop = *broker->loop_;
   broker->public_key_ = *derived;
+  auto listed = loop.options.allow_file.empty()
+                    ? Result<std::vector<Permission>>(loop.options.allowed)
+                    : load_allow_list(loop.options.allow_file);
+  if (!listed) return std::move(listed).error().in("starting the broker");
+  for (const auto& [board, command] : loop.options.power_cycle.commands) {
+    const bool known = std::any_of(listed->begin(), listed->end(), [&](const Permission& entry) {
+      return entry.name == board && entry.role == wire::Role::Agent;
+    });
+    if (!known)
+      loop.log("--power-cycle names '" + board +
+               "', which the allow list does not know as an agent");
+  }
   if (loop.options.allow_file.empty()) {
     loop.allowed.set(loop.options.allowed);
   } else if (auto loaded = loop.allowed.reload(loop.options.allow_file); !loaded) {

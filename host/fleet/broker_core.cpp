@@ -86,6 +86,12 @@ void BrokerCore::on_hello(const PeerId& from, const Permission& who, wire::Hello
                       role_name(hello.role) + ": allow it in that role with `fettle keys allow`");
   }
   if (hello.instance == 0) return reject(from, ErrorCode::Malformed, "hello without an instance");
+  // A peer chooses its connection's name: one that another key used before is another peer's.
+  if (const auto before = peers_.find(from);
+      before != peers_.end() &&
+      (before->second.who.public_key != who.public_key || before->second.who.role != who.role)) {
+    unreachable(from, now);
+  }
   switch (hello.role) {
     case wire::Role::Agent:
       on_agent_hello(from, who, hello, now);
@@ -301,7 +307,8 @@ void BrokerCore::tick(TimePoint now) {
     if (now - agent.last_seen >= times_.silence || now >= agent.give_up) agents.push_back(id);
   }
   for (const auto& [id, client] : clients_) {
-    if (now - client.last_seen >= times_.silence) clients.push_back(id);
+    const auto limit = uploads(client) ? std::max(times_.upload, times_.silence) : times_.silence;
+    if (now - client.last_seen >= limit) clients.push_back(id);
   }
   for (AgentId id : agents) {
     const Permission who = agents_.at(id).who;

@@ -30,6 +30,7 @@ struct BrokerTimes {
   milliseconds heartbeat{1000};    // peers send one this often
   milliseconds silence{10'000};    // a peer silent for this long is given up
   milliseconds no_board{120'000};  // trials of a key without boards fail after this
+  milliseconds upload{600'000};    // a client's word may be stuck behind a blob for so long
 };
 
 struct BrokerLimits {
@@ -136,6 +137,7 @@ class BrokerCore {
   void on_close_session(Client& client, std::uint64_t session, TimePoint now);
   void on_submit(Client& client, wire::SubmitT& submit, TimePoint now);
   void ask_for_blobs(const Client& client, const Trial& trial);
+  bool uploads(const Client& client) const;
   void on_cancel(Client& client, const wire::CancelT& cancel, TimePoint now);
   void on_put_blob(Client& client, const wire::PutBlobT& blob, ByteView message, TimePoint now);
   void on_blobs_wanted(Agent& agent, const std::vector<wire::Hash>& hashes, TimePoint now);

@@ -189,6 +189,17 @@ void BrokerCore::ask_for_blobs(const Client& client, const Trial& trial) {
   if (!wanted.empty()) send(client.peer, blobs_wanted(std::move(wanted)));
 }
 
+// A blob that was asked for may be on its way, and what the client says meanwhile is behind it.
+bool BrokerCore::uploads(const Client& client) const {
+  if (client.peer.empty()) return false;
+  for (const auto& [hash, trials] : waiting_for_blob_) {
+    for (const TrialPtr& trial : trials) {
+      if (trial->session.client == client.id) return true;
+    }
+  }
+  return false;
+}
+
 void BrokerCore::on_put_blob(Client&, const wire::PutBlobT& blob, ByteView message, TimePoint now) {
   const auto waiting = waiting_for_blob_.find(*blob.hash);
   if (waiting == waiting_for_blob_.end()) return;  // not asked for, or here already
@@ -231,8 +242,8 @@ void BrokerCore::assign(Placement placement, TimePoint now) {
     bytes += blob->size();
     send(agent.peer, std::move(blob));
   }
-  // A board may be behind a slow link: count on no more than 1 MiB/s.
-  const auto grace = times_.silence + milliseconds(bytes * 1000 >> 20);
+  // A board may be behind a slow link: count on no more than 128 KiB/s.
+  const auto grace = times_.silence + milliseconds(bytes * 1000 >> 17);
   ++trial.attempts;
   const Lease& lease = leases_.grant(placement.trial, placement.device, now, now + grace);
   trial.lease = lease.id;

@@ -6,13 +6,16 @@
 namespace fettle::fleet {
 namespace {
 
-// A dead link is noticed by ZMTP's own pings even when no message is due.
+// A dead link is noticed even when no message is due: ZMTP's pings are sent, and TCP gives the
+// connection up when no byte was acknowledged for 10 s. Bytes count, not messages (ZMTP's own
+// timeout): a large blob takes longer than that on a slow link.
 void set_shared_options(zmq::socket_t& socket, const KeyPair& keys) {
   socket.set(zmq::sockopt::curve_publickey, keys.public_key);
   socket.set(zmq::sockopt::curve_secretkey, keys.secret_key);
   socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(limits::kMessageBytes));
   socket.set(zmq::sockopt::heartbeat_ivl, 2000);
-  socket.set(zmq::sockopt::heartbeat_timeout, 10'000);
+  socket.set(zmq::sockopt::heartbeat_timeout, 0);
+  socket.set(zmq::sockopt::tcp_maxrt, 10'000);
   socket.set(zmq::sockopt::ipv6, true);
   socket.set(zmq::sockopt::linger, 0);
 }

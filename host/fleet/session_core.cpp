@@ -7,6 +7,12 @@
 #include "schemas/wire/limits.h"
 
 namespace fettle::fleet {
+namespace {
+
+constexpr std::size_t kSlowest = std::size_t{128} << 10;  // bytes a second of a link to a broker
+constexpr int kMostUploads = 10;                          // of one blob, without any outcome
+
+}  // namespace
 
 std::vector<wire::Hash> blobs_of(const wire::MeasureRequestT& request) {
   std::set<wire::Hash, HashLess> hashes;
@@ -77,10 +83,7 @@ void SessionCore::receive(ByteView bytes, TimePoint now) {
   } else if (auto* opened = body.AsSessionOpened()) {
     on_opened(*opened, now);
   } else if (auto* wanted = body.AsBlobsWanted()) {
-    for (const auto& hash : wanted->hashes) {
-      const auto blob = blobs_.find(hash);
-      if (blob != blobs_.end()) send(blob->second);
-    }
+    for (const auto& hash : wanted->hashes) send_blob(hash, now);
   } else if (auto* reject = body.AsReject()) {
     error_ = from_wire(*reject->error).in("talking to the broker at " + plan_.where);
   }
@@ -138,7 +141,7 @@ void SessionCore::offer_blob(const wire::Hash& hash, ByteView bytes) {
   wire::PutBlobT put;
   put.hash = std::make_unique<wire::Hash>(hash);
   put.bytes.assign(bytes.begin(), bytes.end());
-  blobs_[hash] = pack_message(std::move(put));
+  blobs_[hash].message = pack_message(std::move(put));
 }
 
 void SessionCore::submit(std::uint64_t trial, ByteView request, std::vector<wire::Hash> blobs,
@@ -165,8 +168,26 @@ void SessionCore::submit(std::uint64_t trial, ByteView request, std::vector<wire
   send_submits();
 }
 
+void SessionCore::send_blob(const wire::Hash& hash, TimePoint now) {
+  const auto found = blobs_.find(hash);
+  if (found == blobs_.end() || error_) return;
+  Offered& blob = found->second;
+  const std::size_t bytes = blob.message->size();
+  if (++blob.sent > kMostUploads) {
+    error_ = Error{ErrorCode::Timeout,
+                   "the broker at " + plan_.where + " asked for " + std::to_string(bytes) +
+                       " bytes for the " + std::to_string(blob.sent) +
+                       "th time, and no trial was completed since the first: the link to it breaks "
+                       "before they are through"};
+    return;
+  }
+  uploading_until_ = std::max(uploading_until_, now) + milliseconds(bytes * 1000 / kSlowest);
+  send(blob.message);
+}
+
 void SessionCore::on_completed(wire::CompletedT& completed) {
   if (completed.session != session_ || trials_.count(completed.trial) == 0) return;
+  for (auto& [hash, blob] : blobs_) blob.sent = 0;
   auto outcome = decode_outcome(completed.outcome);
   if (!outcome) {
     wire::OutcomeT malformed;
@@ -216,7 +237,7 @@ void SessionCore::close() {
 void SessionCore::tick(TimePoint now) {
   if (closed_ || error_) return;
   if (state_ == State::Open) {
-    if (now - last_heard_ >= silence_) return say_hello(now);
+    if (now - last_heard_ >= silence_ && now >= uploading_until_) return say_hello(now);
     if (now - last_said_ < heartbeat_) return;
     last_said_ = now;
     wire::HeartbeatT beat;

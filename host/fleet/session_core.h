@@ -68,6 +68,7 @@ class SessionCore {
   void on_opened(wire::SessionOpenedT& opened, TimePoint now);
   void on_completed(wire::CompletedT& completed);
   void send_submits();
+  void send_blob(const wire::Hash& hash, TimePoint now);
   void finish(std::uint64_t trial, std::uint32_t attempt, wire::OutcomeT outcome);
   void send(SharedBytes bytes) { outgoing_.push_back({"", std::move(bytes)}); }
 
@@ -78,8 +79,13 @@ class SessionCore {
   std::uint64_t broker_instance_ = 0;
   milliseconds heartbeat_{1000}, silence_{10'000};
   TimePoint last_heard_, last_said_, waiting_since_;
-  bool refused_ = false;                               // the last open was refused: try again later
-  std::map<wire::Hash, SharedBytes, HashLess> blobs_;  // as PutBlob messages
+  TimePoint uploading_until_;  // blobs that were sent may take so long; answers wait behind them
+  bool refused_ = false;       // the last open was refused: try again later
+  struct Offered {
+    SharedBytes message;  // a PutBlob
+    int sent = 0;         // since a trial was last completed
+  };
+  std::map<wire::Hash, Offered, HashLess> blobs_;
   std::map<std::uint64_t, InFlight> trials_;
   std::deque<std::uint64_t> unsent_;
   std::size_t sent_ = 0;

@@ -286,5 +286,50 @@ TEST_F(Fleet, ARevokedKeyIsShutOut) {
   std::filesystem::remove_all(folder);
 }
 
+TEST_F(Fleet, ABoardThatIsDownWhenTheBrokerStartsIsSwitched) {
+  BrokerOptions options;
+  options.keys = broker_keys;
+  options.allowed = {{"agent", wire::Role::Agent, agent_keys.public_key}};
+  options.times = {milliseconds(50), milliseconds(400), milliseconds(1000)};
+  options.power_cycle.commands = {{"agent", "true"}};
+  options.power_cycle.patience = milliseconds(100);
+  ASSERT_TRUE(add_power_cycle(options.power_cycle, "agnet=true").ok());
+  std::atomic<bool> switched{false}, misspelt{false};
+  options.log = [&](const std::string& line) {
+    if (line.find("'agent' is silent") != std::string::npos) switched = true;
+    if (line.find("'agnet', which the allow list") != std::string::npos) misspelt = true;
+  };
+  auto broker = Broker::start(std::move(options));
+  ASSERT_TRUE(broker.ok()) << broker.error().text();
+  EXPECT_TRUE(misspelt);
+  for (int i = 0; i < 1000 && !switched; ++i) std::this_thread::sleep_for(milliseconds(5));
+  EXPECT_TRUE(switched);
+}
+
+TEST_F(Fleet, ATurnThatFailsIsNotTheBrokersEnd) {
+  const auto file = std::filesystem::path(::testing::TempDir()) /
+                    ("fettle-turn-" + std::to_string(::getpid())) / "allowed";
+  ASSERT_TRUE(allow_key(file, {"client", wire::Role::Client, client_keys.public_key}).ok());
+  BrokerOptions options;
+  options.keys = broker_keys;
+  options.allow_file = file;
+  options.times = {milliseconds(50), milliseconds(400), milliseconds(1000)};
+  std::atomic<bool> failed{false}, told{false};
+  options.log = [&](const std::string& line) {
+    if (line.find("no room for this line") != std::string::npos) told = true;
+    if (!failed.exchange(true)) throw std::runtime_error("no room for this line");
+  };
+  auto broker = Broker::start(std::move(options));
+  ASSERT_TRUE(broker.ok()) << broker.error().text();
+  ASSERT_TRUE(allow_key(file, {"agent", wire::Role::Agent, agent_keys.public_key}).ok());
+  for (int i = 0; i < 2000 && !told; ++i) std::this_thread::sleep_for(milliseconds(5));
+  EXPECT_TRUE(told);
+  auto agent = start_agent(**broker, "board-1", echo);
+  auto session = open(**broker);
+  session->submit(1, small_request(9));
+  collect(*session, 1);
+  std::filesystem::remove_all(file.parent_path());
+}
+
 }  // namespace
 }  // namespace fettle::fleet

@@ -138,7 +138,7 @@ TEST_F(BrokerTest, ALeaseThatAnAgentDoesNotListComesBackAfterItsGrace) {
   ASSERT_EQ(first.size(), 1u);
   beat("a", kAgent);  // sent before the Assign arrived: believed
   EXPECT_TRUE(assigned("a").empty());
-  for (int i = 0; i < 11; ++i) {
+  for (int i = 0; i < 12; ++i) {
     beat("a", kAgent, {});
     beat("c", kClient);
     pass(milliseconds(100));

@@ -54,6 +54,24 @@ TEST_F(BrokerTest, AnotherKeyCannotTakeOverASession) {
   EXPECT_EQ(assigned("a").size(), 0u);
 }
 
+// A peer chooses its connection's name (ZeroMQ's routing id) itself.
+TEST_F(BrokerTest, AConnectionsNameUnderAnotherKeyIsANewPeer) {
+  client("same", 10);
+  agent("same", 1, "board");
+  EXPECT_EQ(take<wire::WelcomeT>("same").size(), 2u);
+  client("c", 11);
+  open("c", 5);
+  submit("c", 5, 1);
+  EXPECT_EQ(assigned("same").size(), 1u);
+  client("same", 12, kOther);
+  EXPECT_EQ(take<wire::WelcomeT>("same").size(), 1u);
+  client("same", 13);  // of the same role, but another's
+  EXPECT_EQ(take<wire::WelcomeT>("same").size(), 1u);
+  pass(times.silence);  // all are given up, none twice
+  client("same", 13);
+  EXPECT_EQ(take<wire::WelcomeT>("same").size(), 1u);
+}
+
 TEST_F(BrokerTest, MalformedBytesAreRejectedAndHarmless) {
   core.receive("c", kClient, Bytes{1, 2, 3, 4, 5, 6, 7, 8, 9}, now);
   collect();
@@ -61,6 +79,29 @@ TEST_F(BrokerTest, MalformedBytesAreRejectedAndHarmless) {
   EXPECT_EQ(core.counters().malformed.load(), 1u);
   agent("a", 1, "");  // a board without an id
   EXPECT_EQ(take<wire::RejectT>("a").size(), 1u);
+}
+
+// A large blob on a slow link: its client's heartbeats are behind it.
+TEST_F(BrokerTest, AClientThatUploadsIsNotSilent) {
+  const Bytes bytes(1000, 7);
+  agent("a", 1, "board");
+  client("c", 10);
+  open("c", 5);
+  submit("c", 5, 1, {content_hash(bytes)});
+  ASSERT_EQ(take<wire::BlobsWantedT>("c").size(), 1u);
+  for (int i = 0; i < 30; ++i) {
+    pass(milliseconds(100));
+    beat("a", kAgent);
+  }
+  wire::PutBlobT put;
+  put.hash = std::make_unique<wire::Hash>(content_hash(bytes));
+  put.bytes = bytes;
+  say("c", kClient, std::move(put));
+  EXPECT_EQ(take<wire::HelloNeededT>("c").size(), 0u);
+  EXPECT_EQ(assigned("a").size(), 1u);
+  pass(times.silence);
+  beat("c", kClient);
+  EXPECT_EQ(take<wire::HelloNeededT>("c").size(), 1u) << "it owes no blob any more";
 }
 
 TEST_F(BrokerTest, AGoneConnectionGetsNothingMore) {

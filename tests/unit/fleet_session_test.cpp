@@ -6,8 +6,12 @@
 #include <unistd.h>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
+#include <thread>
+#include <vector>
 
 #include "host/fleet/session_core.h"
+#include "schemas/wire/content_hash.h"
 #include "tests/fault/fleet_peers.h"
 
 namespace fettle::fleet {
@@ -98,6 +102,41 @@ TEST_F(SessionTest, OpensStepByStep) {
   EXPECT_TRUE(core.opened());
   EXPECT_EQ(core.capacity(), 6u);  // three boards, two deep
   EXPECT_EQ(kinds(), std::vector<Body>{Body::Submit});
+}
+
+// Its own words and the broker's answers to them are behind the blob.
+TEST_F(SessionTest, IsPatientWhileABlobIsOnItsWay) {
+  const Bytes bytes(1 << 20, 7);
+  const wire::Hash hash = content_hash(bytes);
+  core.offer_blob(hash, bytes);
+  open_all();
+  core.submit(1, encode(request_with_blob(hash)), {hash});
+  wire::BlobsWantedT wanted;
+  wanted.hashes = {hash};
+  hear(wanted);
+  EXPECT_EQ(kinds(), (std::vector<Body>{Body::Submit, Body::PutBlob}));
+  now += milliseconds(7000);  // 150 KiB/s
+  core.tick(now);
+  EXPECT_EQ(kinds(), std::vector<Body>{Body::Heartbeat});
+  now += milliseconds(2000);
+  core.tick(now);
+  EXPECT_EQ(kinds(), std::vector<Body>{Body::Hello}) << "it never arrived";
+}
+
+TEST_F(SessionTest, ABlobThatNeverArrivesIsAnError) {
+  const Bytes bytes(1 << 20, 7);
+  const wire::Hash hash = content_hash(bytes);
+  core.offer_blob(hash, bytes);
+  open_all();
+  core.submit(1, encode(request_with_blob(hash)), {hash});
+  wire::BlobsWantedT wanted;
+  wanted.hashes = {hash};
+  for (int i = 0; i < 10; ++i) hear(wanted);
+  EXPECT_FALSE(core.error());
+  hear(wanted);
+  ASSERT_TRUE(core.error());
+  EXPECT_EQ(core.error()->code, ErrorCode::Timeout);
+  EXPECT_NE(core.error()->message.find("11th time"), std::string::npos) << core.error()->text();
 }
 
 TEST_F(SessionTest, KeepsToItsWindow) {
@@ -373,6 +412,31 @@ TEST_F(Keys, TheAllowListIsEditedByName) {
   EXPECT_TRUE(same.ok() && !*same);
 }
 
+// Boards are often let in by a script, several at once.
+TEST_F(Keys, ChangesAtTheSameTimeAllCount) {
+  const auto file = folder.allow_file();
+  std::vector<std::thread> all;
+  for (int i = 0; i < 16; ++i) {
+    all.emplace_back([&, key = make_key_pair()->public_key, name = "board-" + std::to_string(i)] {
+      EXPECT_TRUE(allow_key(file, {name, wire::Role::Agent, key}).ok());
+    });
+  }
+  for (std::thread& one : all) one.join();
+  EXPECT_EQ(load_allow_list(file)->size(), 16u);
+  all.clear();
+  std::mutex mutex;
+  std::vector<std::string> made;
+  for (int i = 0; i < 16; ++i) {
+    all.emplace_back([&] {
+      auto pair = folder.load_or_create("client");
+      std::lock_guard lock(mutex);
+      made.push_back(pair.ok() ? pair->public_key : pair.error().text());
+    });
+  }
+  for (std::thread& one : all) one.join();
+  for (const std::string& key : made) EXPECT_EQ(key, folder.load("client")->public_key);
+}
+
 TEST_F(Keys, AFailedWriteLeavesTheOldFile) {
   // A folder that takes no new file: the write fails, the list stays whole.
   const auto file = folder.allow_file();
@@ -380,7 +444,7 @@ TEST_F(Keys, AFailedWriteLeavesTheOldFile) {
   EXPECT_FALSE(write_file_atomically(home / "absent" / "allowed", "x", 0600).ok());
   std::size_t files = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(home)) ++files;
-  EXPECT_EQ(files, 1u);
+  EXPECT_EQ(files, 2u) << "the list and the folder's lock";
   EXPECT_EQ(load_allow_list(file)->size(), 1u);
 }
 
