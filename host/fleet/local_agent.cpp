@@ -285,8 +285,10 @@ Result<void> LocalAgent::wait_registered(const BrokerAddress& broker, millisecon
     }
     auto list = list_devices(broker, std::min(left, milliseconds(1000)));
     if (list) {
-      for (const auto& key : list->keys) {
-        if (key->key == loop_->options.device_key && key->total > 0) return {};
+      for (const auto& pool : list->keys) {
+        for (const auto& device : pool->devices) {
+          if (device->key == loop_->options.device_key) return {};
+        }
       }
     } else if (list.error().code != ErrorCode::Unreachable) {
       return std::move(list).error();
