@@ -4,41 +4,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "host/tune/outcomes.h"
+
 namespace fettle::tune {
 namespace {
 
 constexpr std::uint32_t kBatch = 16;  // trials of a deterministic session between two lessons
 constexpr std::size_t kStock = 2;     // built candidates kept beyond what the boards can hold
-
-// The environment's doing, not the candidate's: another try may end otherwise, so
-// the outcome is neither reused, nor told as knowledge, nor resumed.
-bool transient(const wire::OutcomeT& outcome) {
-  const wire::FailureT* failure = outcome.body.AsFailure();
-  if (!failure || !failure->error) return false;
-  if (failure->stage == wire::Stage::Dispatch || failure->stage == wire::Stage::Upload) return true;
-  switch (failure->error->code) {
-    case ErrorCode::Disturbed:
-    case ErrorCode::WorkerLost:
-    case ErrorCode::DeviceLost:
-    case ErrorCode::MissingBlob:
-    case ErrorCode::Canceled:
-    case ErrorCode::Unreachable:
-      return true;
-    default:
-      return false;
-  }
-}
-
-std::string cause_of(const wire::FailureT& failure) {
-  return std::string(name_of(failure.stage)) + " " +
-         (failure.error ? name_of(failure.error->code) : "Internal");
-}
-
-// What the searcher ranks by: ns per run, or ticks of a clock that does not count time. Of
-// a trial that racing stopped: what its few samples say, not how slow it is for certain.
-double score_of(const wire::MeasurementT& measurement, double ticks) {
-  return measurement.ticks_per_second > 0 ? ticks / measurement.ticks_per_second * 1e9 : ticks;
-}
 
 }  // namespace
 
