@@ -182,7 +182,10 @@ void BrokerCore::on_agent_hello(const PeerId& from, const Permission& who, wire:
     agent->instance = hello.instance;
   }
   const bool dialled_anew = agent->peer != from;
-  if (dialled_anew) peers_.erase(agent->peer);
+  if (dialled_anew) {
+    peers_.erase(agent->peer);
+    agent->link.drop();
+  }
   agent->peer = from;
   agent->who = who;
   agent->last_seen = now;

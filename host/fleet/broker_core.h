@@ -23,6 +23,7 @@
 #include "host/fleet/blob_store.h"
 #include "host/fleet/lease_table.h"
 #include "host/fleet/scheduler.h"
+#include "host/fleet/slow_link.h"
 
 namespace fettle::fleet {
 
@@ -96,6 +97,7 @@ class BrokerCore {
     std::vector<TimePoint> last_done;  // per device
     std::set<wire::Hash, HashLess> blobs;
     TimePoint last_seen, give_up;  // give_up: earlier than silence when it was replaced
+    SlowLink link;                 // blobs and assignments on their way
   };
   struct Session {
     SessionKey key;
@@ -145,6 +147,7 @@ class BrokerCore {
   void tell_sessions_of(const std::string& device_key);
   wire::SessionOpenedT describe(const Session& session) const;
   void trial_ready(const TrialPtr& trial, TimePoint now, bool front);
+  void send_blob(Agent& agent, SharedBytes blob, TimePoint now);
   void assign(Placement placement, TimePoint now);
   void give_back(const Lease& lease, TimePoint now);
   void requeue_or_fail(Lease lease, TimePoint now, const std::string& why);

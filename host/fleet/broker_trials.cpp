@@ -231,21 +231,24 @@ void BrokerCore::trial_ready(const TrialPtr& trial, TimePoint now, bool front) {
   if (auto placed = scheduler_.enqueue(trial, front)) assign(std::move(*placed), now);
 }
 
+void BrokerCore::send_blob(Agent& agent, SharedBytes blob, TimePoint now) {
+  agent.link.send(blob->size(), now);
+  send(agent.peer, std::move(blob));
+}
+
 void BrokerCore::assign(Placement placement, TimePoint now) {
   Agent& agent = agents_.at(placement.device.agent);
   Trial& trial = *placement.trial;
-  std::size_t bytes = trial.request.size();
   if (agent.blobs.size() > 65'536) agent.blobs.clear();  // worst case: sent once more
   for (const auto& hash : trial.blobs) {
     if (!agent.blobs.insert(hash).second) continue;
-    SharedBytes blob = blobs_.get(hash);  // held: pinned since the trial was ready
-    bytes += blob->size();
-    send(agent.peer, std::move(blob));
+    send_blob(agent, blobs_.get(hash), now);  // held: pinned since the trial was ready
   }
-  // A board may be behind a slow link: count on no more than 128 KiB/s.
-  const auto grace = times_.silence + milliseconds(bytes * 1000 >> 17);
+  // Behind the blobs, also those of earlier trials.
+  agent.link.send(trial.request.size(), now);
   ++trial.attempts;
-  const Lease& lease = leases_.grant(placement.trial, placement.device, now, now + grace);
+  const Lease& lease = leases_.grant(placement.trial, placement.device, now,
+                                     agent.link.arrived(now) + times_.silence, agent.link.mark());
   trial.lease = lease.id;
   send(agent.peer, pack_assign(lease.id, placement.device.index, trial.request));
 }
@@ -256,10 +259,11 @@ void BrokerCore::give_back(const Lease& lease, TimePoint now) {
   }
 }
 
-void BrokerCore::on_blobs_wanted(Agent& agent, const std::vector<wire::Hash>& hashes, TimePoint) {
+void BrokerCore::on_blobs_wanted(Agent& agent, const std::vector<wire::Hash>& hashes,
+                                 TimePoint now) {
   for (const auto& hash : hashes) {
     agent.blobs.insert(hash);
-    if (SharedBytes blob = blobs_.get(hash)) send(agent.peer, std::move(blob));
+    if (SharedBytes blob = blobs_.get(hash)) send_blob(agent, std::move(blob), now);
   }
 }
 
@@ -272,6 +276,7 @@ void BrokerCore::on_done(Agent& agent, wire::DoneT& done, TimePoint now) {
   TimePoint& last_done = agent.last_done.at(lease->device.index);
   const TimePoint started = std::max(lease->granted, last_done);
   last_done = now;
+  agent.link.answered(lease->sent, now);
   give_back(*lease, now);
   if (!lease->trial) return;  // canceled meanwhile
   const TrialPtr trial = lease->trial;
@@ -366,7 +371,7 @@ void BrokerCore::drop_trial(const TrialPtr& trial, TimePoint now) {
     wire::ReleaseT release;
     release.lease = lease->id;
     send(agent->second.peer, std::move(release));
-    leases_.release(trial->lease, now + 2 * times_.heartbeat);
+    leases_.release(trial->lease, agent->second.link.arrived(now) + 2 * times_.heartbeat);
     trial->lease = 0;
   }
   forget_trial(trial);

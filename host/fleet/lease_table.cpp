@@ -6,11 +6,11 @@
 namespace fettle::fleet {
 
 const Lease& LeaseTable::grant(TrialPtr trial, DeviceId device, TimePoint now,
-                               TimePoint believed_until) {
+                               TimePoint believed_until, std::uint64_t sent) {
   if (next_ == 0) ++next_;  // 0 means no lease
   const LeaseId id = next_++;
   of_agent_[device.agent].insert(id);
-  Lease lease{id, device, nullptr, trial->device_key, trial->session, now, believed_until};
+  Lease lease{id, device, nullptr, trial->device_key, trial->session, now, believed_until, sent};
   lease.trial = std::move(trial);
   return leases_[id] = std::move(lease);
 }

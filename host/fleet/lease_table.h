@@ -21,6 +21,7 @@ struct Lease {
   SessionKey session;
   TimePoint granted;
   TimePoint believed_until;  // until then an agent that does not list it may not have seen it yet
+  std::uint64_t sent = 0;    // its link's mark when it was on its way
 };
 
 class LeaseTable {
@@ -28,7 +29,8 @@ class LeaseTable {
   // Lease ids count up from `first`, a random number per broker run.
   explicit LeaseTable(LeaseId first) : next_(first) {}
 
-  const Lease& grant(TrialPtr trial, DeviceId device, TimePoint now, TimePoint believed_until);
+  const Lease& grant(TrialPtr trial, DeviceId device, TimePoint now, TimePoint believed_until,
+                     std::uint64_t sent);
   const Lease* find(LeaseId id) const;
   // Ends a lease if it is `agent`'s; empty when it is not (late, or another's).
   std::optional<Lease> finish(LeaseId id, AgentId agent);

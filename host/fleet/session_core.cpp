@@ -9,8 +9,7 @@
 namespace fettle::fleet {
 namespace {
 
-constexpr std::size_t kSlowest = std::size_t{128} << 10;  // bytes a second of a link to a broker
-constexpr int kMostUploads = 10;                          // of one blob, without any outcome
+constexpr int kMostUploads = 10;  // of one blob, without any outcome
 
 }  // namespace
 
@@ -181,7 +180,7 @@ void SessionCore::send_blob(const wire::Hash& hash, TimePoint now) {
                        "before they are through"};
     return;
   }
-  uploading_until_ = std::max(uploading_until_, now) + milliseconds(bytes * 1000 / kSlowest);
+  uploads_.send(bytes, now);
   send(blob.message);
 }
 
@@ -237,7 +236,7 @@ void SessionCore::close() {
 void SessionCore::tick(TimePoint now) {
   if (closed_ || error_) return;
   if (state_ == State::Open) {
-    if (now - last_heard_ >= silence_ && now >= uploading_until_) return say_hello(now);
+    if (now - last_heard_ >= silence_ && uploads_.arrived(now) <= now) return say_hello(now);
     if (now - last_said_ < heartbeat_) return;
     last_said_ = now;
     wire::HeartbeatT beat;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "host/fleet/peer.h"
+#include "host/fleet/slow_link.h"
 #include "host/tune/pipeline.h"
 #include "schemas/wire/content_hash.h"
 
@@ -79,8 +79,8 @@ class SessionCore {
   std::uint64_t broker_instance_ = 0;
   milliseconds heartbeat_{1000}, silence_{10'000};
   TimePoint last_heard_, last_said_, waiting_since_;
-  TimePoint uploading_until_;  // blobs that were sent may take so long; answers wait behind them
-  bool refused_ = false;       // the last open was refused: try again later
+  SlowLink uploads_;      // answers wait behind blobs that were sent
+  bool refused_ = false;  // the last open was refused: try again later
   struct Offered {
     SharedBytes message;  // a PutBlob
     int sent = 0;         // since a trial was last completed
