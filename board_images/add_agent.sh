@@ -10,18 +10,19 @@
 #                 yet, let in by that account's broker, and goes in
 #   --broker      where the board finds the broker: tcp://HOST:PORT, seen from the board
 #   --broker-key  its public key (default: of this account's own broker)
-#   --package     the agent's .deb (default: of ./dev packages, armhf's for an image and
-#                 arm64's for a folder)
+#   --package     the agent's .deb (default: of ./dev packages, for the target's own
+#                 architecture)
 #   --key         the device key (default: the board recognises itself)
 #   --set         one more line of the agent's configuration, such as 'pin-clocks = "max"'
 #
 # Where dpkg has installed the package already (debian/disk.sh --package), only
 # configuration and key go in. Otherwise the package's files are copied, too, and the
 # service is enabled; the user that the package's installation makes is systemd's dynamic
-# one then. Installing the package later replaces this. Debian cards of ours also take NAME
-# as their host name. An image's root file system (ext4, its largest Linux partition) is
-# checked before and after; only its owner can read the image then, for the key's sake. Into a folder of root's, as
-# L4T's is, this script writes by sudo; run it as yourself, whose keys are meant.
+# one then; the package, installed on the board later, makes its own of it and keeps the key.
+# Debian cards of ours also take NAME as their host name. An image's root file system (ext4,
+# its largest Linux partition) is checked before and after; only its owner can read the image
+# then, for the key's sake. Into a folder of root's, as L4T's is, this script writes by sudo;
+# run it as yourself, whose keys are meant.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -32,6 +33,8 @@ build=$root
 if [[ -d $root/build ]]; then build=$root/build; fi
 readonly build
 readonly fettle=${FETTLE_PROGRAM:-$build/bin/fettle}
+# shellcheck source=board_images/board_key.sh
+source "$here/board_key.sh"
 
 die() { printf 'add_agent: %s\n' "$*" >&2; exit 1; }
 
@@ -58,14 +61,13 @@ umask 077
 work=$(mktemp -d "${TMPDIR:-/tmp}/fettle-image.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-# What differs between the two: open_target, exists PATH, print_file PATH, and write_tree,
-# which brings in the tree $work/files, whose key is that of user and group $ids.
+# What differs between the two: open_target, exists PATH, is_link PATH, owner_of PATH,
+# print_file PATH, and write_tree, which brings in the tree $work/files, whose key is that of
+# user and group $ids.
 if [[ -d $target ]]; then
-  debian=arm64
   # shellcheck source=board_images/write_folder.sh
   source "$here/write_folder.sh"
 else
-  debian=armhf
   # shellcheck source=board_images/write_image.sh
   source "$here/write_image.sh"
 fi
@@ -73,19 +75,40 @@ open_target
 exists /etc/os-release || exists /usr/lib/os-release || die "$target holds no root file system"
 exists /lib/systemd/systemd || exists /usr/lib/systemd/systemd || die "$target has no systemd: start the agent in its own way"
 
+# What its programs are made for: ELF's e_machine.
+machine=$(print_file /lib/systemd/systemd | od -An -v -tx1 -j18 -N2) || true
+case $machine in
+  ' 28 00') debian=armhf ;;
+  ' b7 00') debian=arm64 ;;
+  ' 3e 00') debian=amd64 ;;
+  *) die "$target's systemd is made for no architecture of the agent's (armhf, arm64, amd64)" ;;
+esac
+
 # Its user's and group's ids, where dpkg installed the agent.
 ids=$(print_file /etc/passwd | awk -F: '$1 == "fettle-agent" { print $3, $4 }')
-if [[ -z $ids ]]; then
-  if [[ -z $package ]]; then package=$(compgen -G "$build/packages/fettle-agent_*_$debian.deb" | tail -n 1) || true; fi
+readonly installed=$ids
+if [[ -z $installed ]]; then
+  if [[ -z $package ]]; then package=$(compgen -G "$build/packages/fettle-agent_*_$debian.deb" | sort -V | tail -n 1) || true; fi
   [[ -f $package ]] || die "no package for $debian: ./dev packages, or --package FILE"
+  made_for=$(dpkg-deb -f "$package" Architecture)
+  [[ $made_for == "$debian" ]] || die "$package is made for $made_for, $target for $debian"
+elif ! exists /usr/bin/fettle-agent; then
+  die "the agent's package was removed from $target, but not purged: its service is masked until dpkg --purge fettle-agent"
 elif [[ -n $package ]]; then
   die "$target has the agent's package already: leave out --package"
+fi
+# Where the service has run as systemd's dynamic user, its state has moved, and whose it is
+# has to stay.
+state=var/lib/fettle
+if is_link "/$state"; then
+  state=var/lib/private/fettle
+  exists "/$state" || die "/var/lib/fettle is a link in $target, but not to a /var/lib/private/fettle that can be read"
+  ids=$(owner_of "/$state")
 fi
 
 # The board's key pair, and the broker's public key.
 home=${FETTLE_HOME:-$HOME/.config/fettle}
-[[ -f $home/$name.key ]] || "$fettle" keys new "$name" >/dev/null 2>&1 || die "cannot make a key pair '$name'"
-"$fettle" keys allow "$name" "$(sed -n 's/^public //p' "$home/$name.key")" --role agent
+allow_board_key "$home" "$name"
 if [[ -z $broker_key ]]; then
   [[ -f $home/broker.key ]] || die "this account has no broker yet: start it once, or name its key with --broker-key"
   broker_key=$(sed -n 's/^public //p' "$home/broker.key")
@@ -94,14 +117,14 @@ fi
 # The package's files but its configuration, which this board's replaces.
 readonly files=$work/files units=etc/systemd/system
 mkdir -p "$files"
-if [[ -z $ids ]]; then
+if [[ -z $installed ]]; then
   dpkg-deb -x "$package" "$files"
   rm -rf "${files:?}/etc"
   mkdir -p "$files/$units"/{multi-user.target.wants,fettle-agent.service.d}
   printf '[Service]\nDynamicUser=yes\n' >"$files/$units/fettle-agent.service.d/image.conf"
   ln -s /lib/systemd/system/fettle-agent.service "$files/$units/multi-user.target.wants/fettle-agent.service"
 fi
-mkdir -p "$files"/{etc/fettle,var/lib/fettle}
+mkdir -p "$files"/{etc/fettle,"$state"}
 {
   printf 'broker = "%s"\nbroker-key = "%s"\nkey-file = "/var/lib/fettle/agent.key"\n' "$broker" "$broker_key"
   if ((${#settings[@]})); then printf '%s\n' "${settings[@]}"; fi
@@ -114,7 +137,7 @@ if [[ $(print_file /etc/hosts) == "127.0.0.1 localhost $(print_file /etc/hostnam
 fi
 find "$files/etc" "$files/var" -type d -exec chmod 755 {} +
 find "$files/etc" -type f -exec chmod 644 {} +
-chmod 700 "$files/var/lib/fettle"
-cp "$home/$name.key" "$files/var/lib/fettle/agent.key" # mode 600, by umask
+chmod 700 "$files/$state"
+cp "$home/$name.key" "$files/$state/agent.key" # mode 600, by umask
 write_tree
 printf '%s: agent, service and the key of "%s" are in; its broker is %s\n' "$target" "$name" "$broker"

@@ -3,6 +3,7 @@
 #   foreign_apt_open ARCH FOLDER     lists and downloads go below FOLDER
 #   foreign_dependency NAME PREFIX   the first dependency of NAME that begins so
 #   foreign_unpack NAME INTO         downloads the newest version and unpacks it
+#   foreign_errors                   what apt said, where it failed
 # Each returns non-zero when the mirrors do not have it.
 # shellcheck shell=bash
 
@@ -19,6 +20,8 @@ foreign_apt_open() {
   apt-get "${foreign_options[@]}" update >"$foreign_folder/update.log" 2>&1 || true
 }
 
+foreign_errors() { grep -E '^(E|Err|W)[: ]' "$foreign_folder/update.log" | sort -u | tail -n 3 >&2 || true; }
+
 foreign_dependency() {
   apt-cache "${foreign_options[@]:1}" depends "$1" 2>/dev/null |
     sed -n "s/^ *Depends: \\($2.*\\)/\\1/p" | head -n 1 | grep .
@@ -27,6 +30,6 @@ foreign_dependency() {
 foreign_unpack() {
   rm -rf "$foreign_folder/debs" && mkdir -p "$foreign_folder/debs" "$2"
   (cd "$foreign_folder/debs" && apt-get "${foreign_options[@]}" download "$1" >>"$foreign_folder/update.log" 2>&1) ||
-    { tail -n 3 "$foreign_folder/update.log" >&2; return 1; }
+    { foreign_errors; return 3; }
   dpkg-deb -x "$foreign_folder"/debs/*.deb "$2"
 }

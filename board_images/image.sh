@@ -8,7 +8,8 @@
 # board_images/BOARD/image.sh says what is in it. Images are named by their recipe
 # and lie outside the source tree, ${FETTLE_CACHE:-~/.cache/fettle}/images/BOARD/KEY,
 # so that each is made once. --print only names the folder; exit status 1 when
-# the image is not there yet. Progress goes to stderr.
+# the image is not there yet, 3 when the mirrors did not give a package. Progress goes to
+# stderr.
 set -euo pipefail
 
 readonly board=${1:?usage: image.sh BOARD [--print]}
@@ -72,6 +73,8 @@ if [[ ! -e $image/contents ]]; then
   mkdir -p "$stage"
   make_image
   make_initramfs
-  rm -rf "$image" && mv "$stage" "$image"
+  # Whole or not at all: from another file system, mv copies.
+  rm -rf "$image" "$image.new"
+  mv "$stage" "$image.new" && mv "$image.new" "$image"
 fi
 printf '%s\n' "$image"

@@ -18,6 +18,8 @@ inside() {
   [[ $real == "$target"/* ]]
 }
 exists() { inside "$1" && [[ -e $target$1 ]]; }
+is_link() { [[ -L $target$1 ]]; }
+owner_of() { stat -c '%u %g' "$target$1"; }
 print_file() { if exists "$1"; then cat "$target$1"; fi; }
 
 # Folders that are there keep their modes; /lib stays the link to /usr/lib that it is on
@@ -27,5 +29,5 @@ write_tree() {
   while read -r path; do inside "/$path" || die "$target/$path leads out of the folder"; done < <(find "$files" -mindepth 1 -type d -printf '%P\n')
   tar -C "$files" --owner=root:0 --group=root:0 -cf - . |
     "${as_root[@]}" tar -C "$target" --no-overwrite-dir --keep-directory-symlink -xpf -
-  if [[ -n $ids ]]; then "${as_root[@]}" chown "${ids/ /:}" "$target/var/lib/fettle/agent.key"; fi
+  if [[ -n $ids ]]; then "${as_root[@]}" chown "${ids/ /:}" "$target/$state/agent.key"; fi
 }

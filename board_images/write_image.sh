@@ -26,12 +26,18 @@ check() { # -p|-n WHEN
 }
 
 exists() { debugfs -R "stat $1" "$part" 2>&1 | grep -q '^Inode:'; }
+is_link() { debugfs -R "stat $1" "$part" 2>/dev/null | grep -q 'Type: symlink'; }
+owner_of() { debugfs -R "stat $1" "$part" 2>/dev/null | sed -n 's/^User: *\([0-9]*\) *Group: *\([0-9]*\) .*/\1 \2/p'; }
 print_file() { debugfs -R "cat $1" "$part" 2>/dev/null; }
 
 # debugfs' commands for the tree, folders first. /lib is a link to /usr/lib on newer
-# systems, and debugfs follows it.
+# systems, and debugfs follows it; but not one that is the very folder of a file, which it
+# would damage.
 write_tree() {
   local path kind mode owner commands=$work/commands
+  while read -r path; do
+    if is_link "/$path"; then die "/$path is a link in $target: nothing was written"; fi
+  done < <(find "$files" -mindepth 1 ! -type d -printf '%h\n' | sed "s#^$files/##" | sort -u)
   while read -r kind mode path; do
     case $kind in
       d)
@@ -52,7 +58,7 @@ write_tree() {
   debugfs -w -f "$commands" "$part" >"$work/debugfs.log" 2>&1 ||
     { cat "$work/debugfs.log" >&2; die "cannot write into $target"; }
   # debugfs tells its failures in words only. A full file system is the likely one.
-  if grep -vE '^debugfs|^Allocated inode|^$' "$work/debugfs.log" | grep -E '[Nn]o (space|free)|[Cc]ould not|[Ff]ail|not found|No such|error' >&2; then
+  if grep -vE '^debugfs|^Allocated inode|^$' "$work/debugfs.log" | grep -E '[Nn]o (space|free)|[Cc]ould not|[Ff]ail|not found|not a directory|No such|error' >&2; then
     die "the agent is not whole in $target: take a fresh copy of it"
   fi
   while read -r path; do
@@ -60,5 +66,8 @@ write_tree() {
     cmp -s "$work/back" "$files/$path" || die "/$path is not whole in $target: take a fresh copy of it"
     rm -f "$work/back"
   done < <(find "$files" -type f -printf '%P\n')
+  while read -r path; do
+    is_link "/$path" || die "/$path is not whole in $target: take a fresh copy of it"
+  done < <(find "$files" -type l -printf '%P\n')
   check -n "after the agent was put in"
 }

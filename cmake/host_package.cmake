@@ -5,7 +5,7 @@ set(home lib/fettle)
 set(images ${PROJECT_SOURCE_DIR}/board_images)
 install(TARGETS fettle RUNTIME DESTINATION ${home}/bin)
 install(PROGRAMS ${images}/add_agent.sh DESTINATION ${home}/board_images)
-install(FILES ${images}/write_image.sh ${images}/write_folder.sh ${images}/linux_partition.sh
+install(FILES ${images}/write_image.sh ${images}/write_folder.sh ${images}/linux_partition.sh ${images}/board_key.sh
   DESTINATION ${home}/board_images)
 install(FILES LICENSE DESTINATION share/doc/fettle RENAME copyright)
 install(FILES README.md CHANGELOG.md DESTINATION share/doc/fettle)

@@ -164,6 +164,12 @@ export PKG_CONFIG_LIBDIR=$stage/lib/pkgconfig
 mkdir -p "$stage/include" "$stage/lib"
 fetch_source libsodium "$sodium_version"
 fetch_source zeromq3 "$zmq_version"
+# A mirror out of step gives another revision.
+taken() { sed -n '1s/.*(\(.*\)).*/\1/p' "$cache/src/$1_$2/debian/changelog"; }
+sodium_taken=$(taken libsodium "$sodium_version") zmq_taken=$(taken zeromq3 "$zmq_version")
+if [[ $sodium_taken != "$sodium_version" || $zmq_taken != "$zmq_version" ]]; then
+  say "not the host's libsodium $sodium_version and zeromq3 $zmq_version: the mirrors gave $sodium_taken and $zmq_taken"
+fi
 (step "libsodium for $arch" build_sodium)
 (step "libzmq for $arch" build_zmq)
 step "headers for $arch" copy_headers
@@ -172,5 +178,5 @@ step "headers for $arch" copy_headers
 [[ -s $stage/lib/libzmq.a && -s $stage/lib/libsodium.a ]] || die "the libraries for $arch are missing"
 
 rm -rf "$prefix" && mv "$stage" "$prefix"
-printf 'libsodium %s\nzeromq3 %s\n%s\n' "$sodium_version" "$zmq_version" "$("$cxx" --version | head -1)" >"$prefix/complete"
+printf 'libsodium %s\nzeromq3 %s\n%s\n' "$sodium_taken" "$zmq_taken" "$("$cxx" --version | head -1)" >"$prefix/complete"
 finish

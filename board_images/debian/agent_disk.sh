@@ -11,7 +11,7 @@ die() { printf 'agent_disk: %s\n' "$*" >&2; exit 1; }
 
 board=${1:?usage: agent_disk.sh BOARD}
 arch=$(sed -n 's/^debian=//p' "$here/../$board/qemu.conf")
-package=$(compgen -G "${FETTLE_PACKAGES:-$here/../../build/packages}/fettle-agent_*_$arch.deb" | tail -n 1) ||
+package=$(compgen -G "${FETTLE_PACKAGES:-$here/../../build/packages}/fettle-agent_*_$arch.deb" | sort -V | tail -n 1) ||
   die "no agent's package for $arch: ./dev packages"
 root=$("$here/root.sh" "$arch")
 key=$({ sha256sum <"$package"; cat "$here/disk.sh"; printf '%s\n' "$root"; } | sha256sum | cut -c1-16)

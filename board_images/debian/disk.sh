@@ -68,7 +68,7 @@ while (($#)); do
   shift 2
 done
 if ! [[ $size =~ ^[0-9]+$ ]] || ((size < 512)); then die "--size is in MiB, 512 and more"; fi
-for file in $package $ssh_key; do [[ -f $file ]] || die "no file $file"; done
+for file in "$package" "$ssh_key"; do [[ -z $file || -f $file ]] || die "no file $file"; done
 for tool in mke2fs sfdisk; do command -v "$tool" >/dev/null || die "no $tool here: ./dev setup emulate"; done
 
 tar=$("$here/root.sh" "$arch")/root.tar

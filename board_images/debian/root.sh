@@ -173,6 +173,8 @@ if [[ ! -e $root/root.tar ]]; then
     make_root "$plain" || { tail -n 20 "$work/log" >&2; exit 1; }
   fi
   printf '   root file system of %s: %d s\n' "$arch" $((SECONDS - start)) >&2
-  mkdir -p "$root" && mv "$work/root.tar" "$root/root.tar"
+  mkdir -p "$root"
+  # Whole or not at all: from another file system, mv copies.
+  mv "$work/root.tar" "$root/root.tar.new" && mv "$root/root.tar.new" "$root/root.tar"
 fi
 printf '%s\n' "$root"

@@ -25,7 +25,7 @@ open_session packages
 chmod 711 "$run" # the agent's user, and apt's, pass through
 own_keys
 readonly system=$run/system name=package-check
-host=$(compgen -G "$root/build/packages/fettle_*_$arch.deb" | tail -n 1) || die "no package of the host: ./dev packages host"
+host=$(compgen -G "$root/build/packages/fettle_*_$arch.deb" | sort -V | tail -n 1) || die "no package of the host: ./dev packages host"
 # The names in their Depends, without versions.
 depends=$(for deb in "$package" "$host"; do dpkg-deb -f "$deb" Depends; done |
   tr ',' '\n' | sed 's/[(|].*//; s/ //g' | sort -u | paste -sd,)
@@ -89,6 +89,20 @@ see "dpkg purges it" inside dpkg -P fettle-agent
 see "its user is gone" inside sh -c '! getent passwd fettle-agent'
 see "configuration, key, service and program are gone" inside sh -c \
   'test -z "$(ls -d /etc/fettle /var/lib/fettle /etc/systemd/system/*/fettle-agent.service /usr/bin/fettle-agent 2>/dev/null)"'
+
+printf '== On a board whose image add_agent.sh prepared, and which has run\n'
+"$here/add_agent.sh" "$system" --package "$package" --name prepared --broker "$broker" --broker-key "$broker_key" >/dev/null
+(umask 077 && mkdir -p "$system/var/lib/private")
+mv "$system/var/lib/fettle" "$system/var/lib/private/fettle"
+ln -s private/fettle "$system/var/lib/fettle"
+see "dpkg installs ${package##*/}" inside dpkg --force-confold -i /first.deb
+see "the board's key is the agent's, at its place" said "600 fettle-agent $(sed -n 's/^public //p' "$FETTLE_HOME/prepared.key")" sh -c \
+  'echo "$(stat -c "%a %U" /var/lib/fettle/agent.key) $(sed -n "s/^public //p" /var/lib/fettle/agent.key)"'
+see "the user is the package's own" inside sh -c 'grep -q ^fettle-agent: /etc/passwd && ! test -L /var/lib/fettle -o -e /etc/systemd/system/fettle-agent.service.d'
+see "the broker of the image stays" said "$broker_key" cat /etc/fettle/agent.toml
+see "dpkg purges it" inside dpkg -P fettle-agent
+see "nothing of it is left" inside sh -c \
+  'test -z "$(ls -d /etc/fettle /var/lib/fettle /var/lib/private/fettle /etc/systemd/system/*/*fettle* /etc/systemd/system/*fettle* /usr/bin/fettle-agent 2>/dev/null)"'
 
 printf '== The host\n'
 see "dpkg installs ${host##*/}" inside dpkg -i /host.deb

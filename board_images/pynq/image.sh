@@ -50,7 +50,8 @@ make_kernel() {
   cp "$work/linux/arch/arm/boot/zImage" "$work/kernel/kernel"
   cp "$(find "$work/linux/arch/arm/boot/dts" -name fettle-pynq.dtb)" "$work/kernel/board.dtb"
   (cd "$work/linux" && make -s kernelversion) >"$work/kernel/contents"
-  rm -rf "$kept" && mv "$work/kernel" "$kept"
+  rm -rf "$kept" "$kept.new"
+  mv "$work/kernel" "$kept.new" && mv "$kept.new" "$kept"
 }
 
 make_image() {

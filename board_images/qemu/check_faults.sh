@@ -80,22 +80,30 @@ fault() {
   "$@" || die "failed: $what"
 }
 gone() { ! registered "$board-$1"; }
+# Trials since BEFORE, all of the other board; there must be some.
+meanwhile() { # BEFORE
+  local trials=$(($(done_trials) - $1))
+  printf '   trials meanwhile, by the other board: %d\n' "$trials"
+  ((trials > 0)) || die "the other board did not go on"
+}
 switched_off() {
   local before
   before=$(done_trials)
   kill -USR1 "$(cat "$run/$board-1.pid")"
   until_true 120 gone 1 || die "the broker did not miss the first board"
   until_true 400 registered "$board-1" || die "the first board did not come back"
-  printf '   trials meanwhile, by the other board: %d\n' $(($(done_trials) - before))
+  meanwhile "$before"
   until_true 120 on_board 1 true || die "no ssh to the first board"
 }
 network_gone() {
   local before
+  local start=$SECONDS
   network 2 off
-  sleep 20
+  until_true 30 gone 2 || die "the broker did not miss the second board: was its network cut?"
   before=$(done_trials)
-  sleep 40
-  printf '   trials meanwhile, by the other board: %d\n' $(($(done_trials) - before))
+  sleep $((60 - (SECONDS - start)))
+  meanwhile "$before"
+  gone 2 || die "the second board was there without a network"
   network 2 on
   until_true 120 registered "$board-2" || die "the board did not come back"
 }
@@ -106,7 +114,8 @@ fault "the second loses its network for a minute" network_gone
 disk_full() {
   on_board 2 'for mib in 1024 512 256 128 64 32 16 8 4 2 1; do fallocate -l ${mib}M /full.$mib 2>/dev/null; done
     dd if=/dev/zero of=/full bs=4k 2>/dev/null
-    df / | tail -n 1; systemctl restart fettle-agent'
+    df / | tail -n 1
+    test "$(df --output=avail / | tail -n 1)" -eq 0 && systemctl restart fettle-agent'
 }
 fault "the second board's disk is full" disk_full
 fault "the first board's clock jumps by an hour" on_board 1 \

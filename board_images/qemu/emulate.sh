@@ -30,6 +30,8 @@
 #              Instructions, and what is measured can be repeated exactly
 # shellcheck source=board_images/qemu/session.sh
 source "$(dirname "${BASH_SOURCE[0]}")/session.sh"
+# shellcheck source=board_images/board_key.sh
+source "$here/board_key.sh"
 # BOARD/qemu.conf says these.
 arch="" program="" key="" model="" console="" machine=() serial=() card=() card_root=""
 
@@ -111,8 +113,7 @@ if [[ -n $check ]]; then own_keys; fi
 home=${FETTLE_HOME:-$HOME/.config/fettle}
 # Let in before anyone dials; a card has its key already.
 if [[ -z $disk || -n $debian_image ]]; then
-  [[ -f $home/$name.key ]] || "$fettle" keys new "$name" >/dev/null 2>&1 || die "cannot make a key pair '$name'"
-  "$fettle" keys allow "$name" "$(sed -n 's/^public //p' "$home/$name.key")" --role agent
+  allow_board_key "$home" "$name"
 fi
 if [[ -n $check ]]; then start_broker 'tcp://127.0.0.1:*'; fi
 if [[ -z $broker_key ]]; then

@@ -40,7 +40,7 @@ board_value() {
 }
 
 agent_package() {
-  compgen -G "${FETTLE_PACKAGES:-$root/build/packages}/fettle-agent_*_$1.deb" | tail -n 1 ||
+  compgen -G "${FETTLE_PACKAGES:-$root/build/packages}/fettle-agent_*_$1.deb" | sort -V | tail -n 1 ||
     die "no agent's package for $1: ./dev packages"
 }
 

@@ -20,8 +20,11 @@ pick_modules() {
 make_image() {
   local package version
   step "package lists of arm64" foreign_apt_open arm64 "$work/apt"
-  package=$(foreign_dependency linux-image-cloud-arm64 linux-image-) ||
-    die "the mirrors of this system have no linux-image-cloud-arm64 (Debian's have it)"
+  package=$(foreign_dependency linux-image-cloud-arm64 linux-image-) || {
+    foreign_errors
+    say "the mirrors of this system gave no linux-image-cloud-arm64 (Debian's have it)"
+    exit 3
+  }
   step "$package" foreign_unpack "$package" "$work/kernel"
   step "busybox" foreign_unpack busybox-static "$work/busybox"
   version=${package#linux-image-}

@@ -104,12 +104,19 @@ class RootFileSystem : public AgentPackage {
     }
     std::filesystem::create_symlink("usr/lib", tree / "lib");
     std::ofstream(tree / "etc/os-release") << "NAME=\"Ubuntu\"\n";
-    if (with_systemd) std::ofstream(tree / "usr/lib/systemd/systemd") << "x";
+    if (with_systemd) write_systemd(tree, GetParam().debian);
     return tree;
   }
-  testing::ProgramResult add_agent(const std::string& target, const std::string& package) {
+  // As much of it as tells its architecture: ELF's e_machine, at byte 18.
+  static void write_systemd(const std::filesystem::path& tree, const std::string& debian) {
+    std::string header(64, '\0');
+    header[18] = static_cast<char>(debian == "armhf" ? 0x28 : 0xb7);
+    std::ofstream(tree / "usr/lib/systemd/systemd") << header;
+  }
+  testing::ProgramResult add_agent(const std::string& target, const std::string& package,
+                                   const std::string& name = "board-1") {
     return run_program(
-        {FETTLE_BOARD_IMAGES "/add_agent.sh", target, "--package", package, "--name", "board-1",
+        {FETTLE_BOARD_IMAGES "/add_agent.sh", target, "--package", package, "--name", name,
          "--broker", "tcp://10.1.2.3:9190", "--broker-key", std::string(40, '0')},
         std::chrono::seconds(60),
         {{"FETTLE_HOME", folder.file("home")}, {"FETTLE_PROGRAM", FETTLE_PROGRAM}});
@@ -188,6 +195,77 @@ TEST_P(StockImage, TakesTheAgentWithoutBeingMounted) {
   EXPECT_EQ(std::filesystem::status(image).permissions() & std::filesystem::perms(0077),
             std::filesystem::perms::none)
       << "a private key is in it";
+}
+
+// systemd has moved its dynamic user's state, and the folder is a link.
+TEST_P(StockImage, OneThatHasRunTakesTheKeyWhereItsStateIs) {
+  const std::string package = make_package();
+  if (package.empty()) GTEST_SKIP() << "no " << GetParam().preset << " agent: ./dev agents";
+  const auto tree = make_tree();
+  std::filesystem::create_directories(tree / "var/lib/private/fettle");
+  std::filesystem::create_directory_symlink("private/fettle", tree / "var/lib/fettle");
+  const std::string image = make_image(tree),
+                    part = image + "?offset=" + std::to_string(kRootSector * 512);
+  for (const char* field : {"uid 61234", "gid 61235"}) {
+    out_of({"debugfs", "-w", "-R", std::string("set_inode_field /var/lib/private/fettle ") + field,
+            part});
+  }
+  for (int time = 1; time <= 2; ++time) {
+    const auto added = add_agent(image, package);
+    ASSERT_EQ(added.status, 0) << added.out << added.err;
+  }
+  const std::string facts = in_image(image, "stat /var/lib/private/fettle/agent.key");
+  EXPECT_NE(facts.find("Mode:  0600"), std::string::npos) << facts;
+  EXPECT_NE(facts.find("User: 61234   Group: 61235"), std::string::npos) << facts;
+  EXPECT_NE(in_image(image, "stat /var/lib/fettle").find("Type: symlink"), std::string::npos);
+  EXPECT_EQ(run_program({"e2fsck", "-fn", part}).status, 0) << "the file system is not clean";
+}
+
+TEST_P(StockImage, ALinkInTheWayIsRefusedBeforeAnythingIsWritten) {
+  const std::string package = make_package();
+  if (package.empty()) GTEST_SKIP() << "no " << GetParam().preset << " agent: ./dev agents";
+  const auto tree = make_tree();
+  std::filesystem::create_directories(tree / "opt/fettle");
+  std::filesystem::create_directory_symlink("/opt/fettle", tree / "etc/fettle");
+  const std::string image = make_image(tree);
+  const auto refused = add_agent(image, package);
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_NE(refused.err.find("/etc/fettle is a link"), std::string::npos) << refused.err;
+  EXPECT_EQ(in_image(image, "ls /usr/bin").find("fettle"), std::string::npos);
+}
+
+TEST_P(StockImage, AnAgentForAnotherArchitectureIsRefused) {
+  const std::string package = make_package();
+  if (package.empty()) GTEST_SKIP() << "no " << GetParam().preset << " agent: ./dev agents";
+  const auto tree = make_tree();
+  write_systemd(tree, "arm64");
+  const std::string image = make_image(tree);
+  const auto refused = add_agent(image, package);
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_NE(refused.err.find("is made for armhf"), std::string::npos) << refused.err;
+  EXPECT_EQ(in_image(image, "ls /usr/bin").find("fettle"), std::string::npos);
+}
+
+TEST_P(StockImage, ARemovedPackageMustBePurgedFirst) {
+  const std::string package = make_package();
+  if (package.empty()) GTEST_SKIP() << "no " << GetParam().preset << " agent: ./dev agents";
+  const auto tree = make_tree();
+  std::ofstream(tree / "etc/passwd") << "fettle-agent:x:110:65534::/var/lib/fettle:/bin/false\n";
+  const auto refused = add_agent(make_image(tree), package);
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_NE(refused.err.find("not purged"), std::string::npos) << refused.err;
+}
+
+TEST_P(StockImage, TheBrokersOwnKeyIsNoBoards) {
+  const std::string package = make_package();
+  if (package.empty()) GTEST_SKIP() << "no " << GetParam().preset << " agent: ./dev agents";
+  const std::string image = make_image(make_tree());
+  for (const char* name : {"broker", "client"}) {
+    const auto refused = add_agent(image, package, name);
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_NE(refused.err.find("this account's own key pair"), std::string::npos) << refused.err;
+  }
+  EXPECT_EQ(in_image(image, "ls /var/lib").find("fettle"), std::string::npos);
 }
 
 TEST_P(StockImage, AFullOneIsNotCalledWhole) {
