@@ -16,7 +16,7 @@ function(profile_array out file text name)
 endfunction()
 
 function(board_profile_rows out)
-  set(of_sysfs gpu_devfreq throttle_alerts throttle_counters power_mode logic_clock)
+  set(of_sysfs gpu_devfreq throttle_alerts throttle_counters power_mode logic_clock no_temperature)
   set(rows "")
   foreach(file ${ARGN})
     file(READ ${file} text)

@@ -20,6 +20,7 @@ struct SysfsNames {
   std::vector<std::string> throttle_counters;  // paths; each counts events
   std::vector<std::string> power_mode;         // paths, the first that is there counts
   std::vector<std::string> logic_clock;        // the same; in Hz
+  std::vector<std::string> no_temperature;     // types of thermal zones that measure nothing
 };
 
 // A profile as far as the agent needs it.

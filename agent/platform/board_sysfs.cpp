@@ -39,6 +39,7 @@ SysfsNames sysfs_names(const SystemRoot& root, const std::vector<BoardProfile>& 
     add(names.throttle_counters, more.throttle_counters);
     add(names.power_mode, more.power_mode);
     add(names.logic_clock, more.logic_clock);
+    add(names.no_temperature, more.no_temperature);
   }
   return names;
 }

@@ -12,6 +12,13 @@
 #include "agent/platform/cooling.h"
 
 namespace fettle::agent {
+namespace {
+
+bool contains(const std::vector<std::string>& all, const std::string& one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+}  // namespace
 
 ConditionsReader::ConditionsReader(const SystemRoot& root, std::vector<std::uint32_t> cores)
     : cores_(std::move(cores)) {
@@ -30,15 +37,15 @@ ConditionsReader::ConditionsReader(const SystemRoot& root, std::vector<std::uint
   cooling_states_ = cpu_cooling_states(root, cores_);
   for (const std::string& name : root.list("/sys/class/thermal")) {
     const std::string at = "/sys/class/thermal/" + name;
-    if (name.starts_with("thermal_zone") && thermal_zones_.size() < 8) {
+    const std::string type = root.text(at + "/type").value_or("");
+    if (name.starts_with("thermal_zone") && thermal_zones_.size() < 8 &&
+        !contains(names.no_temperature, type)) {
       OpenText temperature = root.open(at + "/temp");
       if (temperature) thermal_zones_.push_back(std::move(temperature));
     }
     // What a profile names beside cpufreq's cooling devices.
     if (!name.starts_with("cooling_device") || cooling_states_.size() >= 24) continue;
-    const std::string type = root.text(at + "/type").value_or("");
-    const auto& alerts = names.throttle_alerts;
-    if (std::find(alerts.begin(), alerts.end(), type) != alerts.end()) {
+    if (contains(names.throttle_alerts, type)) {
       if (OpenText state = root.open(at + "/cur_state"))
         cooling_states_.push_back(std::move(state));
     }

@@ -14,7 +14,7 @@ namespace fettle::agent {
 struct QuickReading {
   std::uint32_t cpu_khz = 0;  // of the slowest of the cores that are used; 0: unknown
   std::uint32_t gpu_khz = 0, accelerator_khz = 0;
-  std::int32_t temperature_millidegrees = 0;  // of the hottest zone
+  std::int32_t temperature_millidegrees = 0;  // of the hottest zone that measures
   // Hash of what people and their tools set: governor, power mode, accelerator's clock.
   std::uint64_t settings = 0;
   std::uint64_t involuntary_switches = 0;  // of this process, all threads

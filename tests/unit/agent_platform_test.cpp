@@ -234,14 +234,36 @@ TEST_F(FakeRoot, ThrottlingOfAJetson) {
   EXPECT_TRUE(reader.throttled());
 }
 
+// As an L4T kernel lists them: the PMIC's stands still, whatever the temperature is.
+TEST_F(FakeRoot, HeatOfAJetsonIsOfZonesThatMeasure) {
+  const auto zone = [&](int i, const char* type, const char* temperature) {
+    const std::string at = "/sys/class/thermal/thermal_zone" + std::to_string(i);
+    put(at + "/type", std::string(type) + "\n");
+    put(at + "/temp", std::string(temperature) + "\n");
+  };
+  zone(0, "AO-therm", "41500");
+  zone(1, "CPU-therm", "34000");
+  zone(2, "PMIC-Die", "100000");
+  const ConditionsReader reader(root(), {0});
+  EXPECT_EQ(reader.read().temperature_millidegrees, 41500);
+  zone(1, "CPU-therm", "101500");
+  EXPECT_EQ(reader.read().temperature_millidegrees, 101500);
+}
+
 // Names by what the board is: a fitting profile's only, and its GPU also by its node.
 TEST_F(FakeRoot, SysfsNamesAreThoseOfTheBoard) {
   put("/proc/device-tree/compatible", std::string("maker,board\0", 12));
   put("/sys/class/devfreq/13000000.accelerator/device/of_node/name", std::string("ga10b\0", 6));
   put("/sys/class/devfreq/ff9a0000.gpu/cur_freq", "1\n");
   std::vector<BoardProfile> profiles = {
-      {"mine", {"mine"}, "a", agent_arch(), {"maker,board"}, {}, {{"ga10b"}, {}, {}, {}, {"/a"}}},
-      {"other", {"other"}, "a", agent_arch(), {"other"}, {}, {{"gpu"}, {}, {}, {}, {"/b"}}}};
+      {"mine",
+       {"mine"},
+       "a",
+       agent_arch(),
+       {"maker,board"},
+       {},
+       {{"ga10b"}, {}, {}, {}, {"/a"}, {}}},
+      {"other", {"other"}, "a", agent_arch(), {"other"}, {}, {{"gpu"}, {}, {}, {}, {"/b"}, {}}}};
   const auto names = sysfs_names(root(), profiles);
   EXPECT_EQ(names.logic_clock, (std::vector<std::string>{"/a"}));
   EXPECT_EQ(gpu_devfreq(root(), names), "13000000.accelerator");
@@ -286,6 +308,7 @@ TEST(BoardProfiles, AreThoseOfTheFiles) {
     EXPECT_EQ(row->sysfs.throttle_counters, strings(sysfs->get("throttle_counters")));
     EXPECT_EQ(row->sysfs.power_mode, strings(sysfs->get("power_mode")));
     EXPECT_EQ(row->sysfs.logic_clock, strings(sysfs->get("logic_clock")));
+    EXPECT_EQ(row->sysfs.no_temperature, strings(sysfs->get("no_temperature")));
   }
   EXPECT_EQ(board_profiles().size(), boards);
   for (const char* board : {"pynq-z1", "pynq-z2", "rk3399-big", "rk3399-little", "jetson-nano",
