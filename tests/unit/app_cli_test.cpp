@@ -246,6 +246,16 @@ TEST_F(CommandLine, FlashRefusesWhatIsNoCard) {
                {"is no disk"});
 }
 
+TEST_F(CommandLine, FlashTakesNoOptionOfSshWithAnImage) {
+  const auto image = write("board.img", "an image");
+  for (const std::string option : {"--broker", "--board-broker", "--broker-key", "--package",
+                                   "--name", "--key", "--set", "--ssh-command", "--wait"}) {
+    SCOPED_TRACE(option);
+    expect_error(fettle({"flash", "--image", image, "--to", image, option, "9"}), 2,
+                 {option + " requires --ssh"});
+  }
+}
+
 class FlashOverSsh : public CommandLine {
  protected:
   void SetUp() override {
