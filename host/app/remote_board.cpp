@@ -101,7 +101,8 @@ Result<std::string> package_for(const std::string& architecture) {
   for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
     const std::string name = entry.path().filename();
     if (name.starts_with("fettle-agent_") && name.ends_with("_" + architecture + ".deb")) {
-      found = std::max(found, entry.path().string());
+      // 0.10 is later than 0.9.
+      if (strverscmp(found.c_str(), entry.path().c_str()) < 0) found = entry.path();
     }
   }
   if (!found.empty()) return found;

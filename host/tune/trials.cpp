@@ -2,6 +2,7 @@
 #include "host/tune/trials.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "host/tune/outcomes.h"
@@ -11,6 +12,7 @@ namespace {
 
 constexpr std::uint32_t kBatch = 16;  // trials of a deterministic session between two lessons
 constexpr std::size_t kStock = 2;     // built candidates kept beyond what the boards can hold
+constexpr std::uint32_t kOwed = 16;   // trials of each task, as far as there are so many
 
 }  // namespace
 
@@ -81,21 +83,23 @@ std::optional<std::size_t> Trials::wants_candidate() {
     return batch_open() ? parts_.scheduler.next(states_) : std::nullopt;
   }
   // Tasks whose expected outputs are ready go first: others could only wait. But they leave
-  // those their share of the trials.
+  // those their share of the trials, and each other what every task is owed: searchers get
+  // ready one after the other.
   std::vector<TaskState> states = states_;
   const auto tasks = static_cast<std::uint32_t>(states.size());
-  const std::uint32_t share = (options_.trials + tasks - 1) / tasks;
-  std::uint32_t kept = 0;
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    progress_.tasks[i].waiting_for_expected = !parts_.expected.ready(i);
-    if (parts_.expected.ready(i) || states[i].exhausted) continue;
-    kept += share - std::min(share, states[i].proposed);
+  std::vector<std::uint32_t> owed(tasks);
+  for (std::size_t i = 0; i < tasks; ++i) {
+    bool& waits = progress_.tasks[i].waiting_for_expected;
+    waits = !parts_.expected.ready(i);
+    const std::uint32_t share =
+        waits ? (options_.trials + tasks - 1) / tasks : std::min(kOwed, options_.trials / tasks);
+    owed[i] = states[i].exhausted ? 0 : share - std::min(share, states[i].proposed);
   }
-  const bool ahead = options_.trials - proposed_ > kept;
+  const bool ahead =
+      options_.trials - proposed_ > std::accumulate(owed.begin(), owed.end(), std::uint32_t{0});
   bool any = false;
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    const bool waits = progress_.tasks[i].waiting_for_expected;
-    states[i].exhausted |= ahead ? waits : !waits || states[i].proposed >= share;
+  for (std::size_t i = 0; i < tasks; ++i) {
+    states[i].exhausted |= ahead ? progress_.tasks[i].waiting_for_expected : owed[i] == 0;
     any |= !states[i].exhausted;
   }
   if (!any) states = states_;

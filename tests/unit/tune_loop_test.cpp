@@ -360,6 +360,32 @@ TEST(TuneLoop, ASearcherIsWaitedForOnlyWhenNothingElseIsUnderWay) {
   EXPECT_EQ(rig.builder.most_at_once, 1u);
 }
 
+// Ready once it was asked often enough, as if its first plan were the last to be made.
+class Late final : public Searcher {
+ public:
+  explicit Late(std::unique_ptr<Searcher> inner) : inner_(std::move(inner)) {}
+  std::vector<space::Configuration> propose(std::size_t n) override { return inner_->propose(n); }
+  void observe(const Observation& observation) override { inner_->observe(observation); }
+  bool ready() override { return ++asked_ > 200; }
+
+ private:
+  std::unique_ptr<Searcher> inner_;
+  int asked_ = 0;
+};
+
+TEST(TuneLoop, ATaskWhoseSearcherIsReadyLateStillGetsTrials) {
+  Rig rig(grid(8, 8), 3);
+  rig.tasks[2].searcher = std::make_unique<Late>(std::move(rig.tasks[2].searcher));
+  rig.options.trials = 30;
+  ExpectedOutputs expected(rig.workloads, expected_of);
+  auto scheduler = make_gradient(1);
+  const TuneSummary summary = tune(
+      rig.tasks, rig.target, rig.options,
+      {rig.builder, rig.runner, rig.records, expected, *scheduler, rig.stop, rig.listener, {}, {}});
+  EXPECT_EQ(summary.progress.trials, 30u);
+  for (const auto& task : summary.progress.tasks) EXPECT_GE(task.trials, 10u) << task.title;
+}
+
 // Takes turns, and keeps what it was told of the first task.
 class Spy final : public TaskScheduler {
  public:
@@ -378,11 +404,12 @@ TEST(TuneLoop, TheSchedulerLearnsTheLeastTimeThatTheRooflineLeavesATask) {
   rig.roofline.operations_per_second = 2e9;
   rig.builder = ScriptedBuilder([](const wire::BuildRequestT& request) {
     auto result = built_program(request, request.configuration);
-    // Two algorithms: every third program has but half of the operations.
-    result.body.AsBuildOutput()->facts->operations = request.id % 3 == 0 ? 5e5 : 1e6;
+    // Two algorithms: the later programs have but half of the operations. Fewer than 16 are
+    // under way at once, so that the scheduler sees both.
+    result.body.AsBuildOutput()->facts->operations = request.id > 16 ? 5e5 : 1e6;
     return result;
   });
-  rig.options.trials = 20;
+  rig.options.trials = 32;
   ExpectedOutputs expected(rig.workloads, expected_of);
   Spy scheduler;
   tune(rig.tasks, rig.target, rig.options,
