@@ -168,6 +168,8 @@ Result<BrokerLink> BrokerLink::open(const std::string& url, const std::string& b
   const std::int64_t most = static_cast<std::int64_t>(limits::kMessageBytes);
   zmq_setsockopt(out.socket_, ZMQ_MAXMSGSIZE, &most, sizeof most);
   integer(ZMQ_LINGER, 0);
+  // A broker that does not know the key yet says nothing: dial again, it may by then.
+  integer(ZMQ_HANDSHAKE_IVL, 5000);
   integer(ZMQ_RECONNECT_IVL, 50);
   integer(ZMQ_RECONNECT_IVL_MAX, 2000);
   // A link that died without a word (power, cable) is found and dialled again: no byte of the

@@ -134,6 +134,7 @@ void AllowList::set(const std::vector<Permission>& permissions) {
   for (const auto& entry : permissions) (*map)[entry.public_key] = entry;
   std::lock_guard lock(mutex_);
   map_ = std::move(map);
+  ++version_;
 }
 
 std::shared_ptr<const AllowList::Map> AllowList::snapshot() const {
@@ -148,19 +149,20 @@ std::optional<Permission> AllowList::find(const std::string& public_key) const {
   return found->second;
 }
 
-Result<bool> AllowList::reload(const std::filesystem::path& file) {
+Result<void> AllowList::reload(const std::filesystem::path& file) {
+  const std::lock_guard lock(reading_);
   struct stat status{};
   std::string stamp = "absent";
   if (::stat(file.c_str(), &status) == 0) {
     stamp = std::to_string(status.st_ino) + " " + std::to_string(status.st_size) + " " +
             std::to_string(status.st_mtim.tv_sec) + " " + std::to_string(status.st_mtim.tv_nsec);
   }
-  if (stamp == stamp_) return false;
+  if (stamp == stamp_) return {};
   stamp_ = stamp;  // a wrong file is told once, not at every look
   auto list = load_allow_list(file);
   if (!list) return std::move(list).error();
   set(*list);
-  return true;
+  return {};
 }
 
 }  // namespace fettle::fleet

@@ -5,6 +5,8 @@
 // loop and the ZAP thread, which see whole versions of it.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -43,9 +45,11 @@ class AllowList {
 
   void set(const std::vector<Permission>& permissions);
   std::optional<Permission> find(const std::string& public_key) const;
-  // Reads `file` again when it changed since the last call. True: it changed.
-  // An unreadable or wrong file is an Error and leaves the list as it was.
-  Result<bool> reload(const std::filesystem::path& file);
+  // Reads `file` again when it changed since the last call. From any thread.
+  // An unreadable or wrong file is an Error, told once, and leaves the list as it was.
+  Result<void> reload(const std::filesystem::path& file);
+  // Another number whenever the list has changed.
+  std::uint64_t version() const { return version_; }
 
  private:
   using Map = std::map<std::string, Permission>;
@@ -53,6 +57,8 @@ class AllowList {
 
   mutable std::mutex mutex_;
   std::shared_ptr<const Map> map_;
+  std::atomic<std::uint64_t> version_{0};
+  std::mutex reading_;
   std::string stamp_;  // of the file as last read
 };
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 
 #include "host/fleet/curve.h"
 #include "host/fleet/zap.h"
@@ -143,11 +144,27 @@ struct Broker::Loop {
     return true;
   }
 
+  // From the loop and the ZAP thread.
+  void read_allow_list() {
+    if (options.allow_file.empty()) return;
+    if (auto read = allowed.reload(options.allow_file); !read) {
+      log("the allow list stays as it was: " + read.error().text());
+    }
+  }
+
+  // One who was let in a moment ago may dial before the loop's next look.
+  bool allows(const std::string& key) {
+    if (allowed.find(key)) return true;
+    read_allow_list();
+    return allowed.find(key).has_value();
+  }
+
+  std::uint64_t rechecked = 0;  // version of the list
   void reload_allow_list(TimePoint now) {
     if (options.allow_file.empty()) return;
-    auto changed = allowed.reload(options.allow_file);
-    if (!changed) return log("the allow list stays as it was: " + changed.error().text());
-    if (!*changed) return;
+    read_allow_list();
+    const std::uint64_t version = allowed.version();
+    if (std::exchange(rechecked, version) == version) return;
     core.recheck(
         [this](const Permission& who) {
           const auto listed = allowed.find(who.public_key);
@@ -251,10 +268,11 @@ Result<std::unique_ptr<Broker>> Broker::start(BrokerOptions options) {
   } else if (auto loaded = loop.allowed.reload(loop.options.allow_file); !loaded) {
     return std::move(loaded).error().in("starting the broker");
   }
+  loop.rechecked = loop.allowed.version();
   loop.wake_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (loop.wake_fd < 0) return Error{ErrorCode::Io, "cannot make an eventfd"};
   loop.zap = std::make_unique<ZapHandler>(
-      loop.context, loop.allowed,
+      loop.context, [&loop](const std::string& key) { return loop.allows(key); },
       [&loop](const std::string& key, const std::string& address) { loop.refused(key, address); });
   auto socket = make_server(loop.context, loop.options.listen, loop.options.keys);
   if (!socket) return std::move(socket).error();

@@ -77,6 +77,8 @@ Result<zmq::socket_t> make_client(zmq::context_t& context, const std::string& ur
     socket.set(zmq::sockopt::curve_serverkey, server_public_key);
     socket.set(zmq::sockopt::sndhwm, 10'000);
     socket.set(zmq::sockopt::rcvhwm, 10'000);
+    // A broker that does not know the key yet says nothing: dial again, it may by then.
+    socket.set(zmq::sockopt::handshake_ivl, 3000);
     socket.set(zmq::sockopt::reconnect_ivl, 50);
     socket.set(zmq::sockopt::reconnect_ivl_max, 2000);
     socket.connect(url);

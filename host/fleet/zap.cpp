@@ -6,7 +6,8 @@
 namespace fettle::fleet {
 namespace {
 
-void answer(zmq::socket_t& socket, const AllowList& allowed, const ZapHandler::Refused& refused) {
+void answer(zmq::socket_t& socket, const ZapHandler::Allows& allows,
+            const ZapHandler::Refused& refused) {
   std::vector<zmq::message_t> frames;
   do {
     frames.emplace_back();
@@ -18,7 +19,7 @@ void answer(zmq::socket_t& socket, const AllowList& allowed, const ZapHandler::R
       frames[6].size() == 32) {
     char key[41];
     zmq_z85_encode(key, static_cast<const std::uint8_t*>(frames[6].data()), 32);
-    if (allowed.find(key))
+    if (allows(key))
       user = key;
     else if (refused)
       refused(key, frames[3].to_string());
@@ -31,21 +32,21 @@ void answer(zmq::socket_t& socket, const AllowList& allowed, const ZapHandler::R
 
 }  // namespace
 
-ZapHandler::ZapHandler(zmq::context_t& context, const AllowList& allowed, Refused refused)
+ZapHandler::ZapHandler(zmq::context_t& context, Allows allows, Refused refused)
     : replies_(context, zmq::socket_type::rep),
       stop_(context, zmq::socket_type::pair),
       stopped_(context, zmq::socket_type::pair) {
   replies_.bind("inproc://zeromq.zap.01");
   stopped_.bind("inproc://fettle.zap.stop");
   stop_.connect("inproc://fettle.zap.stop");
-  thread_ = std::thread([this, &allowed, refused = std::move(refused)] {
+  thread_ = std::thread([this, allows = std::move(allows), refused = std::move(refused)] {
     zmq::pollitem_t items[] = {{replies_.handle(), 0, ZMQ_POLLIN, 0},
                                {stopped_.handle(), 0, ZMQ_POLLIN, 0}};
     while (true) {
       try {
         zmq::poll(items, 2, std::chrono::milliseconds(-1));
         if (items[1].revents != 0) return;
-        if (items[0].revents != 0) answer(replies_, allowed, refused);
+        if (items[0].revents != 0) answer(replies_, allows, refused);
       } catch (const zmq::error_t& error) {
         if (error.num() == ETERM) return;
         if (error.num() != EINTR) throw;

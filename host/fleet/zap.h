@@ -6,20 +6,18 @@
 #include <string>
 #include <thread>
 #include <zmq.hpp>
-
-#include "host/fleet/allow_list.h"
-
 namespace fettle::fleet {
 
-// An unknown key gets no answer at all (status 300: the connection is closed
-// without an ERROR command). An accepted peer's user id is its public key.
+// An unknown key gets no answer at all (status 300: the handshake goes no further,
+// until the peer gives it up). An accepted peer's user id is its public key.
 class ZapHandler {
  public:
-  // Called from the handler's thread for each handshake that is refused.
+  // Both are called from the handler's thread, `refused` for each handshake that is.
+  using Allows = std::function<bool(const std::string& public_key)>;
   using Refused = std::function<void(const std::string& public_key, const std::string& address)>;
 
-  // Must exist before any CURVE server socket of `context` is bound; both are kept by reference.
-  ZapHandler(zmq::context_t& context, const AllowList& allowed, Refused refused);
+  // Must exist before any CURVE server socket of `context`, which is kept by reference, is bound.
+  ZapHandler(zmq::context_t& context, Allows allows, Refused refused);
   ~ZapHandler();  // ends the thread
   ZapHandler(const ZapHandler&) = delete;
   ZapHandler& operator=(const ZapHandler&) = delete;

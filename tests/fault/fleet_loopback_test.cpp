@@ -286,6 +286,38 @@ TEST_F(Fleet, ARevokedKeyIsShutOut) {
   std::filesystem::remove_all(folder);
 }
 
+TEST_F(Fleet, AKeyThatWasAllowedAMomentAgoIsLetIn) {
+  const auto file = std::filesystem::path(::testing::TempDir()) /
+                    ("fettle-moment-" + std::to_string(::getpid())) / "allowed";
+  ASSERT_TRUE(allow_key(file, {"agent", wire::Role::Agent, agent_keys.public_key}).ok());
+  BrokerOptions options;
+  options.keys = broker_keys;
+  options.allow_file = file;
+  auto broker = Broker::start(std::move(options));
+  ASSERT_TRUE(broker.ok()) << broker.error().text();
+  auto agent = start_agent(**broker, "board-1", echo);
+  for (int i = 0; i < 5; ++i) {
+    client_keys = new_keys();
+    ASSERT_TRUE(
+        allow_key(file, {"client-" + std::to_string(i), wire::Role::Client, client_keys.public_key})
+            .ok());
+    auto session = Session::open(address(**broker), plan());
+    ASSERT_TRUE(session.ok()) << session.error().text();
+  }
+  // One that dialled before it was let in dials again.
+  client_keys = new_keys();
+  std::thread later([&, key = client_keys.public_key] {
+    std::this_thread::sleep_for(milliseconds(300));
+    EXPECT_TRUE(allow_key(file, {"late", wire::Role::Client, key}).ok());
+  });
+  SessionPlan patient = plan();
+  patient.answer_within = seconds(10);
+  auto session = Session::open(address(**broker), patient);
+  later.join();
+  EXPECT_TRUE(session.ok()) << session.error().text();
+  std::filesystem::remove_all(file.parent_path());
+}
+
 TEST_F(Fleet, ABoardThatIsDownWhenTheBrokerStartsIsSwitched) {
   BrokerOptions options;
   options.keys = broker_keys;
