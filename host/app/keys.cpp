@@ -1,6 +1,7 @@
 // fettle keys: key pairs of this account, and whom its broker lets in.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "host/app/commands.h"
 #include "host/app/json_view.h"
@@ -12,7 +13,8 @@ namespace fettle::app {
 namespace {
 
 struct KeysOptions {
-  std::string name, public_key, role = "client";
+  std::string name, public_key;
+  std::optional<std::string> role;
   bool json = false;
 };
 
@@ -61,9 +63,24 @@ Result<void> list_keys(const fleet::KeyFolder& folder, const KeysOptions& option
 
 Result<void> allow(const fleet::KeyFolder& folder, const KeysOptions& options) {
   if (auto fits = fleet::check_public_key(options.public_key); !fits) return fits;
-  const auto role = fleet::role_from_name(options.role);
-  if (!role) return role.error();
-  return fleet::allow_key(folder.allow_file(), {options.name, *role, options.public_key});
+  std::optional<wire::Role> role;
+  if (options.role) {
+    const auto named = fleet::role_from_name(*options.role);
+    if (!named) return named.error();
+    role = *named;
+  }
+  const auto allowed =
+      fleet::allow_key(folder.allow_file(), options.name, options.public_key, role);
+  if (!allowed) return allowed.error();
+  const char* now = fleet::role_name(allowed->role);
+  if (allowed->before && *allowed->before != allowed->role) {
+    note(fmt::format("the role of '{}' is {} now; it was {}", options.name, now,
+                     fleet::role_name(*allowed->before)));
+  } else if (allowed->before && !role) {
+    note(fmt::format("'{}' was allowed already and stays {}; --role changes that", options.name,
+                     now));
+  }
+  return {};
 }
 
 }  // namespace
@@ -98,7 +115,8 @@ void add_keys_command(CLI::App& app, int& status) {
   let_in->add_option("NAME", options->name, "For people: whose key it is")->required();
   let_in->add_option("PUBLIC_KEY", options->public_key, "40 characters, from `fettle keys new`")
       ->required();
-  let_in->add_option("--role", options->role, "client or agent")->capture_default_str();
+  let_in->add_option("--role", options->role,
+                     "client or agent; left out: the role that it has already, else client");
   auto* revoke = add("revoke", "Lets a key in no more",
                      [](const fleet::KeyFolder& folder, const KeysOptions& chosen) {
                        return fleet::revoke_key(folder.allow_file(), chosen.name);

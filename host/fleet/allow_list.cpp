@@ -102,17 +102,35 @@ Result<void> check_permission(const std::vector<Permission>& list, const Permiss
   return {};
 }
 
-Result<void> allow_key(const std::filesystem::path& file, const Permission& permission) {
-  if (auto good = check_public_key(permission.public_key); !good) return good;
+Result<Allowed> allow_key(const std::filesystem::path& file, const std::string& name,
+                          const std::string& public_key, std::optional<wire::Role> role) {
+  if (auto good = check_public_key(public_key); !good) return std::move(good).error();
   std::error_code failed;
   std::filesystem::create_directories(file.parent_path(), failed);
   const FolderLock lock(file.parent_path());
   auto list = load_allow_list(file);
   if (!list) return std::move(list).error();
-  if (auto good = check_permission(*list, permission); !good) return good;
-  std::erase_if(*list, [&](const Permission& entry) { return entry.name == permission.name; });
-  list->push_back(permission);
-  return write_file_atomically(file, format_allow_list(*list), 0600);
+  Permission permission{name, role.value_or(wire::Role::Client), public_key};
+  if (auto good = check_permission(*list, permission); !good) return std::move(good).error();
+  const auto entry = std::find_if(list->begin(), list->end(),
+                                  [&](const Permission& other) { return other.name == name; });
+  Allowed allowed{permission.role, {}};
+  if (entry == list->end()) {
+    list->push_back(std::move(permission));
+  } else {  // with the same key: check_permission
+    allowed = {role.value_or(entry->role), entry->role};
+    entry->role = allowed.role;
+  }
+  if (auto good = write_file_atomically(file, format_allow_list(*list), 0600); !good) {
+    return std::move(good).error();
+  }
+  return allowed;
+}
+
+Result<void> allow_key(const std::filesystem::path& file, const Permission& permission) {
+  auto allowed = allow_key(file, permission.name, permission.public_key, permission.role);
+  if (!allowed) return std::move(allowed).error();
+  return {};
 }
 
 Result<void> revoke_key(const std::filesystem::path& file, const std::string& name) {

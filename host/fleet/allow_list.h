@@ -34,7 +34,15 @@ Result<std::vector<Permission>> load_allow_list(const std::filesystem::path& fil
 // InvalidArgument: `permission` does not fit beside `list`, whose key it has under another
 // name, or whose name it has with another key: a key is replaced by revoking the old one.
 Result<void> check_permission(const std::vector<Permission>& list, const Permission& permission);
-// Adds the entry, or changes its role. Errors are check_permission's, Io and DiskFull.
+
+struct Allowed {
+  wire::Role role = wire::Role::Client;  // now
+  std::optional<wire::Role> before;      // nothing: the key was not on the list
+};
+// Adds the entry, or changes its role. Without a `role` an entry keeps its own, and a new one
+// is a client's. Errors are check_permission's, check_public_key's, Io and DiskFull.
+Result<Allowed> allow_key(const std::filesystem::path& file, const std::string& name,
+                          const std::string& public_key, std::optional<wire::Role> role);
 Result<void> allow_key(const std::filesystem::path& file, const Permission& permission);
 // NotFound names the entries that there are.
 Result<void> revoke_key(const std::filesystem::path& file, const std::string& name);

@@ -83,7 +83,8 @@ void BrokerCore::on_hello(const PeerId& from, const Permission& who, wire::Hello
     ++counters_.unauthorized;
     return reject(from, ErrorCode::Unauthorized,
                   "the key '" + who.name + "' is allowed as " + role_name(who.role) + ", not as " +
-                      role_name(hello.role) + ": allow it in that role with `fettle keys allow`");
+                      role_name(hello.role) + ": change that with `fettle keys allow " + who.name +
+                      " '" + who.public_key + "' --role " + role_name(hello.role) + "`");
   }
   if (hello.instance == 0) return reject(from, ErrorCode::Malformed, "hello without an instance");
   // A peer chooses its connection's name: one that another key used before is another peer's.

@@ -33,6 +33,10 @@ TEST_F(BrokerTest, ARoleIsWhatTheAllowListSays) {
   auto rejects = take<wire::RejectT>("x");
   ASSERT_EQ(rejects.size(), 1u);
   EXPECT_EQ(rejects[0].error->code, ErrorCode::Unauthorized);
+  EXPECT_NE(rejects[0].error->message.find("`fettle keys allow " + kClient.name + " '" +
+                                           kClient.public_key + "' --role agent`"),
+            std::string::npos)
+      << rejects[0].error->message;
   agent("a", 1, "board");
   wire::OpenSessionT open;  // an agent that wants to be a client
   open.device_key = "pynq";

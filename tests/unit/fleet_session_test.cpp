@@ -412,6 +412,29 @@ TEST_F(Keys, TheAllowListIsEditedByName) {
   EXPECT_TRUE(same.ok() && !*same);
 }
 
+TEST_F(Keys, ARoleChangesOnlyWhenOneIsNamed) {
+  const auto file = folder.allow_file();
+  const auto key = make_key_pair()->public_key, other = make_key_pair()->public_key;
+  const auto role = [&] { return load_allow_list(file)->at(0).role; };
+  const auto fresh = allow_key(file, "pynq-1", key, std::nullopt);
+  ASSERT_TRUE(fresh.ok()) << fresh.error().text();
+  EXPECT_EQ(fresh->role, wire::Role::Client);
+  EXPECT_FALSE(fresh->before);
+  const auto changed = allow_key(file, "pynq-1", key, wire::Role::Agent);
+  ASSERT_TRUE(changed.ok()) << changed.error().text();
+  EXPECT_EQ(changed->role, wire::Role::Agent);
+  EXPECT_EQ(changed->before, wire::Role::Client);
+  EXPECT_EQ(role(), wire::Role::Agent);
+  const auto kept = allow_key(file, "pynq-1", key, std::nullopt);
+  ASSERT_TRUE(kept.ok()) << kept.error().text();
+  EXPECT_EQ(kept->role, wire::Role::Agent) << "a running board would be locked out";
+  EXPECT_EQ(kept->before, wire::Role::Agent);
+  EXPECT_EQ(role(), wire::Role::Agent);
+  EXPECT_FALSE(allow_key(file, "pynq-1", other, std::nullopt).ok());
+  EXPECT_FALSE(allow_key(file, "pynq-2", key, std::nullopt).ok());
+  EXPECT_EQ(load_allow_list(file)->size(), 1u);
+}
+
 // Boards are often let in by a script, several at once.
 TEST_F(Keys, ChangesAtTheSameTimeAllCount) {
   const auto file = folder.allow_file();
