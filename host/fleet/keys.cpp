@@ -67,6 +67,10 @@ Result<void> check_public_key(const std::string& text) {
                    std::to_string(text.size()) + " characters"};
 }
 
+std::string allow_command(const std::string& public_key) {
+  return "fettle keys allow NAME '" + public_key + "' --role client";
+}
+
 Result<std::string> public_key_of(const std::string& secret_key) {
   char public_key[kZ85 + 1];
   if (!is_z85_key(secret_key) || zmq_curve_public(public_key, secret_key.c_str()) != 0) {
@@ -137,10 +141,13 @@ Result<KeyPair> KeyFolder::create(const std::string& name) const {
   const FolderLock lock(folder_);
   const auto path = key_file(name);
   if (std::filesystem::exists(path, failed)) {
-    return Error{ErrorCode::InvalidArgument, "the key '" + name +
-                                                 "' exists already: " + path.string() +
-                                                 " (choose another name, or "
-                                                 "remove that file to replace it)"};
+    const auto there = load(name);
+    const std::string state = there ? "; `" + allow_command(there->public_key) +
+                                          "` lets it in, a board's with --role agent"
+                                    : ", but cannot be used: " + there.error().text();
+    return Error{ErrorCode::InvalidArgument,
+                 "the key '" + name + "' exists already: " + path.string() + state +
+                     " (for a new pair choose another name, or remove that file)"};
   }
   auto pair = make_key_pair();
   if (!pair) return pair;

@@ -22,6 +22,8 @@ struct KeyPair {
 Result<KeyPair> make_key_pair();
 // InvalidArgument unless `text` is 40 characters of Z85 that stand for 32 bytes.
 Result<void> check_public_key(const std::string& text);
+// What lets a client of that key in, for messages; NAME is the reader's to choose.
+std::string allow_command(const std::string& public_key);
 // The public half of a secret key.
 Result<std::string> public_key_of(const std::string& secret_key);
 

@@ -109,6 +109,7 @@ struct Session::Loop {
 Result<std::unique_ptr<Session>> Session::open(const BrokerAddress& broker, SessionPlan plan,
                                                const tune::StopSignal* stop) {
   plan.where = broker.url;
+  plan.public_key = broker.keys.public_key;
   std::unique_ptr<Session> session(new Session);
   session->loop_ = std::make_unique<Loop>(std::move(plan));
   Loop& loop = *session->loop_;
@@ -214,10 +215,7 @@ Result<wire::DeviceListT> list_devices(const BrokerAddress& broker,
   } catch (const zmq::error_t& error) {
     return Error{ErrorCode::Io, "talking to " + broker.url + ": " + error.what()};
   }
-  return Error{ErrorCode::Unreachable,
-               "no answer from the broker at " + broker.url +
-                   ": check the address, that the broker "
-                   "runs, that its public key is the one given here, and that it allows this key"};
+  return no_answer(broker.url, broker.keys.public_key, answer_within);
 }
 
 }  // namespace fettle::fleet

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "host/fleet/keys.h"
 #include "host/fleet/pool.h"
 #include "schemas/wire/limits.h"
 
@@ -254,10 +255,7 @@ void SessionCore::tick(TimePoint now) {
                                               plan_.device_key + "' dialled in within " + seconds +
                                               " s"};
     } else {
-      error_ = Error{ErrorCode::Unreachable,
-                     "no answer from the broker at " + plan_.where + " within " + seconds +
-                         " s: check the address, that the broker runs, that its public key is the "
-                         "one given here, and that it allows this key (`fettle keys allow` there)"};
+      error_ = no_answer(plan_.where, plan_.public_key, limit);
     }
     return;
   }
@@ -265,6 +263,16 @@ void SessionCore::tick(TimePoint now) {
   if (now - last_said_ < std::max(heartbeat_, milliseconds(500))) return;
   if (state_ == State::Opening && now - last_heard_ < silence_) return say_open(now);
   say_hello(now);
+}
+
+Error no_answer(const std::string& where, const std::string& public_key, milliseconds within) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(within).count();
+  return {ErrorCode::Unreachable,
+          "no answer from the broker at " + where + " within " + std::to_string(seconds) +
+              " s: check the address, that the broker runs, that its public key is the one given "
+              "here, and that it allows this client's key (there: `" +
+              allow_command(public_key) + "`)",
+          {}};
 }
 
 }  // namespace fettle::fleet

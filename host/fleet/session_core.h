@@ -21,6 +21,7 @@ struct SessionPlan {
   std::string name;                    // for people
   int priority = 0;                    // higher goes first
   std::string where;                   // the broker's address, for messages
+  std::string public_key;              // this client's, for messages
   milliseconds answer_within{10'000};  // the first answer; then it is Unreachable
   milliseconds away_at_most{120'000};  // a broker that answered before
   std::size_t window = 1024;           // submitted at one time
@@ -96,6 +97,9 @@ class SessionCore {
   wire::DeviceInfoT device_;
   wire::BoardT board_;
 };
+
+// Unreachable: what to look at, and what lets this client's key in.
+Error no_answer(const std::string& where, const std::string& public_key, milliseconds within);
 
 // Every content hash that a request names.
 std::vector<wire::Hash> blobs_of(const wire::MeasureRequestT& request);

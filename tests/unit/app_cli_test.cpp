@@ -212,11 +212,13 @@ TEST_F(CommandLine, HardwareKeysAreChecked) {
 }
 
 TEST_F(CommandLine, AnUnreachableBrokerIsNamed) {
-  ASSERT_EQ(fettle({"keys", "new", "other"}).status, 0);
+  ASSERT_EQ(fettle({"keys", "new", "client"}).status, 0);
   const auto key = fettle({"keys", "new", "third"}).out.substr(0, 40);
-  expect_error(fettle({"tune", small_dense(), "--broker", "tcp://127.0.0.1:9", "--broker-key", key,
-                       "--db", folder.file("t.db")}),
-               1, {"tcp://127.0.0.1:9"});
+  expect_error(
+      fettle({"tune", small_dense(), "--broker", "tcp://127.0.0.1:9", "--broker-key", key, "--db",
+              folder.file("t.db")}),
+      1,
+      {"tcp://127.0.0.1:9", "fettle keys allow NAME '" + public_key("client") + "' --role client"});
   expect_error(
       fettle({"tune", small_dense(), "--broker", "tcp://127.0.0.1:9", "--db", folder.file("t.db")}),
       1, {"--broker-key"});
@@ -228,7 +230,9 @@ TEST_F(CommandLine, AKeyThatIsNotLetInIsToldApart) {
   const std::string url = url_of(broker);
   const auto result = fettle({"devices", "--broker", url});
   EXPECT_EQ(result.status, 1);
-  EXPECT_NE(result.err.find("allow"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("fettle keys allow NAME '" + public_key("client") + "' --role client"),
+            std::string::npos)
+      << result.err;
   // Let in, the same call works.
   ASSERT_EQ(fettle({"keys", "allow", "me", public_key("client")}).status, 0);
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
@@ -379,9 +383,20 @@ TEST_F(CommandLine, KeysAreMadeListedAllowedAndRevoked) {
   const auto made = fettle({"keys", "new", "desk"});
   ASSERT_EQ(made.status, 0) << made.err;
   const std::string key = made.out.substr(0, 40);
-  expect_error(fettle({"keys", "new", "desk"}), 1, {"desk"});
+  expect_error(fettle({"keys", "new", "desk"}), 1,
+               {"desk", "fettle keys allow NAME '" + key + "' --role client"});
   expect_error(fettle({"keys", "allow", "desk", "tooshort"}), 1, {"40"});
-  EXPECT_EQ(fettle({"keys", "allow", "desk", key, "--role", "agent"}).status, 0);
+  const auto allow = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"keys", "allow", "desk", key});
+    const auto done = fettle(more);
+    EXPECT_EQ(done.status, 0) << done.err;
+    return done.err;
+  };
+  EXPECT_EQ(allow({"--role", "agent"}), "");
+  EXPECT_NE(allow({}).find("stays agent"), std::string::npos);
+  EXPECT_NE(allow({"--role", "client"}).find("is client now; it was agent"), std::string::npos);
+  EXPECT_NE(allow({"--role", "agent"}).find("is agent now; it was client"), std::string::npos);
+  expect_error(fettle({"keys", "allow", "desk", key, "--role", "king"}), 1, {"king", "agent"});
   const auto list = fettle({"keys", "list"});
   EXPECT_NE(list.out.find(key), std::string::npos);
   EXPECT_NE(list.out.find("agent"), std::string::npos);

@@ -23,6 +23,7 @@ class SessionTest : public ::testing::Test {
     SessionPlan plan;
     plan.device_key = "pynq";
     plan.where = "tcp://broker:1";
+    plan.public_key = "client-key";
     plan.answer_within = milliseconds(3000);
     plan.away_at_most = milliseconds(20'000);
     plan.window = 4;
@@ -228,7 +229,9 @@ TEST_F(SessionTest, NoFirstAnswerIsUnreachable) {
   }
   ASSERT_TRUE(core.error());
   EXPECT_EQ(core.error()->code, ErrorCode::Unreachable);
-  EXPECT_NE(core.error()->message.find("tcp://broker:1"), std::string::npos);
+  EXPECT_NE(core.error()->message.find("tcp://broker:1 within 3 s"), std::string::npos);
+  EXPECT_NE(core.error()->message.find(allow_command("client-key")), std::string::npos)
+      << core.error()->message;
 }
 
 TEST_F(SessionTest, ABrokerThatComesBackInTimeIsForgiven) {
@@ -347,6 +350,15 @@ TEST_F(Keys, AreMadeStoredAndReadBack) {
   auto again = folder.create("board-7");
   ASSERT_FALSE(again.ok());
   EXPECT_EQ(again.error().code, ErrorCode::InvalidArgument);
+  EXPECT_NE(again.error().message.find(allow_command(made->public_key)), std::string::npos)
+      << again.error().message;
+  EXPECT_EQ(again.error().message.find(made->secret_key), std::string::npos);
+  std::ofstream(folder.key_file("cut")) << "public ";
+  ::chmod(folder.key_file("cut").c_str(), 0600);
+  auto cut = folder.create("cut");
+  ASSERT_FALSE(cut.ok()) << "it could be a key that is in use";
+  EXPECT_NE(cut.error().message.find("holds no valid key pair"), std::string::npos);
+  std::filesystem::remove(folder.key_file("cut"));
   const auto all = folder.list();
   ASSERT_TRUE(all.ok());
   ASSERT_EQ(all->size(), 1u);
