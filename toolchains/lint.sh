@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Looks at the sources without running them: format, shell scripts, file length,
+# Looks at the sources without running them: format, shell scripts, file length, layers,
 # schema compatibility and, with --tidy, clang-tidy.   lint.sh [--fix] [--tidy]
 # --fix rewrites the format and does nothing else. Exit status 1 on any finding.
 set -euo pipefail
@@ -53,6 +53,8 @@ check_length() {
   done
 }
 
+check_layers() { python3 toolchains/check_layers.py || fail "layers: the above (link it, or do not know it)"; }
+
 # Old boards and old databases must stay readable: fields are only appended. The
 # base is the last release kept in schemas/conform, else what this branch left from.
 check_schemas() {
@@ -96,6 +98,7 @@ step "Format" check_format
 if ((fix)); then exit; fi
 step "Shell scripts" check_scripts
 step "File length" check_length
+step "Who includes whom" check_layers
 step "Schema compatibility" check_schemas
 if ((tidy)); then step "clang-tidy" check_tidy; fi
 exit "$failed"
