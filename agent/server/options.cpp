@@ -418,7 +418,9 @@ std::string option_help() {
     line(std::string(row.name) + (row.value ? std::string(" ") + row.value : ""), row.help);
   }
   line("config FILE", "the same options, one \"name = value\" a line; the command line wins");
-  return text;
+  return text +
+         "\nExit status: 0 done, or stopped by SIGTERM or SIGINT; 2 wrong options, keys or files; "
+         "3 the broker refuses this agent; 4 its own processes, or the self-test, fail.\n";
 }
 
 }  // namespace fettle::agent

@@ -32,7 +32,7 @@ int run(const BrokerCommand& command) {
   options.allow_file = folder.allow_file();
   for (const std::string& text : command.power_cycle) {
     if (auto added = fleet::add_power_cycle(options.power_cycle, text); !added) {
-      return fail(added.error());
+      throw CLI::ValidationError(added.error().text());
     }
   }
   options.power_cycle.patience = std::chrono::seconds(command.power_cycle_after_s);

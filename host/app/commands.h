@@ -2,9 +2,16 @@
 // status in `status` when it was the one asked for.
 #pragma once
 
+#include <cstdint>
+#include <limits>
+
 #include <CLI/CLI.hpp>
 
 namespace fettle::app {
+
+// A record's number as an argument. (CLI::PositiveNumber compares, and tells, floating point.)
+inline const CLI::Range kRecordNumber(std::int64_t{1}, std::numeric_limits<std::int64_t>::max(),
+                                      "POSITIVE");
 
 void add_tune_command(CLI::App& app, int& status);
 void add_devices_command(CLI::App& app, int& status);

@@ -1,4 +1,6 @@
 // fettle explain: one candidate again, from its record or from its parts: IR, code, facts.
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -68,26 +70,18 @@ std::string text_of(const space::SearchSpace& space) {
 
 Result<space::Target> target_of(const ExplainCommand& command) {
   if (!command.target.empty()) return space::Target::parse(command.target);
-  std::string known;
-  for (const space::Profile& profile : space::profiles()) {
-    if (profile.name == command.profile) {
-      space::Target target = profile.target;
-      if (target.backend.empty()) target.backend = "cpu_llvm";
-      return target;
-    }
-    known += (known.empty() ? "" : ", ") + profile.name;
-  }
-  return Error{ErrorCode::NotFound,
-               "no target profile \"" + command.profile + "\"; --profile takes one of " + known,
-               {}};
+  const auto& profiles = space::profiles();
+  const auto profile =
+      std::find_if(profiles.begin(), profiles.end(),
+                   [&](const space::Profile& one) { return one.name == command.profile; });
+  space::Target target = profile->target;
+  if (target.backend.empty()) target.backend = "cpu_llvm";
+  return target;
 }
 
 Result<void> explain(ExplainCommand command) {
   if (command.record > 0) {
     if (auto read = read_record(command); !read) return read;
-  }
-  if (command.workload.empty()) {
-    return Error{ErrorCode::InvalidArgument, "name a record's number, or a --workload", {}};
   }
   const auto workload = space::Workload::parse(command.workload);
   if (!workload) return workload.error();
@@ -121,13 +115,16 @@ void add_explain_command(CLI::App& app, int& status) {
       app.add_subcommand("explain", "Rebuilds one candidate and prints IR, code, loops and facts");
   auto command = std::make_shared<ExplainCommand>();
   explain_command->add_option("RECORD", command->record, "A record's number in --db")
-      ->check(CLI::PositiveNumber);
+      ->check(kRecordNumber);
   explain_command->add_option("--db", command->db, "The database file")->capture_default_str();
   explain_command->add_option("--workload", command->workload, "JSON, instead of a record's");
   auto* target =
       explain_command->add_option("--target", command->target, "JSON, instead of a record's");
+  std::vector<std::string> profiles;
+  for (const space::Profile& profile : space::profiles()) profiles.push_back(profile.name);
   explain_command
       ->add_option("--profile", command->profile, "A target profile's name, instead of --target")
+      ->check(CLI::IsMember(profiles))
       ->excludes(target);
   explain_command->add_option("--configuration", command->configuration,
                               "JSON, instead of a record's (default without one: random)");
@@ -140,6 +137,11 @@ void add_explain_command(CLI::App& app, int& status) {
                  "Prints the search space instead: sketches, knobs, options")
       ->excludes(dump);
   explain_command->callback([command, &status] {
+    const bool record = command->record > 0;
+    if (!record && command->workload.empty()) throw CLI::RequiredError("RECORD, or --workload,");
+    if (!record && command->target.empty() && command->profile.empty()) {
+      throw CLI::RequiredError("With --workload --profile or --target");
+    }
     const auto done = explain(*command);
     status = done ? kFine : fail(done.error());
   });

@@ -42,9 +42,8 @@ constexpr Key kKeys[] = {
 Error wrong(const std::string& what) {
   std::string known;
   for (const Key& key : kKeys) known += (known.empty() ? "" : ", ") + std::string(key.name);
-  return Error{ErrorCode::InvalidArgument,
-               "--hardware " + what + "; it takes key=value,… with the keys " + known,
-               {}};
+  return Error{
+      ErrorCode::InvalidArgument, what + "; it takes key=value,… with the keys " + known, {}};
 }
 
 }  // namespace

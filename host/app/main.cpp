@@ -7,6 +7,7 @@
 #include <cstring>
 #include <exception>
 
+#include "host/app/command_line.h"
 #include "host/app/commands.h"
 #include "host/app/message.h"
 #include "host/app/version.h"
@@ -38,16 +39,9 @@ int run(int argc, char** argv) {
   add_explain_command(app, status);
   app.footer("Exit status: 0 fine, 1 error, 2 wrong usage, 130 interrupted.");
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp& help) {
-    return app.exit(help);
-  } catch (const CLI::CallForAllHelp& help) {
-    return app.exit(help);
-  } catch (const CLI::CallForVersion& version) {
-    return app.exit(version);
-  } catch (const CLI::ParseError& error) {
-    fail(std::string(error.what()) + "; `fettle --help` and `fettle COMMAND --help` tell more");
-    return kUsage;
+    const auto ended =
+        read_command_line(app, argc, argv, [](const std::string& wrong) { fail(wrong); });
+    if (ended) return *ended;
   } catch (const std::exception& error) {  // no memory, no thread
     return fail(error.what());
   }

@@ -219,7 +219,7 @@ void add_records_command(CLI::App& app, int& status) {
   auto* show_command =
       add("show", "One record in full; without a number, sessions and tasks", show);
   show_command->add_option("RECORD", options->id, "Its number")
-      ->check(CLI::PositiveNumber)
+      ->check(kRecordNumber)
       ->excludes(show_command->get_option("--device"))
       ->excludes(show_command->get_option("--session"));
   show_command->add_flag("--json", options->json,

@@ -9,10 +9,6 @@ namespace fettle::app {
 void add_tune_command(CLI::App& app, int& status) {
   auto* tune = app.add_subcommand("tune", "Searches the fastest kernels of a network for a board");
   auto command = std::make_shared<TuneCommand>();
-  std::string searchers;
-  for (const std::string& name : tune::searcher_names()) {
-    searchers += (searchers.empty() ? "" : ", ") + name;
-  }
 
   auto* what = tune->add_option(
       "NETWORK|WORKLOADS", command->what,
@@ -36,7 +32,12 @@ void add_tune_command(CLI::App& app, int& status) {
   option("--broker-key", command->broker_key,
          "The broker's public key (default: of this account's own broker)")
       ->group("Where");
-  option("--hardware", command->hardware, kHardwareHelp)->group("Where");
+  option("--hardware", command->hardware, kHardwareHelp)
+      ->check([](const std::string& text) {
+        const auto hardware = parse_hardware(text);
+        return hardware ? "" : hardware.error().text();
+      })
+      ->group("Where");
   option("--builders", command->builders,
          "Compiler processes; 0: one for each core that the device leaves free")
       ->check(CLI::Range(0, 1024))
@@ -45,7 +46,9 @@ void add_tune_command(CLI::App& app, int& status) {
   option("--trials", command->trials, "Candidates over all tasks together; failed ones count")
       ->check(CLI::Range(1u, 1000000000u))
       ->group("Search");
-  option("--searcher", command->searcher, "One of: " + searchers)->group("Search");
+  option("--searcher", command->searcher, "How candidates are chosen")
+      ->check(CLI::IsMember(tune::searcher_names()))
+      ->group("Search");
   option("--scheduler", command->scheduler,
          "Which task gets the next trial: gradient (where sum(weight x time) falls fastest) or "
          "round-robin")

@@ -175,8 +175,11 @@ TEST(BenchProgram, TheAgentsAreStaticAndSmall) {
 }
 
 TEST(BenchProgram, WrongUseIsRefused) {
-  EXPECT_NE(run(FETTLE_BENCH " 2>/dev/null").status, 0);
-  EXPECT_NE(run(FETTLE_BENCH " pipeline --kernel-ms 0 2>/dev/null").status, 0);
+  for (const char* words : {"", " prune", " pipeline --kernel-ms 0", " search --searcher psychic",
+                            " search --first-seed -1", " record-space", " search --nonsense"}) {
+    const int status = run(FETTLE_BENCH + std::string(words) + " 2>/dev/null").status;
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 2) << words << ": " << status;
+  }
   EXPECT_NE(run(FETTLE_BENCH " kernels --db /no/such/file.db --json 2>/dev/null").status, 0);
   EXPECT_NE(run(FETTLE_BENCH " agent --agents /no/such/folder 2>/dev/null").status, 0);
 }

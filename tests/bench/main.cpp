@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <exception>
 
+#include "host/app/command_line.h"
+#include "host/tune/searcher.h"
 #include "tests/bench/agent_bench.h"
 #include "tests/bench/efficiency_bench.h"
 #include "tests/bench/instructions/instruction_bench.h"
@@ -21,8 +23,11 @@ int main(int argc, char** argv) try {
   using namespace fettle;
   std::signal(SIGPIPE, SIG_IGN);
   CLI::App app{
-      "fettle-bench: measures fettle itself. JSON lines with --json, the last one a summary."};
+      "fettle-bench: measures fettle itself. JSON lines with --json, the last one a summary.",
+      "fettle-bench"};
   app.require_subcommand(1);
+  app.footer("Exit status: 0 fine, 1 error, 2 wrong usage.");
+  const CLI::IsMember a_searcher(tune::searcher_names());
 
   bench::AgentBenchOptions agent;
   CLI::App* agent_command = app.add_subcommand(
@@ -168,7 +173,8 @@ int main(int argc, char** argv) try {
   efficiency_command->add_option("--layers", efficiency.layers, "its first so many convolutions")
       ->check(CLI::Range(1u, 10000u))
       ->capture_default_str();
-  efficiency_command->add_option("--searcher", efficiency.searchers, "only these");
+  efficiency_command->add_option("--searcher", efficiency.searchers, "only these")
+      ->check(a_searcher);
   efficiency_command->add_option("--trials", efficiency.trials, "of each layer and searcher")
       ->check(CLI::Range(1u, 1000000u))
       ->capture_default_str();
@@ -195,7 +201,7 @@ int main(int argc, char** argv) try {
   search_command->add_flag("--json", search.json, "JSON lines");
   search_command->add_option("RECORDINGS", search.recordings,
                              "files; without any: tests/data/recordings of the source tree");
-  search_command->add_option("--searcher", search.searchers, "only these");
+  search_command->add_option("--searcher", search.searchers, "only these")->check(a_searcher);
   search_command->add_option("--seeds", search.seeds, "runs of each searcher on each recording")
       ->check(CLI::Range(1u, 1000u))
       ->capture_default_str();
@@ -210,7 +216,10 @@ int main(int argc, char** argv) try {
       "--transfer", search.transfer,
       "begin with random trials of the other recordings, as an earlier session leaves them");
 
-  CLI11_PARSE(app, argc, argv);
+  const auto ended = app::read_command_line(app, argc, argv, [](const std::string& wrong) {
+    std::fprintf(stderr, "fettle-bench: %s\n", wrong.c_str());
+  });
+  if (ended) return *ended;
 
   Result<void> done;
   if (agent_command->parsed()) done = bench::run_agent_bench(agent);

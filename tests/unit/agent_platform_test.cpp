@@ -449,6 +449,10 @@ TEST(Options, EachMistakeIsOneLine) {
   }
 }
 
+TEST(Options, HelpTellsTheExitStatuses) {
+  EXPECT_NE(option_help().find("\nExit status: 0 done"), std::string::npos) << option_help();
+}
+
 TEST(Options, ConfigurationFile) {
   const auto path = std::filesystem::temp_directory_path() / ("agent-" + std::to_string(getpid()));
   std::ofstream(path) << "# a board\nbroker = \"tcp://b:9\"\nbroker-key = \"kk\"  # public\n"

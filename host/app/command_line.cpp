@@ -1,0 +1,61 @@
+// read_command_line (command_line.h).
+#include "host/app/command_line.h"
+
+#include <charconv>
+#include <cstdint>
+#include <type_traits>
+
+#include "host/app/message.h"
+
+namespace fettle::app {
+namespace {
+
+// Before CLI11 reads it: it would take 010 for 8, -1 for 2^64-1, and the largest number for one
+// that is larger.
+template <typename Number>
+std::string make_decimal(std::string& text) {
+  Number number = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  if (read.ec == std::errc::result_out_of_range) return text + " is out of range";
+  if (read.ec != std::errc() || read.ptr != end) {
+    return std::string("takes a whole number") +
+           (std::is_unsigned_v<Number> ? " that is not negative" : "") + ", not \"" + text + "\"";
+  }
+  text = std::to_string(number);
+  return "";
+}
+
+void make_numbers_decimal(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    const std::string type = option->get_type_name();
+    if (type.starts_with("INT")) {
+      option->transform(CLI::Validator(make_decimal<std::int64_t>, ""));
+    } else if (type.starts_with("UINT")) {
+      option->transform(CLI::Validator(make_decimal<std::uint64_t>, ""));
+    }
+  }
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
+    make_numbers_decimal(*command);
+  }
+}
+
+}  // namespace
+
+std::optional<int> read_command_line(CLI::App& app, int argc, char** argv,
+                                     const std::function<void(const std::string&)>& tell) {
+  make_numbers_decimal(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    const std::string& name = app.get_name();
+    tell(std::string(error.what()) + "; `" + name + " --help` and `" + name +
+         " COMMAND --help` tell more");
+    return kUsage;
+  }
+  return std::nullopt;
+}
+
+}  // namespace fettle::app
