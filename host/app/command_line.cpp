@@ -40,6 +40,26 @@ void make_numbers_decimal(CLI::App& app) {
   }
 }
 
+// CLI11 says "A subcommand is required" also where one was given that does not exist.
+std::string told(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* command = &app;  // the innermost that was named
+  std::string path;
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().back();
+    path += command->get_name() + " ";
+  }
+  if (command->get_require_subcommand_min() == 0) return error.what();
+  std::string known;
+  for (const CLI::App* one : command->get_subcommands([](const CLI::App*) { return true; })) {
+    if (!one->get_group().empty()) known += (known.empty() ? "" : ", ") + one->get_name();
+  }
+  const std::vector<std::string> words = command->remaining();
+  const std::string what = words.empty()               ? "a command is missing"
+                           : words[0].starts_with("-") ? "no option \"" + path + words[0] + "\""
+                                                       : "no command \"" + path + words[0] + "\"";
+  return what + "; the commands are: " + known;
+}
+
 }  // namespace
 
 std::optional<int> read_command_line(CLI::App& app, int argc, char** argv,
@@ -51,8 +71,7 @@ std::optional<int> read_command_line(CLI::App& app, int argc, char** argv,
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {
     const std::string& name = app.get_name();
-    tell(std::string(error.what()) + "; `" + name + " --help` and `" + name +
-         " COMMAND --help` tell more");
+    tell(told(app, error) + "; `" + name + " --help` and `" + name + " COMMAND --help` tell more");
     return kUsage;
   }
   return std::nullopt;

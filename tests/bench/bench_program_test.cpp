@@ -180,6 +180,7 @@ TEST(BenchProgram, WrongUseIsRefused) {
     const int status = run(FETTLE_BENCH + std::string(words) + " 2>/dev/null").status;
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 2) << words << ": " << status;
   }
+  EXPECT_EQ(run(FETTLE_BENCH " prune 2>&1 | grep -q 'no command \"prune\".* pipeline,'").status, 0);
   EXPECT_NE(run(FETTLE_BENCH " kernels --db /no/such/file.db --json 2>/dev/null").status, 0);
   EXPECT_NE(run(FETTLE_BENCH " agent --agents /no/such/folder 2>/dev/null").status, 0);
 }

@@ -16,6 +16,18 @@ TEST_F(CommandLine, AValueThatAnOptionDoesNotKnowIsWrongUsage) {
                {"NAME=COMMAND", "'pynq'"});
 }
 
+TEST_F(CommandLine, AnUnknownCommandIsNamedWithThoseThereAre) {
+  const auto tun = fettle({"tun", "resnet-18"});
+  expect_error(tun, 2, {"no command \"tun\"", "tune, devices, ", "--help"});
+  EXPECT_EQ(tun.err.find("build-worker"), std::string::npos) << tun.err;
+  expect_error(fettle({"records", "list", "--db", "x.db"}), 2,
+               {"no command \"records list\"", "best, show, "});
+  expect_error(fettle({"keys", "add"}), 2, {"no command \"keys add\"", "new, list, "});
+  expect_error(fettle({"records"}), 2, {"a command is missing", "best, show, "});
+  expect_error(fettle({}), 2, {"a command is missing", "tune, devices, "});
+  expect_error(fettle({"--db"}), 2, {"no option \"--db\"", "tune, devices, "});
+}
+
 TEST_F(CommandLine, NumbersAreDecimalAndFit) {
   const std::vector<std::string> replay{"tune", "--replay",
                                         FETTLE_RECORDINGS "/conv2d_7x7x512.jsonl.gz"};
