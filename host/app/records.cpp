@@ -10,6 +10,7 @@
 #include "host/app/json_view.h"
 #include "host/app/message.h"
 #include "host/app/output_file.h"
+#include "host/app/records_filter.h"
 #include "host/app/records_show.h"
 #include "host/app/text.h"
 #include "host/plot/page.h"
@@ -167,10 +168,8 @@ int import_file(const RecordsOptions& options) {
     file.open(options.input);
     if (!file) return fail("cannot read " + options.input);
   }
-  auto database = records::Database::open(options.db);
-  if (!database) return fail(database.error());
   const auto counts =
-      records::import_lines(*database, options.input == "-" ? std::cin : file,
+      records::import_lines(options.db, options.input == "-" ? std::cin : file,
                             options.input == "-" ? "standard input" : options.input);
   if (!counts) return fail(counts.error());
   note(fmt::format("{} records read, {} of them new in {}", counts->trials, counts->added,
@@ -203,6 +202,7 @@ void add_records_command(CLI::App& app, int& status) {
         return;
       }
       auto done = check_not_database(options->output, options->db);
+      if (done) done = check_filter(*database, options->filter(), options->db);
       if (done) done = action(*database, *options);
       status = done ? kFine : fail(done.error());
     });

@@ -208,6 +208,19 @@ Result<void> store(Importer& importer, Line& line, LineCounts& counts) {
   return {};
 }
 
+Result<LineCounts> store_all(Database& database, std::vector<Line>& lines) {
+  LineCounts counts;
+  Importer importer{database, {}};
+  Result<void> done = database.atomically([&]() -> Result<void> {
+    for (Line& line : lines) {
+      if (Result<void> stored = store(importer, line, counts); !stored) return stored;
+    }
+    return {};
+  });
+  if (!done) return std::move(done).error();
+  return counts;
+}
+
 Result<std::vector<TuningRecord>> best_with_context(const Database& from, const Filter& filter,
                                                     int k, Context& context) {
   if (k < 1) return Error{ErrorCode::InvalidArgument, "distill keeps at least 1 record a task", {}};
@@ -246,19 +259,19 @@ Result<LineCounts> export_lines(const Database& database, const Filter& filter, 
   return lines.end();
 }
 
+Result<LineCounts> import_lines(const std::string& path, std::istream& in,
+                                const std::string& source) {
+  Result<std::vector<Line>> lines = read_lines(in, source);
+  if (!lines) return std::move(lines).error();
+  Result<Database> database = Database::open(path);
+  if (!database) return std::move(database).error();
+  return store_all(*database, *lines);
+}
+
 Result<LineCounts> import_lines(Database& database, std::istream& in, const std::string& source) {
   Result<std::vector<Line>> lines = read_lines(in, source);
   if (!lines) return std::move(lines).error();
-  LineCounts counts;
-  Importer importer{database, {}};
-  Result<void> done = database.atomically([&]() -> Result<void> {
-    for (Line& line : *lines) {
-      if (Result<void> stored = store(importer, line, counts); !stored) return stored;
-    }
-    return {};
-  });
-  if (!done) return std::move(done).error();
-  return counts;
+  return store_all(database, *lines);
 }
 
 Result<LineCounts> distill(const Database& from, const Filter& filter, int k, Database& to) {

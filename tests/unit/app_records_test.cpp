@@ -244,6 +244,38 @@ TEST_F(RecordCommands, ShowListsTheSessionsThatAreAskedFor) {
   }
 }
 
+TEST_F(RecordCommands, AFilterThatFitsNothingIsAnErrorThatTellsWhatThereIs) {
+  TuningRecord record = dense_record(1000);
+  record.session = "aaaa";
+  store(record, "pynq", false);
+  for (const char* command : {"best", "show", "plot", "export", "distill"}) {
+    const auto device = fettle({"records", command, "--db", db, "--device", "pynk"});
+    EXPECT_EQ(device.status, 1) << command;
+    EXPECT_EQ(device.out, "") << command;
+    expect_in("fettle: error: ", device.err);
+    expect_in("nothing of the device \"pynk\"; its devices: pynq", device.err);
+    const auto session = fettle({"records", command, "--db", db, "--session", "zz"});
+    EXPECT_EQ(session.status, 1) << command;
+    EXPECT_EQ(session.out, "") << command;
+    expect_in("nothing of the session \"zz\"; its sessions: aaaa", session.err);
+    const auto fits =
+        fettle({"records", command, "--db", db, "--device", "pynq", "--session", "aaaa"});
+    EXPECT_EQ(fits.status, 0) << command << fits.err;
+  }
+  const std::string page = folder.file("page.html");
+  EXPECT_EQ(fettle({"records", "plot", "--db", db, "--device", "pynk", "-o", page}).status, 1);
+  EXPECT_FALSE(fs::exists(page));
+}
+
+TEST_F(RecordCommands, AnImportThatFailsLeavesNoDatabase) {
+  const std::string lines = folder.file("bad.jsonl"), into = folder.file("new.db");
+  std::ofstream(lines) << "no line of an export\n";
+  const auto failed = fettle({"records", "import", lines, "--db", into});
+  EXPECT_EQ(failed.status, 1);
+  expect_in("nothing was imported", failed.err);
+  EXPECT_FALSE(fs::exists(into));
+}
+
 TEST_F(RecordCommands, ShowSpeaksJson) {
   const std::string id = std::to_string(store(dense_record(1000), "pynq", true));
   const auto record =
