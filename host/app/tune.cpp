@@ -1,7 +1,11 @@
 // fettle tune: the options.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "host/app/commands.h"
 #include "host/app/hardware_options.h"
 #include "host/app/tuning_session.h"
+#include "host/model/task_list.h"
 #include "host/tune/searcher.h"
 
 namespace fettle::app {
@@ -10,9 +14,10 @@ void add_tune_command(CLI::App& app, int& status) {
   auto* tune = app.add_subcommand("tune", "Searches the fastest kernels of a network for a board");
   auto command = std::make_shared<TuneCommand>();
 
-  auto* what = tune->add_option(
-      "NETWORK|WORKLOADS", command->what,
-      "A network that fettle knows (resnet-18, mobilenet, …), or a JSON file of workloads");
+  auto* what =
+      tune->add_option("NETWORK|WORKLOADS", command->what,
+                       fmt::format("A network that fettle knows ({}), or a JSON file of workloads",
+                                   fmt::join(model::network_names(), ", ")));
   const auto option = [tune](const char* name, auto& value, const std::string& help) {
     // The last one counts: a script's own options can be followed by a user's.
     return tune->add_option(name, value, help)->capture_default_str()->take_last();

@@ -67,7 +67,9 @@ Result<void> append(TaskList& list, const json& entries, const std::string& wher
 std::vector<std::string> network_names() {
   std::vector<std::string> names;
   for (const auto& [name, list] : networks().items()) {
-    if (list.is_array()) names.push_back(name);
+    if (!list.is_array()) continue;
+    if (const auto tasks = load_network(name); tasks && !tasks->tasks.empty())
+      names.push_back(name);
   }
   return names;
 }

@@ -21,9 +21,9 @@ struct TaskList {
   std::vector<SkippedTask> skipped;
 };
 
-// A network that fettle knows by name. NotFound: names those there are.
+// A network that fettle knows by name. NotFound: names those that can be tuned.
 Result<TaskList> load_network(const std::string& name);
-std::vector<std::string> network_names();
+std::vector<std::string> network_names();  // of those that have a task which can be tuned
 
 // A user's file of the same form: a list of workloads, or an object of lists by
 // network name, of which all are taken. InvalidArgument names the entry and field
