@@ -114,9 +114,11 @@ void add_explain_command(CLI::App& app, int& status) {
   auto* explain_command =
       app.add_subcommand("explain", "Rebuilds one candidate and prints IR, code, loops and facts");
   auto command = std::make_shared<ExplainCommand>();
-  explain_command->add_option("RECORD", command->record, "A record's number in --db")
-      ->check(kRecordNumber);
-  explain_command->add_option("--db", command->db, "The database file")->capture_default_str();
+  auto* record = explain_command->add_option("RECORD", command->record, "A record's number in --db")
+                     ->check(kRecordNumber);
+  explain_command->add_option("--db", command->db, "The database file of RECORD")
+      ->capture_default_str()
+      ->needs(record);
   explain_command->add_option("--workload", command->workload, "JSON, instead of a record's");
   auto* target =
       explain_command->add_option("--target", command->target, "JSON, instead of a record's");
@@ -126,20 +128,23 @@ void add_explain_command(CLI::App& app, int& status) {
       ->add_option("--profile", command->profile, "A target profile's name, instead of --target")
       ->check(CLI::IsMember(profiles))
       ->excludes(target);
-  explain_command->add_option("--configuration", command->configuration,
-                              "JSON, instead of a record's (default without one: random)");
-  explain_command->add_option("--seed", command->seed, "Seed of a random configuration")
-      ->capture_default_str();
+  auto* configuration =
+      explain_command->add_option("--configuration", command->configuration,
+                                  "JSON, instead of a record's (default without one: random)");
+  auto* seed =
+      explain_command->add_option("--seed", command->seed, "Seed of a random configuration")
+          ->capture_default_str()
+          ->excludes(record, configuration);
   auto* dump = explain_command->add_option("--dump-after", command->dump_after,
                                            "Prints the IR after this lowering pass instead");
   explain_command
       ->add_flag("--space", command->space,
                  "Prints the search space instead: sketches, knobs, options")
-      ->excludes(dump);
+      ->excludes(dump, configuration, seed);
   explain_command->callback([command, &status] {
-    const bool record = command->record > 0;
-    if (!record && command->workload.empty()) throw CLI::RequiredError("RECORD, or --workload,");
-    if (!record && command->target.empty() && command->profile.empty()) {
+    const bool whole = command->record > 0;  // no part has to be named
+    if (!whole && command->workload.empty()) throw CLI::RequiredError("RECORD, or --workload,");
+    if (!whole && command->target.empty() && command->profile.empty()) {
       throw CLI::RequiredError("With --workload --profile or --target");
     }
     const auto done = explain(*command);

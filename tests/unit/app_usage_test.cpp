@@ -16,6 +16,21 @@ TEST_F(CommandLine, AValueThatAnOptionDoesNotKnowIsWrongUsage) {
                {"NAME=COMMAND", "'pynq'"});
 }
 
+TEST_F(CommandLine, ExplainTakesNothingThatItWouldNotLookAt) {
+  const std::string dense = R"({"op":"dense","in_features":64,"out_features":64})";
+  const std::vector<std::string> random{"explain", "--workload", dense, "--profile", "pynq-z1"};
+  for (const auto& more :
+       std::vector<std::vector<std::string>>{{"--db", "x.db"},
+                                             {"--seed", "1", "--space"},
+                                             {"--configuration", "{}", "--space"},
+                                             {"--configuration", "{}", "--seed", "1"}}) {
+    std::vector<std::string> words = random;
+    words.insert(words.end(), more.begin(), more.end());
+    expect_error(fettle(words), 2, {more[0]});
+  }
+  expect_error(fettle({"explain", "1", "--seed", "1"}), 2, {"--seed", "RECORD"});
+}
+
 TEST_F(CommandLine, AnUnknownCommandIsNamedWithThoseThereAre) {
   const auto tun = fettle({"tun", "resnet-18"});
   expect_error(tun, 2, {"no command \"tun\"", "tune, devices, ", "--help"});
