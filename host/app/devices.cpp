@@ -67,8 +67,9 @@ void print_facts(const std::string& key, const wire::BoardT* board,
                  const wire::DeviceInfoT& device) {
   print("\n{}{}\n", key, board ? " on " + board->hostname : "");
   if (board) {
-    print_line("board", board->model + (board->serial.empty() ? "" : ", serial " + board->serial) +
-                            ", id " + board->id);
+    print_line("board", (board->model.empty() ? "" : board->model + ", ") +
+                            (board->serial.empty() ? "" : "serial " + board->serial + ", ") +
+                            "id " + board->id);
     print_line("kernel", board->kernel);
     print_line("agent", board->agent_version);
   }

@@ -213,6 +213,11 @@ void add_records_command(CLI::App& app, int& status) {
         ->capture_default_str()
         ->check(CLI::Range(1, 1000000));
   };
+  const auto output_option = [options](CLI::App* command, const char* help) {
+    command->add_option("-o,--output", options->output, help)
+        ->capture_default_str()
+        ->check([](const std::string& path) { return path.empty() ? "wants a file's name" : ""; });
+  };
   auto* best_command = add("best", "The fastest correct record of each task", best);
   count_option(best_command);
   best_command->add_flag("--json", options->json, "Prints a JSON object per record");
@@ -226,17 +231,12 @@ void add_records_command(CLI::App& app, int& status) {
                          "Prints a JSON object: the record, or one per session, task and cause");
   auto* plot_command =
       add("plot", "Draws curves, stages and failures as one HTML file for a browser", plot);
-  plot_command->add_option("-o,--output", options->output, "The .html file; -: standard output")
-      ->capture_default_str();
+  output_option(plot_command, "The .html file; -: standard output");
   auto* distill_command = add("distill", "Writes only the best records of each task", distill);
   count_option(distill_command);
-  distill_command
-      ->add_option("-o,--output", options->output,
-                   "A new .db file, or JSON lines; -: standard output")
-      ->capture_default_str();
+  output_option(distill_command, "A new .db file, or JSON lines; -: standard output");
   auto* export_command = add("export", "Writes everything as JSON lines", export_all);
-  export_command->add_option("-o,--output", options->output, "JSON lines; -: standard output")
-      ->capture_default_str();
+  output_option(export_command, "JSON lines; -: standard output");
   auto* import_command = group->add_subcommand("import", "Adds the records of an export");
   import_command->add_option("FILE", options->input, "JSON lines; -: standard input")->required();
   import_command->add_option("--db", options->db, "The database file; made if there is none")

@@ -118,7 +118,7 @@ std::string duration_text(double ns) {
     double size;
     const char* name;
   };
-  constexpr std::array<Unit, 4> kUnits{{{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}}};
+  constexpr std::array<Unit, 4> kUnits{{{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}, {1, "ns"}}};
   for (const Unit& unit : kUnits) {
     const double value = ns / unit.size;
     if (value < 0.9995 && unit.size > 1) continue;

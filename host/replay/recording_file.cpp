@@ -170,8 +170,10 @@ Result<Recording> read_recording(const std::string& path) {
         return bad("another number of features than there are names");
       }
       recording->trials.push_back(std::move(trial));
-    } catch (const Json::exception& problem) {
-      return bad(problem.what());
+    } catch (const Json::parse_error&) {
+      return bad("not JSON");
+    } catch (const Json::exception&) {
+      return bad("no line of a recording");
     }
   }
   if (!recording) return bad("the recording is empty");

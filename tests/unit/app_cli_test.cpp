@@ -178,6 +178,13 @@ TEST_F(CommandLine, AnUnreachableBrokerIsNamed) {
       1, {"--broker-key"});
 }
 
+TEST_F(CommandLine, ABoardThatHasNoModelIsToldByItsId) {
+  const auto devices = fettle({"devices"});
+  EXPECT_EQ(devices.status, 0) << devices.err;
+  EXPECT_NE(devices.out.find("id "), std::string::npos) << devices.out;
+  EXPECT_EQ(devices.out.find("  board      ,"), std::string::npos) << devices.out;
+}
+
 TEST_F(CommandLine, AKeyThatIsNotLetInIsToldApart) {
   RunningProgram broker({FETTLE_PROGRAM, "broker", "--listen", "tcp://127.0.0.1:*"},
                         {{"FETTLE_HOME", folder.file("home")}});

@@ -43,6 +43,12 @@ TEST_F(CommandLine, AnUnknownCommandIsNamedWithThoseThereAre) {
   expect_error(fettle({"--db"}), 2, {"no option \"--db\"", "tune, devices, "});
 }
 
+TEST_F(CommandLine, AnOutputFileHasAName) {
+  for (const char* command : {"plot", "export", "distill"}) {
+    expect_error(fettle({"records", command, "-o", ""}), 2, {"--output: wants a file's name"});
+  }
+}
+
 TEST_F(CommandLine, NumbersAreDecimalAndFit) {
   const std::vector<std::string> replay{"tune", "--replay",
                                         FETTLE_RECORDINGS "/conv2d_7x7x512.jsonl.gz"};

@@ -328,8 +328,8 @@ TEST(RecordsReport, ARecordIsShownWithAllThatIsKnown) {
 TEST(RecordsReport, DurationsHaveThreeDigitsThatCount) {
   EXPECT_EQ(duration_text(0), "0.00 ns");
   EXPECT_EQ(duration_text(999.4), "999 ns");
-  EXPECT_EQ(duration_text(999.6), "1.00 us");
-  EXPECT_EQ(duration_text(12'345), "12.3 us");
+  EXPECT_EQ(duration_text(999.6), "1.00 µs");
+  EXPECT_EQ(duration_text(12'345), "12.3 µs");
   EXPECT_EQ(duration_text(999'600'000), "1.00 s");
   EXPECT_EQ(duration_text(3.6e12), "3600 s");
 }

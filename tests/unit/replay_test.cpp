@@ -131,8 +131,13 @@ TEST(Recording, BrokenFilesAreRefused) {
   EXPECT_EQ(read_recording(file.path() + ".none").error().code, ErrorCode::Io);
   std::ofstream(file.path()) << "{\"fettle_recording\": 7}\n";
   EXPECT_EQ(read_recording(file.path()).error().code, ErrorCode::VersionMismatch);
-  std::ofstream(file.path()) << "not JSON\n";
-  EXPECT_EQ(read_recording(file.path()).error().code, ErrorCode::Malformed);
+  for (const char* text : {"not JSON\n", "[1, 2]\n", "{\"fettle_recording\": 1}\n"}) {
+    std::ofstream(file.path()) << text;
+    const Error error = read_recording(file.path()).error();
+    EXPECT_EQ(error.code, ErrorCode::Malformed) << text;
+    EXPECT_NE(error.message.find("line 1: no"), std::string::npos) << error.message;
+    EXPECT_EQ(error.message.find("json.exception"), std::string::npos) << error.message;
+  }
   Recording cut = recording();
   cut.trials[3].configuration.choice[1] = 99;
   ASSERT_TRUE(write_recording(cut, file.path()));
