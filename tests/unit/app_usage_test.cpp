@@ -1,6 +1,4 @@
 // A wrong command line is status 2 and one line that names what is wrong with it.
-#include <filesystem>
-
 #include "tests/unit/command_line.h"
 
 namespace fettle::testing {
