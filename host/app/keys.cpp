@@ -115,8 +115,10 @@ void add_keys_command(CLI::App& app, int& status) {
   let_in->add_option("NAME", options->name, "For people: whose key it is")->required();
   let_in->add_option("PUBLIC_KEY", options->public_key, "40 characters, from `fettle keys new`")
       ->required();
-  let_in->add_option("--role", options->role,
-                     "client or agent; left out: the role that it has already, else client");
+  let_in
+      ->add_option("--role", options->role,
+                   "client or agent; left out: the role that it has already, else client")
+      ->check(CLI::IsMember({"client", "agent"}));
   auto* revoke = add("revoke", "Lets a key in no more",
                      [](const fleet::KeyFolder& folder, const KeysOptions& chosen) {
                        return fleet::revoke_key(folder.allow_file(), chosen.name);

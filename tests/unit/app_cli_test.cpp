@@ -357,7 +357,7 @@ TEST_F(CommandLine, KeysAreMadeListedAllowedAndRevoked) {
   EXPECT_NE(allow({}).find("stays agent"), std::string::npos);
   EXPECT_NE(allow({"--role", "client"}).find("is client now; it was agent"), std::string::npos);
   EXPECT_NE(allow({"--role", "agent"}).find("is agent now; it was client"), std::string::npos);
-  expect_error(fettle({"keys", "allow", "desk", key, "--role", "king"}), 1, {"king", "agent"});
+  expect_error(fettle({"keys", "allow", "desk", key, "--role", "king"}), 2, {"king", "agent"});
   const auto list = fettle({"keys", "list"});
   EXPECT_NE(list.out.find(key), std::string::npos);
   EXPECT_NE(list.out.find("agent"), std::string::npos);
