@@ -6,8 +6,9 @@
 #
 # Installs, starts (the board registers with a broker of this run's own), pins
 # clocks (where the kernel has a devfreq class), watches the watchdog bring back a hanging
-# agent, upgrades, stops, removes and purges, then installs once more by `fettle flash
-# --ssh`, and prints a line for each thing looked at. Exit status 0 when all came true.
+# agent, upgrades, stops, removes and purges, installs once more by `fettle flash --ssh`, and
+# then where add_agent.sh had put the agent before; prints a line for each thing looked at.
+# Exit status 0 when all came true.
 # shellcheck source=board_images/qemu/session.sh
 source "$(dirname "${BASH_SOURCE[0]}")/session.sh"
 
@@ -30,7 +31,7 @@ printf '== A card with Debian for %s, without the agent\n' "$arch"
 start_broker 'tcp://127.0.0.1:*'
 port=$((20000 + RANDOM % 10000))
 FETTLE_EMULATE_LIMIT=900 "$here/qemu/emulate.sh" "$board" --disk "$run/card" --broker "$broker" --name "$name" \
-  --ssh "$port" --console "$run/console" --for 900 >"$run/emulate.log" 2>&1 &
+  --ssh "$port" --console "$run/console" --for 1200 >"$run/emulate.log" 2>&1 &
 pids+=($!)
 on_board() { ssh_to "$port" "$@"; }
 printf '== Starting it\n'
@@ -129,5 +130,31 @@ see "once more, with the key that it has now" flash
 see "no file is left in /tmp" on_board '! ls /tmp/fettle-agent.* 2>/dev/null'
 see "dpkg purges it" on_board dpkg -P fettle-agent
 see "nothing is left in /etc/fettle" on_board '! test -e /etc/fettle'
+
+printf '== On what add_agent.sh puts into an image\n'
+missed() { ! registered "$name"; }
+see "the broker misses the board" until_true 60 missed
+readonly tree=$run/tree
+mkdir -p "$tree"/{etc,lib/systemd,var/lib}
+on_board cat /etc/os-release >"$tree/etc/os-release"
+on_board head -c 64 /lib/systemd/systemd >"$tree/lib/systemd/systemd"
+"$here/add_agent.sh" "$tree" --package "$package" --name "$name-image" --broker "$board_broker" \
+  --broker-key "$broker_key" --key "$board" --set 'emulated = true' >/dev/null
+rm "$tree/etc/os-release" "$tree/lib/systemd/systemd"
+as_image() {
+  tar -C "$tree" --owner=root:0 --group=root:0 -c . |
+    on_board 'tar -C / --no-overwrite-dir --keep-directory-symlink -xp && systemctl daemon-reload && systemctl start fettle-agent'
+}
+see "the service starts, as in an image" as_image
+see "the board registers" until_true 60 registered "$name"
+see "its user is systemd's own" on_board '! grep -q ^fettle-agent: /etc/passwd && test -L /var/lib/fettle'
+pid=$(main_pid)
+see "dpkg installs ${package##*/} over it" on_board DEBIAN_FRONTEND=noninteractive dpkg --force-confold -i first.deb
+see "the service was restarted" another_pid "$pid"
+see "the key is the image's, and the agent's alone" board_says 'stat -c "%a %U" /var/lib/fettle/agent.key; cat /var/lib/fettle/agent.key' \
+  "600 fettle-agent"$'\n'"$(cat "$FETTLE_HOME/$name-image.key")"
+see "the board registers" until_true 60 board_says 'systemctl show -P StatusText fettle-agent' "registered with $board_broker"
+see "dpkg purges it" on_board dpkg -P fettle-agent
+see "nothing of either is left" on_board 'test -z "$(ls -d /etc/fettle /var/lib/fettle /var/lib/private/fettle /run/fettle /etc/systemd/system/*fettle* /etc/systemd/system/*/*fettle* 2>/dev/null)"'
 if ((failed)); then die "not everything came true on the $board"; fi
 printf 'the %s package: all came true on the %s\n' "$arch" "$board"
