@@ -74,6 +74,9 @@ Result<space::Target> target_of(const ExplainCommand& command) {
   const auto profile =
       std::find_if(profiles.begin(), profiles.end(),
                    [&](const space::Profile& one) { return one.name == command.profile; });
+  if (profile == profiles.end()) {  // a record without one
+    return Error{ErrorCode::NotFound, "no target profile \"" + command.profile + "\"", {}};
+  }
   space::Target target = profile->target;
   if (target.backend.empty()) target.backend = "cpu_llvm";
   return target;

@@ -179,35 +179,24 @@ void add_flash_command(CLI::App& app, int& status) {
   auto* broker = flash->add_option("--broker", command->broker, "tcp://HOST:PORT of the broker");
   ssh->needs(broker);
   broker->needs(ssh);
-  flash->add_option("--board-broker", install.broker, "The same as the board reaches it")
-      ->needs(ssh);
-  flash
-      ->add_option("--broker-key", install.broker_key,
-                   "The broker's public key (default: of this account's own broker)")
-      ->needs(ssh);
-  flash
-      ->add_option("--package", install.package,
-                   "The agent's .deb (default: in build/packages, by the board's architecture)")
-      ->needs(ssh);
-  flash
-      ->add_option("--name", install.name,
-                   "On the broker's allow list (default: as its key is there, or its host name)")
-      ->needs(ssh);
-  flash
-      ->add_option("--key", install.device_key,
-                   "The device key (default: the board recognises itself)")
-      ->needs(ssh);
-  flash
-      ->add_option("--set", install.settings,
-                   "One more line of the agent's configuration, such as 'pin-clocks = \"max\"'")
-      ->needs(ssh);
-  flash->add_option("--ssh-command", command->ssh_command, "With its options, such as ssh -p 2222")
-      ->capture_default_str()
-      ->needs(ssh);
-  flash->add_option("--wait", command->wait_s, "Seconds until the board must have registered")
+  const auto of_ssh = [flash, ssh](const char* name, auto& value, const char* help) {
+    return flash->add_option(name, value, help)->needs(ssh);
+  };
+  of_ssh("--board-broker", install.broker, "The same as the board reaches it");
+  of_ssh("--broker-key", install.broker_key,
+         "The broker's public key (default: of this account's own broker)");
+  of_ssh("--package", install.package,
+         "The agent's .deb (default: in build/packages, by the board's architecture)");
+  of_ssh("--name", install.name,
+         "On the broker's allow list (default: as its key is there, or its host name)");
+  of_ssh("--key", install.device_key, "The device key (default: the board recognises itself)");
+  of_ssh("--set", install.settings,
+         "One more line of the agent's configuration, such as 'pin-clocks = \"max\"'");
+  of_ssh("--ssh-command", command->ssh_command, "With its options, such as ssh -p 2222")
+      ->capture_default_str();
+  of_ssh("--wait", command->wait_s, "Seconds until the board must have registered")
       ->check(CLI::Range(1, 3600))
-      ->capture_default_str()
-      ->needs(ssh);
+      ->capture_default_str();
   flash->add_flag("--force", command->force,
                   "Also where the disk is in use, fixed, or only a partition, or the image has no "
                   "boot signature");

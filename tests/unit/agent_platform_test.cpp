@@ -1,37 +1,17 @@
-// Platform readings on a fake system root, options, configuration and keys.
+// Platform readings on a fake system root.
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 #include <toml++/toml.h>
-#include <unistd.h>
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 
 #include "agent/platform/board.h"
 #include "agent/platform/board_profile.h"
 #include "agent/platform/board_sysfs.h"
 #include "agent/platform/conditions.h"
 #include "agent/platform/cpu_facts.h"
-#include "agent/server/broker_link.h"
-#include "agent/server/options.h"
+#include "tests/unit/fake_root.h"
 
 namespace fettle::agent {
 namespace {
-
-class FakeRoot : public testing::Test {
- protected:
-  FakeRoot() {
-    path = std::filesystem::temp_directory_path() / ("fettle-root-" + std::to_string(getpid()));
-  }
-  ~FakeRoot() override { std::filesystem::remove_all(path); }
-  void put(const std::string& file, const std::string& text) {
-    const auto at = path / file.substr(1);
-    std::filesystem::create_directories(at.parent_path());
-    std::ofstream(at) << text;
-  }
-  SystemRoot root() const { return SystemRoot(path.string()); }
-  std::filesystem::path path;
-};
 
 TEST_F(FakeRoot, CachesAndClock) {
   const std::string cpu = "/sys/devices/system/cpu/cpu2";
@@ -346,155 +326,6 @@ TEST(CoreLists, ParseAndRefuse) {
   for (const char* bad : {"", "a", "1-", "2-1", "1,,2", "-1", "99999"}) {
     EXPECT_FALSE(parse_core_list(bad)) << bad;
   }
-}
-
-std::vector<std::string> serving(std::vector<std::string> more) {
-  std::vector<std::string> all = {"--broker", "tcp://h:1", "--broker-key", "k", "--key-fd", "3"};
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
-}
-
-TEST(Options, DevicesAndDefaults) {
-  const auto out =
-      parse_options(serving({"--memory-limit=8", "--key", "big", "--cpu=cortex-a72", "--key",
-                             "little", "--threads", "2", "--emulated", "--clock=instructions"}));
-  ASSERT_TRUE(out.ok()) << out.error().text();
-  ASSERT_EQ(out->devices.size(), 2u);
-  EXPECT_EQ(out->devices[0].cpu, "cortex-a72");
-  EXPECT_EQ(out->devices[1].cpu, "");
-  EXPECT_EQ(out->devices[1].index, 1u);
-  EXPECT_EQ(out->devices[1].threads, 2u);
-  EXPECT_TRUE(out->devices[1].emulated);
-  EXPECT_EQ(out->devices[0].clock, wire::ClockDomain::Nanoseconds);
-  EXPECT_EQ(out->devices[1].clock, wire::ClockDomain::Instructions);
-  for (const auto& device : out->devices) EXPECT_EQ(device.memory_limit_bytes, 8u << 20);
-}
-
-// A key of the board's own brings its other keys; one of the user's brings the profile only.
-TEST_F(FakeRoot, NamedDevicesOfARecognisedBoard) {
-  put("/proc/device-tree/compatible", std::string("rockchip,rk3399\0", 16));
-  const std::string first = std::to_string(usable_cores().front());  // of this machine
-  put("/sys/devices/system/cpu/cpu" + first + "/regs/identification/midr_el1",
-      "0x00000000410fd082\n");
-  auto profiles = board_profiles();
-  for (auto& profile : profiles) profile.arch = agent_arch();
-  const auto of = [&](std::vector<std::string> device) {
-    return parse_options(serving(std::move(device)), root(), profiles);
-  };
-  const auto own = of({"--key", "rk3399-big", "--device-cores", first});
-  const auto lab = of({"--key", "lab", "--device-cores", first}), none = of({});
-  ASSERT_TRUE(own.ok() && lab.ok() && none.ok());
-  EXPECT_EQ(own->devices[0].profile, "rk3399-big");
-  EXPECT_EQ(own->devices[0].aliases, (std::vector<std::string>{"rk3399"}));
-  EXPECT_EQ(lab->devices[0].profile, "rk3399-big");
-  EXPECT_TRUE(lab->devices[0].aliases.empty());
-  EXPECT_EQ(none->devices[0].key, "rk3399");
-  EXPECT_EQ(none->devices[0].aliases, (std::vector<std::string>{"rk3399-big"}));
-  // What is known of a board that no profile fits is what it says itself.
-  for (auto& profile : profiles) profile.arch = "other";
-  EXPECT_EQ(of({"--key", "rk3399"})->devices[0].profile, "");
-}
-
-TEST_F(FakeRoot, ANamedDeviceIsOfOneKindOfCores) {
-  const auto cores = usable_cores();
-  if (cores.size() < 2) GTEST_SKIP() << "one core here";
-  put("/proc/device-tree/compatible", std::string("rockchip,rk3399\0", 16));
-  for (std::uint32_t core : cores) {
-    put("/sys/devices/system/cpu/cpu" + std::to_string(core) + "/regs/identification/midr_el1",
-        core == cores.front() ? "0x00000000410fd082\n" : "0x00000000410fd034\n");
-  }
-  auto profiles = board_profiles();
-  for (auto& profile : profiles) profile.arch = agent_arch();
-  const auto of = [&](std::vector<std::string> device) {
-    return parse_options(serving(std::move(device)), root(), profiles);
-  };
-  const auto little = of({"--key", "rk3399-little"}), lab = of({"--key", "lab"});
-  ASSERT_TRUE(little.ok()) << little.error().text();
-  EXPECT_EQ(little->devices[0].cores, std::vector<std::uint32_t>(cores.begin() + 1, cores.end()));
-  EXPECT_EQ(little->devices[0].profile, "rk3399-little");
-  ASSERT_FALSE(lab.ok());
-  EXPECT_NE(lab.error().text().find("cores differ: " + std::to_string(cores.front()) +
-                                    " (cortex-a72, rk3399); "),
-            std::string::npos)
-      << lab.error().text();
-}
-
-TEST(Options, EachMistakeIsOneLine) {
-  const struct {
-    std::vector<std::string> words;
-    const char* says;
-  } rows[] = {
-      {{}, "--broker is needed"},
-      {serving({}), "--key is needed"},
-      {serving({"--clock", "ticks"}), "--clock takes"},
-      {{"--broker", "http://x", "--key", "a"}, "tcp://HOST:PORT"},
-      {{"--broker", "tcp://h:1", "--key", "a"}, "--broker-key is needed"},
-      {serving({"--key", "a", "--nonsense", "1"}), "unknown option --nonsense"},
-      {serving({"--key", "a", "--threads", "0"}), "--threads takes"},
-      {serving({"--key", "a", "--device-cores", "x"}), "--device-cores takes"},
-      {serving({"--key", "a", "--device-cores", "4000"}), "may not use"},
-      {serving({"--key", "a", "--memory-limit", "-1"}), "--memory-limit takes"},
-      {serving({"--key", "a", "--log-level", "loud"}), "--log-level takes"},
-      {serving({"--key"}), "needs a value"},
-      {{"--config", "/nonexistent/agent.toml"}, "cannot read the configuration"},
-  };
-  for (const auto& row : rows) {
-    const auto out = parse_options(row.words);
-    ASSERT_FALSE(out.ok()) << row.says;
-    EXPECT_EQ(
-        out.error().code == ErrorCode::InvalidArgument || out.error().code == ErrorCode::NotFound,
-        true);
-    EXPECT_NE(out.error().text().find(row.says), std::string::npos) << out.error().text();
-    EXPECT_EQ(out.error().text().find('\n'), std::string::npos);
-  }
-}
-
-TEST(Options, HelpTellsTheExitStatuses) {
-  EXPECT_NE(option_help().find("\nExit status: 0 done"), std::string::npos) << option_help();
-}
-
-TEST(Options, ConfigurationFile) {
-  const auto path = std::filesystem::temp_directory_path() / ("agent-" + std::to_string(getpid()));
-  std::ofstream(path) << "# a board\nbroker = \"tcp://b:9\"\nbroker-key = \"kk\"  # public\n"
-                      << "key = \"pynq\"\ncpu = cortex-a9\nemulated = true\nkey-fd = 5\n";
-  const auto out = parse_options({"--config", path.string(), "--broker", "tcp://c:7"});
-  std::filesystem::remove(path);
-  ASSERT_TRUE(out.ok()) << out.error().text();
-  EXPECT_EQ(out->broker, "tcp://c:7");
-  EXPECT_EQ(out->broker_key, "kk");
-  EXPECT_EQ(out->key_fd, 5);
-  ASSERT_EQ(out->devices.size(), 1u);
-  EXPECT_EQ(out->devices[0].key, "pynq");
-  EXPECT_EQ(out->devices[0].cpu, "cortex-a9");
-  EXPECT_TRUE(out->devices[0].emulated);
-  const auto bad = options_of_config("key pynq\n", "f");
-  ASSERT_FALSE(bad.ok());
-  EXPECT_NE(bad.error().message.find("f line 1"), std::string::npos);
-}
-
-TEST(Keys, PairsAndModes) {
-  // The key pair of RFC 26's (CurveZMQ) examples.
-  const std::string secret = "D:)Q[IlAW!ahhC2ac:9*A}h:p?([4%wOTJ%JR%cs";
-  const std::string pub = "Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID";
-  const auto alone = parse_key_pair(secret + "\n");
-  ASSERT_TRUE(alone.ok());
-  EXPECT_EQ(alone->public_key, pub);
-  EXPECT_TRUE(parse_key_pair("public " + pub + "\nsecret " + secret + "\n").ok());
-  EXPECT_FALSE(parse_key_pair("public " + secret + "\nsecret " + secret + "\n").ok());
-  EXPECT_FALSE(parse_key_pair("secret short\n").ok());
-
-  const auto path = std::filesystem::temp_directory_path() / ("key-" + std::to_string(getpid()));
-  std::ofstream(path) << "secret " << secret << "\n";
-  AgentOptions options;
-  options.key_file = path.string();
-  chmod(path.c_str(), 0644);
-  const auto open = load_key_pair(options);
-  ASSERT_FALSE(open.ok());
-  EXPECT_EQ(open.error().code, ErrorCode::Unauthorized);
-  EXPECT_EQ(open.error().text().find(secret), std::string::npos);
-  chmod(path.c_str(), 0600);
-  EXPECT_TRUE(load_key_pair(options).ok());
-  std::filesystem::remove(path);
 }
 
 }  // namespace
