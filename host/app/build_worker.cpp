@@ -1,6 +1,6 @@
 // fettle build-worker: the child process that compiles candidates. Started by the
 // host itself, hence hidden.
-#include <optional>
+#include <memory>
 
 #include "host/app/commands.h"
 #include "host/backend/backend.h"
@@ -10,41 +10,38 @@
 namespace fettle::app {
 namespace {
 
-// What a task's candidates share: parsed once, not per candidate.
-struct TaskContext {
-  std::string backend_name, workload_text, target_text;
-  const backend::Backend* backend;
-  space::Workload workload;
-  space::Target target;
-  space::SearchSpace space;
-};
-
-Result<TaskContext> context_of(const wire::BuildRequestT& request) {
-  const backend::Backend* backend = backend::find_backend(request.backend);
-  if (!backend) return Error{ErrorCode::Unsupported, "no back end \"" + request.backend + "\"", {}};
-  auto workload = space::Workload::parse(request.workload);
-  if (!workload) return workload.error();
-  auto target = space::Target::parse(request.target);
-  if (!target) return target.error();
-  auto space = backend->space(*workload, *target);
-  if (!space) return space.error();
-  return TaskContext{request.backend,      request.workload,   request.target,   backend,
-                     std::move(*workload), std::move(*target), std::move(*space)};
-}
-
-Result<wire::BuildOutputT> build(const wire::BuildRequestT& request) {
-  static std::optional<TaskContext> context;
-  if (!context || context->backend_name != request.backend ||
-      context->workload_text != request.workload || context->target_text != request.target) {
-    context.reset();
-    auto made = context_of(request);
-    if (!made) return made.error();
-    context.emplace(std::move(*made));
+// Candidates of one task mostly follow one another: it is opened once, not per candidate.
+class OpenTask {
+ public:
+  Result<wire::BuildOutputT> build(const wire::BuildRequestT& request) {
+    if (!task_ || workload_ != request.workload || target_ != request.target) {
+      task_.reset();
+      auto opened = open(request);
+      if (!opened) return std::move(opened).error();
+      task_ = std::move(*opened);
+      workload_ = request.workload;
+      target_ = request.target;
+    }
+    const auto configuration = task_->space().parse(request.configuration);
+    if (!configuration) return configuration.error();
+    return task_->build(*configuration);
   }
-  const auto configuration = context->space.parse(request.configuration);
-  if (!configuration) return configuration.error();
-  return context->backend->build(context->workload, context->target, *configuration);
-}
+
+ private:
+  static Result<std::unique_ptr<const backend::Task>> open(const wire::BuildRequestT& request) {
+    auto workload = space::Workload::parse(request.workload);
+    if (!workload) return workload.error();
+    auto target = space::Target::parse(request.target);
+    if (!target) return target.error();
+    const backend::Backend* backend = backend::find_backend(request.backend);
+    if (!backend)
+      return Error{ErrorCode::Unsupported, "no back end \"" + request.backend + "\"", {}};
+    return backend->open(space::make_dag(*workload), *target);
+  }
+
+  std::string workload_, target_;
+  std::unique_ptr<const backend::Task> task_;
+};
 
 }  // namespace
 
@@ -53,9 +50,10 @@ void add_build_worker_command(CLI::App& app, int& status) {
       app.add_subcommand("build-worker", "Compiles candidates; started by fettle itself");
   worker->group("");
   worker->callback([&status] {
-    status = fleet::run_build_worker([](const wire::BuildRequestT& request) {
+    OpenTask task;
+    status = fleet::run_build_worker([&task](const wire::BuildRequestT& request) {
       wire::BuildResultT result;
-      auto built = build(request);
+      auto built = task.build(request);
       if (built) {
         result.body.Set(std::move(*built));
       } else {

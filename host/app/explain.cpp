@@ -90,24 +90,23 @@ Result<void> explain(ExplainCommand command) {
   if (!workload) return workload.error();
   const auto target = target_of(command);
   if (!target) return target.error();
-  const backend::Backend* backend = backend::find_backend(target->backend);
-  if (!backend) return Error{ErrorCode::Unsupported, "no back end \"" + target->backend + "\"", {}};
-  const auto space = backend->space(*workload, *target);
-  if (!space) return space.error();
+  const auto task = backend::open_task(space::make_dag(*workload), *target);
+  if (!task) return task.error();
+  const space::SearchSpace& space = (*task)->space();
   if (command.space) {
     print("workload       {}\ntarget         {}\n\n{}", workload->canonical(), target->canonical(),
-          text_of(*space));
+          text_of(space));
     return {};
   }
   std::mt19937_64 rng(command.seed);
   auto configuration = command.configuration.empty()
-                           ? Result<space::Configuration>(space->random(rng))
-                           : space->parse(command.configuration);
+                           ? Result<space::Configuration>(space.random(rng))
+                           : space.parse(command.configuration);
   if (!configuration) return configuration.error();
-  const auto text = backend->explain(*workload, *target, *configuration, command.dump_after);
+  const auto text = (*task)->explain(*configuration, command.dump_after);
   if (!text) return text.error();
   print("workload       {}\ntarget         {}\nconfiguration  {}\n{}\n{}\n", workload->canonical(),
-        target->canonical(), space->to_json(*configuration), command.measured, *text);
+        target->canonical(), space.to_json(*configuration), command.measured, *text);
   return {};
 }
 

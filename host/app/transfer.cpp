@@ -63,24 +63,24 @@ Result<std::vector<Lesson>> earlier_lessons(const records::Database& database,
 
 void learn_lessons(const std::vector<Lesson>& lessons, const backend::Backend& backend,
                    const space::Target& target, bool with_prior, cost::Experience& experience) {
-  std::optional<space::SearchSpace> space;
+  std::unique_ptr<const backend::Task> task;
   std::optional<space::Workload> workload;
   std::shared_ptr<const cost::Prior> prior;
   const std::vector<std::string> names = backend.feature_names();
   for (const Lesson& lesson : lessons) {
     if (!workload || workload->canonical() != lesson.workload) {
-      space.reset();
+      task.reset();
       auto parsed = space::Workload::parse(lesson.workload);
       if (!parsed) continue;
       workload = std::move(*parsed);
       prior = with_prior ? cost::shipped_prior(*workload, target, names) : nullptr;
-      if (auto made = backend.space(*workload, target)) space = std::move(*made);
+      if (auto opened = backend.open(space::make_dag(*workload), target)) task = std::move(*opened);
     }
-    if (!space) continue;
+    if (!task) continue;
     // A configuration that the sketches no longer have teaches nothing.
-    const auto configuration = space->parse(lesson.configuration);
+    const auto configuration = task->space().parse(lesson.configuration);
     if (!configuration) continue;
-    if (auto features = backend.features(*workload, target, *configuration)) {
+    if (auto features = task->features(*configuration)) {
       if (prior) prior->correct(*features);
       experience.add(lesson.task, {std::move(*features), lesson.nanoseconds, lesson.censored});
     }

@@ -43,29 +43,28 @@ Result<model::TaskList> tasks_of(const std::string& what) {
   return list;
 }
 
-// The tasks that the back end has a search space for, with their spaces.
-struct Spaces {
+// The tasks that the back end has a search space for, opened.
+struct OpenTasks {
   std::vector<space::Task> tasks;
-  std::vector<std::unique_ptr<space::SearchSpace>> spaces;
+  std::vector<std::unique_ptr<const backend::Task>> opened;
 };
 
-Result<Spaces> spaces_of(const model::TaskList& list, const space::Target& target) {
-  const backend::Backend* backend = backend::find_backend(target.backend);
-  if (!backend) {
+Result<OpenTasks> open_tasks(const model::TaskList& list, const space::Target& target) {
+  OpenTasks result;
+  if (!backend::find_backend(target.backend)) {
     return Error{
         ErrorCode::Unsupported, "no back end \"" + target.backend + "\" in this build", {}};
   }
-  Spaces result;
   for (const space::Task& task : list.tasks) {
-    auto space = backend->space(task.workload, target);
-    if (!space && space.error().code == ErrorCode::Unsupported) {
-      warn("skipped: " + task.workload.title() + ": " + space.error().text());
+    auto opened = backend::open_task(space::make_dag(task.workload), target);
+    if (!opened && opened.error().code == ErrorCode::Unsupported) {
+      warn("skipped: " + task.workload.title() + ": " + opened.error().text());
       continue;
     }
-    if (!space)
-      return std::move(space.error()).in("making the search space of " + task.workload.title());
+    if (!opened)
+      return std::move(opened.error()).in("making the search space of " + task.workload.title());
     result.tasks.push_back(task);
-    result.spaces.push_back(std::make_unique<space::SearchSpace>(std::move(*space)));
+    result.opened.push_back(std::move(*opened));
   }
   if (result.tasks.empty()) {
     return Error{ErrorCode::Unsupported, "the device can run no task of " + list.name, {}};
@@ -88,11 +87,11 @@ wire::MeasureOptionsT measure_options(const TuneCommand& command) {
 // Old records of the tasks: fed to the search with --resume, mentioned without. Those of
 // an emulator are nothing to a board, nor the other way.
 Result<std::vector<std::vector<records::TuningRecord>>> history_of(
-    const records::Database& database, const Spaces& spaces, const space::Target& target,
+    const records::Database& database, const OpenTasks& open, const space::Target& target,
     const wire::DeviceInfoT& device, const TuneCommand& command) {
   std::vector<std::vector<records::TuningRecord>> histories;
   std::size_t total = 0;
-  for (const space::Task& task : spaces.tasks) {
+  for (const space::Task& task : open.tasks) {
     records::Filter filter;
     filter.workload = task.workload.canonical();
     filter.target = target.canonical();
@@ -157,25 +156,22 @@ Result<void> transfer(const records::Database& database, const wire::DeviceInfoT
 
 // Tasks with their searchers. Takes the histories.
 Result<std::vector<tune::TuneTask>> searched_tasks(
-    const TuneCommand& command, const Spaces& spaces,
+    const TuneCommand& command, const OpenTasks& open,
     std::vector<std::vector<records::TuningRecord>>& histories, const space::Target& target,
     std::shared_ptr<cost::Experience> experience, tune::Background* background) {
-  const backend::Backend& backend = *backend::find_backend(target.backend);
-  const std::vector<std::string> features = backend.feature_names();
+  const std::vector<std::string> features = backend::find_backend(target.backend)->feature_names();
   std::vector<tune::TuneTask> tasks;
-  for (std::size_t i = 0; i < spaces.tasks.size(); ++i) {
-    tune::TuneTask task{spaces.tasks[i], spaces.spaces[i].get(), nullptr, std::move(histories[i])};
+  for (std::size_t i = 0; i < open.tasks.size(); ++i) {
+    const backend::Task& opened = *open.opened[i];
+    tune::TuneTask task{open.tasks[i], &opened.space(), nullptr, std::move(histories[i])};
     tune::SearcherOptions how;
     how.seed = command.seed * 1000003 + i;
-    how.features = [&backend, workload = task.task.workload,
-                    target](const space::Configuration& configuration) {
-      return backend.features(workload, target, configuration);
+    how.features = [&opened](const space::Configuration& configuration) {
+      return opened.features(configuration);
     };
     how.feature_count = features.size();
     how.estimate = cost::estimate_among(features);
-    how.screen = [&backend, target](std::span<const float> features) {
-      return backend.screen(features, target);
-    };
+    how.screen = [&opened](std::span<const float> features) { return opened.screen(features); };
     if (command.prior) how.prior = cost::shipped_prior(task.task.workload, target, features);
     how.experience = experience;
     how.task = task.task.workload.canonical();
@@ -205,9 +201,9 @@ Result<int> run(const TuneCommand& command) {
   const std::string device_key = runner.device().key;
   auto target = target_of(runner.device(), *hardware);
   if (!target) return target.error();
-  auto spaces = spaces_of(*list, *target);
-  if (!spaces) return spaces.error();
-  auto histories = history_of(*database, *spaces, *target, runner.device(), command);
+  auto open = open_tasks(*list, *target);
+  if (!open) return open.error();
+  auto histories = history_of(*database, *open, *target, runner.device(), command);
   if (!histories) return histories.error();
 
   pin_process(connection->free_cores());
@@ -229,18 +225,18 @@ Result<int> run(const TuneCommand& command) {
   if (!roofline) return roofline.error();
 
   auto experience = std::make_shared<cost::Experience>();
-  // Dies before the spaces; the searchers' plans are made on it.
+  // Dies before the tasks; the searchers' plans are made on it.
   std::optional<tune::Background> background;
   if (!command.deterministic) background.emplace();
   tune::Background* beside = background ? &*background : nullptr;
   if (command.transfer) {
-    if (auto taught = transfer(*database, runner.device(), *target, spaces->tasks, command.resume,
+    if (auto taught = transfer(*database, runner.device(), *target, open->tasks, command.resume,
                                command.prior, experience, beside);
         !taught) {
       return taught.error();
     }
   }
-  auto tasks = searched_tasks(command, *spaces, *histories, *target, experience, beside);
+  auto tasks = searched_tasks(command, *open, *histories, *target, experience, beside);
   if (!tasks) return tasks.error();
   std::vector<space::Workload> workloads;
   for (const tune::TuneTask& task : *tasks) workloads.push_back(task.task.workload);

@@ -32,6 +32,13 @@ std::vector<std::string> backend_names() {
   return names;
 }
 
+Result<std::unique_ptr<const Task>> open_task(space::ComputeDag dag, const space::Target& target) {
+  if (const Backend* backend = find_backend(target.backend)) {
+    return backend->open(std::move(dag), target);
+  }
+  return Error{ErrorCode::Unsupported, "no back end \"" + target.backend + "\" in this build"};
+}
+
 Result<std::vector<CalibrationProgram>> calibration_programs(const space::Target& target) {
   for (const Row& row : kRows) {
     if (target.backend == row.name && row.calibration != nullptr) return row.calibration(target);

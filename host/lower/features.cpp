@@ -293,11 +293,11 @@ std::size_t feature_index(const std::string& name) {
   return static_cast<std::size_t>(found - names.begin());
 }
 
-Result<std::vector<float>> features_of(const space::Workload& workload, const space::Target& target,
+Result<std::vector<float>> features_of(const space::TaskSpace& task,
                                        const space::Configuration& configuration) {
-  auto loops = lower_loops(workload, target, configuration);
+  auto loops = lower_loops(task, configuration);
   if (!loops) return std::move(loops).error();
-  return program_features(*loops, target);
+  return program_features(*loops, task.target());
 }
 
 }  // namespace fettle::lower

@@ -6,9 +6,7 @@
 #include <vector>
 
 #include "host/ir/module.h"
-#include "host/space/search_space.h"
-#include "host/space/target.h"
-#include "host/space/workload.h"
+#include "host/space/task_space.h"
 #include "schemas/wire/result.h"
 
 namespace fettle::lower {
@@ -24,7 +22,7 @@ std::vector<std::string> feature_names();
 std::size_t feature_index(const std::string& name);
 
 // Lowers as far as features need. BuildError: the configuration makes no program.
-Result<std::vector<float>> features_of(const space::Workload& workload, const space::Target& target,
+Result<std::vector<float>> features_of(const space::TaskSpace& task,
                                        const space::Configuration& configuration);
 
 }  // namespace fettle::lower

@@ -14,7 +14,6 @@
 #include "host/lower/split_predicates.h"
 #include "host/lower/unroll.h"
 #include "host/lower/vectorize.h"
-#include "host/space/sketches/sketches.h"
 
 namespace fettle::lower {
 
@@ -79,16 +78,16 @@ Result<ir::Module> run_passes(const space::Schedule& schedule, const space::Targ
   return module;
 }
 
-Result<ir::Module> lower_configuration(const space::Workload& workload, const space::Target& target,
-                                       const space::Configuration& configuration,
-                                       const DumpHook& dump, const char* last) {
-  auto schedule = space::schedule_for(workload, target, configuration);
+Result<ir::Module> lower_until(const space::TaskSpace& task,
+                               const space::Configuration& configuration, const DumpHook& dump,
+                               const char* last) {
+  auto schedule = task.schedule(configuration);
   if (!schedule) return std::move(schedule).error();
-  auto module = run_passes(*schedule, target, dump, last);
+  auto module = run_passes(*schedule, task.target(), dump, last);
   if (!module) {
     Error error = std::move(module).error();
     if (error.code == ErrorCode::InvalidArgument) error.code = ErrorCode::BuildError;
-    return std::move(error).in("lowering " + workload.title());
+    return std::move(error).in("lowering " + task.space().to_json(configuration));
   }
   return module;
 }
@@ -100,14 +99,15 @@ Result<ir::Module> lower_schedule(const space::Schedule& schedule, const space::
   return run_passes(schedule, target, dump, nullptr);
 }
 
-Result<ir::Module> lower_workload(const space::Workload& workload, const space::Target& target,
-                                  const space::Configuration& configuration, const DumpHook& dump) {
-  return lower_configuration(workload, target, configuration, dump, nullptr);
+Result<ir::Module> lower_configuration(const space::TaskSpace& task,
+                                       const space::Configuration& configuration,
+                                       const DumpHook& dump) {
+  return lower_until(task, configuration, dump, nullptr);
 }
 
-Result<ir::Module> lower_loops(const space::Workload& workload, const space::Target& target,
+Result<ir::Module> lower_loops(const space::TaskSpace& task,
                                const space::Configuration& configuration) {
-  return lower_configuration(workload, target, configuration, nullptr, kFeaturesAfter);
+  return lower_until(task, configuration, nullptr, kFeaturesAfter);
 }
 
 }  // namespace fettle::lower

@@ -7,9 +7,7 @@
 
 #include "host/ir/module.h"
 #include "host/space/schedule.h"
-#include "host/space/search_space.h"
-#include "host/space/target.h"
-#include "host/space/workload.h"
+#include "host/space/task_space.h"
 #include "schemas/wire/result.h"
 
 namespace fettle::lower {
@@ -24,15 +22,14 @@ using DumpHook = std::function<void(const std::string& pass, const ir::Module& m
 Result<ir::Module> lower_schedule(const space::Schedule& schedule, const space::Target& target,
                                   const DumpHook& dump = nullptr);
 
-// The configuration must be one of make_space(workload, target). BuildError: it
-// makes no sensible program (too much code, too large a tile).
-Result<ir::Module> lower_workload(const space::Workload& workload, const space::Target& target,
-                                  const space::Configuration& configuration,
-                                  const DumpHook& dump = nullptr);
+// BuildError: the configuration makes no sensible program (too much code, too large a tile).
+Result<ir::Module> lower_configuration(const space::TaskSpace& task,
+                                       const space::Configuration& configuration,
+                                       const DumpHook& dump = nullptr);
 
-// As lower_workload, but stops where features are read (features.h), before loops
+// As lower_configuration, but stops where features are read (features.h), before loops
 // are unrolled: a small part of the work.
-Result<ir::Module> lower_loops(const space::Workload& workload, const space::Target& target,
+Result<ir::Module> lower_loops(const space::TaskSpace& task,
                                const space::Configuration& configuration);
 
 }  // namespace fettle::lower

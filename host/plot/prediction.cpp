@@ -20,11 +20,9 @@ std::optional<space::SearchSpace> space_of(const std::string& workload_text,
   const auto workload = space::Workload::parse(workload_text);
   const auto target = space::Target::parse(target_text);
   if (!workload || !target) return std::nullopt;
-  const backend::Backend* backend = backend::find_backend(target->backend);
-  if (backend == nullptr) return std::nullopt;
-  auto space = backend->space(*workload, *target);
-  if (!space) return std::nullopt;
-  return std::move(*space);
+  const auto task = backend::open_task(space::make_dag(*workload), *target);
+  if (!task) return std::nullopt;
+  return (*task)->space();
 }
 
 // Each configuration once, as it was first measured; the newest kMostLearnt.

@@ -115,16 +115,6 @@ Result<Recording> head_of(const Json& json) {
   return recording;
 }
 
-bool inside(const space::SearchSpace& space, const space::Configuration& c) {
-  if (c.sketch >= space.sketches().size()) return false;
-  const auto& knobs = space.sketches()[c.sketch].knobs;
-  if (c.choice.size() != knobs.size()) return false;
-  for (std::size_t k = 0; k < knobs.size(); ++k) {
-    if (c.choice[k] >= knobs[k].options.size()) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 Result<void> write_recording(const Recording& recording, const std::string& path) {
@@ -163,7 +153,7 @@ Result<Recording> read_recording(const std::string& path) {
         continue;
       }
       RecordedTrial trial = trial_of(json);
-      if (!inside(recording->space, trial.configuration)) {
+      if (!recording->space.contains(trial.configuration)) {
         return bad("a configuration that its space does not have");
       }
       if (!trial.features.empty() && trial.features.size() != recording->feature_names.size()) {

@@ -34,6 +34,16 @@ double SearchSpace::size() const {
   return size;
 }
 
+bool SearchSpace::contains(const Configuration& c) const {
+  if (c.sketch >= sketches_.size()) return false;
+  const auto& knobs = sketches_[c.sketch].knobs;
+  if (c.choice.size() != knobs.size()) return false;
+  for (std::size_t k = 0; k < knobs.size(); ++k) {
+    if (c.choice[k] >= knobs[k].options.size()) return false;
+  }
+  return true;
+}
+
 Configuration SearchSpace::random(std::mt19937_64& rng) const {
   // A sketch, each as likely as the others: the size of its space says nothing of how
   // good its programs are. Then each knob on its own.

@@ -39,6 +39,8 @@ class SearchSpace {
   explicit SearchSpace(std::vector<Sketch> sketches) : sketches_(std::move(sketches)) {}
   const std::vector<Sketch>& sketches() const { return sketches_; }
   double size() const;
+  // Whether it has that sketch, and an option for each of its knobs.
+  bool contains(const Configuration& configuration) const;
 
   Configuration random(std::mt19937_64& rng) const;
   // One knob changed to another option (tile factors: usually a neighbour).

@@ -24,6 +24,7 @@
 #include "host/backend/cpu_llvm/codegen.h"
 #include "host/lower/lower.h"
 #include "host/model/task_list.h"
+#include "host/space/sketches/sketches.h"
 #include "tests/support/native_run.h"
 
 namespace fettle::testing {
@@ -58,10 +59,10 @@ space::Target target_of(const std::string& arch) {
 // How long the steps of one build take.
 struct BuildTimes {
   std::vector<double> lower, compile, all;
-  Result<void> add(const space::Workload& workload, const space::Target& target,
+  Result<void> add(const space::TaskSpace& task, const space::Target& target,
                    const space::Configuration& c) {
     const double start = cpu_milliseconds();
-    Result<ir::Module> module = lower::lower_workload(workload, target, c);
+    Result<ir::Module> module = lower::lower_configuration(task, c);
     const double lowered = cpu_milliseconds();
     if (!module) return std::move(module).error();
     Result<backend::cpu_llvm::Object> object = backend::cpu_llvm::compile_object(*module, target);
@@ -110,12 +111,13 @@ int layers(int count, std::uint64_t seed, const std::string& arch) {
   if (!network) return std::fprintf(stderr, "%s\n", network.error().text().c_str()), 1;
   const space::Target target = target_of(arch);
   const bool runs = target.arch == native_target().arch;
-  const backend::Backend& cpu = *backend::find_backend("cpu_llvm");
   std::vector<double> build_ms;
   BuildTimes times;
   for (const space::Task& task : network->tasks) {
-    Result<space::SearchSpace> space = cpu.space(task.workload, target);
-    if (!space) return std::fprintf(stderr, "%s\n", space.error().text().c_str()), 1;
+    const auto opened = backend::open_task(space::make_dag(task.workload), target);
+    if (!opened) return std::fprintf(stderr, "%s\n", opened.error().text().c_str()), 1;
+    const space::SearchSpace* space = &(*opened)->space();
+    const auto lowered = space::open_cpu_space(space::make_dag(task.workload), target);
     std::mt19937_64 rng(seed);
     double best = 0;
     std::string best_configuration, last_error;
@@ -124,10 +126,10 @@ int layers(int count, std::uint64_t seed, const std::string& arch) {
       const space::Configuration configuration = space->random(rng);
       const Clock::time_point start = Clock::now();
       const double cpu_start = cpu_milliseconds();
-      Result<wire::BuildOutputT> built = cpu.build(task.workload, target, configuration);
+      Result<wire::BuildOutputT> built = (*opened)->build(configuration);
       build_ms.push_back(seconds_since(start) * 1e3);
       times.all.push_back(cpu_milliseconds() - cpu_start);
-      if (!built || !times.add(task.workload, target, configuration)) {
+      if (!built || !times.add(*lowered, target, configuration)) {
         ++failed, last_error = built.error().text();
         continue;
       }
@@ -163,10 +165,10 @@ int climb(std::size_t place, int count, const std::string& sketch, std::uint64_t
   Result<model::TaskList> network = model::load_network(network_name);
   if (!network) return std::fprintf(stderr, "%s\n", network.error().text().c_str()), 1;
   const space::Target target = native_target();
-  const backend::Backend& cpu = *backend::find_backend("cpu_llvm");
   const space::Workload& workload = network->tasks.at(place).workload;
-  Result<space::SearchSpace> space = cpu.space(workload, target);
-  if (!space) return std::fprintf(stderr, "%s\n", space.error().text().c_str()), 1;
+  const auto opened = backend::open_task(space::make_dag(workload), target);
+  if (!opened) return std::fprintf(stderr, "%s\n", opened.error().text().c_str()), 1;
+  const space::SearchSpace* space = &(*opened)->space();
   std::mt19937_64 rng(seed);
   space::Configuration best;
   double best_gflops = 0;
@@ -179,7 +181,7 @@ int climb(std::size_t place, int count, const std::string& sketch, std::uint64_t
          ++tries) {
       next = space->random(rng);
     }
-    Result<wire::BuildOutputT> built = cpu.build(workload, target, next);
+    Result<wire::BuildOutputT> built = (*opened)->build(next);
     if (!built) {
       if (++failed == 1) std::fprintf(stderr, "%s\n", built.error().text().c_str());
       continue;
@@ -204,18 +206,18 @@ int one(std::size_t place, const std::string& json, const char* dump, const std:
   Result<model::TaskList> network = model::load_network(network_name);
   if (!network) return std::fprintf(stderr, "%s\n", network.error().text().c_str()), 1;
   const space::Target target = target_of(arch);
-  const backend::Backend& cpu = *backend::find_backend("cpu_llvm");
   const space::Workload& workload = network->tasks.at(place).workload;
-  Result<space::SearchSpace> space = cpu.space(workload, target);
-  if (!space) return std::fprintf(stderr, "%s\n", space.error().text().c_str()), 1;
+  const auto opened = backend::open_task(space::make_dag(workload), target);
+  if (!opened) return std::fprintf(stderr, "%s\n", opened.error().text().c_str()), 1;
+  const space::SearchSpace* space = &(*opened)->space();
   Result<space::Configuration> configuration = space->parse(json);
   if (!configuration) return std::fprintf(stderr, "%s\n", configuration.error().text().c_str()), 1;
   if (dump != nullptr) {
-    Result<std::string> text = cpu.explain(workload, target, *configuration, dump);
+    Result<std::string> text = (*opened)->explain(*configuration, dump);
     std::printf("%s\n", text.ok() ? text->c_str() : text.error().text().c_str());
     return text.ok() ? 0 : 1;
   }
-  Result<wire::BuildOutputT> built = cpu.build(workload, target, *configuration);
+  Result<wire::BuildOutputT> built = (*opened)->build(*configuration);
   if (!built) return std::fprintf(stderr, "%s\n", built.error().text().c_str()), 1;
   Result<NativeProgram> loaded = NativeProgram::load(*built->program);
   loaded->run(wire::Phase::Prepare);

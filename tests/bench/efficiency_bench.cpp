@@ -25,20 +25,19 @@ constexpr double kShare = 0.95;
 
 struct Layer {
   space::Task task;
-  space::SearchSpace space{{}};
+  std::unique_ptr<const backend::Task> opened;
 };
 
 Result<std::vector<Layer>> layers_of(const EfficiencyBenchOptions& options,
                                      const space::Target& target) {
   auto list = tasks_of(options.network);
   if (!list) return std::move(list).error();
-  const backend::Backend* backend = backend::find_backend(target.backend);
   std::vector<Layer> layers;
   for (const space::Task& task : list->tasks) {
     if (task.workload.op() != "conv2d" || layers.size() == options.layers) continue;
-    auto space = backend->space(task.workload, target);
-    if (!space) return std::move(space).error().in("the space of " + task.workload.title());
-    layers.push_back({task, std::move(*space)});
+    auto opened = backend::open_task(space::make_dag(task.workload), target);
+    if (!opened) return std::move(opened).error().in("the space of " + task.workload.title());
+    layers.push_back({task, std::move(*opened)});
   }
   if (layers.empty()) {
     return Error{ErrorCode::NotFound, options.network + " has no convolution", {}};
@@ -93,27 +92,26 @@ Result<void> search(const EfficiencyBenchOptions& options, LocalLoop& loop, Laye
   std::erase_if(*measured, [&](const records::TuningRecord& record) {
     return record.reused || record.device_key != loop.device().key;
   });
-  const backend::Backend& backend = *backend::find_backend(loop.target().backend);
   const space::Workload& workload = layer.task.workload;
   const space::Target& target = loop.target();
-  const std::vector<std::string> features = backend.feature_names();
+  const std::vector<std::string> features = backend::find_backend(target.backend)->feature_names();
   tune::Background background;
   tune::SearcherOptions how;
   how.seed = options.seed * 1000003 + place;
   how.features = [&](const space::Configuration& configuration) {
-    return backend.features(workload, target, configuration);
+    return layer.opened->features(configuration);
   };
   how.feature_count = features.size();
   how.estimate = cost::estimate_among(features);
-  how.screen = [&](std::span<const float> values) { return backend.screen(values, target); };
+  how.screen = [&](std::span<const float> values) { return layer.opened->screen(values); };
   if (options.prior) how.prior = cost::shipped_prior(workload, target, features);
   how.task = workload.canonical();
   how.background = &background;
-  auto made = tune::make_searcher(searcher, layer.space, how);
+  auto made = tune::make_searcher(searcher, layer.opened->space(), how);
   if (!made) return std::move(made).error();
   std::vector<tune::TuneTask> tasks;
-  tasks.push_back(
-      {layer.task, &layer.space, std::move(*made), std::move(*history), std::move(*measured)});
+  tasks.push_back({layer.task, &layer.opened->space(), std::move(*made), std::move(*history),
+                   std::move(*measured)});
   tune::TuneOptions loop_options;
   loop_options.trials = trials;
   const Json how_json = {{"searcher", searcher}, {"trials", trials}};

@@ -12,9 +12,9 @@
 #include "host/app/connection.h"
 #include "host/app/cores.h"
 #include "host/app/interrupt.h"
+#include "host/backend/backend.h"
 #include "host/fleet/build_pool.h"
 #include "host/records/database.h"
-#include "host/space/sketches/sketches.h"
 #include "host/tune/searchers.h"
 #include "host/tune/tune.h"
 #include "tests/bench/agent_process.h"
@@ -79,11 +79,12 @@ struct Bench {
 // of about that time, else they are drawn at random.
 Result<std::vector<Seen>> run_trials(Bench& bench, const space::Workload& workload, unsigned trials,
                                      double near_ns, std::uint64_t first_trial) {
-  Result<space::SearchSpace> space = space::make_space(workload, bench.target);
-  if (!space) return std::move(space).error();
+  const auto task = backend::open_task(space::make_dag(workload), bench.target);
+  if (!task) return task.error();
+  const space::SearchSpace* space = &(*task)->space();
   std::vector<tune::TuneTask> tasks(1);
   tasks[0].task.workload = workload;
-  tasks[0].space = &*space;
+  tasks[0].space = space;
   tasks[0].searcher = near_ns > 0 ? make_near_time_searcher(*space, near_ns, bench.options.seed)
                                   : tune::make_random(*space, {bench.options.seed});
   Result<std::unique_ptr<Store>> store = Store::make();

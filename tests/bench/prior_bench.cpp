@@ -51,17 +51,17 @@ class Lessons {
         measurement->ticks_per_second <= 0 || left_out_.contains(record.workload)) {
       return;
     }
-    Task& task = task_of(record);
-    if (!task.space) return;
-    const auto configuration = task.space->parse(record.configuration);
+    const Task& task = task_of(record);
+    if (!task.opened) return;
+    const auto configuration = task.opened->space().parse(record.configuration);
     if (!configuration) return;
-    auto features = task.backend->features(*task.workload, *task.target, *configuration);
+    auto features = task.opened->features(*configuration);
     if (!features) return;
     tasks_[record.workload].push_back({std::move(*features),
                                        measurement->median / measurement->ticks_per_second * 1e9,
                                        measurement->censored});
-    cpus_.insert(task.target->arch + " " + task.target->cpu);
-    names_ = task.backend->feature_names();
+    cpus_.insert(task.cpu);
+    names_ = task.feature_names;
   }
 
   const Tasks& tasks() const { return tasks_; }
@@ -70,10 +70,9 @@ class Lessons {
 
  private:
   struct Task {
-    const backend::Backend* backend = nullptr;
-    std::optional<space::Workload> workload;
-    std::optional<space::Target> target;
-    std::optional<space::SearchSpace> space;
+    std::unique_ptr<const backend::Task> opened;
+    std::string cpu;
+    std::vector<std::string> feature_names;
   };
 
   Task& task_of(const records::TuningRecord& record) {
@@ -83,13 +82,11 @@ class Lessons {
     auto workload = space::Workload::parse(record.workload);
     auto target = space::Target::parse(record.target);
     if (!workload || !target || workload->scalar() != ir::Scalar::Float32) return task;
-    task.backend = backend::find_backend(target->backend);
-    task.workload = std::move(*workload);
-    task.target = std::move(*target);
-    if (!task.backend) return task;
-    if (auto space = task.backend->space(*task.workload, *task.target)) {
-      task.space = std::move(*space);
-    }
+    const backend::Backend* backend = backend::find_backend(target->backend);
+    if (!backend) return task;
+    auto opened = backend->open(space::make_dag(*workload), *target);
+    if (!opened) return task;
+    task = {std::move(*opened), target->arch + " " + target->cpu, backend->feature_names()};
     return task;
   }
 

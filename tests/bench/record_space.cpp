@@ -73,9 +73,9 @@ Result<void> run_record_space(const RecordSpaceOptions& options) {
   auto loop = LocalLoop::open(options.db, options.seconds);
   if (!loop) return std::move(loop).error();
   const space::Target& target = (*loop)->target();
-  const backend::Backend* backend = backend::find_backend(target.backend);
-  auto whole = backend->space(task.workload, target);
-  if (!whole) return std::move(whole).error();
+  auto opened = backend::open_task(space::make_dag(task.workload), target);
+  if (!opened) return std::move(opened).error();
+  const space::SearchSpace* whole = &(*opened)->space();
   auto space = replay::thin_out(*whole, options.sketch, *keep);
   if (!space) return std::move(space).error();
   std::fprintf(stderr, "%s: %.0f of %.4g configurations\n", task.workload.title().c_str(),
@@ -94,12 +94,12 @@ Result<void> run_record_space(const RecordSpaceOptions& options) {
   auto recording = replay::make_recording(task.workload, target, std::move(*space), *records);
   if (!recording) return std::move(recording).error();
   recording->device = (*loop)->device().name;
-  recording->feature_names = backend->feature_names();
+  recording->feature_names = backend::find_backend(target.backend)->feature_names();
   for (replay::RecordedTrial& trial : recording->trials) {
     // The trial's choices are of the thinned space; the back end knows the whole one.
     auto configuration = whole->parse(recording->space.to_json(trial.configuration));
     if (!configuration) return std::move(configuration).error();
-    if (auto features = backend->features(task.workload, target, *configuration)) {
+    if (auto features = (*opened)->features(*configuration)) {
       trial.features = std::move(*features);
     }
   }

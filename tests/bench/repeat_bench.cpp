@@ -32,7 +32,7 @@ constexpr std::size_t kLeastOfTask = 5;  // configurations of one task that a ra
 
 struct Layer {
   space::Task task;
-  space::SearchSpace space{{}};
+  std::unique_ptr<const backend::Task> opened;
   std::vector<space::Configuration> chosen;
 };
 
@@ -68,11 +68,10 @@ Result<std::vector<space::Task>> wanted_tasks(const RepeatBenchOptions& options)
 
 Result<std::vector<Layer>> layers_of(const std::vector<space::Task>& tasks,
                                      const space::Target& target) {
-  const backend::Backend* backend = backend::find_backend(target.backend);
   std::vector<Layer> layers;
   for (const space::Task& task : tasks) {
-    if (auto space = backend->space(task.workload, target)) {
-      layers.push_back({task, std::move(*space), {}});
+    if (auto opened = backend::open_task(space::make_dag(task.workload), target)) {
+      layers.push_back({task, std::move(*opened), {}});
     }
   }
   if (layers.empty()) return Error{ErrorCode::NotFound, "no layer of that name has a space", {}};
@@ -94,7 +93,8 @@ Result<std::vector<space::Configuration>> recorded(const records::Database& data
   std::set<std::string> programs;
   for (const records::TuningRecord& record : *records) {
     const wire::MeasurementT& m = *record.measurement();
-    auto configuration = layer.space.parse(record.configuration);  // the sketches may have changed
+    auto configuration =
+        layer.opened->space().parse(record.configuration);  // the sketches may have changed
     if (!configuration || record.reused || m.ticks_per_second <= 0) continue;
     if (!programs.insert(record.program_hash).second) continue;
     by_time.emplace((m.censored ? m.interval_low : m.median) / m.ticks_per_second,
@@ -115,15 +115,14 @@ Result<std::vector<space::Configuration>> recorded(const records::Database& data
   return chosen;
 }
 
-std::vector<space::Configuration> drawn(const Layer& layer, const space::Target& target,
-                                        std::size_t count, std::mt19937_64& rng) {
-  const backend::Backend* backend = backend::find_backend(target.backend);
+std::vector<space::Configuration> drawn(const Layer& layer, std::size_t count,
+                                        std::mt19937_64& rng) {
   std::vector<space::Configuration> chosen;
   std::set<std::string> seen;
   for (std::size_t tries = 0; tries < 50 * count && chosen.size() < count; ++tries) {
-    space::Configuration configuration = layer.space.random(rng);
-    if (!seen.insert(layer.space.to_json(configuration)).second) continue;
-    if (!backend->features(layer.task.workload, target, configuration)) continue;
+    space::Configuration configuration = layer.opened->space().random(rng);
+    if (!seen.insert(layer.opened->space().to_json(configuration)).second) continue;
+    if (!layer.opened->features(configuration)) continue;
     chosen.push_back(std::move(configuration));
   }
   return chosen;
@@ -168,7 +167,7 @@ Result<void> choose(const RepeatBenchOptions& options, const space::Target& targ
   std::mt19937_64 rng(options.seed);
   for (Layer& layer : layers) {
     if (!database) {
-      layer.chosen = drawn(layer, target, each, rng);
+      layer.chosen = drawn(layer, each, rng);
       continue;
     }
     auto chosen = recorded(*database, layer, target, each);
@@ -190,7 +189,8 @@ Result<void> measure_round(LocalLoop& loop, const std::string& name, std::vector
   how.trials = 0;
   for (Layer& layer : layers) {
     std::shuffle(layer.chosen.begin(), layer.chosen.end(), rng);
-    tasks.push_back({layer.task, &layer.space, std::make_unique<ListSearcher>(layer.chosen), {}});
+    tasks.push_back(
+        {layer.task, &layer.opened->space(), std::make_unique<ListSearcher>(layer.chosen), {}});
     how.trials += static_cast<std::uint32_t>(layer.chosen.size());
   }
   std::int64_t before = 0;
@@ -241,7 +241,7 @@ void keep_measured(const Measurements& measured, unsigned count, std::vector<Lay
     const std::size_t share = (left + layers.size() - i - 1) / (layers.size() - i);
     std::vector<std::pair<double, space::Configuration>> fit;
     for (auto& configuration : layers[i].chosen) {
-      const auto found = measured.find({i, layers[i].space.to_json(configuration)});
+      const auto found = measured.find({i, layers[i].opened->space().to_json(configuration)});
       if (found == measured.end()) continue;
       fit.emplace_back(*found->second.nanoseconds(), std::move(configuration));
     }

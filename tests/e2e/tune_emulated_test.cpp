@@ -80,9 +80,8 @@ TEST_P(EmulatedBoard, FiftyTrialsAllCorrect) {
     EXPECT_EQ(target.arch, board.arch);
     if (target.arch != "armv7") continue;
     EXPECT_FALSE(target.fma);
-    const backend::Backend* backend = backend::find_backend(target.backend);
-    const auto space = backend->space(workload, target).value();
-    const auto built = backend->build(workload, target, space.parse(record.configuration).value());
+    const auto task = backend::open_task(space::make_dag(workload), target).value();
+    const auto built = task->build(task->space().parse(record.configuration).value());
     ASSERT_TRUE(built.ok()) << built.error().text();
     EXPECT_EQ(to_hex(*built->program_hash), record.program_hash) << "rebuilt from the record alone";
     for (const auto& image : built->program->images) {

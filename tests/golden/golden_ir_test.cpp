@@ -28,8 +28,9 @@ void check(const std::string& name, const char* workload_json, const fettle::spa
   using namespace fettle;
   const auto workload = space::Workload::parse(std::string(workload_json));
   ASSERT_TRUE(workload) << workload.error().text();
-  const auto space = space::make_space(*workload, target);
-  ASSERT_TRUE(space);
+  const auto task = space::open_cpu_space(space::make_dag(*workload), target);
+  ASSERT_TRUE(task);
+  const space::SearchSpace* space = &task->space();
   ASSERT_LT(sketch, space->sketches().size());
   const auto& list = space->sketches()[sketch].knobs;
   space::Configuration configuration{sketch, std::vector<std::uint32_t>(list.size(), 0)};
@@ -43,14 +44,14 @@ void check(const std::string& name, const char* workload_json, const fettle::spa
   }
   ASSERT_EQ(found, knobs.size()) << "a knob or option of the test is gone";
   std::string text = space->to_json(configuration) + "\n";
-  const auto schedule = space::schedule_for(*workload, target, configuration);
+  const auto schedule = task->schedule(configuration);
   ASSERT_TRUE(schedule);
   for (const auto& step : schedule->steps()) text += to_string(step) + "\n";
-  const auto module = lower::lower_workload(*workload, target, configuration,
-                                            [&](const std::string& pass, const ir::Module& m) {
-                                              if (pass == "build_loops")
-                                                text += "\n--- build_loops\n" + ir::print(m);
-                                            });
+  const auto module = lower::lower_configuration(*task, configuration,
+                                                 [&](const std::string& pass, const ir::Module& m) {
+                                                   if (pass == "build_loops")
+                                                     text += "\n--- build_loops\n" + ir::print(m);
+                                                 });
   ASSERT_TRUE(module) << module.error().text();
   text += "\n--- lowered\n" + ir::print(*module);
   const std::string path = std::string(FETTLE_GOLDEN_DIR) + "/" + name + ".txt";

@@ -57,23 +57,23 @@ void check(const std::vector<space::Target>& targets, std::uint64_t count, bool 
               static_cast<unsigned long long>(count));
   std::mt19937_64 rng(seed);
   const std::string native = native_target().arch;
-  const backend::Backend& cpu = *backend::find_backend("cpu_llvm");
   int channels_last = 0;  // configurations of sketches that bring them there
   for (std::uint64_t i = 0; i < count; ++i) {
     const space::Workload workload = property::random_workload(rng, int8);
     const space::Target& target = targets[i % targets.size()];
-    Result<space::SearchSpace> space = cpu.space(workload, target);
+    const auto task = backend::open_task(space::make_dag(workload), target);
     if (workload.scalar() == ir::Scalar::Float16 && !target.converts_float16()) {
-      ASSERT_FALSE(space.ok());
-      EXPECT_EQ(space.error().code, ErrorCode::Unsupported);
+      ASSERT_FALSE(task.ok());
+      EXPECT_EQ(task.error().code, ErrorCode::Unsupported);
       continue;
     }
-    ASSERT_TRUE(space.ok()) << space.error().text();
+    ASSERT_TRUE(task.ok()) << task.error().text();
+    const space::SearchSpace* space = &(*task)->space();
     const space::Configuration configuration = space->random(rng);
     SCOPED_TRACE("number " + std::to_string(i) + " of seed " + std::to_string(seed) + ": " +
                  workload.canonical() + " " + target.canonical() + " " +
                  space->to_json(configuration));
-    Result<wire::BuildOutputT> built = cpu.build(workload, target, configuration);
+    Result<wire::BuildOutputT> built = (*task)->build(configuration);
     ASSERT_TRUE(built.ok()) << built.error().text();
     Result<wire::ProgramT> travelled = decode_program(encode(*built->program));
     ASSERT_TRUE(travelled.ok()) << travelled.error().text();

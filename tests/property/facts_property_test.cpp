@@ -132,16 +132,15 @@ struct Share {
 };
 
 // facts <= what is done, for every program; how much of it they cover, in all.
-void check(const space::Workload& workload, const space::Target& target,
-           const space::Configuration& configuration, const std::string& what, Share& operations,
-           Share& bytes) {
+void check(const space::TaskSpace& task, const space::Configuration& configuration,
+           const std::string& what, Share& operations, Share& bytes) {
   SCOPED_TRACE(what);
-  auto module = lower::lower_workload(workload, target, configuration);
+  auto module = lower::lower_configuration(task, configuration);
   ASSERT_TRUE(module) << module.error().text();
   const double least = lower::program_facts(*module).operations,
-               touched = space::compulsory_bytes(space::make_dag(workload));
+               touched = space::compulsory_bytes(task.dag());
   Done done;
-  count(*module, target.threads, done);
+  count(*module, task.target().threads, done);
   ASSERT_LE(least, done.operations);
   ASSERT_LE(touched, done.bytes);
   operations.facts += least, operations.done += done.operations;
@@ -165,10 +164,11 @@ TEST(FactsProperty, RandomProgramsDoNoLess) {
   for (std::uint64_t i = 0; i < count; ++i) {
     const space::Workload workload = property::random_workload(rng);
     const space::Target& target = targets[i % targets.size()];
-    auto space = space::make_space(workload, target);
-    ASSERT_TRUE(space) << space.error().text();
+    const auto task = space::open_cpu_space(space::make_dag(workload), target);
+    ASSERT_TRUE(task) << task.error().text();
+    const space::SearchSpace* space = &task->space();
     const auto configuration = space->random(rng);
-    check(workload, target, configuration,
+    check(*task, configuration,
           workload.canonical() + " " + target.cpu + " " + space->to_json(configuration), operations,
           bytes);
     if (HasFatalFailure()) return;
@@ -201,11 +201,12 @@ TEST(FactsProperty, WidePaddingAndStrides) {
     Share operations, bytes;
     for (int i = 0; i < 24; ++i) {
       const space::Target target = property::small_targets()[std::size_t(i % 6)];
-      auto space = space::make_space(*workload, target);
-      ASSERT_TRUE(space) << space.error().text();
+      const auto task = space::open_cpu_space(space::make_dag(*workload), target);
+      ASSERT_TRUE(task) << task.error().text();
+      const space::SearchSpace* space = &task->space();
       const auto configuration = space->random(rng);
-      check(*workload, target, configuration,
-            layer + " " + target.cpu + " " + space->to_json(configuration), operations, bytes);
+      check(*task, configuration, layer + " " + target.cpu + " " + space->to_json(configuration),
+            operations, bytes);
       if (HasFatalFailure()) return;
     }
     std::printf("bytes %.4f of %s\n", bytes.facts / bytes.done, layer.c_str());

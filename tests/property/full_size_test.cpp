@@ -94,17 +94,17 @@ TEST(FullSize, EveryOutputOfEveryLayerIsRight) {
   std::mt19937_64 rng(seed);
   space::Target target = native_target();
   target.threads = 2;  // scratch memory of a task is there once per thread
-  const backend::Backend& cpu = *backend::find_backend("cpu_llvm");
   for (const space::Task& task : network->tasks) {
     const space::Workload& workload = task.workload;
-    Result<space::SearchSpace> space = cpu.space(workload, target);
-    ASSERT_TRUE(space.ok()) << space.error().text();
+    const auto opened = backend::open_task(space::make_dag(workload), target);
+    ASSERT_TRUE(opened.ok()) << opened.error().text();
+    const space::SearchSpace* space = &(*opened)->space();
     const space::Tolerance tolerance = space::tolerance_of(space::make_dag(workload));
     std::vector<float> expected;
     for (int i = 0; i < 3; ++i) {
       const space::Configuration configuration = space->random(rng);
       SCOPED_TRACE(workload.title() + " " + space->to_json(configuration));
-      Result<wire::BuildOutputT> built = cpu.build(workload, target, configuration);
+      Result<wire::BuildOutputT> built = (*opened)->build(configuration);
       ASSERT_TRUE(built.ok()) << built.error().text();
       Result<BufferBytes> buffers = run_natively(*built->program, target.threads);
       ASSERT_TRUE(buffers.ok()) << buffers.error().text();

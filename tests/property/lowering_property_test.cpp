@@ -65,18 +65,19 @@ TEST(LoweringProperty, EveryPassOfRandomConfigurationsEqualsTheReference) {
   for (std::uint64_t i = 0; i < count; ++i) {
     const space::Workload workload = property::random_workload(rng);
     const space::Target& target = targets[i % targets.size()];
-    auto space = space::make_space(workload, target);
-    ASSERT_TRUE(space) << space.error().text();
+    const auto task = space::open_cpu_space(space::make_dag(workload), target);
+    ASSERT_TRUE(task) << task.error().text();
+    const space::SearchSpace* space = &task->space();
     const auto configuration = space->random(rng);
     const std::string what = "number " + std::to_string(i) + " of seed " + std::to_string(seed) +
                              ": " + workload.canonical() + " " + target.cpu + " " +
                              space->to_json(configuration);
     auto expected = space::evaluate(space::make_dag(workload));
     ASSERT_TRUE(expected) << what << ": " << expected.error().text();
-    expected->front().tolerance.absolute *= space::error_growth(workload, target, configuration);
+    expected->front().tolerance.absolute *= task->error_growth(configuration);
     int dumps = 0;
-    auto module = lower::lower_workload(
-        workload, target, configuration, [&](const std::string& pass, const ir::Module& stage) {
+    auto module = lower::lower_configuration(
+        *task, configuration, [&](const std::string& pass, const ir::Module& stage) {
           ++dumps;
           const std::string wrong = difference(stage, expected->front(), target.threads);
           ASSERT_EQ(wrong, "") << "after " << pass << ", " << what << "\n" << ir::print(stage);

@@ -116,7 +116,8 @@ std::vector<Kernel> kernels(const Operator& op, const space::Target& target, std
   std::vector<Kernel> all;
   for (const char* json : op.workloads) {
     space::Workload workload = space::Workload::parse(std::string(json)).value();
-    space::SearchSpace space = space::make_space(workload, target).value();
+    const space::TaskSpace task = space::open_cpu_space(space::make_dag(workload), target).value();
+    const space::SearchSpace& space = task.space();
     space::ExpectedTensor expected = space::evaluate(space::make_dag(workload)).value().front();
     for (int i = 0; i < 2;) {
       const space::Configuration configuration = space.random(rng);
@@ -125,11 +126,10 @@ std::vector<Kernel> kernels(const Operator& op, const space::Target& target, std
       if (text.find("\"pad\":[1]") != std::string::npos) continue;
       // Which part of a kernel without a copy is used depends on the image's size.
       if (text.find("\"pad\":[2]") != std::string::npos) continue;
-      Result<ir::Module> module = lower::lower_workload(workload, target, configuration);
+      Result<ir::Module> module = lower::lower_configuration(task, configuration);
       if (!module) continue;
       all.push_back({workload.title() + " " + text, std::move(*module), expected});
-      all.back().expected.tolerance.absolute *=
-          space::error_growth(workload, target, configuration);
+      all.back().expected.tolerance.absolute *= task.error_growth(configuration);
       ++i;
     }
   }

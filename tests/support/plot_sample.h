@@ -31,12 +31,13 @@ struct SampleTrial {
   double nanoseconds;
 };
 inline std::vector<SampleTrial> sample_trials(int in_features, std::size_t count) {
-  const auto space =
-      backend::find_backend("cpu_llvm")->space(sample_workload(in_features), sample_target());
-  if (!space) {
-    ADD_FAILURE() << space.error().text();
+  const auto task =
+      backend::open_task(space::make_dag(sample_workload(in_features)), sample_target());
+  if (!task) {
+    ADD_FAILURE() << task.error().text();
     return {};
   }
+  const space::SearchSpace* space = &(*task)->space();
   std::mt19937_64 rng(static_cast<std::uint64_t>(in_features));
   std::vector<SampleTrial> trials;
   for (std::size_t i = 0; i < count; ++i) {

@@ -30,7 +30,8 @@ class Lessons : public ::testing::Test {
     board.id = emulated ? "qemu" : "board-1";
     ASSERT_DONE(database.register_device(board, facts));
     for (const space::Workload& workload : workloads) {
-      const auto space = backend.space(workload, target).value();
+      const auto task = backend.open(space::make_dag(workload), target).value();
+      const space::SearchSpace& space = task->space();
       std::mt19937_64 rng(7);
       records::TuningRecord record = records::test::measured(++number, emulated ? 500 : 1000);
       record.workload = workload.canonical();

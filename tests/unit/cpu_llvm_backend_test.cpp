@@ -20,6 +20,11 @@ space::Workload small_conv() {
           .value();
 }
 
+std::unique_ptr<const backend::Task> open(const space::Workload& workload,
+                                          const space::Target& target) {
+  return cpu().open(space::make_dag(workload), target).value();
+}
+
 TEST(Registry, HasTheCpuAndNamesWhatThereIs) {
   ASSERT_NE(backend::find_backend("cpu_llvm"), nullptr);
   EXPECT_STREQ(cpu().name(), "cpu_llvm");
@@ -36,11 +41,12 @@ TEST(Registry, HasTheCpuAndNamesWhatThereIs) {
 TEST(Build, IsDeterministic) {
   std::mt19937_64 rng(1);
   for (const space::Target& target : {native_target(), aarch64_target(), armv7_target()}) {
-    space::SearchSpace space = cpu().space(small_conv(), target).value();
+    const auto task = open(small_conv(), target);
+    const space::SearchSpace& space = task->space();
     const space::Configuration one = space.random(rng), other = space.random(rng);
-    Result<wire::BuildOutputT> first = cpu().build(small_conv(), target, one);
-    Result<wire::BuildOutputT> between = cpu().build(small_conv(), target, other);
-    Result<wire::BuildOutputT> second = cpu().build(small_conv(), target, one);
+    Result<wire::BuildOutputT> first = task->build(one);
+    Result<wire::BuildOutputT> between = task->build(other);
+    Result<wire::BuildOutputT> second = task->build(one);
     ASSERT_TRUE(first.ok()) << first.error().text();
     ASSERT_TRUE(between.ok() && second.ok());
     EXPECT_EQ(to_hex(*first->program_hash), to_hex(*second->program_hash)) << target.arch;
@@ -52,9 +58,10 @@ TEST(Build, IsDeterministic) {
 TEST(Build, SaysWhatTheProgramDoes) {
   const space::Target target = native_target();
   std::mt19937_64 rng(2);
-  space::SearchSpace space = cpu().space(small_conv(), target).value();
+  const auto task = open(small_conv(), target);
+  const space::SearchSpace& space = task->space();
   const space::Configuration configuration = space.random(rng);
-  Result<wire::BuildOutputT> built = cpu().build(small_conv(), target, configuration);
+  Result<wire::BuildOutputT> built = task->build(configuration);
   ASSERT_TRUE(built.ok()) << built.error().text();
   EXPECT_TRUE(check_program(*built->program).ok()) << check_program(*built->program).error().text();
   EXPECT_GE(built->facts->operations, 0.95 * small_conv().operations());
@@ -74,11 +81,12 @@ TEST(Build, VectorsWiderThanDotProducts) {
               R"({"op":"dense","batch":4,"in_features":64,"out_features":128,"dtype":"int8"})"))
           .value();
   for (const space::Target& target : {vnni, a76}) {
-    space::SearchSpace space = cpu().space(dense, target).value();
+    const auto task = open(dense, target);
+    const space::SearchSpace& space = task->space();
     std::mt19937_64 rng(4);
     for (int i = 0; i < 12; ++i) {
       const space::Configuration configuration = space.random(rng);
-      Result<wire::BuildOutputT> built = cpu().build(dense, target, configuration);
+      Result<wire::BuildOutputT> built = task->build(configuration);
       ASSERT_TRUE(built.ok()) << space.to_json(configuration) << " " << built.error().text();
     }
   }
@@ -88,13 +96,14 @@ TEST(Build, VectorsWiderThanDotProducts) {
 TEST(Build, RefusesNamesThatLlvmDoesNotKnow) {
   std::mt19937_64 rng(3);
   for (const space::Target& known : {native_target(), aarch64_target(), armv7_target()}) {
-    space::SearchSpace space = cpu().space(small_conv(), known).value();
+    const auto task = open(small_conv(), known);
+    const space::SearchSpace& space = task->space();
     const space::Configuration configuration = space.random(rng);
     space::Target cpu_name = known, feature = known;
     cpu_name.cpu = "bogus";
     feature.features.push_back("+bogus");
     for (const space::Target& target : {cpu_name, feature}) {
-      Result<wire::BuildOutputT> built = cpu().build(small_conv(), target, configuration);
+      Result<wire::BuildOutputT> built = open(small_conv(), target)->build(configuration);
       ASSERT_FALSE(built.ok()) << target.arch;
       EXPECT_EQ(built.error().code, ErrorCode::InvalidArgument);
       EXPECT_NE(built.error().text().find("\"bogus\""), std::string::npos);
@@ -107,8 +116,9 @@ TEST(Build, LlvmKnowsEveryProfile) {
     space::Target target = profile.target;
     target.backend = "cpu_llvm";
     std::mt19937_64 rng(5);
-    space::SearchSpace space = cpu().space(small_conv(), target).value();
-    Result<wire::BuildOutputT> built = cpu().build(small_conv(), target, space.random(rng));
+    const auto task = open(small_conv(), target);
+    const space::SearchSpace& space = task->space();
+    Result<wire::BuildOutputT> built = task->build(space.random(rng));
     EXPECT_TRUE(built.ok()) << profile.name << ": " << built.error().text();
   }
 }
@@ -116,28 +126,30 @@ TEST(Build, LlvmKnowsEveryProfile) {
 TEST(Build, RefusesAnArchitectureThatItDoesNotKnow) {
   space::Target target = native_target();
   std::mt19937_64 rng(3);
-  space::SearchSpace space = cpu().space(small_conv(), target).value();
+  const auto task = open(small_conv(), target);
+  const space::SearchSpace& space = task->space();
   const space::Configuration configuration = space.random(rng);
   target.arch = "vax";
-  Result<wire::BuildOutputT> built = cpu().build(small_conv(), target, configuration);
+  Result<wire::BuildOutputT> built = open(small_conv(), target)->build(configuration);
   ASSERT_FALSE(built.ok());
   EXPECT_NE(built.error().text().find("vax"), std::string::npos);
 }
 
 TEST(Explain, ShowsIrAssemblyAndCounts) {
   const space::Target target = aarch64_target();
-  space::SearchSpace space = cpu().space(small_conv(), target).value();
+  const auto task = open(small_conv(), target);
+  const space::SearchSpace& space = task->space();
   const space::Configuration configuration = space.at(0);  // the direct sketch, little unrolled
-  Result<std::string> text = cpu().explain(small_conv(), target, configuration, "");
+  Result<std::string> text = task->explain(configuration, "");
   ASSERT_TRUE(text.ok()) << text.error().text();
   for (const char* part : {"--- IR", "--- LLVM IR", "--- assembly", "fmla", "--- loops",
                            "cycles an iteration", "--- densest loop", "code: "}) {
     EXPECT_NE(text->find(part), std::string::npos) << part;
   }
-  Result<std::string> dump = cpu().explain(small_conv(), target, configuration, "vectorize");
+  Result<std::string> dump = task->explain(configuration, "vectorize");
   ASSERT_TRUE(dump.ok()) << dump.error().text();
   EXPECT_TRUE(dump->starts_with("--- IR after vectorize")) << dump->substr(0, 60);
-  Result<std::string> none = cpu().explain(small_conv(), target, configuration, "polish");
+  Result<std::string> none = task->explain(configuration, "polish");
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().code, ErrorCode::InvalidArgument);
   EXPECT_NE(none.error().message.find("vectorize"), std::string::npos);

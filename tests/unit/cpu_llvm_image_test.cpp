@@ -293,16 +293,16 @@ TEST(Profile, DotProductsOnlyWhereTheCpuHasThem) {
   };
   for (const Pair& pair : {Pair{a76, aarch64_target()}, Pair{vnni, plain}}) {
     const auto dots = [&](const space::Target& target) {
-      const auto space = space::make_space(*workload, target);
-      const auto module = lower::lower_workload(*workload, target, space->at(0));
+      const auto task = space::open_cpu_space(space::make_dag(*workload), target);
+      const auto module = lower::lower_configuration(*task, task->space().at(0));
       const auto image = cpu::make_image(*module, target);
       EXPECT_TRUE(image.ok());
       return cpu::count(*cpu::disassemble(*image, target), target.arch).dot_products;
     };
     EXPECT_GT(dots(pair.with), 0) << pair.with.arch;
     EXPECT_EQ(dots(pair.without), 0) << pair.without.arch;
-    const auto space = space::make_space(*workload, pair.with);
-    const auto module = lower::lower_workload(*workload, pair.with, space->at(0));
+    const auto task = space::open_cpu_space(space::make_dag(*workload), pair.with);
+    const auto module = lower::lower_configuration(*task, task->space().at(0));
     EXPECT_FALSE(cpu::make_image(*module, pair.without).ok()) << pair.without.arch;
   }
 }

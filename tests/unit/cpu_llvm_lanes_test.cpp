@@ -25,15 +25,15 @@ Result<Pointwise> pointwise(const space::Target& target, int rows) {
                                                         {"out_channels", 16},
                                                         {"kernel", 1}});
   if (!workload) return std::move(workload).error();
-  const backend::Backend& backend = *backend::find_backend("cpu_llvm");
-  auto space = backend.space(*workload, target);
-  if (!space) return std::move(space).error();
-  auto configuration = space->parse(R"({"sketch":"cpu_tiled","knobs":{"register_tile":[)" +
-                                    std::to_string(rows) + R"(,4,2,4],"task_y":[0],"task_x":[0],
+  auto task = backend::open_task(space::make_dag(*workload), target);
+  if (!task) return std::move(task).error();
+  auto configuration =
+      (*task)->space().parse(R"({"sketch":"cpu_tiled","knobs":{"register_tile":[)" +
+                             std::to_string(rows) + R"(,4,2,4],"task_y":[0],"task_x":[0],
           "task_oc":[0],"task_order":[0],"tile_order":[0],"reduce_inner":[4],"reduce_order":[0],
           "unroll":[64]}})");
   if (!configuration) return std::move(configuration).error();
-  auto built = backend.build(*workload, target, *configuration);
+  auto built = (*task)->build(*configuration);
   if (!built) return std::move(built).error();
   auto code = cpu::disassemble(*built->program->images[0], target);
   if (!code) return std::move(code).error();

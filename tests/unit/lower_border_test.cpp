@@ -135,14 +135,14 @@ TEST(Border, DepthwiseRowsReadThePictureWithoutConditions) {
   ASSERT_TRUE(workload);
   const space::Target target{"cpu_llvm", "x86_64", "x86_64-linux-gnu", "x86-64-v4", {}, 512, 32,
                              true,       1};
-  const auto space = space::make_space(*workload, target);
-  ASSERT_TRUE(space);
-  const auto configuration = space->parse(
+  const auto task = space::open_cpu_space(space::make_dag(*workload), target);
+  ASSERT_TRUE(task);
+  const auto configuration = task->space().parse(
       R"({"sketch":"cpu_spatial","knobs":{"register_tile":[1,7,1,16],"task_y":[0],"task_x":[0],
           "task_c":[0],"tile_order":[0],"reduce_inner":[3],"reduce_order":[0],"unroll":[64],
           "pad":[2]}})");
   ASSERT_TRUE(configuration);
-  const auto module = lower_workload(*workload, target, *configuration);
+  const auto module = lower_configuration(*task, *configuration);
   ASSERT_TRUE(module);
   int conditions = 0, products = 0;
   for (const Function& function : module->functions) {

@@ -85,10 +85,11 @@ TEST(Features, AreFiniteAndAsManyAsTheirNamesForEveryOperator) {
       *Workload::parse(nlohmann::json{{"op", "dense"}, {"in_features", 96}, {"out_features", 100}});
   std::mt19937_64 rng(7);
   for (const Workload& workload : {conv(), dense}) {
-    const SearchSpace space = make_space(workload, target()).value();
+    const TaskSpace task = open_cpu_space(make_dag(workload), target()).value();
+    const SearchSpace& space = task.space();
     for (int i = 0; i < 40; ++i) {
       const Configuration configuration = space.random(rng);
-      const auto features = features_of(workload, target(), configuration);
+      const auto features = features_of(task, configuration);
       if (!features) continue;
       ASSERT_EQ(features->size(), names.size());
       for (std::size_t f = 0; f < names.size(); ++f) {
@@ -100,13 +101,14 @@ TEST(Features, AreFiniteAndAsManyAsTheirNamesForEveryOperator) {
 }
 
 TEST(Features, CountTheOperationsOfTheWorkload) {
-  const SearchSpace space = make_space(conv(), target()).value();
+  const TaskSpace task = open_cpu_space(make_dag(conv()), target()).value();
+  const SearchSpace& space = task.space();
   std::mt19937_64 rng(1);
   const std::size_t place = feature_index("log_operations");
   int direct = 0;
   for (int i = 0; i < 100; ++i) {
     const Configuration configuration = space.random(rng);
-    const auto features = features_of(conv(), target(), configuration);
+    const auto features = features_of(task, configuration);
     // Winograd's algorithm does without most of the multiplications.
     if (!features || space.sketches()[configuration.sketch].name != "cpu_tiled") continue;
     ++direct;
@@ -121,14 +123,16 @@ TEST(Features, CountTheOperationsOfTheWorkload) {
 TEST(Features, SmallerCachesSeeMoreTraffic) {
   Target small = target();
   small.caches[0].bytes = 4096;
-  const SearchSpace space = make_space(conv(), target()).value();
+  const TaskSpace smaller = open_cpu_space(make_dag(conv()), small).value();
+  const TaskSpace task = open_cpu_space(make_dag(conv()), target()).value();
+  const SearchSpace& space = task.space();
   std::mt19937_64 rng(3);
   const std::size_t place = feature_index("log_l1_traffic");
   double more = 0;
   for (int i = 0; i < 30; ++i) {
     const Configuration configuration = space.random(rng);
-    const auto here = features_of(conv(), target(), configuration);
-    const auto there = features_of(conv(), small, configuration);
+    const auto here = features_of(task, configuration);
+    const auto there = features_of(smaller, configuration);
     if (!here || !there) continue;
     EXPECT_GE((*there)[place], (*here)[place] - 1e-3);
     more += (*there)[place] - (*here)[place];
@@ -137,13 +141,14 @@ TEST(Features, SmallerCachesSeeMoreTraffic) {
 }
 
 TEST(Features, TheEstimateIsNoLessThanTheArithmeticTakes) {
-  const SearchSpace space = make_space(conv(), target()).value();
+  const TaskSpace task = open_cpu_space(make_dag(conv()), target()).value();
+  const SearchSpace& space = task.space();
   std::mt19937_64 rng(7);
   const std::size_t estimate = feature_index("log_estimated_cycles"),
                     operations = feature_index("log_vector_operations");
   float least = 1e9f, most = 0;
   for (int i = 0; i < 30; ++i) {
-    const auto features = features_of(conv(), target(), space.random(rng));
+    const auto features = features_of(task, space.random(rng));
     if (!features) continue;
     // Two operations a cycle.
     EXPECT_GE((*features)[estimate], (*features)[operations] - 1.001);
@@ -155,11 +160,12 @@ TEST(Features, TheEstimateIsNoLessThanTheArithmeticTakes) {
 
 // What is screened out is never built: most programs must pass, these faults must not.
 TEST(Screen, PassesMostProgramsOfASpace) {
-  const SearchSpace space = make_space(conv(), target()).value();
+  const TaskSpace task = open_cpu_space(make_dag(conv()), target()).value();
+  const SearchSpace& space = task.space();
   std::mt19937_64 rng(5);
   int lowered = 0, passed = 0;
   for (int i = 0; i < 60; ++i) {
-    const auto features = features_of(conv(), target(), space.random(rng));
+    const auto features = features_of(task, space.random(rng));
     if (!features) continue;
     ++lowered;
     passed += screen(*features, target()) == nullptr;

@@ -293,14 +293,15 @@ TEST(LowerSchedule, ABufferBeyondInt32IndicesIsABuildError) {
   const auto workload = Workload::parse(std::string(
       R"({"op":"conv2d","batch":256,"height":224,"width":224,"in_channels":64,"out_channels":64,"kernel":3,"pad":1})"));
   ASSERT_TRUE(workload) << workload.error().text();
-  const auto space = make_space(*workload, target());
-  ASSERT_TRUE(space) << space.error().text();
+  const auto task = open_cpu_space(make_dag(*workload), target());
+  ASSERT_TRUE(task) << task.error().text();
+  const SearchSpace* space = &task->space();
   std::mt19937_64 rng(1);
   Configuration configuration = space->random(rng);
   while (space->sketches()[configuration.sketch].name != "cpu_winograd_2") {
     configuration = space->random(rng);
   }
-  const auto module = lower_workload(*workload, target(), configuration);
+  const auto module = lower_configuration(*task, configuration);
   ASSERT_FALSE(module);
   EXPECT_EQ(module.error().code, ErrorCode::BuildError);
   EXPECT_NE(module.error().message.find("pixels.winograd"), std::string::npos)

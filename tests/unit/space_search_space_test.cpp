@@ -80,8 +80,9 @@ TEST(SearchSpace, RecordsFromBeforeAKnobKeepTheirMeaning) {
 TEST(SpaceSketch, RecordsOfRowsFromBeforeChainsHaveOne) {
   const auto rows = Workload::parse(
       nlohmann::json{{"op", "reduce"}, {"function", "sum"}, {"shape", {4, 64}}, {"axes", {1}}});
-  const auto space = make_space(*rows, property::small_targets()[0]);
-  ASSERT_TRUE(space) << space.error().text();
+  const auto task = open_cpu_space(make_dag(*rows), property::small_targets()[0]);
+  ASSERT_TRUE(task) << task.error().text();
+  const SearchSpace* space = &task->space();
   const auto old =
       space->parse(R"({"sketch":"cpu_rows","knobs":{"task_rows":[1],"reduce_inner":[2]}})");
   ASSERT_TRUE(old) << old.error().text();
@@ -92,9 +93,9 @@ TEST(SpaceSketch, RecordsOfRowsFromBeforeChainsHaveOne) {
 TEST(SpaceSketch, LongReductionsToFewElementsAreCutIntoParts) {
   const auto cut = [](const char* fields) {
     const auto w = Workload::parse(std::string("{\"op\":") + fields + "}");
-    const auto space = make_space(*w, property::small_targets()[0]);
+    const auto task = open_cpu_space(make_dag(*w), property::small_targets()[0]);
     bool found = false;
-    for (const Sketch& sketch : space->sketches()) found |= sketch.name == "cpu_rfactor";
+    for (const Sketch& sketch : task->space().sketches()) found |= sketch.name == "cpu_rfactor";
     return found;
   };
   EXPECT_TRUE(cut(R"("dense","in_features":4096,"out_features":10)"));
@@ -137,14 +138,11 @@ TEST(SpaceSketch, SpacesHaveAUsefulSize) {
                                                 {"tail", {"bias"}}});
   ASSERT_TRUE(w) << w.error().text();
   for (const Target& target : property::small_targets()) {
-    const auto space = make_space(*w, target);
-    ASSERT_TRUE(space);
-    EXPECT_GE(space->size(), 1e3);
-    EXPECT_LE(space->size(), 1e8);
+    const auto task = open_cpu_space(make_dag(*w), target);
+    ASSERT_TRUE(task);
+    EXPECT_GE(task->space().size(), 1e3);
+    EXPECT_LE(task->space().size(), 1e8);
   }
-  Target other = property::small_targets()[0];
-  other.backend = "vta";
-  EXPECT_EQ(make_space(*w, other).error().code, ErrorCode::Unsupported);
 }
 
 }  // namespace

@@ -77,24 +77,21 @@ std::string loops_text(std::span<const Instruction> code, const wire::ImageT& im
   return text + "--- densest loop\n" + to_text(densest);
 }
 
-class CpuBackend : public Backend {
+class CpuTask : public Task {
  public:
-  const char* name() const override { return "cpu_llvm"; }
+  explicit CpuTask(space::TaskSpace task)
+      : task_(std::move(task)), compulsory_bytes_(space::compulsory_bytes(task_.dag())) {}
 
-  Result<space::SearchSpace> space(const space::Workload& workload,
-                                   const space::Target& target) const override {
-    return space::make_space(workload, target);
-  }
+  const space::SearchSpace& space() const override { return task_.space(); }
 
-  Result<wire::BuildOutputT> build(const space::Workload& workload, const space::Target& target,
-                                   const space::Configuration& configuration) const override {
+  Result<wire::BuildOutputT> build(const space::Configuration& configuration) const override {
     std::vector<float> features;
-    Result<ir::Module> module = lower::lower_workload(
-        workload, target, configuration, [&](const std::string& pass, const ir::Module& made) {
-          if (pass == lower::kFeaturesAfter) features = lower::program_features(made, target);
+    Result<ir::Module> module = lower::lower_configuration(
+        task_, configuration, [&](const std::string& pass, const ir::Module& made) {
+          if (pass == lower::kFeaturesAfter) features = lower::program_features(made, target());
         });
     if (!module) return std::move(module).error();
-    Result<wire::ProgramT> program = make_program(*module, target);
+    Result<wire::ProgramT> program = make_program(*module, target());
     if (!program) return std::move(program).error();
     wire::BuildOutputT output;
     output.program = std::make_unique<wire::ProgramT>(std::move(*program));
@@ -102,26 +99,22 @@ class CpuBackend : public Backend {
     const lower::ProgramFacts facts = lower::program_facts(*module);
     output.facts = std::make_unique<wire::ProgramFactsT>();
     output.facts->operations = facts.operations;
-    output.facts->compulsory_bytes = space::compulsory_bytes(space::make_dag(workload));
+    output.facts->compulsory_bytes = compulsory_bytes_;
     output.facts->scratch_bytes = facts.scratch_bytes;
-    output.facts->error_growth = space::error_growth(workload, target, configuration);
+    output.facts->error_growth = task_.error_growth(configuration);
     output.facts->features = std::move(features);
     return output;
   }
 
-  Result<std::vector<float>> features(const space::Workload& workload, const space::Target& target,
-                                      const space::Configuration& configuration) const override {
-    return lower::features_of(workload, target, configuration);
+  Result<std::vector<float>> features(const space::Configuration& configuration) const override {
+    return lower::features_of(task_, configuration);
   }
 
-  std::vector<std::string> feature_names() const override { return lower::feature_names(); }
-
-  const char* screen(std::span<const float> features, const space::Target& target) const override {
-    return lower::screen(features, target);
+  const char* screen(std::span<const float> features) const override {
+    return lower::screen(features, target());
   }
 
-  Result<std::string> explain(const space::Workload& workload, const space::Target& target,
-                              const space::Configuration& configuration,
+  Result<std::string> explain(const space::Configuration& configuration,
                               const std::string& dump_after) const override {
     const std::vector<std::string> passes = lower::pass_names();
     if (!dump_after.empty() &&
@@ -132,28 +125,48 @@ class CpuBackend : public Backend {
                    "no pass \"" + dump_after + "\"; there are: " + names};
     }
     std::string text;
-    Result<ir::Module> module = lower::lower_workload(
-        workload, target, configuration, [&](const std::string& pass, const ir::Module& made) {
+    Result<ir::Module> module = lower::lower_configuration(
+        task_, configuration, [&](const std::string& pass, const ir::Module& made) {
           if (pass == dump_after) text = "--- IR after " + pass + "\n" + ir::print(made);
         });
     if (!module) return std::move(module).error();
     if (!dump_after.empty()) return text;
-    Result<Object> object = compile_object(*module, target, true);
+    Result<Object> object = compile_object(*module, target(), true);
     if (!object) return std::move(object).error();
-    Result<wire::ImageT> image = make_image(*module, target);
+    Result<wire::ImageT> image = make_image(*module, target());
     if (!image) return std::move(image).error();
-    Result<std::vector<Instruction>> code = disassemble(*image, target);
+    Result<std::vector<Instruction>> code = disassemble(*image, target());
     if (!code) return std::move(code).error();
     const lower::ProgramFacts facts = lower::program_facts(*module);
     text = "--- IR\n" + ir::print(*module) + "--- LLVM IR\n" + object->llvm_ir + "--- assembly\n" +
-           to_text(*code) + "--- loops\n" + loops_text(*code, *image, target);
-    text += "--- facts\n" + counts_line("image", count(*code, target.arch)) +
+           to_text(*code) + "--- loops\n" + loops_text(*code, *image, target());
+    text += "--- facts\n" + counts_line("image", count(*code, target().arch)) +
             "code: " + std::to_string(image->cpu->text_bytes) + " bytes\n" +
-            "operations: " + std::to_string(facts.operations) + ", compulsory bytes: " +
-            std::to_string(space::compulsory_bytes(space::make_dag(workload))) +
+            "operations: " + std::to_string(facts.operations) +
+            ", compulsory bytes: " + std::to_string(compulsory_bytes_) +
             ", scratch bytes: " + std::to_string(facts.scratch_bytes) + "\n";
     return text;
   }
+
+ private:
+  const space::Target& target() const { return task_.target(); }
+
+  space::TaskSpace task_;
+  double compulsory_bytes_;
+};
+
+class CpuBackend : public Backend {
+ public:
+  const char* name() const override { return "cpu_llvm"; }
+
+  Result<std::unique_ptr<const Task>> open(space::ComputeDag dag,
+                                           const space::Target& target) const override {
+    auto task = space::open_cpu_space(std::move(dag), target);
+    if (!task) return std::move(task).error();
+    return std::unique_ptr<const Task>(new CpuTask(std::move(*task)));
+  }
+
+  std::vector<std::string> feature_names() const override { return lower::feature_names(); }
 };
 
 }  // namespace

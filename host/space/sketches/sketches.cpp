@@ -1,6 +1,8 @@
 // The table of sketches (sketches.h).
 #include "host/space/sketches/sketches.h"
 
+#include <algorithm>
+
 #include "host/ir/loads.h"
 #include "host/space/sketches/cpu_rfactor.h"
 #include "host/space/sketches/cpu_rows.h"
@@ -40,17 +42,8 @@ bool reuses_a_constant(const ComputeDag& dag) {
   return packable;
 }
 
-struct Row {
-  bool (*applies)(const ComputeDag& dag, const Target& target);
-  Sketch (*sketch)(const ComputeDag& dag, const Target& target);
-  Result<Schedule> (*schedule)(Schedule begun, const Target& target, const SearchSpace& space,
-                               const Configuration& configuration);
-  double (*error_growth)();
-  bool wants_channels_last = false;  // made for sums over channels that lie last
-};
-
 template <int y, int x>
-constexpr Row winograd_row() {
+constexpr SketchRow winograd_row() {
   return {[](const ComputeDag& dag, const Target& target) {
             return winograd_applies(dag, target, {y, x});
           },
@@ -61,12 +54,15 @@ constexpr Row winograd_row() {
              const Configuration& configuration) {
             return cpu_winograd_schedule(std::move(begun), target, space, configuration, {y, x});
           },
-          [] { return WinogradTile{y, x}.error_growth(); }, true};
+          [] {
+            return WinogradTile{y, x}.error_growth();
+          },
+          true};
 }
 
 // A workload's sketches are the rows that apply, in this order; then those that apply once its
 // channels lie last.
-const Row kRows[] = {
+const SketchRow kRows[] = {
     {[](const ComputeDag& dag, const Target&) { return reuses_a_constant(dag); }, cpu_tiled_sketch,
      cpu_tiled_schedule, [] { return 1.0; }, true},
     winograd_row<2, 2>(),
@@ -94,81 +90,46 @@ std::optional<Schedule> with_channels_last(const ComputeDag& dag) {
   return std::nullopt;
 }
 
-// A row that applies, and the schedule that it goes on with.
-struct Applied {
-  const Row* row;
-  Schedule begun;
-};
-
-std::vector<Applied> rows_for(const ComputeDag& dag, const Target& target) {
-  std::vector<Applied> rows;
-  for (const Row& row : kRows) {
-    if (row.applies(dag, target)) rows.push_back({&row, Schedule(dag)});
+std::vector<TaskSpace::Entry> entries_for(const ComputeDag& dag, const Target& target) {
+  std::vector<TaskSpace::Entry> entries;
+  for (const SketchRow& row : kRows) {
+    if (row.applies(dag, target)) entries.push_back({&row, Schedule(dag)});
   }
   const auto last = with_channels_last(dag);
-  for (const Row& row : kRows) {
+  for (const SketchRow& row : kRows) {
     if (last && row.wants_channels_last && row.applies(last->dag(), target)) {
-      rows.push_back({&row, *last});
+      entries.push_back({&row, *last});
     }
   }
-  return rows;
+  return entries;
 }
 
-Sketch sketch_of(const Applied& applied, const Target& target) {
-  Sketch sketch = applied.row->sketch(applied.begun.dag(), target);
-  if (!applied.begun.steps().empty()) sketch.name += "_channels_last";
+Sketch sketch_of(const TaskSpace::Entry& entry, const Target& target) {
+  Sketch sketch = entry.row->sketch(entry.begun.dag(), target);
+  if (!entry.begun.steps().empty()) sketch.name += "_channels_last";
   return sketch;
 }
 
-Error no_sketch(const Workload& workload, const Target& target) {
-  return {ErrorCode::Unsupported,
-          "no sketch of " + workload.op() + " for back end " + target.backend};
-}
-
-// Nothing: the target may have sketches.
-std::optional<Error> refusal_of(const Workload& workload, const Target& target) {
-  if (target.backend != "cpu_llvm") return no_sketch(workload, target);
-  if (workload.scalar() == ir::Scalar::Float16 && !target.converts_float16()) {
-    return Error{ErrorCode::Unsupported,
-                 "this CPU has no instructions for float16 (x86-64: f16c; ARMv7: fp16 of VFP)"};
-  }
-  return std::nullopt;
+bool holds_float16(const ComputeDag& dag) {
+  return std::any_of(dag.stages.begin(), dag.stages.end(), [](const Stage& stage) {
+    return stage.buffer->type.scalar == ir::Scalar::Float16;
+  });
 }
 
 }  // namespace
 
-Result<SearchSpace> make_space(const Workload& workload, const Target& target) {
-  if (auto refusal = refusal_of(workload, target)) return std::move(*refusal);
-  const ComputeDag dag = make_dag(workload);
-  std::vector<Sketch> sketches;
-  for (const Applied& row : rows_for(dag, target)) sketches.push_back(sketch_of(row, target));
-  if (sketches.empty()) return no_sketch(workload, target);
-  return SearchSpace(std::move(sketches));
-}
-
-// Called for each candidate of a search: makes the knobs of one sketch, not of all.
-Result<Schedule> schedule_for(const Workload& workload, const Target& target,
-                              const Configuration& configuration) {
-  if (auto refusal = refusal_of(workload, target)) return std::move(*refusal);
-  auto rows = rows_for(make_dag(workload), target);
-  if (rows.empty()) return no_sketch(workload, target);
-  const Error outside{ErrorCode::InvalidArgument,
-                      "the configuration is no point of the space of " + workload.title()};
-  if (configuration.sketch >= rows.size()) return outside;
-  Applied& applied = rows[configuration.sketch];
-  const SearchSpace space({sketch_of(applied, target)});
-  const auto& knobs = space.sketches()[0].knobs;
-  if (configuration.choice.size() != knobs.size()) return outside;
-  for (std::size_t k = 0; k < knobs.size(); ++k) {
-    if (configuration.choice[k] >= knobs[k].options.size()) return outside;
+Result<TaskSpace> open_cpu_space(ComputeDag dag, const Target& target) {
+  if (holds_float16(dag) && !target.converts_float16()) {
+    return Error{ErrorCode::Unsupported,
+                 "this CPU has no instructions for float16 (x86-64: f16c; ARMv7: fp16 of VFP)"};
   }
-  return applied.row->schedule(std::move(applied.begun), target, space, {0, configuration.choice});
-}
-
-double error_growth(const Workload& workload, const Target& target,
-                    const Configuration& configuration) {
-  const auto rows = rows_for(make_dag(workload), target);
-  return configuration.sketch < rows.size() ? rows[configuration.sketch].row->error_growth() : 1;
+  std::vector<TaskSpace::Entry> entries = entries_for(dag, target);
+  if (entries.empty()) {
+    return Error{ErrorCode::Unsupported, "no sketch of the back end " + target.backend + " fits"};
+  }
+  std::vector<Sketch> sketches;
+  for (const TaskSpace::Entry& entry : entries) sketches.push_back(sketch_of(entry, target));
+  return TaskSpace(std::move(dag), target, std::move(entries), std::move(sketches));
 }
 
 }  // namespace fettle::space

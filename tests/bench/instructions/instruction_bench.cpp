@@ -45,15 +45,11 @@ Result<CountedRun> recorded(const records::Database& database,
   auto target = space::Target::parse(record->target);
   if (!target) return std::move(target).error();
   target->threads = 1;
-  const backend::Backend* backend = backend::find_backend(target->backend);
-  if (backend == nullptr) {
-    return Error{ErrorCode::Unsupported, "no back end \"" + target->backend + "\"", {}};
-  }
-  auto space = backend->space(layer.workload, *target);
-  if (!space) return std::move(space).error();
-  auto configuration = space->parse(record->configuration);
+  auto task = backend::open_task(space::make_dag(layer.workload), *target);
+  if (!task) return std::move(task).error();
+  auto configuration = (*task)->space().parse(record->configuration);
   if (!configuration) return std::move(configuration).error();
-  auto built = backend->build(layer.workload, *target, *configuration);
+  auto built = (*task)->build(*configuration);
   if (!built) return std::move(built).error();
   auto run = count_program(options.arch, *built->program);
   if (!run) return std::move(run).error().in(fmt::format("counting record {}", record->id));
@@ -66,9 +62,9 @@ Result<CountedRun> searched(const InstructionBenchOptions& options, const Layer&
       options.arch == "aarch64" ? testing::aarch64_target() : testing::armv7_target();
   auto found = search_fewest(layer, target, options.candidates, options.seed);
   if (!found) return std::move(found).error();
-  auto space = backend::find_backend(target.backend)->space(layer.workload, target);
-  if (!space) return std::move(space).error();
-  figures.configuration = space->to_json(found->configuration);
+  auto task = backend::open_task(space::make_dag(layer.workload), target);
+  if (!task) return std::move(task).error();
+  figures.configuration = (*task)->space().to_json(found->configuration);
   return std::move(found->run);
 }
 

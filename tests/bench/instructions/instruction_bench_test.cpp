@@ -58,11 +58,10 @@ TEST_P(Counting, ProgramsOfOurs) {
       arch_ == "aarch64" ? testing::aarch64_target() : testing::armv7_target();
   for (const bool depthwise : {false, true}) {
     const Layer layer = this->layer(depthwise);
-    const backend::Backend* backend = backend::find_backend("cpu_llvm");
-    const auto space = backend->space(layer.workload, target);
-    ASSERT_TRUE(space.ok()) << space.error().text();
+    const auto task = backend::open_task(space::make_dag(layer.workload), target);
+    ASSERT_TRUE(task.ok()) << task.error().text();
     std::mt19937_64 rng(5);
-    const auto built = backend->build(layer.workload, target, space->random(rng));
+    const auto built = (*task)->build((*task)->space().random(rng));
     ASSERT_TRUE(built.ok()) << built.error().text();
     const std::size_t launches = built->program->launches.size();
     const auto run = count_program(arch_, *built->program);

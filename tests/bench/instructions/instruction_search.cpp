@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::size_t kBatch = 8;  // proposals between two looks at the counts
 
-Result<CountedRun> count(const backend::Backend& backend, const Layer& layer,
-                         const space::Target& target, const space::Configuration& configuration) {
-  auto built = backend.build(layer.workload, target, configuration);
+Result<CountedRun> count(const backend::Task& task, const Layer& layer, const space::Target& target,
+                         const space::Configuration& configuration) {
+  auto built = task.build(configuration);
   if (!built) return std::move(built).error();
   auto run = count_program(target.arch, *built->program);
   if (!run) return run;
@@ -31,15 +31,15 @@ Result<FewestInstructions> search_fewest(const Layer& layer, const space::Target
   if (backend == nullptr) {
     return Error{ErrorCode::Unsupported, "no back end \"" + target.backend + "\"", {}};
   }
-  auto space = backend->space(layer.workload, target);
-  if (!space) return std::move(space).error();
+  const auto task = backend->open(space::make_dag(layer.workload), target);
+  if (!task) return task.error();
   tune::SearcherOptions options;
   options.seed = seed;
   options.feature_count = backend->feature_names().size();
   options.features = [&](const space::Configuration& configuration) {
-    return backend->features(layer.workload, target, configuration);
+    return (*task)->features(configuration);
   };
-  auto searcher = tune::make_searcher("evolutionary", *space, options);
+  auto searcher = tune::make_searcher("evolutionary", (*task)->space(), options);
   if (!searcher) return std::move(searcher).error();
 
   std::optional<FewestInstructions> best;
@@ -49,8 +49,8 @@ Result<FewestInstructions> search_fewest(const Layer& layer, const space::Target
     if (proposals.empty()) break;
     done += proposals.size();
     for (const space::Configuration& configuration : proposals) {
-      auto run = count(*backend, layer, target, configuration);
-      const auto features = backend->features(layer.workload, target, configuration);
+      auto run = count(**task, layer, target, configuration);
+      const auto features = (*task)->features(configuration);
       tune::Observation observation{configuration, std::nullopt, false, {}};
       if (features) observation.features = *features;
       if (run) observation.nanoseconds = static_cast<double>(run->instructions);

@@ -166,8 +166,9 @@ TEST_P(KernelPeers, OursIsRebuiltFromTheRecordAndChecked) {
   ASSERT_TRUE(device.ok()) << device.error().text();
   auto target = space::target_for((*device)->info(), 1);
   ASSERT_TRUE(target.ok()) << target.error().text();
-  auto space = backend::find_backend("cpu_llvm")->space(*workload, *target);
-  ASSERT_TRUE(space.ok()) << space.error().text();
+  auto task = backend::open_task(space::make_dag(*workload), *target);
+  ASSERT_TRUE(task.ok()) << task.error().text();
+  const space::SearchSpace* space = &(*task)->space();
   std::mt19937_64 rng(1);
   records::TuningRecord record;
   record.target = target->canonical();

@@ -107,15 +107,11 @@ Result<Rebuilt> rebuild(const Layer& layer, const records::TuningRecord& record,
   auto target = space::Target::parse(record.target);
   if (!target) return std::move(target).error();
   target->threads = static_cast<int>(threads);
-  const backend::Backend* backend = backend::find_backend(target->backend);
-  if (backend == nullptr) {
-    return Error{ErrorCode::Unsupported, "no back end \"" + target->backend + "\"", {}};
-  }
-  auto space = backend->space(layer.workload, *target);
-  if (!space) return std::move(space).error();
-  auto configuration = space->parse(record.configuration);
+  auto task = backend::open_task(space::make_dag(layer.workload), *target);
+  if (!task) return std::move(task).error();
+  auto configuration = (*task)->space().parse(record.configuration);
   if (!configuration) return std::move(configuration).error();
-  auto built = backend->build(layer.workload, *target, *configuration);
+  auto built = (*task)->build(*configuration);
   if (!built) return std::move(built).error();
   if (auto sound = check_program(*built->program); !sound) return std::move(sound).error();
   return Rebuilt{std::move(*target), std::move(*built)};

@@ -62,8 +62,9 @@ TEST(TimeSplit, LaunchesAreTimedApart) {
   ASSERT_TRUE(device.ok()) << device.error().text();
   auto target = space::target_for((*device)->info(), 1);
   ASSERT_TRUE(target.ok());
-  auto space = backend::find_backend("cpu_llvm")->space(*workload, *target);
-  ASSERT_TRUE(space.ok());
+  auto task = backend::open_task(space::make_dag(*workload), *target);
+  ASSERT_TRUE(task.ok());
+  const space::SearchSpace* space = &(*task)->space();
   space::Configuration configuration{0, {}};  // the first option of each knob: padded apart
   configuration.choice.resize(space->sketches()[0].knobs.size());
   records::TuningRecord record;
