@@ -5,6 +5,7 @@
 #include "host/app/commands.h"
 #include "host/backend/backend.h"
 #include "host/fleet/build_worker.h"
+#include "host/space/workload.h"
 #include "schemas/wire/codec.h"
 
 namespace fettle::app {
@@ -36,7 +37,7 @@ class OpenTask {
     const backend::Backend* backend = backend::find_backend(request.backend);
     if (!backend)
       return Error{ErrorCode::Unsupported, "no back end \"" + request.backend + "\"", {}};
-    return backend->open(space::make_dag(*workload), *target);
+    return backend->open(workload->dag(), *target);
   }
 
   std::string workload_, target_;

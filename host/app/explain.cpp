@@ -9,6 +9,7 @@
 #include "host/backend/backend.h"
 #include "host/records/database.h"
 #include "host/space/profile.h"
+#include "host/space/workload.h"
 
 namespace fettle::app {
 namespace {
@@ -33,7 +34,12 @@ Result<void> read_record(ExplainCommand& command) {
   // The record's time is that of its own program.
   const bool whole = command.workload.empty() && command.target.empty() &&
                      command.profile.empty() && command.configuration.empty();
-  if (command.workload.empty()) command.workload = record->workload;
+  if (command.workload.empty()) {
+    // The source says what operator it is; the DAG is what was measured.
+    const auto now = space::Workload::parse(record->source);
+    const bool same = now && now->canonical() == record->workload;
+    command.workload = same ? record->source : record->workload;
+  }
   if (command.target.empty() && command.profile.empty()) command.target = record->target;
   if (command.configuration.empty()) command.configuration = record->configuration;
   if (const auto nanoseconds = record->nanoseconds(); nanoseconds && whole) {
@@ -90,12 +96,12 @@ Result<void> explain(ExplainCommand command) {
   if (!workload) return workload.error();
   const auto target = target_of(command);
   if (!target) return target.error();
-  const auto task = backend::open_task(space::make_dag(*workload), *target);
+  const auto task = backend::open_task(workload->dag(), *target);
   if (!task) return task.error();
   const space::SearchSpace& space = (*task)->space();
   if (command.space) {
-    print("workload       {}\ntarget         {}\n\n{}", workload->canonical(), target->canonical(),
-          text_of(space));
+    print("workload       {}\nsource         {}\ntarget         {}\n\n{}", workload->title(),
+          workload->source(), target->canonical(), text_of(space));
     return {};
   }
   std::mt19937_64 rng(command.seed);
@@ -105,8 +111,9 @@ Result<void> explain(ExplainCommand command) {
   if (!configuration) return configuration.error();
   const auto text = (*task)->explain(*configuration, command.dump_after);
   if (!text) return text.error();
-  print("workload       {}\ntarget         {}\nconfiguration  {}\n{}\n{}\n", workload->canonical(),
-        target->canonical(), space.to_json(*configuration), command.measured, *text);
+  print("workload       {}\nsource         {}\ntarget         {}\nconfiguration  {}\n{}\n{}\n",
+        workload->title(), workload->source(), target->canonical(), space.to_json(*configuration),
+        command.measured, *text);
   return {};
 }
 

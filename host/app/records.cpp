@@ -20,7 +20,6 @@
 #include "host/records/queries.h"
 #include "host/records/report.h"
 #include "host/records/table.h"
-#include "host/space/workload.h"
 
 namespace fettle::app {
 namespace {
@@ -40,8 +39,7 @@ struct RecordsOptions {
 };
 
 std::string title_of(const records::TuningRecord& record) {
-  const auto workload = space::Workload::parse(record.workload);
-  return workload ? workload->title() : record.workload_hash;
+  return record.title.empty() ? record.workload_hash : record.title;
 }
 
 nlohmann::json best_json(const records::TuningRecord& record) {

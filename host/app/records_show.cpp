@@ -10,7 +10,6 @@
 #include "host/records/record_json.h"
 #include "host/records/report.h"
 #include "host/records/table.h"
-#include "host/space/workload.h"
 
 namespace fettle::app {
 namespace {
@@ -21,10 +20,14 @@ nlohmann::json told(nlohmann::json line) {
   return line;
 }
 
+std::string title_of(const records::TaskSummary& task) {
+  return task.title.empty() ? task.workload_hash : task.title;
+}
+
 nlohmann::json task_json(const records::TaskSummary& task) {
-  const auto workload = space::Workload::parse(task.workload);
   nlohmann::json object = {{"kind", "task"},
-                           {"title", workload ? workload->title() : task.workload_hash},
+                           {"source", records::json_or_text(task.source)},
+                           {"title", title_of(task)},
                            {"workload", records::json_or_text(task.workload)},
                            {"target", records::json_or_text(task.target)},
                            {"device_key", task.device_key},
@@ -60,9 +63,8 @@ void show_tasks(const std::vector<records::TaskSummary>& tasks, bool json) {
                         {"record", records::Align::Right}});
   for (const records::TaskSummary& task : tasks) {
     if (json) print_json_line(task_json(task));
-    const auto workload = space::Workload::parse(task.workload);
-    table.row({workload ? workload->title() : task.workload_hash, task.device_key,
-               std::to_string(task.trials), std::to_string(task.failed),
+    table.row({title_of(task), task.device_key, std::to_string(task.trials),
+               std::to_string(task.failed),
                task.best_nanoseconds ? records::duration_text(*task.best_nanoseconds) +
                                            (task.best_emulated ? " (emulated)" : "")
                                      : "-",

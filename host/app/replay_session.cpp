@@ -6,6 +6,7 @@
 #include "host/app/tuning_report.h"
 #include "host/cost/time_model.h"
 #include "host/replay/replay.h"
+#include "host/space/workload.h"
 #include "host/tune/tune.h"
 
 namespace fettle::app {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "host/cost/prior.h"
+#include "host/space/workload.h"
 
 namespace fettle::app {
 namespace {
@@ -74,7 +75,7 @@ void learn_lessons(const std::vector<Lesson>& lessons, const backend::Backend& b
       if (!parsed) continue;
       workload = std::move(*parsed);
       prior = with_prior ? cost::shipped_prior(*workload, target, names) : nullptr;
-      if (auto opened = backend.open(space::make_dag(*workload), target)) task = std::move(*opened);
+      if (auto opened = backend.open(workload->dag(), target)) task = std::move(*opened);
     }
     if (!task) continue;
     // A configuration that the sketches no longer have teaches nothing.

@@ -6,6 +6,7 @@
 #include "host/backend/backend.h"
 #include "host/cost/experience.h"
 #include "host/records/database.h"
+#include "host/space/workload.h"
 
 namespace fettle::app {
 

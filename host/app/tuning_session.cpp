@@ -23,6 +23,7 @@
 #include "host/model/task_list.h"
 #include "host/records/json_fields.h"
 #include "host/records/queries.h"
+#include "host/space/workload.h"
 #include "host/tune/background.h"
 
 namespace fettle::app {
@@ -56,7 +57,7 @@ Result<OpenTasks> open_tasks(const model::TaskList& list, const space::Target& t
         ErrorCode::Unsupported, "no back end \"" + target.backend + "\" in this build", {}};
   }
   for (const space::Task& task : list.tasks) {
-    auto opened = backend::open_task(space::make_dag(task.workload), target);
+    auto opened = backend::open_task(task.workload.dag(), target);
     if (!opened && opened.error().code == ErrorCode::Unsupported) {
       warn("skipped: " + task.workload.title() + ": " + opened.error().text());
       continue;

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "host/cost/prior.h"
+#include "host/space/workload.h"
 
 #define FETTLE_EMBED(name, path)                                             \
   asm(".pushsection .rodata\n" #name "_begin:\n.incbin \"" path "\"\n" #name \

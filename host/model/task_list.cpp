@@ -15,6 +15,7 @@ using nlohmann::json;
 
 constexpr const char* kNetworks =
 #include "host/model/workloads.inc"
+#include "host/space/workload.h"
     ;
 
 const json& networks() {
@@ -29,7 +30,8 @@ Result<void> append(TaskList& list, const json& entries, const std::string& wher
     json entry = entries[i];
     const std::string place = where + ", entry " + std::to_string(i + 1);
     if (!entry.is_object()) {
-      return Error{ErrorCode::InvalidArgument, place + ": must be an object with a field \"op\""};
+      return Error{ErrorCode::InvalidArgument,
+                   place + ": must be an object with a field \"op\" or \"stages\""};
     }
     double weight = 1;
     if (auto it = entry.find("weight"); it != entry.end()) {
@@ -46,9 +48,10 @@ Result<void> append(TaskList& list, const json& entries, const std::string& wher
       if (workload.error().code != ErrorCode::Unsupported) {
         return Error{workload.error().code, place + ": " + workload.error().message};
       }
-      const std::string op =
-          entry.contains("op") && entry["op"].is_string() ? entry["op"].get<std::string>() : "?";
-      list.skipped.push_back({op + " (" + place + ")", workload.error().message});
+      const char* field = entry.contains("stages") ? "title" : "op";
+      const bool named = entry.contains(field) && entry[field].is_string();
+      const std::string name = named ? entry[field].get<std::string>() : "?";
+      list.skipped.push_back({name + " (" + place + ")", workload.error().message});
       continue;
     }
     const auto same = std::find_if(list.tasks.begin(), list.tasks.end(),
@@ -97,11 +100,14 @@ Result<TaskList> load_workload_file(const std::string& path) {
   if (all.is_discarded() || !(all.is_array() || all.is_object())) {
     return Error{
         ErrorCode::InvalidArgument,
-        path + " is not JSON of the form [{\"op\": …}, …] or {\"name\": [{\"op\": …}, …]}"};
+        path +
+            " is not JSON of the form [{\"op\": …}, …], {\"name\": [{\"op\": …}, …]} or, for an "
+            "operator of one's own, {\"stages\": …}"};
   }
   TaskList list{path, {}, {}};
-  if (all.is_array()) {
-    auto done = append(list, all, path);
+  const bool one = all.is_object() && (all.contains("op") || all.contains("stages"));
+  if (all.is_array() || one) {
+    auto done = append(list, one ? json::array({all}) : all, path);
     if (!done) return std::move(done).error();
     return list;
   }

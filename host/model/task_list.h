@@ -25,8 +25,9 @@ struct TaskList {
 Result<TaskList> load_network(const std::string& name);
 std::vector<std::string> network_names();  // of those that have a task which can be tuned
 
-// A user's file of the same form: a list of workloads, or an object of lists by
-// network name, of which all are taken. InvalidArgument names the entry and field
+// A user's file of the same form: a list of workloads, an object of lists by network name, of
+// which all are taken, or one workload: an operator, or a compute DAG of the user's own
+// (host/space/dag_text/dag_json.h). InvalidArgument names the entry and field
 // that is wrong; an operator that is not there yet is skipped.
 Result<TaskList> load_workload_file(const std::string& path);
 

@@ -10,7 +10,6 @@
 #include "host/plot/prediction.h"
 #include "host/records/queries.h"
 #include "host/records/report.h"
-#include "host/space/workload.h"
 
 namespace fettle::plot {
 namespace {
@@ -112,9 +111,8 @@ Result<Json> plot_data(const records::Database& database, const records::Filter&
     const auto [at, added] = place_of.try_emplace(
         {record.workload, record.target, record.device_key, record.emulated}, tasks.size());
     if (added) {
-      const auto workload = space::Workload::parse(record.workload);
       TaskPlot& task = tasks.emplace_back();
-      task.title = workload ? workload->title() : record.workload_hash;
+      task.title = record.title.empty() ? record.workload_hash : record.title;
       task.device = records::device_text(record);
       task.workload = record.workload;
       task.target = record.target;

@@ -9,6 +9,7 @@
 #include "host/backend/backend.h"
 #include "host/cost/knob_features.h"
 #include "host/cost/time_model.h"
+#include "host/space/workload.h"
 
 namespace fettle::plot {
 namespace {
@@ -20,7 +21,7 @@ std::optional<space::SearchSpace> space_of(const std::string& workload_text,
   const auto workload = space::Workload::parse(workload_text);
   const auto target = space::Target::parse(target_text);
   if (!workload || !target) return std::nullopt;
-  const auto task = backend::open_task(space::make_dag(*workload), *target);
+  const auto task = backend::open_task(workload->dag(), *target);
   if (!task) return std::nullopt;
   return (*task)->space();
 }

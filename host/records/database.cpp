@@ -7,7 +7,7 @@ namespace fettle::records {
 const char* const kTrialColumns =
     "SELECT t.id, s.session, w.canonical, w.hash, g.canonical, t.configuration, d.device_key, "
     "d.board_id, t.program_hash, t.unix_ms, t.operations, t.peak_gflops, t.build_ns, t.reused, "
-    "t.outcome, d.emulated, t.device_id "
+    "t.outcome, d.emulated, t.device_id, w.title, w.source "
     "FROM trials t JOIN sessions s ON s.id = t.session_id JOIN workloads w ON w.id = t.workload_id "
     "JOIN targets g ON g.id = t.target_id JOIN devices d ON d.id = t.device_id ";
 
@@ -35,6 +35,8 @@ Result<TuningRecord> read_trial(const Statement& row) {
   r.outcome = std::move(*outcome);
   r.emulated = row.integer(15) != 0;
   r.device_row = row.integer(16);
+  r.title = row.text(17);
+  r.source = row.text(18);
   return r;
 }
 
@@ -78,14 +80,26 @@ Result<std::int64_t> Database::row_of(const char* select, const char* add,
   return id;
 }
 
+Result<std::int64_t> Database::workload_row(const TuningRecord& r) {
+  const std::size_t known = ids_.size();
+  Result<std::int64_t> id = row_of("SELECT id FROM workloads WHERE canonical = ?1 AND hash = ?2",
+                                   "INSERT INTO workloads (canonical, hash) VALUES (?1, ?2)",
+                                   {r.workload, r.workload_hash});
+  if (!id || ids_.size() == known || r.title.empty()) return id;
+  Result<Statement> describe = connection_->prepare(
+      "UPDATE workloads SET title = ?2, source = ?3 WHERE id = ?1 AND title = ''");
+  if (!describe) return std::move(describe).error();
+  describe->bind(1, *id).bind(2, r.title).bind(3, r.source);
+  if (Result<void> done = describe->run(); !done) return std::move(done).error();
+  return id;
+}
+
 Result<Database::Inserted> Database::insert_one(const TuningRecord& r, std::int64_t device_row) {
   Result<std::int64_t> session =
       row_of("SELECT id FROM sessions WHERE session = ?1",
              "INSERT INTO sessions (session, state) VALUES (?1, 'unknown')", {r.session});
   if (!session) return std::move(session).error();
-  Result<std::int64_t> workload = row_of(
-      "SELECT id FROM workloads WHERE canonical = ?1 AND hash = ?2",
-      "INSERT INTO workloads (canonical, hash) VALUES (?1, ?2)", {r.workload, r.workload_hash});
+  Result<std::int64_t> workload = workload_row(r);
   if (!workload) return std::move(workload).error();
   Result<std::int64_t> target = row_of("SELECT id FROM targets WHERE canonical = ?1",
                                        "INSERT INTO targets (canonical) VALUES (?1)", {r.target});

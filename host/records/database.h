@@ -24,7 +24,7 @@ namespace fettle::records {
 
 // Which trials; an empty field lets all through.
 struct Filter {
-  std::string workload;  // canonical JSON
+  std::string workload;  // its DAG's text
   std::string target;    // canonical JSON
   std::string device_key;
   std::string board_id;
@@ -105,6 +105,8 @@ class Database {
   // The id of the row with these texts, added if it is not there.
   Result<std::int64_t> row_of(const char* select, const char* add,
                               std::initializer_list<std::string> values);
+  // The row of the record's workload, with its title where it had none.
+  Result<std::int64_t> workload_row(const TuningRecord& record);
   Result<std::int64_t> device_id(const std::string& key, const std::string& board,
                                  std::uint32_t index);
   struct Inserted {

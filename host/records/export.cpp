@@ -13,6 +13,7 @@
 
 #include "host/records/queries.h"
 #include "host/records/record_json.h"
+#include "host/records/workload_form.h"
 
 namespace fettle::records {
 namespace {
@@ -116,6 +117,16 @@ Result<Line> line_of(Result<T> read, std::int64_t device_line) {
   return Line{std::move(*read), device_line};
 }
 
+// The workload of an earlier version's line; one that cannot be read stays as it is.
+void to_current_form(TuningRecord& record) {
+  auto form = workload_form(record.workload);
+  if (!form) return;
+  record.workload = std::move(form->canonical);
+  record.workload_hash = std::move(form->hash);
+  record.title = std::move(form->title);
+  record.source = std::move(form->source);
+}
+
 Result<Line> parse_line(const std::string& text) {
   if (text.size() > kLineBytes) {
     return Error{ErrorCode::TooLarge,
@@ -128,7 +139,7 @@ Result<Line> parse_line(const std::string& text) {
   std::string kind;
   Fields fields(*json, "the line");
   fields.get("fettle", version);
-  if (fields.done() && version != kLineVersion) {
+  if (fields.done() && (version < 1 || version > kLineVersion)) {
     return Error{ErrorCode::VersionMismatch,
                  "format version " + std::to_string(version) + ", this fettle reads version " +
                      std::to_string(kLineVersion) + ": use the fettle that wrote it",
@@ -137,7 +148,11 @@ Result<Line> parse_line(const std::string& text) {
   fields.get("kind", kind);
   fields.get(kDeviceLine, device_line, false);
   if (Result<void> done = fields.done(); !done) return std::move(done).error();
-  if (kind == "trial") return line_of(record_from_json(*json), device_line);
+  if (kind == "trial") {
+    Result<TuningRecord> record = record_from_json(*json);
+    if (record && version == 1) to_current_form(*record);
+    return line_of(std::move(record), device_line);
+  }
   if (kind == "session") return line_of(session_from_json(*json), 0);
   if (kind == "device") return line_of(device_from_json(*json), device_line);
   if (kind == "calibration") return line_of(calibration_from_json(*json), 0);

@@ -111,7 +111,7 @@ Result<std::vector<TaskSummary>> summaries(const Database& database, const Filte
   Result<Statement> rows = filtered(
       database,
       "SELECT w.canonical, w.hash, g.canonical, d.device_key, max(t.operations), count(*), "
-      "sum(t.stage IS NULL)" +
+      "sum(t.stage IS NULL), w.title, w.source" +
           std::string(kFrom) +
           "GROUP BY t.workload_id, t.target_id, d.device_key ORDER BY min(t.id)",
       filter);
@@ -124,6 +124,8 @@ Result<std::vector<TaskSummary>> summaries(const Database& database, const Filte
     task.operations = row.real(4);
     task.trials = row.integer(5);
     task.measured = row.integer(6);
+    task.title = row.text(7);
+    task.source = row.text(8);
     task.failed = task.trials - task.measured;
     tasks.push_back(std::move(task));
     return {};

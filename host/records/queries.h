@@ -37,6 +37,7 @@ Result<Counts> count(const Database& database, const Filter& filter);
 // Each task that has trials, in the order first seen.
 struct TaskSummary {
   std::string workload, workload_hash, target, device_key;
+  std::string title, source;  // of the workload, for people
   double operations = 0;
   double peak_gflops = 0;  // of the best record; 0: none
   std::int64_t trials = 0, measured = 0, failed = 0;

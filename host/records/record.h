@@ -13,8 +13,9 @@ struct TuningRecord {
   std::int64_t id = 0;          // of the database; 0: not stored yet
   std::int64_t device_row = 0;  // of the database: the state its device was in; 0: not stored yet
   std::string session;          // hex; which run of `fettle tune`
-  std::string workload;         // canonical JSON
+  std::string workload;         // its DAG's text: WorkloadForm::canonical
   std::string workload_hash;
+  std::string title, source;  // of the workload, for people; "" when not known
   std::string target;         // canonical JSON
   std::string configuration;  // SearchSpace::to_json
   std::string device_key;

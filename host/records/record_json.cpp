@@ -35,6 +35,8 @@ Json to_json(const TuningRecord& r) {
   json["session"] = r.session;
   json["workload"] = embed(r.workload);
   json["workload_hash"] = r.workload_hash;
+  json["title"] = r.title;
+  json["source"] = embed(r.source);
   json["target"] = embed(r.target);
   json["configuration"] = embed(r.configuration);
   json["device_key"] = r.device_key;
@@ -55,6 +57,8 @@ Result<TuningRecord> record_from_json(const Json& json) {
   fields.get("session", r.session);
   get_embedded(fields, "workload", r.workload);
   fields.get("workload_hash", r.workload_hash);
+  fields.get("title", r.title, false);
+  if (fields.find("source", false) != nullptr) get_embedded(fields, "source", r.source);
   get_embedded(fields, "target", r.target);
   get_embedded(fields, "configuration", r.configuration);
   fields.get("device_key", r.device_key);

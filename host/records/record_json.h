@@ -8,7 +8,7 @@
 namespace fettle::records {
 
 // Raised when an older fettle would misread a line. Every line carries it.
-inline constexpr std::int64_t kLineVersion = 1;
+inline constexpr std::int64_t kLineVersion = 2;  // 1: workloads were operators
 
 Json to_json(const TuningRecord& record);
 Json to_json(const Session& session);

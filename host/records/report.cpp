@@ -152,7 +152,8 @@ void show(const TuningRecord& r, std::ostream& out) {
       << "session        " << r.session << "\n"
       << "device         " << device_text(r) << ", board " << r.board_id << ", device "
       << r.outcome.device_index << "\n"
-      << "workload       " << r.workload_hash << " " << r.workload << "\n"
+      << "workload       " << r.workload_hash << " " << r.title << "\n"
+      << "source         " << (r.source.empty() ? r.workload : r.source) << "\n"
       << "target         " << r.target << "\n"
       << "configuration  " << r.configuration << "\n"
       << "program        " << (r.program_hash.empty() ? "not built" : r.program_hash)

@@ -8,6 +8,8 @@
 // log cannot be had (network file systems), the rollback journal is used with FULL.
 #include "host/records/schema.h"
 
+#include "host/records/migrate.h"
+
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,8 +22,10 @@ namespace {
 constexpr const char* kTables = R"sql(
 CREATE TABLE workloads (
   id        INTEGER PRIMARY KEY,
-  canonical TEXT NOT NULL,
+  canonical TEXT NOT NULL,                 -- the compute DAG, JSON
   hash      TEXT NOT NULL,
+  title     TEXT NOT NULL DEFAULT '',      -- for people
+  source    TEXT NOT NULL DEFAULT '',      -- the operator that wrote the DAG, JSON
   UNIQUE (canonical, hash)
 );
 CREATE TABLE targets (
@@ -112,21 +116,21 @@ Error other_version(const std::string& path, std::int64_t version) {
   const std::string text = "database '" + path + "' has schema version " + std::to_string(version) +
                            ", this fettle reads version " + std::to_string(kSchemaVersion) + ": ";
   return {ErrorCode::VersionMismatch,
-          text + (version > kSchemaVersion
-                      ? "use the newer fettle that wrote it, or name another file"
-                      : "export it with the fettle that wrote it ('fettle records export') and "
-                        "import the lines here, or name another file"),
+          text + "use the newer fettle that wrote it, or name another file",
           {}};
 }
 
-Result<void> check_version(const Connection& connection, bool may_create) {
+// Its schema version; an empty file has got its tables.
+Result<std::int64_t> checked_version(const Connection& connection, bool may_create) {
   Result<std::int64_t> id = connection.number("PRAGMA application_id");
   if (!id) return std::move(id).error();
   Result<std::int64_t> version = connection.number("PRAGMA user_version");
   if (!version) return std::move(version).error();
   if (*id == kApplicationId) {
-    if (*version != kSchemaVersion) return other_version(connection.path(), *version);
-    return {};
+    if (*version < 1 || *version > kSchemaVersion) {
+      return other_version(connection.path(), *version);
+    }
+    return *version;
   }
   Result<std::int64_t> tables = connection.number("SELECT count(*) FROM sqlite_schema");
   if (!tables) return std::move(tables).error();
@@ -135,7 +139,8 @@ Result<void> check_version(const Connection& connection, bool may_create) {
     return Error{
         ErrorCode::NotFound, "'" + connection.path() + "' is empty: it holds no records", {}};
   }
-  return create_tables(connection);
+  if (Result<void> made = create_tables(connection); !made) return std::move(made).error();
+  return kSchemaVersion;
 }
 
 Result<void> set_journal(const Connection& connection) {
@@ -149,7 +154,7 @@ Result<void> set_journal(const Connection& connection) {
 
 // A log file holds commits that are not in the database file yet.
 bool has_log(const std::string& path) {
-  struct stat facts{};
+  struct stat facts {};
   return stat((path + "-wal").c_str(), &facts) == 0 && facts.st_size > 0;
 }
 
@@ -188,7 +193,7 @@ Result<std::unique_ptr<Connection>> open_read_only(const std::string& path,
 
 Result<std::unique_ptr<Connection>> open_checked(const std::string& path,
                                                  const OpenOptions& options) {
-  struct stat facts{};
+  struct stat facts {};
   const bool exists = stat(path.c_str(), &facts) == 0;
   if (path.empty()) return Error{ErrorCode::InvalidArgument, "the database has no file name", {}};
   if (exists && S_ISDIR(facts.st_mode)) {
@@ -207,12 +212,16 @@ Result<std::unique_ptr<Connection>> open_checked(const std::string& path,
                              options.lock_wait);
   if (!opened) return std::move(opened).error();
   const Connection& connection = **opened;
-  if (Result<void> checked = check_version(connection, may_create); !checked)
-    return std::move(checked).error();
+  Result<std::int64_t> version = checked_version(connection, may_create);
+  if (!version) return std::move(version).error();
+  if (options.read_only && *version < kSchemaVersion) return migrated_copy(connection, *version);
   if (!options.read_only) {
     if (sqlite3_db_readonly(connection.handle(), "main") == 1)
       return connection.error(SQLITE_READONLY);
     if (Result<void> set = set_journal(connection); !set) return std::move(set).error();
+    if (*version < kSchemaVersion) {
+      if (Result<void> done = migrate(connection, *version); !done) return std::move(done).error();
+    }
     if (Result<void> set = connection.execute("PRAGMA foreign_keys=ON"); !set)
       return std::move(set).error();
   }

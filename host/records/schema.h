@@ -9,7 +9,8 @@
 namespace fettle::records {
 
 inline constexpr std::int64_t kApplicationId = 0x4645544c;  // "FETL"
-inline constexpr std::int64_t kSchemaVersion = 1;           // SQLite's user_version
+inline constexpr std::int64_t kSchemaVersion =
+    2;  // SQLite's user_version; migrate.h has their list
 
 struct OpenOptions {
   bool read_only = false;
@@ -17,9 +18,10 @@ struct OpenOptions {
   std::chrono::milliseconds lock_wait{10'000};
 };
 
-// Opens and checks, and creates the tables in an empty file.
+// Opens and checks, and creates the tables in an empty file. A database of an earlier version is
+// brought to this one (migrate.h), for readers in memory only.
 //   NotFound         no such file (read_only, or create is false)
-//   VersionMismatch  another schema version, or another application's database
+//   VersionMismatch  a later schema version, or another application's database
 //   Malformed        not a database at all, or damaged
 //   Io, DiskFull, Timeout (locked)
 Result<std::unique_ptr<Connection>> open_checked(const std::string& path,

@@ -93,6 +93,19 @@ Result<void> Connection::execute(const char* sql) const {
   return {};
 }
 
+Result<std::unique_ptr<Connection>> Connection::in_memory_copy(const Connection& from) {
+  Result<std::unique_ptr<Connection>> copy =
+      open(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, from.lock_wait_);
+  if (!copy) return copy;
+  (*copy)->path_ = from.path_;
+  sqlite3_backup* backup = sqlite3_backup_init((*copy)->handle(), "main", from.handle(), "main");
+  if (backup == nullptr) return (*copy)->error(sqlite3_errcode((*copy)->handle()));
+  const int stepped = sqlite3_backup_step(backup, -1);
+  const int finished = sqlite3_backup_finish(backup);
+  if (stepped != SQLITE_DONE) return from.error(finished != SQLITE_OK ? finished : stepped);
+  return copy;
+}
+
 Result<std::int64_t> Connection::number(std::string_view sql) const {
   Result<Statement> statement = prepare(sql);
   if (!statement) return std::move(statement).error();

@@ -57,6 +57,8 @@ class Connection {
   // process's lock before it fails with Timeout.
   static Result<std::unique_ptr<Connection>> open(const std::string& path, int flags,
                                                   std::chrono::milliseconds lock_wait);
+  // All of `from` as it is now, in memory; errors still name its file.
+  static Result<std::unique_ptr<Connection>> in_memory_copy(const Connection& from);
   Result<Statement> prepare(std::string_view sql) const;
   Result<void> execute(const char* sql) const;
   // One number that `sql` yields; `sql` must yield a row.

@@ -1,5 +1,6 @@
 // Recordings in memory (recording.h); their file is in recording_file.cpp.
 #include "host/replay/recording.h"
+#include "host/space/workload.h"
 
 #include <algorithm>
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/replay/recording.h"
+#include "host/space/workload.h"
 
 namespace fettle::replay {
 
@@ -39,7 +40,7 @@ Json head_json(const Recording& recording) {
     sketches.push_back({{"name", sketch.name}, {"knobs", std::move(knobs)}});
   }
   return {{"fettle_recording", kVersion},
-          {"workload", Json::parse(recording.workload.canonical())},
+          {"workload", Json::parse(recording.workload.source())},
           {"target", Json::parse(recording.target.canonical())},
           {"device", recording.device},
           {"features", recording.feature_names},

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <utility>
 
+#include "host/space/workload.h"
 #include "schemas/wire/content_hash.h"
 
 namespace fettle::replay {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "host/replay/recording.h"
+#include "host/space/workload.h"
 #include "host/tune/expected_outputs.h"
 #include "host/tune/pipeline.h"
 

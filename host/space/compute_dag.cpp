@@ -1,11 +1,10 @@
-// Look-ups in a compute DAG and its making (compute_dag.h).
+// Look-ups in a compute DAG (compute_dag.h).
 #include "host/space/compute_dag.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "host/ir/mutator.h"
-#include "host/space/operators/operator.h"
 
 namespace fettle::space {
 
@@ -93,10 +92,6 @@ ir::Expr combine(Combiner combiner, ir::Expr so_far, ir::Expr value) {
                           : combiner == Combiner::Max ? ir::BinaryOp::Max
                                                       : ir::BinaryOp::Min;
   return ir::binary(op, std::move(so_far), std::move(value));
-}
-
-ComputeDag make_dag(const Workload& workload) {
-  return find_operator(workload.op())->dag(workload);  // parse() made sure that there is one
 }
 
 std::int64_t reduction_length(const ComputeDag& dag) {

@@ -1,4 +1,4 @@
-// Compute DAG: what a workload computes, as stages with named axes. Says nothing
+// Compute DAG: what a task computes, as stages with named axes. Says nothing
 // of how: loops, tiles and placement are the Schedule's.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "host/ir/module.h"
-#include "host/space/workload.h"
+#include "schemas/wire/result.h"
 
 namespace fettle::space {
 
@@ -72,11 +72,6 @@ struct Factors {
   const ir::Load* constant = nullptr;
 };
 std::optional<Factors> factors_of(const ComputeDag& dag, const Stage& stage);
-
-// The DAG of a workload: the only place that says which inputs it has, in which
-// layout, and how they are filled. Inputs are named input (input_b, …), constants
-// weight; a padded copy is named pad; the tail's stages follow (operators/tail.h).
-ComputeDag make_dag(const Workload& workload);
 
 // Streams of the fills, by role.
 inline constexpr std::uint64_t kInputStream = 1, kWeightStream = 2, kBiasStream = 3,

@@ -1,96 +1,84 @@
-// Workload: parsing, canonical form, hash and words (workload.h).
+// Workload: from an operator or a stated DAG to the key (workload.h).
 #include "host/space/workload.h"
-
-#include <algorithm>
 
 #include <nlohmann/json.hpp>
 
-#include "host/space/operators/int8_fills.h"
-#include "host/space/operators/operator.h"
+#include "host/space/dag_text/dag_json.h"
+#include "host/space/operations.h"
 #include "schemas/wire/content_hash.h"
 
 namespace fettle::space {
+namespace {
 
-Result<Workload> Workload::parse(const nlohmann::json& json) {
-  if (!json.is_object()) {
-    return Error{ErrorCode::InvalidArgument, "a workload must be a JSON object"};
-  }
-  auto op = json.find("op");
-  if (op == json.end() || !op->is_string()) {
-    return Error{ErrorCode::InvalidArgument, "a workload must have a field \"op\""};
-  }
-  const Operator* found = find_operator(op->get<std::string>());
-  if (!found) {
-    std::string known;
-    for (const std::string& name : operator_names()) known += (known.empty() ? "" : ", ") + name;
-    return Error{ErrorCode::Unsupported,
-                 "operator " + op->dump() + " is not there yet; supported: " + known};
-  }
-  auto fields = found->canonical(json);
-  if (!fields) return std::move(fields).error();
-  Workload w;
-  w.op_ = found->name;
-  w.fields_ = std::make_shared<const nlohmann::json>(std::move(*fields));
-  w.canonical_ = w.fields_->dump();  // nlohmann's objects are sorted by key
-  for (const auto& step : w.fields_->at("tail")) w.tail_.push_back(step);
-  auto shown = require_outputs(w);
-  if (!shown) return std::move(shown).error();
-  return w;
+std::string short_hash(const std::string& text) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(text.data());
+  return to_hex(content_hash({bytes, text.size()})).substr(0, 16);
 }
 
-Result<Workload> Workload::parse(const std::string& canonical) {
-  const auto json = nlohmann::json::parse(canonical, nullptr, false);
+// "swish 1x28x28x64": the output and its shape.
+std::string plain_title(const ComputeDag& dag) {
+  const Stage& output = dag.stages.back();
+  std::string title = output.name + " ";
+  for (std::size_t d = 0; d < output.buffer->shape.size(); ++d) {
+    title += (d > 0 ? "x" : "") + std::to_string(output.buffer->shape[d]);
+  }
+  if (output.buffer->type != ir::kFloat32) title += " " + ir::to_string(output.buffer->type);
+  return title;
+}
+
+}  // namespace
+
+Workload::Workload() : facts_(std::make_shared<const Facts>()) {}
+
+Result<Workload> Workload::of(Facts facts) {
+  auto text = json_of(facts.dag);
+  if (!text) return std::move(text).error();
+  auto structure = structure_of(facts.dag);
+  if (!structure) return std::move(structure).error();
+  facts.canonical = text->dump();  // nlohmann's objects are sorted by key
+  facts.hash = short_hash(structure->dump());
+  return Workload(std::make_shared<const Facts>(std::move(facts)));
+}
+
+Result<Workload> Workload::parse(const nlohmann::json& json) {
+  Facts facts;
+  if (!json.is_object() || !json.contains("stages")) {
+    auto call = OperatorCall::parse(json);
+    if (!call) return std::move(call).error();
+    facts.dag = call->dag();
+    facts.title = call->title();
+    facts.operations = call->operations();
+    facts.call = std::move(*call);
+    return of(std::move(facts));
+  }
+  nlohmann::json stated = json;
+  std::string title;
+  if (const auto field = stated.find("title"); field != stated.end()) {
+    if (!field->is_string()) return Error{ErrorCode::InvalidArgument, "a title that is no string"};
+    title = *field;
+    stated.erase(field);
+  }
+  auto dag = dag_of(stated);
+  if (!dag) return std::move(dag).error();
+  facts.dag = std::move(*dag);
+  facts.title = title.empty() ? plain_title(facts.dag) : title;
+  facts.operations = nominal_operations(facts.dag);
+  return of(std::move(facts));
+}
+
+Result<Workload> Workload::parse(const std::string& text) {
+  const auto json = nlohmann::json::parse(text, nullptr, false);
   if (json.is_discarded()) {
-    return Error{ErrorCode::InvalidArgument,
-                 "a workload that is not JSON: " + canonical.substr(0, 80)};
+    return Error{ErrorCode::InvalidArgument, "a workload that is not JSON: " + text.substr(0, 80)};
   }
   return parse(json);
 }
 
-std::string Workload::hash() const {
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(canonical_.data());
-  return to_hex(content_hash({bytes, canonical_.size()})).substr(0, 16);
-}
-
-std::string Workload::title() const {
-  std::string s = find_operator(op_)->title(*this);
-  if (has("dtype") && word("dtype") != "float32") s += " " + word("dtype");
-  for (std::size_t i = 0; i < tail_.size(); ++i) s += (i ? "+" : " +") + tail_[i];
-  return s;
-}
-
-double Workload::operations() const {
-  const Operator* op = find_operator(op_);
-  return op->operations(*this) + double(tail_.size()) * op->output_elements(*this);
-}
-
-std::int64_t Workload::integer(const char* field) const {
-  return fields_->at(field).get<std::int64_t>();
-}
-
-std::array<std::int64_t, 2> Workload::pair(const char* field) const {
-  const auto& value = fields_->at(field);
-  return {value[0].get<std::int64_t>(), value[1].get<std::int64_t>()};
-}
-
-std::vector<std::int64_t> Workload::list(const char* field) const {
-  return fields_->at(field).get<std::vector<std::int64_t>>();
-}
-
-std::string Workload::word(const char* field) const {
-  return fields_->at(field).get<std::string>();
-}
-
 ir::Scalar Workload::scalar() const {
-  ir::Scalar scalar = ir::Scalar::Float32;
-  if (has("dtype")) ir::parse_scalar(word("dtype"), scalar);  // a known word: it was checked
-  return scalar;
-}
-
-bool Workload::has(const char* field) const { return fields_->contains(field); }
-
-bool Workload::has_tail(const char* name) const {
-  return std::find(tail_.begin(), tail_.end(), name) != tail_.end();
+  for (const Stage& stage : dag().stages) {
+    if (stage.placeholder()) return stage.buffer->type.scalar;
+  }
+  return dag().stages.back().buffer->type.scalar;
 }
 
 }  // namespace fettle::space

@@ -1,52 +1,58 @@
-// Workload: one operator with its shapes, types and fused tail. The unit of tuning.
+// Workload: a compute DAG as the unit of tuning. Its key is the DAG itself, serialised: a
+// library operator, a user's own expression and a piece of a network are the same thing to
+// search, build workers and records.
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "host/ir/type.h"
+#include "host/space/compute_dag.h"
+#include "host/space/operators/operator_call.h"
 #include "schemas/wire/result.h"
 
 namespace fettle::space {
 
-// The JSON form is that of host/model/workloads.json: {"op": "conv2d", "layout":
-// "NHWC", "batch": 1, …, "tail": ["bias", "relu"]}. Canonical: keys sorted,
-// defaults filled in, no white space; two workloads are equal when their
-// canonical JSON is.
 class Workload {
  public:
-  // InvalidArgument: an absent, unknown or impossible field (named in the message).
-  // Unsupported: an operator, layout, dtype or tail that is not there yet.
+  Workload();  // none yet: to be assigned
+  // An operator of the library: {"op": …} (operators/operator_call.h); or a DAG: {"stages": …}
+  // (dag_text/dag_json.h), which may have a "title". Errors as of those.
   static Result<Workload> parse(const nlohmann::json& json);
-  static Result<Workload> parse(const std::string& canonical);
+  static Result<Workload> parse(const std::string& text);
 
-  const std::string& op() const { return op_; }
-  const std::string& canonical() const { return canonical_; }
-  std::string hash() const;   // 16 hex digits of the canonical text's hash: the structural hash
-  std::string title() const;  // for tables: "conv2d 56x56x64→64 k3 s1 +bias+relu"
-  // Nominal operations of one run: 2 per multiply-add of the direct form, 1 per tail element.
-  double operations() const;
-  // Fields of the canonical JSON.
-  std::int64_t integer(const char* field) const;
-  std::array<std::int64_t, 2> pair(const char* field) const;
-  std::vector<std::int64_t> list(const char* field) const;
-  std::string word(const char* field) const;
-  ir::Scalar scalar()
-      const;  // of "dtype", float32 without one: of the elements of inputs and weights
-  bool has(const char* field) const;
-  bool has_tail(const char* name) const;
-  const std::vector<std::string>& tail() const { return tail_; }
-  bool operator==(const Workload& other) const { return canonical_ == other.canonical_; }
+  const ComputeDag& dag() const { return facts_->dag; }
+  // The DAG as JSON, keys sorted, no white space: the key. Two workloads are equal when it is.
+  const std::string& canonical() const { return facts_->canonical; }
+  // 16 hex digits of the DAG's structure: the same for equal DAGs with other names.
+  const std::string& hash() const { return facts_->hash; }
+  // For tables: "conv2d 56x56x64→64 k3 s1 +bias+relu", "swish 1x28x28x64".
+  const std::string& title() const { return facts_->title; }
+  // As people wrote it: the operator's JSON, or that of the DAG.
+  const std::string& source() const { return call() ? call()->canonical() : canonical(); }
+  // The operator that wrote the DAG; null: it was stated.
+  const OperatorCall* call() const { return facts_->call ? &*facts_->call : nullptr; }
+  // What it is a kind of: an operator's name, or "dag". Tasks of one kind can be about as fast.
+  std::string kind() const { return call() ? call()->op() : "dag"; }
+  // Nominal operations of one run, which GFLOPS are counted in: the operator's, or those of the
+  // DAG as it stands.
+  double operations() const { return facts_->operations; }
+  ir::Scalar scalar() const;  // of the first input's elements
+  bool operator==(const Workload& other) const { return canonical() == other.canonical(); }
 
  private:
-  std::string op_, canonical_;
-  std::vector<std::string> tail_;
-  std::shared_ptr<const nlohmann::json> fields_;  // never changed, so copies share it
+  struct Facts {
+    ComputeDag dag;
+    std::string canonical, hash, title;
+    std::optional<OperatorCall> call;
+    double operations = 0;
+  };
+  explicit Workload(std::shared_ptr<const Facts> facts) : facts_(std::move(facts)) {}
+  static Result<Workload> of(Facts facts);
+
+  std::shared_ptr<const Facts> facts_;  // never changed, so copies share it
 };
 
 // A workload and how often its network holds it.

@@ -9,13 +9,14 @@
 
 #include "host/space/reference.h"
 #include "host/space/wire_types.h"
+#include "host/space/workload.h"
 #include "schemas/wire/content_hash.h"
 
 namespace fettle::tune {
 
 Result<Expected> evaluate_expected(const space::Workload& workload,
                                    const std::stop_token& stop) try {
-  auto tensors = space::evaluate(space::make_dag(workload), stop);
+  auto tensors = space::evaluate(workload.dag(), stop);
   if (!tensors) return std::move(tensors).error();
   Expected expected;
   for (space::ExpectedTensor& tensor : *tensors) {

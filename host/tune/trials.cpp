@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "host/space/workload.h"
 #include "host/tune/outcomes.h"
 
 namespace fettle::tune {
@@ -36,7 +37,7 @@ Trials::Trials(std::vector<TuneTask>& tasks, const space::Target& target,
     progress_.tasks[i].operations = tasks[i].task.workload.operations();
     progress_.tasks[i].weight = states_[i].weight = tasks[i].task.weight;
     states_[i].operations = progress_.tasks[i].operations;
-    states_[i].kind = tasks[i].task.workload.op();
+    states_[i].kind = tasks[i].task.workload.kind();
   }
   learn_history();
 }
@@ -340,6 +341,8 @@ Result<void> Trials::finish(std::uint64_t trial, wire::OutcomeT outcome, bool re
   record.session = options_.session;
   record.workload = workload.canonical();
   record.workload_hash = workload.hash();
+  record.title = workload.title();
+  record.source = workload.source();
   record.target = target_text_;
   record.configuration = tasks_[task].space->to_json(candidate.configuration);
   record.device_key = options_.device_key;

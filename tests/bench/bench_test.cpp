@@ -10,6 +10,7 @@
 #include "host/cost/prior.h"
 #include "host/cost/time_model.h"
 #include "host/replay/recording.h"
+#include "host/space/workload.h"
 #include "schemas/wire/codec.h"
 #include "tests/bench/conditions_compared.h"
 #include "tests/bench/efficiency_bench.h"

@@ -25,6 +25,7 @@
 #include "host/lower/lower.h"
 #include "host/model/task_list.h"
 #include "host/space/sketches/sketches.h"
+#include "host/space/workload.h"
 #include "tests/support/native_run.h"
 
 namespace fettle::testing {
@@ -114,10 +115,10 @@ int layers(int count, std::uint64_t seed, const std::string& arch) {
   std::vector<double> build_ms;
   BuildTimes times;
   for (const space::Task& task : network->tasks) {
-    const auto opened = backend::open_task(space::make_dag(task.workload), target);
+    const auto opened = backend::open_task(task.workload.dag(), target);
     if (!opened) return std::fprintf(stderr, "%s\n", opened.error().text().c_str()), 1;
     const space::SearchSpace* space = &(*opened)->space();
-    const auto lowered = space::open_cpu_space(space::make_dag(task.workload), target);
+    const auto lowered = space::open_cpu_space(task.workload.dag(), target);
     std::mt19937_64 rng(seed);
     double best = 0;
     std::string best_configuration, last_error;
@@ -166,7 +167,7 @@ int climb(std::size_t place, int count, const std::string& sketch, std::uint64_t
   if (!network) return std::fprintf(stderr, "%s\n", network.error().text().c_str()), 1;
   const space::Target target = native_target();
   const space::Workload& workload = network->tasks.at(place).workload;
-  const auto opened = backend::open_task(space::make_dag(workload), target);
+  const auto opened = backend::open_task(workload.dag(), target);
   if (!opened) return std::fprintf(stderr, "%s\n", opened.error().text().c_str()), 1;
   const space::SearchSpace* space = &(*opened)->space();
   std::mt19937_64 rng(seed);
@@ -207,7 +208,7 @@ int one(std::size_t place, const std::string& json, const char* dump, const std:
   if (!network) return std::fprintf(stderr, "%s\n", network.error().text().c_str()), 1;
   const space::Target target = target_of(arch);
   const space::Workload& workload = network->tasks.at(place).workload;
-  const auto opened = backend::open_task(space::make_dag(workload), target);
+  const auto opened = backend::open_task(workload.dag(), target);
   if (!opened) return std::fprintf(stderr, "%s\n", opened.error().text().c_str()), 1;
   const space::SearchSpace* space = &(*opened)->space();
   Result<space::Configuration> configuration = space->parse(json);

@@ -12,6 +12,7 @@
 #include "host/backend/backend.h"
 #include "host/cost/time_model.h"
 #include "host/records/queries.h"
+#include "host/space/workload.h"
 #include "host/tune/background.h"
 #include "tests/bench/local_loop.h"
 
@@ -34,8 +35,8 @@ Result<std::vector<Layer>> layers_of(const EfficiencyBenchOptions& options,
   if (!list) return std::move(list).error();
   std::vector<Layer> layers;
   for (const space::Task& task : list->tasks) {
-    if (task.workload.op() != "conv2d" || layers.size() == options.layers) continue;
-    auto opened = backend::open_task(space::make_dag(task.workload), target);
+    if (task.workload.call()->op() != "conv2d" || layers.size() == options.layers) continue;
+    auto opened = backend::open_task(task.workload.dag(), target);
     if (!opened) return std::move(opened).error().in("the space of " + task.workload.title());
     layers.push_back({task, std::move(*opened)});
   }

@@ -5,6 +5,7 @@
 
 #include "host/app/cores.h"
 #include "host/app/record_store.h"
+#include "host/space/workload.h"
 #include "tests/bench/agent_process.h"
 
 namespace fettle::bench {

@@ -15,6 +15,7 @@
 #include "host/backend/backend.h"
 #include "host/fleet/build_pool.h"
 #include "host/records/database.h"
+#include "host/space/workload.h"
 #include "host/tune/searchers.h"
 #include "host/tune/tune.h"
 #include "tests/bench/agent_process.h"
@@ -79,7 +80,7 @@ struct Bench {
 // of about that time, else they are drawn at random.
 Result<std::vector<Seen>> run_trials(Bench& bench, const space::Workload& workload, unsigned trials,
                                      double near_ns, std::uint64_t first_trial) {
-  const auto task = backend::open_task(space::make_dag(workload), bench.target);
+  const auto task = backend::open_task(workload.dag(), bench.target);
   if (!task) return task.error();
   const space::SearchSpace* space = &(*task)->space();
   std::vector<tune::TuneTask> tasks(1);

@@ -1,5 +1,6 @@
 // The list of layers (pipeline_layers.h).
 #include "tests/bench/pipeline_layers.h"
+#include "host/space/workload.h"
 
 #include <algorithm>
 #include <cmath>

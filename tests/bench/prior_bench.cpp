@@ -16,6 +16,7 @@
 #include "host/model/task_list.h"
 #include "host/records/database.h"
 #include "host/replay/recording.h"
+#include "host/space/workload.h"
 #include "tests/bench/rank_correlation.h"
 
 namespace fettle::bench {
@@ -84,7 +85,7 @@ class Lessons {
     if (!workload || !target || workload->scalar() != ir::Scalar::Float32) return task;
     const backend::Backend* backend = backend::find_backend(target->backend);
     if (!backend) return task;
-    auto opened = backend->open(space::make_dag(*workload), *target);
+    auto opened = backend->open(workload->dag(), *target);
     if (!opened) return task;
     task = {std::move(*opened), target->arch + " " + target->cpu, backend->feature_names()};
     return task;

@@ -8,6 +8,7 @@
 #include "host/backend/backend.h"
 #include "host/records/queries.h"
 #include "host/replay/recording.h"
+#include "host/space/workload.h"
 #include "host/tune/tune.h"
 #include "tests/bench/local_loop.h"
 
@@ -73,7 +74,7 @@ Result<void> run_record_space(const RecordSpaceOptions& options) {
   auto loop = LocalLoop::open(options.db, options.seconds);
   if (!loop) return std::move(loop).error();
   const space::Target& target = (*loop)->target();
-  auto opened = backend::open_task(space::make_dag(task.workload), target);
+  auto opened = backend::open_task(task.workload.dag(), target);
   if (!opened) return std::move(opened).error();
   const space::SearchSpace* whole = &(*opened)->space();
   auto space = replay::thin_out(*whole, options.sketch, *keep);

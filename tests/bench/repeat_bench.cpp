@@ -15,6 +15,7 @@
 #include "host/app/cores.h"
 #include "host/backend/backend.h"
 #include "host/records/queries.h"
+#include "host/space/workload.h"
 #include "tests/bench/conditions_compared.h"
 #include "tests/bench/local_loop.h"
 #include "tests/bench/rank_correlation.h"
@@ -70,7 +71,7 @@ Result<std::vector<Layer>> layers_of(const std::vector<space::Task>& tasks,
                                      const space::Target& target) {
   std::vector<Layer> layers;
   for (const space::Task& task : tasks) {
-    if (auto opened = backend::open_task(space::make_dag(task.workload), target)) {
+    if (auto opened = backend::open_task(task.workload.dag(), target)) {
       layers.push_back({task, std::move(*opened), {}});
     }
   }

@@ -6,6 +6,7 @@
 #include "host/backend/cpu_llvm/disassemble.h"
 #include "host/fleet/broker.h"
 #include "host/fleet/local_agent.h"
+#include "host/space/workload.h"
 #include "tests/e2e/tune_support.h"
 
 namespace fettle::testing {
@@ -80,7 +81,7 @@ TEST_P(EmulatedBoard, FiftyTrialsAllCorrect) {
     EXPECT_EQ(target.arch, board.arch);
     if (target.arch != "armv7") continue;
     EXPECT_FALSE(target.fma);
-    const auto task = backend::open_task(space::make_dag(workload), target).value();
+    const auto task = backend::open_task(workload.dag(), target).value();
     const auto built = task->build(task->space().parse(record.configuration).value());
     ASSERT_TRUE(built.ok()) << built.error().text();
     EXPECT_EQ(to_hex(*built->program_hash), record.program_hash) << "rebuilt from the record alone";

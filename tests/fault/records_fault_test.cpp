@@ -15,6 +15,7 @@
 
 #include "host/records/queries.h"
 #include "tests/fault/failing_vfs.h"
+#include "tests/support/version_1_database.h"
 #include "tests/unit/records_sample.h"
 
 namespace fettle::records {
@@ -48,6 +49,42 @@ int store_until_error(Database& database, int first, int acknowledge, int at_mos
     if (write(acknowledge, "x", 1) != 1) return -1;
   }
   return 0;
+}
+
+// Killed anywhere in a migration, the file is of one version or the other, whole; and the next
+// who opens it gets there.
+TEST(RecordsFault, KillNineDuringAMigrationLosesNothing) {
+  std::mt19937 random(11);
+  int old_ones = 0;
+  for (int round = 0; round < 40; ++round) {
+    TempFolder folder;
+    const std::string path = folder.file("r.db");
+    test::make_version_1(path);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      const auto database = Database::open(path);
+      _exit(database.ok() ? 0 : 1);
+    }
+    ASSERT_EQ(usleep(random() % 30000), 0);
+    kill(child, SIGKILL);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(!WIFEXITED(status) || WEXITSTATUS(status) == 0);
+    {
+      auto raw = Connection::open(path, SQLITE_OPEN_READWRITE, std::chrono::milliseconds(1000));
+      ASSERT_TRUE(raw.ok()) << raw.error().text();
+      old_ones += (*raw)->number("PRAGMA user_version").value() == 1;
+      EXPECT_EQ((*raw)->number("SELECT count(*) FROM trials").value(), 24);
+    }
+    const Database database = open_or_die(path);
+    expect_sound(database);
+    EXPECT_EQ(trials_in(database), 24);
+    const auto tasks = summaries(database, {});
+    ASSERT_TRUE(tasks.ok());
+    for (const TaskSummary& task : *tasks) EXPECT_FALSE(task.title.empty());
+  }
+  EXPECT_GT(old_ones, 0) << "none was killed before its end: the test shows nothing";
 }
 
 TEST(RecordsFault, KillNineLosesAtMostTheTrialInFlight) {
@@ -177,9 +214,7 @@ TEST(RecordsFault, WhicheverCallFailsNothingAcknowledgedIsLost) {
       for (int nth = 1;; ++nth, ++runs) {
         ASSERT_LT(nth, 10'000);
         const std::string path = folder.file("n" + std::to_string(runs) + ".db");
-        {
-          ASSERT_DONE(open_or_die(path).insert(measured(0, 10)));
-        }
+        { ASSERT_DONE(open_or_die(path).insert(measured(0, 10))); }
         std::set<std::string> acknowledged{text_of(measured(0, 10))};
         test::arm(nth, code, for_good);
         {

@@ -9,6 +9,7 @@
 #include "host/ir/printer.h"
 #include "host/lower/lower.h"
 #include "host/space/sketches/sketches.h"
+#include "host/space/workload.h"
 
 namespace {
 
@@ -28,7 +29,7 @@ void check(const std::string& name, const char* workload_json, const fettle::spa
   using namespace fettle;
   const auto workload = space::Workload::parse(std::string(workload_json));
   ASSERT_TRUE(workload) << workload.error().text();
-  const auto task = space::open_cpu_space(space::make_dag(*workload), target);
+  const auto task = space::open_cpu_space(workload->dag(), target);
   ASSERT_TRUE(task);
   const space::SearchSpace* space = &task->space();
   ASSERT_LT(sketch, space->sketches().size());

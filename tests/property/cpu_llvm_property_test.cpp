@@ -7,6 +7,7 @@
 #include "host/backend/backend.h"
 #include "host/space/reference.h"
 #include "host/space/wire_types.h"
+#include "host/space/workload.h"
 #include "schemas/wire/codec.h"
 #include "tests/property/random_workload.h"
 #include "tests/support/compare.h"
@@ -61,7 +62,7 @@ void check(const std::vector<space::Target>& targets, std::uint64_t count, bool 
   for (std::uint64_t i = 0; i < count; ++i) {
     const space::Workload workload = property::random_workload(rng, int8);
     const space::Target& target = targets[i % targets.size()];
-    const auto task = backend::open_task(space::make_dag(workload), target);
+    const auto task = backend::open_task(workload.dag(), target);
     if (workload.scalar() == ir::Scalar::Float16 && !target.converts_float16()) {
       ASSERT_FALSE(task.ok());
       EXPECT_EQ(task.error().code, ErrorCode::Unsupported);
@@ -80,7 +81,7 @@ void check(const std::vector<space::Target>& targets, std::uint64_t count, bool 
     Result<BufferBytes> actual = target.arch == native ? run_natively(*travelled, target.threads)
                                                        : run_emulated(*travelled, target.threads);
     ASSERT_TRUE(actual.ok()) << actual.error().text();
-    auto expected = space::evaluate(space::make_dag(workload));
+    auto expected = space::evaluate(workload.dag());
     ASSERT_TRUE(expected.ok()) << expected.error().text();
     const space::ExpectedTensor& right = expected->front();
     const auto numbers = [&](const std::vector<std::uint8_t>& bytes) {

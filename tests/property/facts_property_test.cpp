@@ -12,6 +12,7 @@
 #include "host/lower/lower.h"
 #include "host/space/compulsory.h"
 #include "host/space/sketches/sketches.h"
+#include "host/space/workload.h"
 #include "tests/property/random_workload.h"
 
 namespace fettle {
@@ -164,7 +165,7 @@ TEST(FactsProperty, RandomProgramsDoNoLess) {
   for (std::uint64_t i = 0; i < count; ++i) {
     const space::Workload workload = property::random_workload(rng);
     const space::Target& target = targets[i % targets.size()];
-    const auto task = space::open_cpu_space(space::make_dag(workload), target);
+    const auto task = space::open_cpu_space(workload.dag(), target);
     ASSERT_TRUE(task) << task.error().text();
     const space::SearchSpace* space = &task->space();
     const auto configuration = space->random(rng);
@@ -201,7 +202,7 @@ TEST(FactsProperty, WidePaddingAndStrides) {
     Share operations, bytes;
     for (int i = 0; i < 24; ++i) {
       const space::Target target = property::small_targets()[std::size_t(i % 6)];
-      const auto task = space::open_cpu_space(space::make_dag(*workload), target);
+      const auto task = space::open_cpu_space(workload->dag(), target);
       ASSERT_TRUE(task) << task.error().text();
       const space::SearchSpace* space = &task->space();
       const auto configuration = space->random(rng);

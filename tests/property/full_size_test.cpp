@@ -8,6 +8,7 @@
 #include "host/backend/backend.h"
 #include "host/model/task_list.h"
 #include "host/space/tolerance.h"
+#include "host/space/workload.h"
 #include "tests/support/compare.h"
 #include "tests/support/native_run.h"
 #include "tests/unit/plain_reference.h"
@@ -64,20 +65,21 @@ std::vector<float> plain_convolution(const Shape& s, const float* input, const f
 
 Shape shape_of(const space::Workload& workload) {
   Shape s;
-  s.batch = workload.integer("batch");
-  if (workload.op() == "dense") {
-    s.in = workload.integer("in_features"), s.out = workload.integer("out_features");
+  s.batch = workload.call()->integer("batch");
+  if (workload.call()->op() == "dense") {
+    s.in = workload.call()->integer("in_features"),
+    s.out = workload.call()->integer("out_features");
     return s;
   }
-  s.height = workload.integer("height"), s.width = workload.integer("width");
-  s.in = workload.integer("in_channels"), s.out = workload.integer("out_channels");
-  s.kernel = workload.pair("kernel"), s.stride = workload.pair("stride");
-  s.pad = workload.pair("pad"), s.dilation = workload.pair("dilation");
+  s.height = workload.call()->integer("height"), s.width = workload.call()->integer("width");
+  s.in = workload.call()->integer("in_channels"), s.out = workload.call()->integer("out_channels");
+  s.kernel = workload.call()->pair("kernel"), s.stride = workload.call()->pair("stride");
+  s.pad = workload.call()->pair("pad"), s.dilation = workload.call()->pair("dilation");
   return s;
 }
 
 bool is_convolution(const space::Workload& workload) {
-  return workload.op() == "conv2d" || workload.op() == "dense";
+  return workload.call()->op() == "conv2d" || workload.call()->op() == "dense";
 }
 
 TEST(FullSize, EveryOutputOfEveryLayerIsRight) {
@@ -96,10 +98,10 @@ TEST(FullSize, EveryOutputOfEveryLayerIsRight) {
   target.threads = 2;  // scratch memory of a task is there once per thread
   for (const space::Task& task : network->tasks) {
     const space::Workload& workload = task.workload;
-    const auto opened = backend::open_task(space::make_dag(workload), target);
+    const auto opened = backend::open_task(workload.dag(), target);
     ASSERT_TRUE(opened.ok()) << opened.error().text();
     const space::SearchSpace* space = &(*opened)->space();
-    const space::Tolerance tolerance = space::tolerance_of(space::make_dag(workload));
+    const space::Tolerance tolerance = space::tolerance_of(workload.dag());
     std::vector<float> expected;
     for (int i = 0; i < 3; ++i) {
       const space::Configuration configuration = space->random(rng);
@@ -116,12 +118,13 @@ TEST(FullSize, EveryOutputOfEveryLayerIsRight) {
         return nullptr;
       };
       if (expected.empty() && !is_convolution(workload)) {
-        const std::vector<double> plain = plain_reference(workload);
+        const std::vector<double> plain = plain_reference(*workload.call());
         expected.assign(plain.begin(), plain.end());
       }
       if (expected.empty()) {
-        expected = plain_convolution(shape_of(workload), find("input"), find("weight"),
-                                     find("bias"), find("residual"), workload.has_tail("relu"));
+        expected =
+            plain_convolution(shape_of(workload), find("input"), find("weight"), find("bias"),
+                              find("residual"), workload.call()->has_tail("relu"));
         // The data can show an error: about half the sums are negative, few are tiny.
         const auto zeros = std::count(expected.begin(), expected.end(), 0.0f);
         ASSERT_LT(static_cast<double>(zeros), 0.7 * static_cast<double>(expected.size()));

@@ -11,6 +11,7 @@
 #include "host/space/reference.h"
 #include "host/space/sketches/sketches.h"
 #include "host/space/wire_types.h"
+#include "host/space/workload.h"
 #include "tests/property/random_workload.h"
 #include "tests/support/compare.h"
 
@@ -65,14 +66,14 @@ TEST(LoweringProperty, EveryPassOfRandomConfigurationsEqualsTheReference) {
   for (std::uint64_t i = 0; i < count; ++i) {
     const space::Workload workload = property::random_workload(rng);
     const space::Target& target = targets[i % targets.size()];
-    const auto task = space::open_cpu_space(space::make_dag(workload), target);
+    const auto task = space::open_cpu_space(workload.dag(), target);
     ASSERT_TRUE(task) << task.error().text();
     const space::SearchSpace* space = &task->space();
     const auto configuration = space->random(rng);
     const std::string what = "number " + std::to_string(i) + " of seed " + std::to_string(seed) +
                              ": " + workload.canonical() + " " + target.cpu + " " +
                              space->to_json(configuration);
-    auto expected = space::evaluate(space::make_dag(workload));
+    auto expected = space::evaluate(workload.dag());
     ASSERT_TRUE(expected) << what << ": " << expected.error().text();
     expected->front().tolerance.absolute *= task->error_growth(configuration);
     int dumps = 0;

@@ -10,6 +10,7 @@
 #include "host/space/reference.h"
 #include "host/space/sketches/sketches.h"
 #include "host/space/wire_types.h"
+#include "host/space/workload.h"
 #include "tests/property/kernel_mutations.h"
 #include "tests/support/compare.h"
 #include "tests/support/native_run.h"
@@ -116,9 +117,9 @@ std::vector<Kernel> kernels(const Operator& op, const space::Target& target, std
   std::vector<Kernel> all;
   for (const char* json : op.workloads) {
     space::Workload workload = space::Workload::parse(std::string(json)).value();
-    const space::TaskSpace task = space::open_cpu_space(space::make_dag(workload), target).value();
+    const space::TaskSpace task = space::open_cpu_space(workload.dag(), target).value();
     const space::SearchSpace& space = task.space();
-    space::ExpectedTensor expected = space::evaluate(space::make_dag(workload)).value().front();
+    space::ExpectedTensor expected = space::evaluate(workload.dag()).value().front();
     for (int i = 0; i < 2;) {
       const space::Configuration configuration = space.random(rng);
       const std::string text = space.to_json(configuration);

@@ -7,6 +7,7 @@
 
 #include "host/backend/backend.h"
 #include "host/space/profile.h"
+#include "host/space/workload.h"
 #include "tests/unit/records_sample.h"
 
 namespace fettle::plot::test {
@@ -31,8 +32,7 @@ struct SampleTrial {
   double nanoseconds;
 };
 inline std::vector<SampleTrial> sample_trials(int in_features, std::size_t count) {
-  const auto task =
-      backend::open_task(space::make_dag(sample_workload(in_features)), sample_target());
+  const auto task = backend::open_task(sample_workload(in_features).dag(), sample_target());
   if (!task) {
     ADD_FAILURE() << task.error().text();
     return {};

@@ -4,6 +4,7 @@
 
 #include "host/app/board_ceilings.h"
 #include "host/app/transfer.h"
+#include "host/space/workload.h"
 #include "tests/support/native_run.h"
 #include "tests/unit/records_sample.h"
 #include "tests/unit/tune_doubles.h"
@@ -30,7 +31,7 @@ class Lessons : public ::testing::Test {
     board.id = emulated ? "qemu" : "board-1";
     ASSERT_DONE(database.register_device(board, facts));
     for (const space::Workload& workload : workloads) {
-      const auto task = backend.open(space::make_dag(workload), target).value();
+      const auto task = backend.open(workload.dag(), target).value();
       const space::SearchSpace& space = task->space();
       std::mt19937_64 rng(7);
       records::TuningRecord record = records::test::measured(++number, emulated ? 500 : 1000);

@@ -4,6 +4,7 @@
 #include "host/backend/backend.h"
 #include "host/backend/calibration.h"
 #include "host/space/profile.h"
+#include "host/space/workload.h"
 #include "schemas/wire/codec.h"
 #include "schemas/wire/content_hash.h"
 #include "tests/support/native_run.h"
@@ -22,7 +23,7 @@ space::Workload small_conv() {
 
 std::unique_ptr<const backend::Task> open(const space::Workload& workload,
                                           const space::Target& target) {
-  return cpu().open(space::make_dag(workload), target).value();
+  return cpu().open(workload.dag(), target).value();
 }
 
 TEST(Registry, HasTheCpuAndNamesWhatThereIs) {

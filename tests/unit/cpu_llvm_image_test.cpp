@@ -18,6 +18,7 @@
 #include "host/backend/cpu_llvm/runtime.h"
 #include "host/lower/lower.h"
 #include "host/space/sketches/sketches.h"
+#include "host/space/workload.h"
 #include "tests/support/emulated_run.h"
 #include "tests/support/native_run.h"
 #include "tests/unit/cpu_llvm_cases.h"
@@ -293,7 +294,7 @@ TEST(Profile, DotProductsOnlyWhereTheCpuHasThem) {
   };
   for (const Pair& pair : {Pair{a76, aarch64_target()}, Pair{vnni, plain}}) {
     const auto dots = [&](const space::Target& target) {
-      const auto task = space::open_cpu_space(space::make_dag(*workload), target);
+      const auto task = space::open_cpu_space(workload->dag(), target);
       const auto module = lower::lower_configuration(*task, task->space().at(0));
       const auto image = cpu::make_image(*module, target);
       EXPECT_TRUE(image.ok());
@@ -301,7 +302,7 @@ TEST(Profile, DotProductsOnlyWhereTheCpuHasThem) {
     };
     EXPECT_GT(dots(pair.with), 0) << pair.with.arch;
     EXPECT_EQ(dots(pair.without), 0) << pair.without.arch;
-    const auto task = space::open_cpu_space(space::make_dag(*workload), pair.with);
+    const auto task = space::open_cpu_space(workload->dag(), pair.with);
     const auto module = lower::lower_configuration(*task, task->space().at(0));
     EXPECT_FALSE(cpu::make_image(*module, pair.without).ok()) << pair.without.arch;
   }

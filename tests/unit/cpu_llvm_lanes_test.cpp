@@ -4,6 +4,7 @@
 
 #include "host/backend/backend.h"
 #include "host/backend/cpu_llvm/disassemble.h"
+#include "host/space/workload.h"
 #include "tests/support/native_run.h"
 
 namespace fettle::testing {
@@ -25,7 +26,7 @@ Result<Pointwise> pointwise(const space::Target& target, int rows) {
                                                         {"out_channels", 16},
                                                         {"kernel", 1}});
   if (!workload) return std::move(workload).error();
-  auto task = backend::open_task(space::make_dag(*workload), target);
+  auto task = backend::open_task(workload->dag(), target);
   if (!task) return std::move(task).error();
   auto configuration =
       (*task)->space().parse(R"({"sketch":"cpu_tiled","knobs":{"register_tile":[)" +

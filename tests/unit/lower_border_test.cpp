@@ -14,6 +14,7 @@
 #include "host/lower/lower.h"
 #include "host/lower/split_border.h"
 #include "host/space/sketches/sketches.h"
+#include "host/space/workload.h"
 
 namespace fettle::lower {
 namespace {
@@ -135,7 +136,7 @@ TEST(Border, DepthwiseRowsReadThePictureWithoutConditions) {
   ASSERT_TRUE(workload);
   const space::Target target{"cpu_llvm", "x86_64", "x86_64-linux-gnu", "x86-64-v4", {}, 512, 32,
                              true,       1};
-  const auto task = space::open_cpu_space(space::make_dag(*workload), target);
+  const auto task = space::open_cpu_space(workload->dag(), target);
   ASSERT_TRUE(task);
   const auto configuration = task->space().parse(
       R"({"sketch":"cpu_spatial","knobs":{"register_tile":[1,7,1,16],"task_y":[0],"task_x":[0],

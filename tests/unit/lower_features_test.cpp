@@ -10,6 +10,7 @@
 #include "host/lower/footprint.h"
 #include "host/lower/screen.h"
 #include "host/space/sketches/sketches.h"
+#include "host/space/workload.h"
 
 namespace fettle::lower {
 namespace {
@@ -85,7 +86,7 @@ TEST(Features, AreFiniteAndAsManyAsTheirNamesForEveryOperator) {
       *Workload::parse(nlohmann::json{{"op", "dense"}, {"in_features", 96}, {"out_features", 100}});
   std::mt19937_64 rng(7);
   for (const Workload& workload : {conv(), dense}) {
-    const TaskSpace task = open_cpu_space(make_dag(workload), target()).value();
+    const TaskSpace task = open_cpu_space(workload.dag(), target()).value();
     const SearchSpace& space = task.space();
     for (int i = 0; i < 40; ++i) {
       const Configuration configuration = space.random(rng);
@@ -101,7 +102,7 @@ TEST(Features, AreFiniteAndAsManyAsTheirNamesForEveryOperator) {
 }
 
 TEST(Features, CountTheOperationsOfTheWorkload) {
-  const TaskSpace task = open_cpu_space(make_dag(conv()), target()).value();
+  const TaskSpace task = open_cpu_space(conv().dag(), target()).value();
   const SearchSpace& space = task.space();
   std::mt19937_64 rng(1);
   const std::size_t place = feature_index("log_operations");
@@ -123,8 +124,8 @@ TEST(Features, CountTheOperationsOfTheWorkload) {
 TEST(Features, SmallerCachesSeeMoreTraffic) {
   Target small = target();
   small.caches[0].bytes = 4096;
-  const TaskSpace smaller = open_cpu_space(make_dag(conv()), small).value();
-  const TaskSpace task = open_cpu_space(make_dag(conv()), target()).value();
+  const TaskSpace smaller = open_cpu_space(conv().dag(), small).value();
+  const TaskSpace task = open_cpu_space(conv().dag(), target()).value();
   const SearchSpace& space = task.space();
   std::mt19937_64 rng(3);
   const std::size_t place = feature_index("log_l1_traffic");
@@ -141,7 +142,7 @@ TEST(Features, SmallerCachesSeeMoreTraffic) {
 }
 
 TEST(Features, TheEstimateIsNoLessThanTheArithmeticTakes) {
-  const TaskSpace task = open_cpu_space(make_dag(conv()), target()).value();
+  const TaskSpace task = open_cpu_space(conv().dag(), target()).value();
   const SearchSpace& space = task.space();
   std::mt19937_64 rng(7);
   const std::size_t estimate = feature_index("log_estimated_cycles"),
@@ -160,7 +161,7 @@ TEST(Features, TheEstimateIsNoLessThanTheArithmeticTakes) {
 
 // What is screened out is never built: most programs must pass, these faults must not.
 TEST(Screen, PassesMostProgramsOfASpace) {
-  const TaskSpace task = open_cpu_space(make_dag(conv()), target()).value();
+  const TaskSpace task = open_cpu_space(conv().dag(), target()).value();
   const SearchSpace& space = task.space();
   std::mt19937_64 rng(5);
   int lowered = 0, passed = 0;

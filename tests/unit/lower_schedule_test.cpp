@@ -13,6 +13,7 @@
 #include "host/lower/lower.h"
 #include "host/space/reference.h"
 #include "host/space/sketches/sketches.h"
+#include "host/space/workload.h"
 
 namespace fettle::lower {
 namespace {
@@ -38,7 +39,7 @@ using Change = std::function<void(ir::Module& module)>;
 
 void expect_right(const Workload& workload, const std::vector<Step>& steps,
                   const Change& change = nullptr) {
-  Schedule schedule(make_dag(workload));
+  Schedule schedule(workload.dag());
   for (const Step& step : steps) {
     const auto done = schedule.apply(step);
     ASSERT_TRUE(done) << const_cast<Result<void>&>(done).error().text();
@@ -47,7 +48,7 @@ void expect_right(const Workload& workload, const std::vector<Step>& steps,
   auto module = lower_schedule(schedule, target());
   ASSERT_TRUE(module) << module.error().text();
   if (change) change(*module);
-  const auto expected = evaluate(make_dag(workload));
+  const auto expected = evaluate(workload.dag());
   ASSERT_TRUE(expected);
   std::vector<std::vector<std::uint8_t>> buffers;
   std::size_t output = 0;
@@ -133,7 +134,7 @@ TEST(LowerSchedule, UnevenSplitsOverlap) {
 
 TEST(LowerSchedule, MisfitsAreRefused) {
   const auto refused = [&](std::vector<Step> steps) {
-    Schedule schedule(make_dag(conv()));
+    Schedule schedule(conv().dag());
     for (std::size_t i = 0; i < steps.size(); ++i) {
       auto done = schedule.apply(steps[i]);
       if (!done) return i + 1 == steps.size() && done.error().code == ErrorCode::InvalidArgument;
@@ -254,7 +255,7 @@ TEST(LowerSchedule, ChannelsLast) {
 // Whose channels are last already, or belong to groups, or are not summed.
 TEST(LowerSchedule, ChannelsLastRefusesOtherSums) {
   const auto refused = [](const char* stage, const char* fields) {
-    Schedule schedule(make_dag(*Workload::parse(std::string("{\"op\":") + fields + "}")));
+    Schedule schedule(Workload::parse(std::string("{\"op\":") + fields + "}").value().dag());
     const auto done = schedule.apply(ChannelsLastStep{stage});
     const bool unchanged = schedule.steps().empty() && !schedule.dag().find("weight.channels_last");
     return !done && done.error().code == ErrorCode::InvalidArgument && unchanged;
@@ -277,13 +278,13 @@ TEST(LowerSchedule, ChannelsLastRefusesOtherSums) {
 }
 
 TEST(LowerSchedule, AnUnevenReductionSplitDoesNotLower) {
-  Schedule schedule(make_dag(conv()));
+  Schedule schedule(conv().dag());
   ASSERT_TRUE(schedule.apply(SplitStep{"conv", "ic", 3, "io", "ii"}));
   const auto module = lower_schedule(schedule, target());
   ASSERT_FALSE(module);
   EXPECT_NE(module.error().message.find("reduction loop ic of 4 split by 3"), std::string::npos)
       << module.error().text();
-  Schedule large(make_dag(conv()));
+  Schedule large(conv().dag());
   ASSERT_TRUE(large.apply(SplitStep{"conv", "y", 8, "yo", "yi"}));
   EXPECT_FALSE(lower_schedule(large, target()));
 }
@@ -293,7 +294,7 @@ TEST(LowerSchedule, ABufferBeyondInt32IndicesIsABuildError) {
   const auto workload = Workload::parse(std::string(
       R"({"op":"conv2d","batch":256,"height":224,"width":224,"in_channels":64,"out_channels":64,"kernel":3,"pad":1})"));
   ASSERT_TRUE(workload) << workload.error().text();
-  const auto task = open_cpu_space(make_dag(*workload), target());
+  const auto task = open_cpu_space(workload->dag(), target());
   ASSERT_TRUE(task) << task.error().text();
   const SearchSpace* space = &task->space();
   std::mt19937_64 rng(1);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "host/space/compute_dag.h"
-#include "host/space/workload.h"
+#include "host/space/operators/operator_call.h"
 #include "schemas/fill/fill.h"
 #include "schemas/half/half.h"
 
@@ -57,20 +57,20 @@ inline std::vector<float> uniform_halves(std::size_t count, std::uint64_t stream
   return values;
 }
 
-inline bool stores_halves(const space::Workload& w) {
+inline bool stores_halves(const space::OperatorCall& w) {
   return w.has("dtype") && w.word("dtype") == "float16";
 }
 
 // The largest integer that the layer's placeholder of this stream holds.
-inline std::int64_t magnitude(const space::Workload& w, std::uint64_t stream) {
-  for (const space::Stage& stage : space::make_dag(w).stages) {
+inline std::int64_t magnitude(const space::OperatorCall& w, std::uint64_t stream) {
+  for (const space::Stage& stage : w.dag().stages) {
     if (stage.placeholder() && stage.fill.stream == stream) return std::int64_t(stage.fill.high);
   }
   return 0;
 }
 
 // What an input or weights hold: of scale `scale`, or of int8 as the layer says.
-inline std::vector<double> operand(const space::Workload& w, std::size_t count,
+inline std::vector<double> operand(const space::OperatorCall& w, std::size_t count,
                                    std::uint64_t stream, double scale) {
   if (w.has("dtype") && w.word("dtype") == "int8") {
     const auto values = uniform_ints(count, stream, magnitude(w, stream), wire::ScalarType::Int8);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "host/space/workload.h"
+#include "host/space/operators/operator_call.h"
 #include "tests/unit/plain_fill.h"
 #include "tests/unit/plain_tensor.h"
 #include "tests/unit/plain_volume.h"
@@ -36,7 +36,7 @@ inline double plain_function(const std::string& step, double x) {
   return x;
 }
 
-inline std::vector<double> plain_bias(const space::Workload& w, std::int64_t channels) {
+inline std::vector<double> plain_bias(const space::OperatorCall& w, std::int64_t channels) {
   if (!w.has("dtype") || w.word("dtype") != "int8") {
     const auto values = uniform(std::size_t(channels), 3, 1);
     return {values.begin(), values.end()};
@@ -49,7 +49,7 @@ inline std::vector<double> plain_bias(const space::Workload& w, std::int64_t cha
 // The fused tail, applied to the outputs of an operator. channel_of: the channel of
 // an output element.
 template <typename ChannelOf>
-void plain_tail(const space::Workload& w, std::vector<double>& out, std::int64_t channels,
+void plain_tail(const space::OperatorCall& w, std::vector<double>& out, std::int64_t channels,
                 ChannelOf channel_of) {
   const auto bias = plain_bias(w, channels);
   const auto residual =
@@ -66,7 +66,7 @@ void plain_tail(const space::Workload& w, std::vector<double>& out, std::int64_t
 }
 
 // conv2d (NHWC) and dense, which is a convolution over one pixel.
-inline std::vector<double> plain_convolution(const space::Workload& w) {
+inline std::vector<double> plain_convolution(const space::OperatorCall& w) {
   struct {
     std::int64_t n, h, w, ci, co, kh, kw, sh, sw, ph, pw, dh, dw;
   } s{};
@@ -132,7 +132,7 @@ inline std::vector<double> plain_convolution(const space::Workload& w) {
 }
 
 // conv2d in NCHW or with groups, one output at a time.
-inline std::vector<double> plain_grouped(const space::Workload& w) {
+inline std::vector<double> plain_grouped(const space::OperatorCall& w) {
   const bool nchw = w.word("layout") == "NCHW";
   const auto k = w.pair("kernel"), st = w.pair("stride"), p = w.pair("pad"), d = w.pair("dilation");
   const std::int64_t n = w.integer("batch"), h = w.integer("height"), wd = w.integer("width"),
@@ -174,7 +174,7 @@ inline std::vector<double> plain_grouped(const space::Workload& w) {
 }
 
 // depthwise_conv2d, max_pool2d, avg_pool2d and global_avg_pool2d, NHWC or NCHW.
-inline std::vector<double> plain_window(const space::Workload& w) {
+inline std::vector<double> plain_window(const space::OperatorCall& w) {
   const bool nchw = w.word("layout") == "NCHW", depthwise = w.op() == "depthwise_conv2d",
              max = w.op() == "max_pool2d", global = w.op() == "global_avg_pool2d";
   const std::int64_t n = w.integer("batch"), h = w.integer("height"), wd = w.integer("width"),
@@ -225,7 +225,7 @@ inline std::vector<double> plain_window(const space::Workload& w) {
   return out;
 }
 
-inline std::vector<double> plain_reference(const space::Workload& w) {
+inline std::vector<double> plain_reference(const space::OperatorCall& w) {
   if (w.op() == "conv2d" && (w.word("layout") == "NCHW" || w.integer("groups") > 1))
     return plain_grouped(w);
   if (w.op() == "conv2d" || w.op() == "dense") return plain_convolution(w);

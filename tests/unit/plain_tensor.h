@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "host/space/workload.h"
+#include "host/space/operators/operator_call.h"
 #include "tests/unit/plain_fill.h"
 
 namespace fettle::testing {
@@ -38,11 +38,11 @@ inline std::size_t flat_of(const Shape& place, const Shape& shape) {
 }
 
 // Of int8: the nearest int8, halves upward.
-inline double plain_mean(const space::Workload& w, double sum, double count) {
+inline double plain_mean(const space::OperatorCall& w, double sum, double count) {
   return w.word("dtype") == "int8" ? std::floor(sum / count + 0.5) : sum / count;
 }
 
-inline std::vector<double> plain_softmax(const space::Workload& w) {
+inline std::vector<double> plain_softmax(const space::OperatorCall& w) {
   const std::int64_t rows = w.integer("batch"), length = w.integer("features");
   const auto in = operand(w, std::size_t(rows * length), 1, 1);
   std::vector<double> out(in.begin(), in.end());
@@ -55,7 +55,7 @@ inline std::vector<double> plain_softmax(const space::Workload& w) {
   return out;
 }
 
-inline std::vector<double> plain_layer_norm(const space::Workload& w) {
+inline std::vector<double> plain_layer_norm(const space::OperatorCall& w) {
   const std::int64_t rows = w.integer("batch"), length = w.integer("features");
   const auto in = operand(w, std::size_t(rows * length), 1, 1);
   const auto scale = operand(w, std::size_t(length), 2, 1),
@@ -75,7 +75,7 @@ inline std::vector<double> plain_layer_norm(const space::Workload& w) {
   return out;
 }
 
-inline std::vector<double> plain_elementwise(const space::Workload& w) {
+inline std::vector<double> plain_elementwise(const space::OperatorCall& w) {
   const Shape shape = w.list("shape");
   Shape other = w.list("shape_b");
   other.insert(other.begin(), shape.size() - other.size(), 1);
@@ -97,7 +97,7 @@ inline std::vector<double> plain_elementwise(const space::Workload& w) {
   return out;
 }
 
-inline std::vector<double> plain_pad(const space::Workload& w) {
+inline std::vector<double> plain_pad(const space::OperatorCall& w) {
   const Shape shape = w.list("shape"), before = w.list("before"), after = w.list("after");
   Shape wide = shape;
   for (std::size_t d = 0; d < shape.size(); ++d) wide[d] += before[d] + after[d];
@@ -111,7 +111,7 @@ inline std::vector<double> plain_pad(const space::Workload& w) {
   return out;
 }
 
-inline std::vector<double> plain_transpose(const space::Workload& w) {
+inline std::vector<double> plain_transpose(const space::OperatorCall& w) {
   const Shape shape = w.list("shape"), order = w.list("permutation");
   Shape turned(shape.size());
   for (std::size_t d = 0; d < shape.size(); ++d) turned[d] = shape[std::size_t(order[d])];
@@ -126,7 +126,7 @@ inline std::vector<double> plain_transpose(const space::Workload& w) {
   return out;
 }
 
-inline std::vector<double> plain_reduce(const space::Workload& w) {
+inline std::vector<double> plain_reduce(const space::OperatorCall& w) {
   const Shape shape = w.list("shape"), axes = w.list("axes");
   const std::string f = w.word("function");
   Shape kept = shape;
@@ -153,7 +153,7 @@ inline std::vector<double> plain_reduce(const space::Workload& w) {
   return out;
 }
 
-inline std::vector<double> plain_matmul(const space::Workload& w) {
+inline std::vector<double> plain_matmul(const space::OperatorCall& w) {
   const std::int64_t batch = w.integer("batch"), m = w.integer("m"), n = w.integer("n"),
                      k = w.integer("k");
   const auto a = operand(w, std::size_t(batch * m * k), 1, 1),
@@ -168,7 +168,7 @@ inline std::vector<double> plain_matmul(const space::Workload& w) {
   return out;
 }
 
-inline std::vector<double> plain_tensor(const space::Workload& w) {
+inline std::vector<double> plain_tensor(const space::OperatorCall& w) {
   if (w.op() == "softmax") return plain_softmax(w);
   if (w.op() == "layer_norm") return plain_layer_norm(w);
   if (w.op() == "elementwise") return plain_elementwise(w);
@@ -179,7 +179,7 @@ inline std::vector<double> plain_tensor(const space::Workload& w) {
 }
 
 // Extent of the output's last axis: what a tail's constants per channel run over.
-inline std::int64_t plain_last_extent(const space::Workload& w) {
+inline std::int64_t plain_last_extent(const space::OperatorCall& w) {
   if (w.op() == "softmax" || w.op() == "layer_norm") return w.integer("features");
   if (w.op() == "batch_matmul") return w.integer("n");
   const Shape shape = w.list("shape");

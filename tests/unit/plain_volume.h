@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "host/space/workload.h"
+#include "host/space/operators/operator_call.h"
 #include "tests/unit/plain_fill.h"
 
 namespace fettle::testing {
 
-inline std::vector<double> plain_conv3d(const space::Workload& w) {
+inline std::vector<double> plain_conv3d(const space::OperatorCall& w) {
   const auto k = w.list("kernel"), st = w.list("stride"), p = w.list("pad"), d = w.list("dilation");
   const std::int64_t n = w.integer("batch"), ci = w.integer("in_channels"),
                      co = w.integer("out_channels");
@@ -47,7 +47,7 @@ inline std::vector<double> plain_conv3d(const space::Workload& w) {
 }
 
 // Every input pixel is spread over the window that it reaches.
-inline std::vector<double> plain_conv2d_transpose(const space::Workload& w) {
+inline std::vector<double> plain_conv2d_transpose(const space::OperatorCall& w) {
   const auto k = w.pair("kernel"), st = w.pair("stride"), p = w.pair("pad"),
              more = w.pair("output_pad");
   const std::int64_t n = w.integer("batch"), h = w.integer("height"), wd = w.integer("width"),

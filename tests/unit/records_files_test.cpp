@@ -18,10 +18,8 @@ using test::TempFolder;
 TEST(RecordsFiles, AnotherSchemaVersionSaysWhatToDo) {
   TempFolder folder;
   const std::string path = folder.file("r.db");
-  {
-    Database database = open_or_die(path);
-  }
-  for (const char* version : {"2", "0"}) {
+  { Database database = open_or_die(path); }
+  for (const char* version : {"3", "0"}) {
     {
       Result<std::unique_ptr<Connection>> raw =
           Connection::open(path, SQLITE_OPEN_READWRITE, std::chrono::milliseconds(100));

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "host/replay/replay.h"
+#include "host/space/workload.h"
 #include "tests/unit/tune_doubles.h"
 
 namespace fettle::replay {
@@ -79,8 +80,8 @@ Session replayed(const std::vector<Recording>& recordings, const std::string& se
     how.seed = seed;
     how.features = [&r](const space::Configuration& c) { return r.features_of(c); };
     how.feature_count = r.feature_names.size();
-    tasks.push_back(
-        {{r.workload, 1}, &r.space, tune::make_searcher(searcher, r.space, how).value(), {}});
+    auto made = tune::make_searcher(searcher, r.space, how).value();
+    tasks.push_back({{r.workload, 1}, &r.space, std::move(made), {}});
   }
   ReplayBuilder builder(recordings);
   ReplayRunner runner(recordings);

@@ -8,6 +8,7 @@
 #include "host/model/task_list.h"
 #include "host/space/reference.h"
 #include "host/space/wire_types.h"
+#include "host/space/workload.h"
 #include "tests/property/random_workload.h"
 #include "tests/support/compare.h"
 #include "tests/unit/plain_reference.h"
@@ -18,11 +19,11 @@ namespace {
 // Doubles against doubles, both rounded to float, or one to float16: half a unit in the
 // last place at most apart, and functions of the tail as far from libm's as they state.
 void expect_equal(const Workload& w) {
-  const ComputeDag dag = make_dag(w);
+  const ComputeDag dag = w.dag();
   const auto result = evaluate(dag);
   ASSERT_TRUE(result) << result.error().text();
   ASSERT_EQ(result->size(), 1u);
-  const auto plain = testing::plain_reference(w);
+  const auto plain = testing::plain_reference(*w.call());
   const auto& bytes = result->front().bytes;
   const auto values = testing::as_numbers(bytes, wire_type(result->front().type.scalar));
   ASSERT_EQ(values.size(), plain.size()) << w.canonical();
@@ -60,7 +61,7 @@ TEST(SpaceReference, RequantisedOutputsLieInsideTheirRange) {
        R"({"op":"dense","batch":8,"in_features":256,"out_features":64,"dtype":"int8","tail":["bias","shift_right 11","clip -128 127","cast int8"]})"}) {
     const auto w = Workload::parse(std::string(json));
     ASSERT_TRUE(w) << w.error().text();
-    const auto result = evaluate(make_dag(*w));
+    const auto result = evaluate(w->dag());
     ASSERT_TRUE(result) << result.error().text();
     ASSERT_EQ(result->front().type, (ir::DataType{ir::Scalar::Int8, 1}));
     std::size_t inside = 0;
@@ -102,7 +103,7 @@ TEST(SpaceReference, FillsFitTheTail) {
                              row.tail + "]}";
     const auto w = Workload::parse(text);
     ASSERT_TRUE(w) << w.error().text();
-    const auto result = evaluate(make_dag(*w));
+    const auto result = evaluate(w->dag());
     ASSERT_TRUE(result) << result.error().text();
     const auto& tensor = result->front();
     std::size_t inside = 0;
@@ -128,7 +129,7 @@ TEST(SpaceReference, AMissingTermIsOutsideTheTolerance) {
     ASSERT_TRUE(w);
     const double smallest_term = 0.25 * 0.25 / std::sqrt(double(k));
     // Outputs are O(1): several standard deviations of a sum of K terms of that size.
-    const Tolerance t = tolerance_of(make_dag(*w));
+    const Tolerance t = tolerance_of(w->dag());
     EXPECT_LT(t.absolute + t.relative * 3, smallest_term) << k;
   }
 }
@@ -136,7 +137,7 @@ TEST(SpaceReference, AMissingTermIsOutsideTheTolerance) {
 TEST(SpaceReference, AnIndexOutsideIsRefused) {
   const auto w =
       Workload::parse(nlohmann::json{{"op", "dense"}, {"in_features", 4}, {"out_features", 2}});
-  ComputeDag dag = make_dag(*w);
+  ComputeDag dag = w->dag();
   Stage& dense = dag.stages.back();
   dense.reduce_axes[0].extent = 5;  // one past the end of input and weight
   EXPECT_FALSE(evaluate(dag));

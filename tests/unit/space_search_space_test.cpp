@@ -6,6 +6,7 @@
 
 #include "host/space/sketches/cpu_tiled.h"
 #include "host/space/sketches/sketches.h"
+#include "host/space/workload.h"
 #include "tests/property/random_workload.h"
 
 namespace fettle::space {
@@ -80,7 +81,7 @@ TEST(SearchSpace, RecordsFromBeforeAKnobKeepTheirMeaning) {
 TEST(SpaceSketch, RecordsOfRowsFromBeforeChainsHaveOne) {
   const auto rows = Workload::parse(
       nlohmann::json{{"op", "reduce"}, {"function", "sum"}, {"shape", {4, 64}}, {"axes", {1}}});
-  const auto task = open_cpu_space(make_dag(*rows), property::small_targets()[0]);
+  const auto task = open_cpu_space(rows->dag(), property::small_targets()[0]);
   ASSERT_TRUE(task) << task.error().text();
   const SearchSpace* space = &task->space();
   const auto old =
@@ -93,7 +94,7 @@ TEST(SpaceSketch, RecordsOfRowsFromBeforeChainsHaveOne) {
 TEST(SpaceSketch, LongReductionsToFewElementsAreCutIntoParts) {
   const auto cut = [](const char* fields) {
     const auto w = Workload::parse(std::string("{\"op\":") + fields + "}");
-    const auto task = open_cpu_space(make_dag(*w), property::small_targets()[0]);
+    const auto task = open_cpu_space(w->dag(), property::small_targets()[0]);
     bool found = false;
     for (const Sketch& sketch : task->space().sketches()) found |= sketch.name == "cpu_rfactor";
     return found;
@@ -138,7 +139,7 @@ TEST(SpaceSketch, SpacesHaveAUsefulSize) {
                                                 {"tail", {"bias"}}});
   ASSERT_TRUE(w) << w.error().text();
   for (const Target& target : property::small_targets()) {
-    const auto task = open_cpu_space(make_dag(*w), target);
+    const auto task = open_cpu_space(w->dag(), target);
     ASSERT_TRUE(task);
     EXPECT_GE(task->space().size(), 1e3);
     EXPECT_LE(task->space().size(), 1e8);

@@ -8,6 +8,7 @@
 #include "host/space/schedule.h"
 #include "host/space/window.h"
 #include "host/space/winograd.h"
+#include "host/space/workload.h"
 
 namespace fettle::space {
 namespace {
@@ -130,7 +131,7 @@ TEST(Winograd, ErrorsGrowAsStated) {
   }
 }
 
-ComputeDag dag_of(const char* json) { return make_dag(Workload::parse(std::string(json)).value()); }
+ComputeDag dag_of(const char* json) { return Workload::parse(std::string(json)).value().dag(); }
 
 TEST(Winograd, TakesWindowsOfThreeWithoutStridesOnly) {
   const auto window = [](const char* json) {

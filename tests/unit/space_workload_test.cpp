@@ -171,7 +171,7 @@ TEST(SpaceWorkload, EveryOperatorIsStoredAsFloat16) {
     const auto w = Workload::parse(std::string("{\"op\":") + fields +
                                    R"(,"dtype":"float16","tail":["bias","add"]})");
     ASSERT_TRUE(w) << w.error().text();
-    const ComputeDag dag = make_dag(*w);
+    const ComputeDag dag = w->dag();
     EXPECT_EQ(dag.stages.back().buffer->type.scalar, ir::Scalar::Float16) << w->title();
     for (const Stage& stage : dag.stages) {
       if (!stage.placeholder()) continue;

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "host/space/workload.h"
 #include "host/tune/tune.h"
 #include "schemas/wire/content_hash.h"
 

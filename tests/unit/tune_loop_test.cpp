@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "host/space/workload.h"
 #include "tests/unit/tune_rig.h"
 
 namespace fettle::tune {

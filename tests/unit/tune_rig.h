@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "host/space/workload.h"
 #include "tests/unit/tune_doubles.h"
 
 namespace fettle::tune::doubles {

@@ -31,7 +31,7 @@ Result<nlohmann::json> canonical(const nlohmann::json& json) {
   return checked;
 }
 
-ComputeDag dag(const Workload& w) {
+ComputeDag dag(const OperatorCall& w) {
   const std::int64_t batch = w.integer("batch"), m = w.integer("m"), n = w.integer("n"),
                      k = w.integer("k");
   ComputeDag dag;
@@ -50,13 +50,15 @@ ComputeDag dag(const Workload& w) {
   return dag;
 }
 
-double output_elements(const Workload& w) {
+double output_elements(const OperatorCall& w) {
   return double(w.integer("batch")) * double(w.integer("m")) * double(w.integer("n"));
 }
 
-double operations(const Workload& w) { return 2.0 * output_elements(w) * double(w.integer("k")); }
+double operations(const OperatorCall& w) {
+  return 2.0 * output_elements(w) * double(w.integer("k"));
+}
 
-std::string title(const Workload& w) {
+std::string title(const OperatorCall& w) {
   return "batch_matmul " + std::to_string(w.integer("batch")) + " of " +
          std::to_string(w.integer("m")) + "x" + std::to_string(w.integer("k")) + "x" +
          std::to_string(w.integer("n"));

@@ -70,7 +70,7 @@ std::vector<T> in_order(Layout layout, T n, T y, T x, const std::vector<T>& chan
   return out;
 }
 
-ComputeDag dag(const Workload& w) {
+ComputeDag dag(const OperatorCall& w) {
   const Layout layout = layout_of(w);
   const bool nchw = layout == Layout::Nchw;
   const auto kernel = w.pair("kernel"), stride = w.pair("stride"), pad = w.pair("pad"),
@@ -134,19 +134,19 @@ ComputeDag dag(const Workload& w) {
   return dag;
 }
 
-double output_elements(const Workload& w) {
+double output_elements(const OperatorCall& w) {
   const auto out = window_output(w);
   return double(w.integer("batch")) * double(out[0]) * double(out[1]) *
          double(w.integer("out_channels"));
 }
 
-double operations(const Workload& w) {
+double operations(const OperatorCall& w) {
   const auto kernel = w.pair("kernel");
   return 2.0 * output_elements(w) *
          double(kernel[0] * kernel[1] * (w.integer("in_channels") / w.integer("groups")));
 }
 
-std::string title(const Workload& w) {
+std::string title(const OperatorCall& w) {
   std::string s = "conv2d ";
   if (w.integer("batch") != 1) s += "n" + std::to_string(w.integer("batch")) + " ";
   s += std::to_string(w.integer("height")) + "x" + std::to_string(w.integer("width")) + "x" +

@@ -36,7 +36,7 @@ std::array<Phases, 2> phases_of(const Pair& extent, const Pair& kernel, const Pa
   return out;
 }
 
-std::array<Phases, 2> phases_of(const Workload& w) {
+std::array<Phases, 2> phases_of(const OperatorCall& w) {
   return phases_of({w.integer("height"), w.integer("width")}, w.pair("kernel"), w.pair("stride"),
                    w.pair("pad"), w.pair("output_pad"));
 }
@@ -119,7 +119,7 @@ Stage make_sums(const Stage& image, const Stage& taps, const Phases& y, const Ph
   return sums;
 }
 
-ComputeDag dag(const Workload& w) {
+ComputeDag dag(const OperatorCall& w) {
   const auto [y, x] = phases_of(w);
   const auto kernel = w.pair("kernel");
   const std::int64_t n = w.integer("batch"), height = w.integer("height"),
@@ -154,21 +154,21 @@ ComputeDag dag(const Workload& w) {
   return dag;
 }
 
-double output_elements(const Workload& w) {
+double output_elements(const OperatorCall& w) {
   const auto [y, x] = phases_of(w);
   return double(w.integer("batch")) * double(y.output * x.output) *
          double(w.integer("out_channels"));
 }
 
 // Every input pixel meets every tap of the kernel, but for what padding cuts off.
-double operations(const Workload& w) {
+double operations(const OperatorCall& w) {
   const auto kernel = w.pair("kernel");
   return 2.0 * double(w.integer("batch")) * double(w.integer("height") * w.integer("width")) *
          double(w.integer("in_channels")) * double(w.integer("out_channels")) *
          double(kernel[0] * kernel[1]);
 }
 
-std::string title(const Workload& w) {
+std::string title(const OperatorCall& w) {
   std::string s = "conv2d_transpose ";
   if (w.integer("batch") != 1) s += "n" + std::to_string(w.integer("batch")) + " ";
   return s + std::to_string(w.integer("height")) + "x" + std::to_string(w.integer("width")) + "x" +

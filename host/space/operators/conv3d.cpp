@@ -67,12 +67,12 @@ Result<nlohmann::json> canonical(const nlohmann::json& json) {
   return checked;
 }
 
-Shape output_shape(const Workload& w) {
+Shape output_shape(const OperatorCall& w) {
   return output_shape(extents_of(nlohmann::json::parse(w.canonical())), w.list("kernel"),
                       w.list("stride"), w.list("pad"), w.list("dilation"));
 }
 
-ComputeDag dag(const Workload& w) {
+ComputeDag dag(const OperatorCall& w) {
   const Shape kernel = w.list("kernel"), stride = w.list("stride"), pad = w.list("pad"),
               dilation = w.list("dilation"), out = output_shape(w);
   const std::int64_t n = w.integer("batch"), ci = w.integer("in_channels"),
@@ -116,17 +116,17 @@ ComputeDag dag(const Workload& w) {
   return dag;
 }
 
-double output_elements(const Workload& w) {
+double output_elements(const OperatorCall& w) {
   return double(w.integer("batch")) * elements_of(output_shape(w)) *
          double(w.integer("out_channels"));
 }
 
-double operations(const Workload& w) {
+double operations(const OperatorCall& w) {
   return 2.0 * output_elements(w) * elements_of(w.list("kernel")) *
          double(w.integer("in_channels"));
 }
 
-std::string title(const Workload& w) {
+std::string title(const OperatorCall& w) {
   std::string s = "conv3d ";
   if (w.integer("batch") != 1) s += "n" + std::to_string(w.integer("batch")) + " ";
   for (const char* name : kExtents) s += std::to_string(w.integer(name)) + "x";

@@ -29,7 +29,7 @@ Result<nlohmann::json> canonical(const nlohmann::json& json) {
   return checked;
 }
 
-ComputeDag dag(const Workload& w) {
+ComputeDag dag(const OperatorCall& w) {
   const std::int64_t n = w.integer("batch"), in = w.integer("in_features"),
                      out = w.integer("out_features");
   ComputeDag dag;
@@ -48,15 +48,15 @@ ComputeDag dag(const Workload& w) {
   return dag;
 }
 
-double output_elements(const Workload& w) {
+double output_elements(const OperatorCall& w) {
   return double(w.integer("batch")) * double(w.integer("out_features"));
 }
 
-double operations(const Workload& w) {
+double operations(const OperatorCall& w) {
   return 2.0 * output_elements(w) * double(w.integer("in_features"));
 }
 
-std::string title(const Workload& w) {
+std::string title(const OperatorCall& w) {
   std::string s = "dense ";
   if (w.integer("batch") != 1) s += "n" + std::to_string(w.integer("batch")) + " ";
   return s + std::to_string(w.integer("in_features")) + "→" +

@@ -28,7 +28,7 @@ Result<nlohmann::json> canonical(const nlohmann::json& json) {
   return checked;
 }
 
-ComputeDag dag(const Workload& w) {
+ComputeDag dag(const OperatorCall& w) {
   const Layout layout = layout_of(w);
   const auto kernel = w.pair("kernel");
   const auto out = window_output(w);
@@ -59,12 +59,12 @@ ComputeDag dag(const Workload& w) {
   return dag;
 }
 
-double operations(const Workload& w) {
+double operations(const OperatorCall& w) {
   const auto kernel = w.pair("kernel");
   return 2.0 * window_elements(w) * double(kernel[0] * kernel[1]);
 }
 
-std::string title(const Workload& w) {
+std::string title(const OperatorCall& w) {
   return "depthwise_conv2d " + image_title(w) + window_title(w);
 }
 

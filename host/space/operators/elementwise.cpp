@@ -69,7 +69,7 @@ ir::BinaryOp function_of(const std::string& name) {
       ->second;
 }
 
-ComputeDag dag(const Workload& w) {
+ComputeDag dag(const OperatorCall& w) {
   Shape a = w.list("shape"), b = w.list("shape_b");
   collapse(a, b, has_channel_constants(w));
   ComputeDag dag;
@@ -93,9 +93,9 @@ ComputeDag dag(const Workload& w) {
   return dag;
 }
 
-double elements(const Workload& w) { return elements_of(w.list("shape")); }
+double elements(const OperatorCall& w) { return elements_of(w.list("shape")); }
 
-std::string title(const Workload& w) {
+std::string title(const OperatorCall& w) {
   const Shape b = w.list("shape_b");
   return "elementwise " + w.word("function") + " " + to_text(w.list("shape")) + " by " +
          (b.empty() ? "1" : to_text(b));

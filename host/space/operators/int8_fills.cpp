@@ -88,13 +88,13 @@ std::int64_t fit_fills(ComputeDag& dag, const std::vector<TailStep>& steps) {
   return std::max<std::int64_t>(1, std::int64_t(bias / bias_scale));
 }
 
-Result<void> require_outputs(const Workload& workload) {
-  const auto& tail = workload.tail();
+Result<void> require_outputs(const OperatorCall& call) {
+  const auto& tail = call.tail();
   const bool shifts = std::any_of(tail.begin(), tail.end(), [](const std::string& step) {
     return step.starts_with("shift_right");
   });
-  if (workload.scalar() != ir::Scalar::Int8 || !shifts) return {};
-  const ComputeDag dag = make_dag(workload);
+  if (call.scalar() != ir::Scalar::Int8 || !shifts) return {};
+  const ComputeDag dag = call.dag();
   const auto steps = parse_tail(nlohmann::json(tail), true);  // checked before
   const double widest = 127. * 127 / 3 * std::sqrt(double(reduction_length(dag)));
   for (const TailStep& step : *steps) {

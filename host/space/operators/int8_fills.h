@@ -22,6 +22,6 @@ double typical_output(const ComputeDag& dag);
 std::int64_t fit_fills(ComputeDag& dag, const std::vector<TailStep>& steps);
 
 // Unsupported: a shift so wide that outputs would be 0 or 1 off it, whatever the fills.
-Result<void> require_outputs(const Workload& workload);
+Result<void> require_outputs(const OperatorCall& call);
 
 }  // namespace fettle::space

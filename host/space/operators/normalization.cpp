@@ -52,22 +52,24 @@ Stage append_column(ComputeDag& dag, const char* name, std::int64_t rows,
   return dag.stages.back();
 }
 
-ComputeDag softmax_dag(const Workload& w) {
+ComputeDag softmax_dag(const OperatorCall& w) {
   const std::int64_t rows = w.integer("batch"), length = w.integer("features");
   ComputeDag dag;
   const Stage input = make_operand(w.scalar(), "input", {{"n", rows}, {"k", length}},
                                    ir::Role::Input, kInputStream, 1);
   dag.stages.push_back(input);
-  const Stage largest = append_row_reduction(
-      dag, "largest", rows, length, Combiner::Max,
-      [&](const ir::Expr& n, const ir::Expr& k) { return widened(at(input, {n, k})); });
+  const Stage largest = append_row_reduction(dag, "largest", rows, length, Combiner::Max,
+                                             [&](const ir::Expr& n, const ir::Expr& k) {
+                                               return widened(at(input, {n, k}));
+                                             });
   const Stage power =
       append_rows(dag, "power", rows, length, [&](const ir::Expr& n, const ir::Expr& k) {
         return exponential(widened(at(input, {n, k})) - of_row(largest, n));
       });
-  const Stage sum =
-      append_row_reduction(dag, "sum", rows, length, Combiner::Sum,
-                           [&](const ir::Expr& n, const ir::Expr& k) { return at(power, {n, k}); });
+  const Stage sum = append_row_reduction(dag, "sum", rows, length, Combiner::Sum,
+                                         [&](const ir::Expr& n, const ir::Expr& k) {
+                                           return at(power, {n, k});
+                                         });
   const Stage inverse = append_column(dag, "inverse", rows, [&](const ir::Expr& n) {
     return ir::binary(ir::BinaryOp::Div, ir::float_imm(1), of_row(sum, n));
   });
@@ -82,7 +84,7 @@ ComputeDag softmax_dag(const Workload& w) {
   return dag;
 }
 
-ComputeDag layer_norm_dag(const Workload& w) {
+ComputeDag layer_norm_dag(const OperatorCall& w) {
   const std::int64_t rows = w.integer("batch"), length = w.integer("features");
   ComputeDag dag;
   const Stage input = make_operand(w.scalar(), "input", {{"n", rows}, {"k", length}},
@@ -93,9 +95,10 @@ ComputeDag layer_norm_dag(const Workload& w) {
       make_operand(w.scalar(), "shift", {{"k", length}}, ir::Role::Constant, kShiftStream, 1);
   dag.stages = {input, scale, shift};
   const ir::Expr share = reciprocal(length);
-  const Stage sum = append_row_reduction(
-      dag, "sum", rows, length, Combiner::Sum,
-      [&](const ir::Expr& n, const ir::Expr& k) { return widened(at(input, {n, k})); });
+  const Stage sum = append_row_reduction(dag, "sum", rows, length, Combiner::Sum,
+                                         [&](const ir::Expr& n, const ir::Expr& k) {
+                                           return widened(at(input, {n, k}));
+                                         });
   const Stage mean =
       append_column(dag, "mean", rows, [&](const ir::Expr& n) { return of_row(sum, n) * share; });
   const Stage squares = append_row_reduction(
@@ -120,21 +123,21 @@ ComputeDag layer_norm_dag(const Workload& w) {
   return dag;
 }
 
-double elements(const Workload& w) {
+double elements(const OperatorCall& w) {
   return double(w.integer("batch")) * double(w.integer("features"));
 }
 // One each for the largest, the difference, e^x, the sum and the product.
-double softmax_operations(const Workload& w) { return 5 * elements(w); }
+double softmax_operations(const OperatorCall& w) { return 5 * elements(w); }
 // Sum, difference, square and its sum; difference, two products and the shift.
-double layer_norm_operations(const Workload& w) { return 8 * elements(w); }
+double layer_norm_operations(const OperatorCall& w) { return 8 * elements(w); }
 
-std::string title(const Workload& w, const char* name) {
+std::string title(const OperatorCall& w, const char* name) {
   std::string s = name;
   if (w.integer("batch") != 1) s += " n" + std::to_string(w.integer("batch"));
   return s + " " + std::to_string(w.integer("features"));
 }
-std::string softmax_title(const Workload& w) { return title(w, "softmax"); }
-std::string layer_norm_title(const Workload& w) { return title(w, "layer_norm"); }
+std::string softmax_title(const OperatorCall& w) { return title(w, "softmax"); }
+std::string layer_norm_title(const OperatorCall& w) { return title(w, "layer_norm"); }
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Operator: what one kind of workload adds: its fields, its DAG, its words. The
+// Operator: what one kind of operator adds: its fields, its DAG, its words. The
 // table is in registry.cpp; a new operator is a new file and a row there.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "host/space/compute_dag.h"
-#include "host/space/workload.h"
+#include "host/space/operators/operator_call.h"
 #include "schemas/wire/result.h"
 
 namespace fettle::space {
@@ -17,11 +17,11 @@ struct Operator {
   const char* name;
   // Checks the fields and returns them complete, defaults filled in.
   Result<nlohmann::json> (*canonical)(const nlohmann::json& fields);
-  ComputeDag (*dag)(const Workload& workload);
+  ComputeDag (*dag)(const OperatorCall& call);
   // Nominal operations of the operator without its tail, and elements of its output.
-  double (*operations)(const Workload& workload);
-  double (*output_elements)(const Workload& workload);
-  std::string (*title)(const Workload& workload);  // without the tail
+  double (*operations)(const OperatorCall& call);
+  double (*output_elements)(const OperatorCall& call);
+  std::string (*title)(const OperatorCall& call);  // without the tail
 };
 
 const Operator* find_operator(const std::string& name);  // null: none

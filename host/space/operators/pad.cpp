@@ -39,7 +39,7 @@ Result<nlohmann::json> canonical(const nlohmann::json& json) {
   return checked;
 }
 
-ComputeDag dag(const Workload& w) {
+ComputeDag dag(const OperatorCall& w) {
   ComputeDag dag;
   dag.stages.push_back(make_operand(w.scalar(), "input", named_axes(w.list("shape")),
                                     ir::Role::Input, kInputStream, 1));
@@ -55,13 +55,13 @@ ComputeDag dag(const Workload& w) {
   return dag;
 }
 
-double operations(const Workload&) { return 0; }
+double operations(const OperatorCall&) { return 0; }
 
-double output_elements(const Workload& w) {
+double output_elements(const OperatorCall& w) {
   return elements_of(output_shape(w.list("shape"), w.list("before"), w.list("after")));
 }
 
-std::string title(const Workload& w) {
+std::string title(const OperatorCall& w) {
   return "pad " + to_text(w.list("shape")) + " before " + to_text(w.list("before")) + " after " +
          to_text(w.list("after"));
 }

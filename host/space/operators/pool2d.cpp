@@ -77,7 +77,7 @@ Result<nlohmann::json> canonical_global(const nlohmann::json& json) {
   return checked;
 }
 
-Stage make_image(const Workload& w, double scale) {
+Stage make_image(const OperatorCall& w, double scale) {
   return make_operand(
       w.scalar(), "input",
       in_layout<Dim>(layout_of(w), {"n", w.integer("batch")}, {"y", w.integer("height")},
@@ -99,11 +99,11 @@ ir::Expr reciprocal(const ir::Expr& count) {
 }
 
 // sum / count as the workload's type is computed.
-ir::Expr mean_of(const Workload& w, const ir::Expr& sum, const ir::Expr& count) {
+ir::Expr mean_of(const OperatorCall& w, const ir::Expr& sum, const ir::Expr& count) {
   return w.scalar() == ir::Scalar::Int8 ? int8_mean(sum, count) : sum * reciprocal(count);
 }
 
-ComputeDag pool(const Workload& w, bool max) {
+ComputeDag pool(const OperatorCall& w, bool max) {
   const auto kernel = w.pair("kernel"), stride = w.pair("stride"), pad = w.pair("pad");
   const auto out = window_output(w);
   ComputeDag dag;
@@ -140,10 +140,10 @@ ComputeDag pool(const Workload& w, bool max) {
   return dag;
 }
 
-ComputeDag max_dag(const Workload& w) { return pool(w, true); }
-ComputeDag avg_dag(const Workload& w) { return pool(w, false); }
+ComputeDag max_dag(const OperatorCall& w) { return pool(w, true); }
+ComputeDag avg_dag(const OperatorCall& w) { return pool(w, false); }
 
-ComputeDag global_dag(const Workload& w) {
+ComputeDag global_dag(const OperatorCall& w) {
   const std::int64_t h = w.integer("height"), wd = w.integer("width");
   ComputeDag dag;
   dag.stages.push_back(make_image(w, std::sqrt(double(h * wd))));
@@ -160,26 +160,26 @@ ComputeDag global_dag(const Workload& w) {
   return dag;
 }
 
-double operations(const Workload& w) {
+double operations(const OperatorCall& w) {
   const auto kernel = w.pair("kernel");
   return window_elements(w) * double(kernel[0] * kernel[1]);
 }
 
-double global_elements(const Workload& w) {
+double global_elements(const OperatorCall& w) {
   return double(w.integer("batch")) * double(w.integer("channels"));
 }
 
-double global_operations(const Workload& w) {
+double global_operations(const OperatorCall& w) {
   return global_elements(w) * double(w.integer("height")) * double(w.integer("width"));
 }
 
-std::string max_title(const Workload& w) {
+std::string max_title(const OperatorCall& w) {
   return "max_pool2d " + image_title(w) + window_title(w);
 }
-std::string avg_title(const Workload& w) {
+std::string avg_title(const OperatorCall& w) {
   return "avg_pool2d " + image_title(w) + window_title(w);
 }
-std::string global_title(const Workload& w) { return "global_avg_pool2d " + image_title(w); }
+std::string global_title(const OperatorCall& w) { return "global_avg_pool2d " + image_title(w); }
 
 }  // namespace
 

@@ -39,13 +39,13 @@ Result<nlohmann::json> canonical(const nlohmann::json& json) {
   return checked;
 }
 
-bool reduced(const Workload& w, std::size_t axis) {
+bool reduced(const OperatorCall& w, std::size_t axis) {
   const Shape axes = w.list("axes");
   return std::find(axes.begin(), axes.end(), std::int64_t(axis)) != axes.end();
 }
 
 // Elements of the output and of each reduction.
-std::pair<std::int64_t, std::int64_t> sizes(const Workload& w) {
+std::pair<std::int64_t, std::int64_t> sizes(const OperatorCall& w) {
   const Shape shape = w.list("shape");
   std::pair<std::int64_t, std::int64_t> out{1, 1};
   for (std::size_t d = 0; d < shape.size(); ++d) {
@@ -56,7 +56,7 @@ std::pair<std::int64_t, std::int64_t> sizes(const Workload& w) {
 
 // The axes, neighbours of a kind fused: extents and whether they are reduced. The last
 // axis that is kept stays alone where a tail has constants along it.
-std::vector<std::pair<std::int64_t, bool>> fused(const Workload& w) {
+std::vector<std::pair<std::int64_t, bool>> fused(const OperatorCall& w) {
   const Shape shape = w.list("shape");
   std::size_t channel = shape.size();
   for (std::size_t d = 0; d < shape.size() && has_channel_constants(w); ++d) {
@@ -94,7 +94,7 @@ void append_mean(ComputeDag& dag, std::int64_t length) {
       total->type.is_float() ? total * reciprocal(length) : int8_mean(total, ir::int_imm(length))));
 }
 
-ComputeDag dag(const Workload& w) {
+ComputeDag dag(const OperatorCall& w) {
   const std::string function = w.word("function");
   const Combiner combiner = function == "max"   ? Combiner::Max
                             : function == "min" ? Combiner::Min
@@ -118,7 +118,9 @@ ComputeDag dag(const Workload& w) {
   dag.stages.push_back(input);
   if (dims.size() == 2 && dims.back().second) {
     append_row_reduction(dag, name, outputs, length, combiner,
-                         [&](const ir::Expr& n, const ir::Expr& k) { return element({n, k}); });
+                         [&](const ir::Expr& n, const ir::Expr& k) {
+                           return element({n, k});
+                         });
   } else {
     std::vector<Axis> axes, reduce;
     std::vector<ir::Expr> index;
@@ -134,10 +136,12 @@ ComputeDag dag(const Workload& w) {
   return dag;
 }
 
-double output_elements(const Workload& w) { return double(sizes(w).first); }
-double operations(const Workload& w) { return double(sizes(w).first) * double(sizes(w).second); }
+double output_elements(const OperatorCall& w) { return double(sizes(w).first); }
+double operations(const OperatorCall& w) {
+  return double(sizes(w).first) * double(sizes(w).second);
+}
 
-std::string title(const Workload& w) {
+std::string title(const OperatorCall& w) {
   std::string s = "reduce " + w.word("function") + " " + to_text(w.list("shape")) + " over";
   for (const std::int64_t axis : w.list("axes")) s += " " + std::to_string(axis);
   return s;

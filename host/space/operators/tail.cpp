@@ -195,15 +195,15 @@ class Appender {
 
 }  // namespace
 
-bool has_channel_constants(const Workload& workload) {
-  return workload.has_tail("bias") || workload.has_tail("multiply");
+bool has_channel_constants(const OperatorCall& call) {
+  return call.has_tail("bias") || call.has_tail("multiply");
 }
 
-void append_tail(ComputeDag& dag, const Workload& workload,
+void append_tail(ComputeDag& dag, const OperatorCall& call,
                  const std::vector<std::string>& channels) {
   const bool quantized = !dag.stages.back().buffer->type.is_float();
-  const auto steps = parse_tail(nlohmann::json(workload.tail()), quantized);  // checked before
-  const bool half = workload.scalar() == ir::Scalar::Float16;
+  const auto steps = parse_tail(nlohmann::json(call.tail()), quantized);  // checked before
+  const bool half = call.scalar() == ir::Scalar::Float16;
   const std::int64_t bias = quantized ? fit_fills(dag, *steps) : 0;
   Appender appender(dag, channels, half ? ir::Scalar::Float16 : ir::Scalar::Float32, bias);
   for (const TailStep& step : *steps) appender.append(step);

@@ -20,7 +20,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "host/space/compute_dag.h"
-#include "host/space/workload.h"
+#include "host/space/operators/operator_call.h"
 #include "schemas/wire/result.h"
 
 namespace fettle::space {
@@ -38,13 +38,13 @@ struct TailStep {
 Result<std::vector<TailStep>> parse_tail(const nlohmann::json& list, bool quantized);
 
 // Whether the tail has a constant per channel: then the channels are an axis of the DAG.
-bool has_channel_constants(const Workload& workload);
+bool has_channel_constants(const OperatorCall& call);
 
 // Appends the workload's tail to the last stage and marks the last one as output.
 // Constants per channel run over the axes named in `channels`; none: the innermost. With
 // dtype float16 the tail's residual and the output are float16 in memory too; what is
 // computed, and constants per channel, stay float32.
-void append_tail(ComputeDag& dag, const Workload& workload,
+void append_tail(ComputeDag& dag, const OperatorCall& call,
                  const std::vector<std::string>& channels = {});
 
 }  // namespace fettle::space

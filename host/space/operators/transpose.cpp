@@ -33,7 +33,7 @@ Result<nlohmann::json> canonical(const nlohmann::json& json) {
   return checked;
 }
 
-ComputeDag dag(const Workload& w) {
+ComputeDag dag(const OperatorCall& w) {
   const Shape shape = w.list("shape"), order = w.list("permutation");
   ComputeDag dag;
   dag.stages.push_back(
@@ -51,10 +51,10 @@ ComputeDag dag(const Workload& w) {
   return dag;
 }
 
-double operations(const Workload&) { return 0; }
-double output_elements(const Workload& w) { return elements_of(w.list("shape")); }
+double operations(const OperatorCall&) { return 0; }
+double output_elements(const OperatorCall& w) { return elements_of(w.list("shape")); }
 
-std::string title(const Workload& w) {
+std::string title(const OperatorCall& w) {
   return "transpose " + to_text(w.list("shape")) + " by " + to_text(w.list("permutation"));
 }
 

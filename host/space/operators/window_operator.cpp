@@ -3,8 +3,8 @@
 
 namespace fettle::space {
 
-Layout layout_of(const Workload& workload) {
-  return workload.word("layout") == "NCHW" ? Layout::Nchw : Layout::Nhwc;
+Layout layout_of(const OperatorCall& call) {
+  return call.word("layout") == "NCHW" ? Layout::Nchw : Layout::Nhwc;
 }
 
 void window_fields(Fields& fields, bool dilated) {
@@ -27,11 +27,11 @@ std::array<std::int64_t, 2> window_output(const nlohmann::json& f) {
   return out;
 }
 
-std::array<std::int64_t, 2> window_output(const Workload& w) {
+std::array<std::int64_t, 2> window_output(const OperatorCall& w) {
   return window_output(nlohmann::json::parse(w.canonical()));
 }
 
-double window_elements(const Workload& w) {
+double window_elements(const OperatorCall& w) {
   const auto [y, x] = window_output(w);
   return double(w.integer("batch")) * double(y * x) * double(w.integer("channels"));
 }
@@ -55,7 +55,7 @@ Result<void> check_window(const char* op, const nlohmann::json& f, double channe
   return {};
 }
 
-Stage padded(ComputeDag& dag, const Stage& image, const Workload& w, ir::Expr outside) {
+Stage padded(ComputeDag& dag, const Stage& image, const OperatorCall& w, ir::Expr outside) {
   const auto pad = w.pair("pad");
   if (pad[0] == 0 && pad[1] == 0) return image;
   const auto around = in_layout<std::int64_t>(layout_of(w), 0, pad[0], pad[1], 0);
@@ -64,7 +64,7 @@ Stage padded(ComputeDag& dag, const Stage& image, const Workload& w, ir::Expr ou
   return copy;
 }
 
-ir::Expr under_window(const Stage& image, const Workload& w, const Axis& n, const Axis& y,
+ir::Expr under_window(const Stage& image, const OperatorCall& w, const Axis& n, const Axis& y,
                       const Axis& x, ir::Expr c, const Axis& kh, const Axis& kw) {
   const auto stride = w.pair("stride");
   const auto dilation = w.has("dilation") ? w.pair("dilation") : std::array<std::int64_t, 2>{1, 1};
@@ -79,7 +79,7 @@ std::string both(const std::array<std::int64_t, 2>& p) {
   return p[0] == p[1] ? std::to_string(p[0]) : std::to_string(p[0]) + "x" + std::to_string(p[1]);
 }
 
-std::string window_title(const Workload& w) {
+std::string window_title(const OperatorCall& w) {
   std::string s = " k" + both(w.pair("kernel")) + " s" + both(w.pair("stride"));
   if (w.has("dilation") && w.pair("dilation") != std::array<std::int64_t, 2>{1, 1}) {
     s += " d" + both(w.pair("dilation"));
@@ -87,7 +87,7 @@ std::string window_title(const Workload& w) {
   return s;
 }
 
-std::string image_title(const Workload& w) {
+std::string image_title(const OperatorCall& w) {
   std::string s;
   if (w.integer("batch") != 1) s += "n" + std::to_string(w.integer("batch")) + " ";
   s += std::to_string(w.integer("height")) + "x" + std::to_string(w.integer("width")) + "x" +

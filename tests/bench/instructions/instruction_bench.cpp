@@ -13,6 +13,7 @@
 #include "host/model/task_list.h"
 #include "host/records/queries.h"
 #include "host/records/table.h"
+#include "host/space/workload.h"
 #include "tests/bench/instructions/instruction_search.h"
 #include "tests/support/native_run.h"
 
@@ -45,7 +46,7 @@ Result<CountedRun> recorded(const records::Database& database,
   auto target = space::Target::parse(record->target);
   if (!target) return std::move(target).error();
   target->threads = 1;
-  auto task = backend::open_task(space::make_dag(layer.workload), *target);
+  auto task = backend::open_task(layer.workload.dag(), *target);
   if (!task) return std::move(task).error();
   auto configuration = (*task)->space().parse(record->configuration);
   if (!configuration) return std::move(configuration).error();
@@ -62,7 +63,7 @@ Result<CountedRun> searched(const InstructionBenchOptions& options, const Layer&
       options.arch == "aarch64" ? testing::aarch64_target() : testing::armv7_target();
   auto found = search_fewest(layer, target, options.candidates, options.seed);
   if (!found) return std::move(found).error();
-  auto task = backend::open_task(space::make_dag(layer.workload), target);
+  auto task = backend::open_task(layer.workload.dag(), target);
   if (!task) return std::move(task).error();
   figures.configuration = (*task)->space().to_json(found->configuration);
   return std::move(found->run);
@@ -93,9 +94,10 @@ Result<void> compare(const std::optional<records::Database>& database,
 
 // Pointwise or depthwise: what XNNPACK has kernels of its own for.
 bool wanted(const InstructionBenchOptions& options, const space::Workload& workload) {
-  const bool pointwise = workload.op() == "conv2d" && workload.pair("kernel")[0] == 1 &&
-                         workload.pair("kernel")[1] == 1;
-  if (!pointwise && workload.op() != "depthwise_conv2d") return false;
+  const bool pointwise = workload.call()->op() == "conv2d" &&
+                         workload.call()->pair("kernel")[0] == 1 &&
+                         workload.call()->pair("kernel")[1] == 1;
+  if (!pointwise && workload.call()->op() != "depthwise_conv2d") return false;
   const std::string title = workload.title();
   return options.layers.empty() ||
          std::any_of(options.layers.begin(), options.layers.end(),

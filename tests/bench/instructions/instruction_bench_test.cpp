@@ -8,6 +8,7 @@
 #include <random>
 
 #include "host/backend/backend.h"
+#include "host/space/workload.h"
 #include "tests/bench/instructions/instruction_search.h"
 #include "tests/support/emulated_run.h"
 #include "tests/support/native_run.h"
@@ -58,7 +59,7 @@ TEST_P(Counting, ProgramsOfOurs) {
       arch_ == "aarch64" ? testing::aarch64_target() : testing::armv7_target();
   for (const bool depthwise : {false, true}) {
     const Layer layer = this->layer(depthwise);
-    const auto task = backend::open_task(space::make_dag(layer.workload), target);
+    const auto task = backend::open_task(layer.workload.dag(), target);
     ASSERT_TRUE(task.ok()) << task.error().text();
     std::mt19937_64 rng(5);
     const auto built = (*task)->build((*task)->space().random(rng));

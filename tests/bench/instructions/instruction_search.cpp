@@ -31,7 +31,7 @@ Result<FewestInstructions> search_fewest(const Layer& layer, const space::Target
   if (backend == nullptr) {
     return Error{ErrorCode::Unsupported, "no back end \"" + target.backend + "\"", {}};
   }
-  const auto task = backend->open(space::make_dag(layer.workload), target);
+  const auto task = backend->open(layer.workload.dag(), target);
   if (!task) return task.error();
   tune::SearcherOptions options;
   options.seed = seed;

@@ -14,6 +14,7 @@
 #include "host/model/task_list.h"
 #include "host/records/queries.h"
 #include "host/records/table.h"
+#include "host/space/workload.h"
 #include "tests/bench/kernels/layer_figures.h"
 #include "tests/bench/kernels/onednn_peer.h"
 #include "tests/bench/kernels/openblas_peer.h"

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/backend/backend.h"
+#include "host/space/workload.h"
 #include "tests/bench/kernels/layer_figures.h"
 #include "tests/bench/kernels/onednn_peer.h"
 #include "tests/bench/kernels/openblas_peer.h"
@@ -166,7 +167,7 @@ TEST_P(KernelPeers, OursIsRebuiltFromTheRecordAndChecked) {
   ASSERT_TRUE(device.ok()) << device.error().text();
   auto target = space::target_for((*device)->info(), 1);
   ASSERT_TRUE(target.ok()) << target.error().text();
-  auto task = backend::open_task(space::make_dag(*workload), *target);
+  auto task = backend::open_task(workload->dag(), *target);
   ASSERT_TRUE(task.ok()) << task.error().text();
   const space::SearchSpace* space = &(*task)->space();
   std::mt19937_64 rng(1);

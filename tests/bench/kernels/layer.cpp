@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/space/reference.h"
+#include "host/space/workload.h"
 
 namespace fettle::bench {
 namespace {
@@ -43,12 +44,12 @@ Result<void> check_supported(const space::Workload& workload, const nlohmann::js
   const auto refuse = [&](const std::string& what) {
     return Error{ErrorCode::Unsupported, "no peer for " + what, {}};
   };
-  const std::string& op = workload.op();
+  const std::string& op = workload.call()->op();
   if (op != "conv2d" && op != "depthwise_conv2d" && op != "dense") return refuse(op);
   const std::string dtype = fields.value("dtype", "?");
   if (dtype != "float32" && dtype != "int8") return refuse(dtype);
   std::size_t done = 0;
-  for (const std::string& step : workload.tail()) {
+  for (const std::string& step : workload.call()->tail()) {
     constexpr const char* kSteps[] = {"bias", "add", "relu"};
     while (done < 3 && step != kSteps[done]) ++done;
     if (done++ == 3) return refuse("the tail step " + step + " in this place");
@@ -61,31 +62,32 @@ Result<void> check_supported(const space::Workload& workload, const nlohmann::js
 Result<Layer> make_layer(const space::Workload& workload) {
   const nlohmann::json fields = nlohmann::json::parse(workload.canonical());
   if (auto supported = check_supported(workload, fields); !supported) return supported.error();
-  const space::ComputeDag dag = space::make_dag(workload);
+  const space::ComputeDag dag = workload.dag();
   const std::vector<std::int64_t>& out = dag.stages.back().buffer->shape;
-  Layer layer{.workload = workload, .dense = workload.op() == "dense"};
+  Layer layer{.workload = workload, .dense = workload.call()->op() == "dense"};
   layer.int8 = workload.scalar() == ir::Scalar::Int8;
-  layer.relu = workload.has_tail("relu");
+  layer.relu = workload.call()->has_tail("relu");
   Shape& shape = layer.shape;
   shape.batch = out.front();
   // With groups they are two axes of the DAG's output.
-  const bool depthwise = workload.op() == "depthwise_conv2d";
-  shape.out_channels = depthwise ? workload.integer("channels") : out.back();
-  if (workload.op() == "conv2d") shape.out_channels = workload.integer("out_channels");
+  const bool depthwise = workload.call()->op() == "depthwise_conv2d";
+  shape.out_channels = depthwise ? workload.call()->integer("channels") : out.back();
+  if (workload.call()->op() == "conv2d")
+    shape.out_channels = workload.call()->integer("out_channels");
   if (layer.dense) {
-    shape.in_channels = workload.integer("in_features");
+    shape.in_channels = workload.call()->integer("in_features");
   } else {
     layer.channels_first = fields.value("layout", "") == "NCHW";
-    shape.height = workload.integer("height");
-    shape.width = workload.integer("width");
-    shape.in_channels = workload.integer(depthwise ? "channels" : "in_channels");
-    shape.groups = depthwise ? shape.in_channels : workload.integer("groups");
+    shape.height = workload.call()->integer("height");
+    shape.width = workload.call()->integer("width");
+    shape.in_channels = workload.call()->integer(depthwise ? "channels" : "in_channels");
+    shape.groups = depthwise ? shape.in_channels : workload.call()->integer("groups");
     shape.out_height = out.at(layer.channels_first ? out.size() - 2 : 1);
     shape.out_width = out.at(layer.channels_first ? out.size() - 1 : 2);
-    shape.kernel = workload.pair("kernel");
-    shape.stride = workload.pair("stride");
-    shape.pad = workload.pair("pad");
-    shape.dilation = workload.pair("dilation");
+    shape.kernel = workload.call()->pair("kernel");
+    shape.stride = workload.call()->pair("stride");
+    shape.pad = workload.call()->pair("pad");
+    shape.dilation = workload.call()->pair("dilation");
   }
   struct Tensor {
     const char* stage;

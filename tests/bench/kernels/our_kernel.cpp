@@ -107,7 +107,7 @@ Result<Rebuilt> rebuild(const Layer& layer, const records::TuningRecord& record,
   auto target = space::Target::parse(record.target);
   if (!target) return std::move(target).error();
   target->threads = static_cast<int>(threads);
-  auto task = backend::open_task(space::make_dag(layer.workload), *target);
+  auto task = backend::open_task(layer.workload.dag(), *target);
   if (!task) return std::move(task).error();
   auto configuration = (*task)->space().parse(record.configuration);
   if (!configuration) return std::move(configuration).error();

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/backend/backend.h"
+#include "host/space/workload.h"
 #include "tests/bench/kernels/our_kernel.h"
 #include "tests/bench/kernels/time_split.h"
 
@@ -62,7 +63,7 @@ TEST(TimeSplit, LaunchesAreTimedApart) {
   ASSERT_TRUE(device.ok()) << device.error().text();
   auto target = space::target_for((*device)->info(), 1);
   ASSERT_TRUE(target.ok());
-  auto task = backend::open_task(space::make_dag(*workload), *target);
+  auto task = backend::open_task(workload->dag(), *target);
   ASSERT_TRUE(task.ok());
   const space::SearchSpace* space = &(*task)->space();
   space::Configuration configuration{0, {}};  // the first option of each knob: padded apart

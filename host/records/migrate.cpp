@@ -1,0 +1,98 @@
+// Migrations of the database (migrate.h).
+#include "host/records/migrate.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "host/records/schema.h"
+#include "host/records/workload_form.h"
+
+namespace fettle::records {
+namespace {
+
+// VACUUM INTO wants a file that is not there, and leaves a part of one where it is cut off:
+// only a whole copy gets the name.
+Result<void> keep_copy(const Connection& connection, std::int64_t from) {
+  const std::string copy = connection.path() + ".v" + std::to_string(from), part = copy + ".part";
+  std::remove(part.c_str());
+  Result<Statement> vacuum = connection.prepare("VACUUM INTO ?1");
+  if (!vacuum) return std::move(vacuum).error();
+  if (Result<void> done = vacuum->bind(1, part).run(); !done) {
+    std::remove(part.c_str());
+    return std::move(done).error().in("keeping a copy as " + copy);
+  }
+  if (std::rename(part.c_str(), copy.c_str()) == 0) return {};
+  return Error{ErrorCode::Io, "cannot name the copy " + copy + ": " + std::strerror(errno), {}};
+}
+
+struct Row {
+  std::int64_t id;
+  std::string text;
+};
+
+// Workloads become DAGs. What cannot be read as one stays as it is: its trials are kept.
+Result<void> workloads_to_dags(const Connection& connection) {
+  for (const char* column : {"title", "source"}) {
+    const std::string add =
+        std::string("ALTER TABLE workloads ADD COLUMN ") + column + " TEXT NOT NULL DEFAULT ''";
+    if (Result<void> added = connection.execute(add.c_str()); !added) return added;
+  }
+  std::vector<Row> rows;
+  Result<Statement> all = connection.prepare("SELECT id, canonical FROM workloads ORDER BY id");
+  if (!all) return std::move(all).error();
+  for (;;) {
+    Result<bool> row = all->step();
+    if (!row) return std::move(row).error();
+    if (!*row) break;
+    rows.push_back({all->integer(0), all->text(1)});
+  }
+  // Two spellings of one workload stay two rows: OR IGNORE.
+  Result<Statement> put = connection.prepare(
+      "UPDATE OR IGNORE workloads SET canonical = ?2, hash = ?3, title = ?4, source = ?5 "
+      "WHERE id = ?1");
+  if (!put) return std::move(put).error();
+  for (const Row& row : rows) {
+    const auto form = workload_form(row.text);
+    if (!form) continue;
+    put->bind(1, row.id).bind(2, form->canonical).bind(3, form->hash);
+    put->bind(4, form->title).bind(5, form->source);
+    if (Result<void> done = put->run(); !done) return done;
+  }
+  return {};
+}
+
+Result<void> change_tables(const Connection& connection) {
+  Result<Transaction> transaction = Transaction::begin(connection);
+  if (!transaction) return std::move(transaction).error();
+  Result<std::int64_t> version = connection.number("PRAGMA user_version");
+  if (!version) return std::move(version).error();
+  if (*version == kSchemaVersion) return {};  // another process was first
+  if (Result<void> changed = workloads_to_dags(connection); !changed) return changed;
+  const std::string stamp = "PRAGMA user_version=" + std::to_string(kSchemaVersion);
+  if (Result<void> stamped = connection.execute(stamp.c_str()); !stamped) return stamped;
+  return transaction->commit();
+}
+
+}  // namespace
+
+Result<void> migrate(const Connection& connection, std::int64_t from) {
+  const std::string what = "bringing '" + connection.path() + "' to this version of fettle";
+  if (Result<void> kept = keep_copy(connection, from); !kept) {
+    return std::move(kept).error().in(what);
+  }
+  if (Result<void> changed = change_tables(connection); !changed) {
+    return std::move(changed).error().in(what);
+  }
+  return {};
+}
+
+Result<std::unique_ptr<Connection>> migrated_copy(const Connection& connection, std::int64_t) {
+  Result<std::unique_ptr<Connection>> copy = Connection::in_memory_copy(connection);
+  if (!copy) return copy;
+  if (Result<void> changed = change_tables(**copy); !changed) return std::move(changed).error();
+  return copy;
+}
+
+}  // namespace fettle::records
