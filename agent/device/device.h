@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 
 #include "schemas/device_generated.h"
+#include "schemas/fill/fill.h"
 #include "schemas/program_generated.h"
 #include "schemas/wire/codec.h"
 #include "schemas/wire/result.h"
@@ -18,10 +18,6 @@ struct Sample {
   wire::ClockDomain clock = wire::ClockDomain::Nanoseconds;
   double ticks_per_second = 1e9;  // 0 when the clock is not time
 };
-
-// Bytes of a blob by hash; empty when the worker does not hold it. The view
-// stays valid until the trial ends.
-using BlobLookup = std::function<ByteView(const wire::Hash&)>;
 
 struct PrepareOptions {
   std::uint32_t threads = 1;  // CPU: threads that share each launch
@@ -35,7 +31,7 @@ class Device {
   virtual const wire::DeviceInfoT& info() const = 0;
   // Allocates, fills, loads and binds everything the program names, and runs its
   // Prepare launches; returns the nanoseconds spent in those. The program was
-  // checked (check_program). Ends the one before.
+  // checked (check_program); blobs stay valid until it ends. Ends the one before.
   virtual Result<std::uint64_t> prepare(const wire::ProgramT& program,
                                         const PrepareOptions& options, const BlobLookup& blobs) = 0;
   // Runs all Run launches in order, `times` times; one sample of the device's own clock.

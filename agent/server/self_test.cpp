@@ -9,6 +9,7 @@
 #include "agent/server/blob_store.h"
 #include "agent/server/device_queue.h"
 #include "agent/server/supervisor.h"
+#include "schemas/wire/native_arch.h"
 
 namespace fettle::agent {
 
@@ -34,7 +35,7 @@ wire::ProgramT tiny_program() {
   image->kind = wire::ImageKind::CpuImage;
   image->bytes.assign(std::begin(code), std::end(code));
   image->cpu = std::make_unique<wire::CpuLayoutT>();
-  image->cpu->arch = agent_arch();
+  image->cpu->arch = native_arch();
   image->cpu->text_bytes = image->cpu->memory_bytes = sizeof code;
   auto entry = std::make_unique<wire::EntryPointT>();
   entry->name = "store_one";

@@ -126,7 +126,7 @@ int run_worker(const wire::DeviceInfoT& info, int socket, StatusPage* status) {
   install_fault_handlers(status, statm);
 
   // Room for the program, the buffers kept for the next one, and the worker's own heap.
-  const std::uint64_t kept = fill_cache_bytes(info);
+  const std::uint64_t kept = kept_bytes(info);
   SandboxPolicy policy;
   policy.extra_memory_bytes = info.memory_limit_bytes + 3 * kept + (std::uint64_t{160} << 20);
   const SandboxState sandbox = enter_sandbox(policy);

@@ -5,6 +5,7 @@
 #include "agent/platform/cpu_facts.h"
 #include "agent/server/broker_link.h"
 #include "agent/server/options.h"
+#include "schemas/wire/native_arch.h"
 #include "tests/unit/fake_root.h"
 
 namespace fettle::agent {
@@ -39,7 +40,7 @@ TEST_F(FakeRoot, NamedDevicesOfARecognisedBoard) {
   put("/sys/devices/system/cpu/cpu" + first + "/regs/identification/midr_el1",
       "0x00000000410fd082\n");
   auto profiles = board_profiles();
-  for (auto& profile : profiles) profile.arch = agent_arch();
+  for (auto& profile : profiles) profile.arch = native_arch();
   const auto of = [&](std::vector<std::string> device) {
     return parse_options(serving(std::move(device)), root(), profiles);
   };
@@ -66,7 +67,7 @@ TEST_F(FakeRoot, ANamedDeviceIsOfOneKindOfCores) {
         core == cores.front() ? "0x00000000410fd082\n" : "0x00000000410fd034\n");
   }
   auto profiles = board_profiles();
-  for (auto& profile : profiles) profile.arch = agent_arch();
+  for (auto& profile : profiles) profile.arch = native_arch();
   const auto of = [&](std::vector<std::string> device) {
     return parse_options(serving(std::move(device)), root(), profiles);
   };

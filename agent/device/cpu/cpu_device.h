@@ -11,7 +11,8 @@ wire::DeviceInfoT describe_cpu(const DeviceConfig& config, const SystemRoot& roo
 // Starts the measuring threads and pins the calling one: call before the sandbox closes.
 Result<std::unique_ptr<Device>> open_cpu(const wire::DeviceInfoT& info);
 
-// Bytes of filled inputs that a CPU device keeps, for the worker's memory limit.
-std::uint64_t fill_cache_bytes(const wire::DeviceInfoT& info);
+// Bytes that a CPU device keeps of filled inputs, and as many of buffers to use again: for the
+// worker's memory limit.
+std::uint64_t kept_bytes(const wire::DeviceInfoT& info);
 
 }  // namespace fettle::agent

@@ -34,13 +34,7 @@ class NullDevice final : public Device {
     for (const auto& buffer : program.buffers) {
       Bytes bytes(buffer->bytes, unwritten_byte(wire::ScalarType::Float32));
       if (buffer->fill && buffer->role != wire::BufferRole::Output) {
-        if (buffer->fill->kind == wire::FillKind::Blob) {
-          const ByteView blob = blobs(*buffer->fill->blob);
-          if (blob.size() != bytes.size()) {
-            return Error{ErrorCode::MissingBlob, "no blob of the right size for a buffer"};
-          }
-          std::copy(blob.begin(), blob.end(), bytes.begin());
-        } else if (auto filled = fill_bytes(*buffer->fill, bytes); !filled) {
+        if (auto filled = fill_buffer(*buffer->fill, blobs, bytes); !filled) {
           return std::move(filled).error();
         }
       }
