@@ -14,6 +14,19 @@ std::span<const DeviceRow> device_rows() {
   return rows;
 }
 
+bool take_facts(wire::DeviceInfoT& described, const wire::DeviceInfoT& seen) {
+  if (seen.key != described.key || seen.index != described.index || seen.kind != described.kind) {
+    return false;
+  }
+  wire::DeviceInfoT facts = seen;
+  facts.queue_depth = described.queue_depth;
+  facts.emulated = described.emulated;
+  facts.profile = described.profile;
+  facts.aliases = described.aliases;
+  described = std::move(facts);
+  return true;
+}
+
 const DeviceRow* find_device_row(wire::DeviceKind kind) {
   for (const DeviceRow& row : device_rows()) {
     if (row.kind == kind) return &row;

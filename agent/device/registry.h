@@ -19,6 +19,11 @@ struct DeviceRow {
   Result<std::unique_ptr<Device>> (*open)(const wire::DeviceInfoT&);
 };
 
+// Completes what `describe` said by what a worker saw: facts of the device. What it is called,
+// how it is reached and what it may hold stay the supervisor's. False, and nothing taken: the
+// worker speaks of another device.
+bool take_facts(wire::DeviceInfoT& described, const wire::DeviceInfoT& seen);
+
 std::span<const DeviceRow> device_rows();
 const DeviceRow* find_device_row(wire::DeviceKind kind);
 

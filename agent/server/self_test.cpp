@@ -94,7 +94,7 @@ int self_test(const wire::BoardT& board, const std::vector<wire::DeviceInfoT>& d
         said = text;
       }
     });
-    queue.accept(1, encode(request));
+    queue.accept(1, 1, encode(request));
     const std::uint64_t start = StatusPage::monotonic_ns();
     while (!finished && StatusPage::monotonic_ns() - start < 20'000'000'000u) {
       pollfd watched[2] = {{nursery.fd(), POLLIN, 0}, {queue.fd(), POLLIN, 0}};

@@ -193,7 +193,8 @@ void Supervisor::on_assign(wire::AssignT& assign) {
     send_done(assign.lease, encode(outcome));
     return;
   }
-  auto missing = devices_[assign.device_index]->accept(assign.lease, std::move(assign.request));
+  auto missing = devices_[assign.device_index]->accept(assign.lease, assign.session,
+                                                       std::move(assign.request));
   if (missing.empty()) return;
   wire::BlobsWantedT wanted;
   wanted.hashes = std::move(missing);
@@ -217,6 +218,7 @@ void Supervisor::say_hello() {
   hello.leases = leases();
   link_.send(message_of(std::move(hello)));
   last_hello_ = StatusPage::monotonic_ns();
+  told_ready_ = workers_ready();
 }
 
 void Supervisor::send_done(std::uint64_t lease, Bytes outcome) {
@@ -296,6 +298,7 @@ int Supervisor::on_time() {
     }
     return std::min(wait, 100);
   }
+  if (!told_ready_ && workers_ready()) say_hello();  // a worker took long to see its device
   if (now - last_heartbeat_ >= heartbeat_ns_) {
     wire::HeartbeatT heartbeat;
     heartbeat.instance = board_.agent_instance;

@@ -103,6 +103,7 @@ class BrokerCore {
     SessionKey key;
     std::string device_key, name;
     int priority = 0;
+    std::uint64_t number = 0;  // the broker's own; agents keep workers of two apart by it
     std::unordered_map<std::uint64_t, TrialPtr> trials;
     std::deque<std::uint64_t> completed_order;
     std::unordered_map<std::uint64_t, SharedBytes> completed;
@@ -165,6 +166,7 @@ class BrokerCore {
   std::map<AgentId, Agent> agents_;
   std::map<ClientId, Client> clients_;
   AgentId next_agent_ = 1;
+  std::uint64_t next_session_;  // from a random number per broker run; never 0
   BlobStore blobs_;
   std::map<wire::Hash, std::vector<TrialPtr>, HashLess> waiting_for_blob_;
   LeaseTable leases_;

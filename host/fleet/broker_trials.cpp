@@ -20,11 +20,12 @@ wire::BlobsWantedT blobs_wanted(std::vector<wire::Hash> hashes) {
 }
 
 // The nested request or outcome is copied into the message as it came.
-SharedBytes pack_assign(LeaseId lease, std::uint32_t device, ByteView request) {
+SharedBytes pack_assign(LeaseId lease, std::uint32_t device, const Trial& trial) {
+  const Bytes& request = trial.request;
   flatbuffers::FlatBufferBuilder builder(request.size() + 256);
   builder.ForceVectorAlignment(request.size(), 1, 16);
   const auto bytes = builder.CreateVector(request.data(), request.size());
-  const auto body = wire::CreateAssign(builder, lease, device, bytes);
+  const auto body = wire::CreateAssign(builder, lease, device, bytes, trial.worker_session);
   wire::FinishMessageBuffer(builder,
                             wire::CreateMessage(builder, wire::Body::Assign, body.Union()));
   return share({builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()});
@@ -108,6 +109,8 @@ void BrokerCore::on_open_session(Client& client, const wire::OpenSessionT& open,
   session.device_key = *pool;
   session.name = open.name;
   session.priority = open.priority;
+  session.number = next_session_++;
+  if (next_session_ == 0) next_session_ = 1;
   send(client.peer, describe(session));
 }
 
@@ -143,6 +146,7 @@ void BrokerCore::on_submit(Client& client, wire::SubmitT& submit, TimePoint now)
   trial->device_key = session.device_key;
   trial->board_id = std::move(submit.board_id);
   trial->priority = session.priority;
+  trial->worker_session = session.number;
   trial->request = std::move(submit.request);
   trial->submitted = trial->ready = now;
   std::sort(submit.blobs.begin(), submit.blobs.end(), HashLess());
@@ -250,7 +254,7 @@ void BrokerCore::assign(Placement placement, TimePoint now) {
   const Lease& lease = leases_.grant(placement.trial, placement.device, now,
                                      agent.link.arrived(now) + times_.silence, agent.link.mark());
   trial.lease = lease.id;
-  send(agent.peer, pack_assign(lease.id, placement.device.index, trial.request));
+  send(agent.peer, pack_assign(lease.id, placement.device.index, trial));
 }
 
 void BrokerCore::give_back(const Lease& lease, TimePoint now) {

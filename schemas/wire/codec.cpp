@@ -77,6 +77,7 @@ Bytes encode(const wire::MeasureRequestT& request) {
   return pack<wire::MeasureRequest>(request, nullptr);
 }
 Bytes encode(const wire::OutcomeT& outcome) { return pack<wire::Outcome>(outcome, nullptr); }
+Bytes encode(const wire::DeviceInfoT& device) { return pack<wire::DeviceInfo>(device, nullptr); }
 
 Result<wire::MessageT> decode_message(ByteView bytes) {
   const Aligned aligned(bytes);
@@ -133,6 +134,23 @@ Result<wire::MeasureRequestT> decode_request(ByteView bytes) {
     }
   }
   return request;
+}
+
+Result<wire::DeviceInfoT> decode_device_info(ByteView bytes) {
+  const Aligned aligned(bytes);
+  auto table = verified<wire::DeviceInfo>(aligned.view(), nullptr, "device");
+  if (!table) return std::move(table).error();
+  auto device = unpack<wire::DeviceInfoT>(*table);
+  if (device.kind > wire::DeviceKind::MAX || device.clock > wire::ClockDomain::MAX ||
+      device.sandbox > wire::Sandbox::MAX) {
+    return Error{ErrorCode::Malformed,
+                 "device of a kind, clock or sandbox level that this version "
+                 "does not know"};
+  }
+  if (!(device.clock_hz >= 0) || !(device.clock_hz <= limits::kClockHz)) {
+    return Error{ErrorCode::Malformed, "device with a clock rate out of range"};
+  }
+  return device;
 }
 
 Result<wire::OutcomeT> decode_outcome(ByteView bytes) {

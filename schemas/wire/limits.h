@@ -22,6 +22,7 @@ inline constexpr std::uint32_t kParallelExtent = 1u << 30;
 inline constexpr std::uint32_t kAlignment = 1u << 21;
 inline constexpr std::uint32_t kSamples = 100'000;
 inline constexpr std::uint32_t kNumber = 100'000'000;
+inline constexpr double kClockHz = 1e12;
 inline constexpr std::uint32_t kTimeoutMs = 3'600'000;
 
 }  // namespace fettle::limits

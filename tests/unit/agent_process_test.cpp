@@ -138,7 +138,7 @@ NurseryEvent wait_event(Nursery& nursery) {
 
 TEST(NurseryTest, StartsReportsAndReaps) {
   auto nursery = Nursery::start([](std::uint32_t device, int socket, StatusPage* page) {
-    page->lease.store(4242);
+    page->ticket.store(4242);
     char byte;
     return read(socket, &byte, 1) == 1 ? static_cast<int>(device) + byte : 1;
   });
@@ -154,7 +154,7 @@ TEST(NurseryTest, StartsReportsAndReaps) {
   EXPECT_EQ(ended.pid, started.pid);
   ASSERT_TRUE(WIFEXITED(ended.wait_status));
   EXPECT_EQ(WEXITSTATUS(ended.wait_status), 7);
-  EXPECT_EQ(channel.page->lease.load(), 4242u);
+  EXPECT_EQ(channel.page->ticket.load(), 4242u);
 }
 
 TEST(NurseryTest, KillsAStuckWorker) {
@@ -179,12 +179,12 @@ TEST(NurseryTest, WorkersDieWithTheSupervisor) {
   const pid_t supervisor = fork();
   if (supervisor == 0) {
     auto nursery = Nursery::start([](std::uint32_t, int, StatusPage* page) {
-      page->lease.store(1);
+      page->ticket.store(1);
       while (true) pause();
       return 0;
     });
     if (!nursery || !nursery->start_worker(1, 0, channel.theirs, channel.memory)) _exit(1);
-    while (channel.page->lease.load() == 0) usleep(1000);
+    while (channel.page->ticket.load() == 0) usleep(1000);
     kill(getpid(), SIGKILL);
   }
   close(channel.theirs);
@@ -208,7 +208,7 @@ TEST(RequestLink, PassesRequestAndBlobs) {
   ASSERT_TRUE(send_request(ends[0], 99, request, blobs).ok());
   auto got = receive_request(ends[1]);
   ASSERT_TRUE(got.ok()) << got.error().text();
-  EXPECT_EQ(got->lease, 99u);
+  EXPECT_EQ(got->ticket, 99u);
   EXPECT_EQ(got->request, request);
   ASSERT_EQ(got->blobs.size(), 2u);
   EXPECT_EQ(got->blobs[1].bytes, 5000u);
