@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "schemas/device_generated.h"
 #include "schemas/fill/fill.h"
@@ -17,6 +18,8 @@ struct Sample {
   std::uint64_t ticks = 0;
   wire::ClockDomain clock = wire::ClockDomain::Nanoseconds;
   double ticks_per_second = 1e9;  // 0 when the clock is not time
+  // Of each Run launch, over all runs together; empty: not asked for, or not known here.
+  std::vector<std::uint64_t> launch_ticks = {};
 };
 
 struct PrepareOptions {
@@ -35,7 +38,9 @@ class Device {
   virtual Result<std::uint64_t> prepare(const wire::ProgramT& program,
                                         const PrepareOptions& options, const BlobLookup& blobs) = 0;
   // Runs all Run launches in order, `times` times; one sample of the device's own clock.
-  virtual Result<Sample> run(std::uint32_t times) = 0;
+  // With launch_ticks it also tells what each launch took, if it can.
+  virtual Result<Sample> run(std::uint32_t times, bool launch_ticks) = 0;
+  Result<Sample> run(std::uint32_t times) { return run(times, false); }
   // What the buffer holds now; valid until the next run or reset. A device with
   // memory of its own copies it out here.
   virtual Result<ByteView> read(std::uint32_t buffer) = 0;

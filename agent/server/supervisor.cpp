@@ -10,6 +10,7 @@
 
 #include "agent/platform/board.h"
 #include "agent/server/log.h"
+#include "schemas/wire/clock_domain.h"
 #include "schemas/wire/limits.h"
 
 namespace fettle::agent {
@@ -56,7 +57,7 @@ Supervisor::Supervisor(const AgentOptions& options, wire::BoardT board,
       started_(StatusPage::monotonic_ns()),
       next_complaint_(started_ + kComplainAfter) {
   for (wire::DeviceInfoT& info : devices) {
-    if (info.clock == wire::ClockDomain::Instructions) clock_lag_ = kInstructionClockLag;
+    if (!clock_facts(info.clock).has_rate) clock_lag_ = kInstructionClockLag;
     devices_.push_back(std::make_unique<DeviceQueue>(
         std::move(info), nursery_, blobs_,
         [this](std::uint64_t lease, Bytes outcome) { send_done(lease, std::move(outcome)); }));

@@ -59,16 +59,29 @@ class CpuSeries final : public LaunchSeries {
     std::int32_t extent = 1;
   };
 
-  // Address of the scalar's value.
+  // Address of the scalar's value, in its own width.
   void* scalar(const wire::Arg& arg) {
-    std::uint64_t& bits = scalars_.emplace_back(0);
-    const std::int64_t integer = arg.int_value();
-    const double real = arg.real_value();
-    if (arg.kind() == wire::ArgKind::Int)
-      std::memcpy(&bits, &integer, sizeof bits);
-    else
-      std::memcpy(&bits, &real, sizeof bits);
-    return &bits;
+    std::uint64_t& place = scalars_.emplace_back(0);
+    const auto store = [&place](auto value) { std::memcpy(&place, &value, sizeof value); };
+    switch (arg.kind()) {
+      case wire::ArgKind::Int32:
+        store(static_cast<std::int32_t>(arg.int_value()));
+        break;
+      case wire::ArgKind::Int:
+      case wire::ArgKind::Int64:
+        store(arg.int_value());
+        break;
+      case wire::ArgKind::Float32:
+        store(static_cast<float>(arg.real_value()));
+        break;
+      case wire::ArgKind::Real:
+      case wire::ArgKind::Float64:
+        store(arg.real_value());
+        break;
+      case wire::ArgKind::Buffer:
+        break;  // is no scalar
+    }
+    return &place;
   }
 
   // One thread's part of all launches; each launch is complete before the next.

@@ -1,6 +1,8 @@
 // Encoding and verified decoding (codec.h).
 #include "schemas/wire/codec.h"
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "schemas/wire/limits.h"
@@ -129,6 +131,9 @@ Result<wire::MeasureRequestT> decode_request(ByteView bytes) {
     if (!expected || expected->buffer >= request.program->buffers.size() || !expected->blob) {
       return Error{ErrorCode::Malformed, "expected output names no buffer or no blob"};
     }
+    if (expected->dtype > wire::ScalarType::MAX) {
+      return Error{ErrorCode::Malformed, "expected output of an unknown type"};
+    }
     if (!(expected->absolute >= 0) || !(expected->relative >= 0)) {
       return Error{ErrorCode::Malformed, "tolerance of an expected output is negative or NaN"};
     }
@@ -168,6 +173,14 @@ Result<wire::OutcomeT> decode_outcome(ByteView bytes) {
     }
     if (!(measured->median > 0)) {
       return Error{ErrorCode::Malformed, "measurement whose median is not positive"};
+    }
+    if (measured->borrowed > measured->samples.size() ||
+        measured->launch_ticks.size() > limits::kLaunches ||
+        !std::all_of(measured->launch_ticks.begin(), measured->launch_ticks.end(),
+                     [](double ticks) { return ticks >= 0 && std::isfinite(ticks); })) {
+      return Error{ErrorCode::Malformed,
+                   "measurement with more borrowed samples than it has, or "
+                   "with launches that took no number of ticks"};
     }
     if (measured->clock > wire::ClockDomain::MAX) {
       return Error{ErrorCode::Malformed, "measurement by clock " +

@@ -11,6 +11,7 @@
 #include "runtime/cpu/cpu_image.h"
 #include "runtime/cpu/guarded_memory.h"
 #include "runtime/loaded_program.h"
+#include "schemas/wire/clock_domain.h"
 
 namespace fettle::agent {
 namespace {
@@ -49,11 +50,14 @@ class CpuDevice final : public Device {
     return program_->prepare();
   }
 
-  Result<Sample> run(std::uint32_t times) override {
+  Result<Sample> run(std::uint32_t times, bool launch_ticks) override {
     if (!program_) return Error{ErrorCode::InvalidArgument, "run before prepare"};
+    Sample sample{0, info_.clock, info_.clock_hz};
+    sample.launch_ticks.resize(launch_ticks ? program_->run_launches() : 0);
     CandidateScope scope;
     unchecked_ = true;
-    return Sample{std::max<std::uint64_t>(program_->run(times), 1), info_.clock, info_.clock_hz};
+    sample.ticks = std::max<std::uint64_t>(program_->run(times, sample.launch_ticks), 1);
+    return sample;
   }
 
   Result<ByteView> read(std::uint32_t buffer) override {
@@ -185,7 +189,7 @@ wire::DeviceInfoT describe_cpu(const DeviceConfig& config, const SystemRoot& roo
   info.aliases = config.aliases;
   // Under icount the kernel's clock advances by one "nanosecond" per instruction.
   info.clock = config.clock;
-  info.clock_hz = config.clock == wire::ClockDomain::Nanoseconds ? 1e9 : 0;
+  info.clock_hz = clock_facts(config.clock).has_rate ? 1e9 : 0;
   std::vector<std::uint32_t> cores = config.cores.empty() ? usable_cores() : config.cores;
   if (config.threads > 0 && config.threads < cores.size()) cores.resize(config.threads);
   info.cpu = std::make_unique<wire::CpuFactsT>(read_cpu_facts(root, cores, config.cpu));

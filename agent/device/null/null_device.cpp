@@ -45,7 +45,7 @@ class NullDevice final : public Device {
     return std::uint64_t{0};
   }
 
-  Result<Sample> run(std::uint32_t times) override {
+  Result<Sample> run(std::uint32_t times, bool) override {
     if (!prepared_) return Error{ErrorCode::InvalidArgument, "run before prepare"};
     const std::uint64_t start = now_ns();
     for (std::uint32_t i = 0; i < times; ++i) {
