@@ -12,6 +12,8 @@ INTERFACES = {
     "host/backend/calibration.h",
     "agent/device/device.h",
     "agent/device/device_config.h",
+    "agent/device/device_option.h",
+    "agent/device/self_test_program.h",
 }
 
 links, home = {}, {}  # target: targets; folder: targets whose sources are there

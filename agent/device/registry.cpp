@@ -7,9 +7,10 @@
 namespace fettle::agent {
 
 std::span<const DeviceRow> device_rows() {
-  static constexpr DeviceRow rows[] = {
-      {wire::DeviceKind::Cpu, "cpu", describe_cpu, open_cpu},
-      {wire::DeviceKind::Null, "null", describe_null, open_null},
+  static const DeviceRow rows[] = {
+      {wire::DeviceKind::Cpu, "cpu", describe_cpu, open_cpu, cpu_sandbox, cpu_self_test,
+       cpu_options()},
+      {wire::DeviceKind::Null, "null", describe_null, open_null, null_sandbox, null_self_test, {}},
   };
   return rows;
 }

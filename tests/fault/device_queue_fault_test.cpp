@@ -14,7 +14,6 @@
 
 #include "agent/device/registry.h"
 #include "agent/server/device_queue.h"
-#include "agent/server/self_test.h"
 #include "agent/worker/worker.h"
 
 namespace fettle::agent {
@@ -47,6 +46,14 @@ Bytes outcome_reply(std::uint64_t ticket, double median) {
 // The lease of the request, which no worker is told: the test writes it there, too.
 std::uint64_t lease_of(const ReceivedRequest& request) {
   return decode_request(request.request)->options->number;
+}
+
+// As write_frame does it, for those who write more in one piece.
+Bytes framed(const Bytes& reply) {
+  Bytes out;
+  for (int i = 0; i < 4; ++i) out.push_back(std::uint8_t(reply.size() >> (8 * i)));
+  out.insert(out.end(), reply.begin(), reply.end());
+  return out;
 }
 
 // What a lying worker does with one request after it has said Ready as a true one does.
@@ -100,7 +107,8 @@ class Station {
   wire::MeasureRequestT request() const { return request({answer_}); }
   static wire::MeasureRequestT request(const std::vector<wire::Hash>& expected) {
     wire::MeasureRequestT out;
-    out.program = std::make_unique<wire::ProgramT>(tiny_program());
+    out.program = std::make_unique<wire::ProgramT>(
+        find_device_row(wire::DeviceKind::Cpu)->self_test().program);
     out.options = std::make_unique<wire::MeasureOptionsT>();
     out.options->min_repeat_ms = 1;
     out.options->timeout_ms = 300;
@@ -226,11 +234,9 @@ TEST(DeviceQueueFault, ASecondOutcomeOfATrialIsNotTheNextOnesDoing) {
 TEST(DeviceQueueFault, AForgedEarlyOutcomeCountsForNothing) {
   Station station(lying_worker([](const ReceivedRequest& request, int socket, StatusPage*) {
     if (lease_of(request) == 1) {
-      Bytes both;
-      for (const Bytes& reply : {outcome_reply(request.ticket, 3), outcome_reply(2, 1)}) {
-        for (int i = 0; i < 4; ++i) both.push_back(std::uint8_t(reply.size() >> (8 * i)));
-        both.insert(both.end(), reply.begin(), reply.end());
-      }
+      Bytes both = framed(outcome_reply(request.ticket, 3));
+      const Bytes early = framed(outcome_reply(2, 1));
+      both.insert(both.end(), early.begin(), early.end());
       (void)!write(socket, both.data(), both.size());
       return;
     }
@@ -245,9 +251,9 @@ TEST(DeviceQueueFault, AForgedEarlyOutcomeCountsForNothing) {
 // Nor is the beginning of one, which the next true outcome would complete.
 TEST(DeviceQueueFault, HalfAForgedOutcomeEndsTheForger) {
   Station station(lying_worker([](const ReceivedRequest& request, int socket, StatusPage*) {
-    (void)!write_frame(socket, outcome_reply(request.ticket, lease_of(request) == 1 ? 3 : 7));
-    const std::uint8_t head[3] = {40, 0, 0};
-    if (lease_of(request) == 1) (void)!write(socket, head, sizeof head);
+    Bytes written = framed(outcome_reply(request.ticket, lease_of(request) == 1 ? 3 : 7));
+    if (lease_of(request) == 1) written.insert(written.end(), {40, 0, 0});
+    (void)!write(socket, written.data(), written.size());
   }));
   station.submit(1);
   station.submit(2);

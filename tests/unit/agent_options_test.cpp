@@ -98,6 +98,7 @@ TEST(Options, EachMistakeIsOneLine) {
       {serving({"--key", "a", "--device-cores", "4000"}), "may not use"},
       {serving({"--key", "a", "--memory-limit", "-1"}), "--memory-limit takes"},
       {serving({"--key", "a", "--log-level", "loud"}), "--log-level takes"},
+      {serving({"--key", "a", "--device-kind", "null", "--threads", "1"}), "no option of a device"},
       {serving({"--key"}), "needs a value"},
       {{"--config", "/nonexistent/agent.toml"}, "cannot read the configuration"},
   };
@@ -110,6 +111,17 @@ TEST(Options, EachMistakeIsOneLine) {
     EXPECT_NE(out.error().text().find(row.says), std::string::npos) << out.error().text();
     EXPECT_EQ(out.error().text().find('\n'), std::string::npos);
   }
+}
+
+TEST(Options, OptionsForAllDevicesConcernThoseThatKnowThem) {
+  const auto out = parse_options(
+      serving({"--threads", "1", "--key", "a", "--key", "b", "--device-kind", "null"}));
+  ASSERT_TRUE(out.ok()) << out.error().text();
+  EXPECT_EQ(out->devices[0].threads, 1u);
+}
+
+TEST(Options, HelpNamesTheKindOfAnOption) {
+  EXPECT_NE(option_help().find("cpu: most threads"), std::string::npos) << option_help();
 }
 
 TEST(Options, HelpTellsTheExitStatuses) {

@@ -22,6 +22,11 @@ struct CandidateScope {
   ~CandidateScope() { fault_map().candidate_running.store(false); }
 };
 
+// Of filled inputs, and as many of buffers to use again.
+std::uint64_t kept_bytes(const wire::DeviceInfoT& info) {
+  return std::min<std::uint64_t>(info.memory_limit_bytes / 4, std::uint64_t{256} << 20);
+}
+
 class CpuDevice final : public Device {
  public:
   explicit CpuDevice(const wire::DeviceInfoT& info)
@@ -176,8 +181,8 @@ class CpuDevice final : public Device {
 
 }  // namespace
 
-std::uint64_t kept_bytes(const wire::DeviceInfoT& info) {
-  return std::min<std::uint64_t>(info.memory_limit_bytes / 4, std::uint64_t{256} << 20);
+SandboxPolicy cpu_sandbox(const wire::DeviceInfoT& info) {
+  return {.extra_memory_bytes = info.memory_limit_bytes + 2 * kept_bytes(info)};
 }
 
 wire::DeviceInfoT describe_cpu(const DeviceConfig& config, const SystemRoot& root) {

@@ -95,4 +95,27 @@ Result<std::unique_ptr<Device>> open_null(const wire::DeviceInfoT& info) {
   return std::unique_ptr<Device>(new NullDevice(info));
 }
 
+SandboxPolicy null_sandbox(const wire::DeviceInfoT& info) {
+  return {.extra_memory_bytes = info.memory_limit_bytes};
+}
+
+SelfTestProgram null_self_test() {
+  SelfTestProgram out;
+  out.answer = {0.0f};  // as all that it makes
+  // It loads no image: any will do.
+  auto image = std::make_unique<wire::ImageT>();
+  image->kind = wire::ImageKind::Xclbin;
+  image->bytes = {0};
+  image->entries.push_back(std::make_unique<wire::EntryPointT>());
+  image->entries[0]->name = "nothing";
+  out.program.images.push_back(std::move(image));
+  auto buffer = std::make_unique<wire::BufferT>();
+  buffer->name = "out";
+  buffer->bytes = 4;
+  buffer->role = wire::BufferRole::Output;
+  out.program.buffers.push_back(std::move(buffer));
+  out.program.launches.push_back(std::make_unique<wire::LaunchT>());
+  return out;
+}
+
 }  // namespace fettle::agent
