@@ -175,13 +175,15 @@ void Supervisor::on_heartbeat(wire::HeartbeatT& heartbeat) {
 }
 
 void Supervisor::on_put_blob(wire::PutBlobT& blob) {
-  if (auto stored = blobs_.put(*blob.hash, blob.bytes); !stored) {
+  const auto stored = blobs_.put_piece(blob);
+  if (!stored) {
     log(LogLevel::Warning, "a blob from the broker: %s", stored.error().text().c_str());
     if (stored.error().code != ErrorCode::TooLarge) return;  // it may yet come, or be asked for
     for (auto& device : devices_) device->blob_refused(*blob.hash, stored.error());
     return;
   }
-  for (auto& device : devices_) device->blob_arrived(*blob.hash, blob.bytes.size());
+  if (!*stored) return;
+  for (auto& device : devices_) device->blob_arrived(*blob.hash, total_bytes(blob));
 }
 
 void Supervisor::on_assign(wire::AssignT& assign) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "schemas/wire/blob_pieces.h"
 #include "schemas/wire/limits.h"
 #include "schemas/wire/unpack_guard.h"
 
@@ -88,7 +89,11 @@ Result<wire::MessageT> decode_message(ByteView bytes) {
   if ((*table)->body_type() == wire::Body::NONE || (*table)->body_type() > wire::Body::MAX) {
     return Error{ErrorCode::Malformed, "message of a kind that this version does not know"};
   }
-  return unpack<wire::MessageT>(*table);
+  auto message = unpack<wire::MessageT>(*table);
+  if (const auto* piece = message.body.AsPutBlob()) {
+    if (auto checked = check_piece(*piece); !checked) return std::move(checked).error();
+  }
+  return message;
 }
 
 Result<wire::BuildMessageT> decode_build_message(ByteView bytes) {

@@ -270,8 +270,8 @@ std::vector<Sample> message_samples() {
   wire::PutBlobT put;
   put.hash = hash_of(1);
   put.bytes = {1};
-  put.offset = 1 << 20;
-  put.total = (1 << 20) + 1;
+  put.offset = limits::kPieceBytes;
+  put.total = limits::kPieceBytes + 1;
   all.push_back(message("PutBlob", std::move(put)));
   wire::CancelT cancel;
   cancel.session = 3;

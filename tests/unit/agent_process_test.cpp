@@ -236,6 +236,41 @@ TEST(BlobStoreTest, VerifiesAndStaysInItsBound) {
   EXPECT_EQ(store.put(content_hash(big), big).error().code, ErrorCode::TooLarge);
 }
 
+TEST(BlobStoreTest, PutsPiecesTogether) {
+  BlobStore store(std::uint64_t{3} << 20);
+  const Bytes blob((5 << 19) + 1, 7), large((3 << 20) + 1, 8);
+  std::vector<wire::PutBlobT> pieces, too_large;
+  for_each_piece(content_hash(blob), blob, [&](wire::PutBlobT p) { pieces.push_back(p); });
+  for_each_piece(content_hash(large), large, [&](wire::PutBlobT p) { too_large.push_back(p); });
+  ASSERT_EQ(pieces.size(), 3u);
+
+  EXPECT_FALSE(store.put_piece(pieces[0]).value());
+  const auto skipped = store.put_piece(pieces[2]);
+  ASSERT_FALSE(skipped.ok());
+  EXPECT_EQ(skipped.error().code, ErrorCode::Malformed);
+  EXPECT_FALSE(store.put_piece(pieces[1]).ok()) << "it must begin again";
+
+  EXPECT_EQ(store.put_piece(too_large[0]).error().code, ErrorCode::TooLarge);
+  for (std::size_t i = 1; i < too_large.size(); ++i) {
+    const auto passed_over = store.put_piece(too_large[i]);
+    ASSERT_TRUE(passed_over.ok()) << "said once";
+    EXPECT_FALSE(*passed_over);
+  }
+  EXPECT_FALSE(store.holds(content_hash(large)));
+
+  EXPECT_FALSE(store.put_piece(pieces[0]).value());
+  EXPECT_FALSE(store.put_piece(pieces[1]).value());
+  EXPECT_TRUE(store.put_piece(pieces[2]).value());
+  EXPECT_TRUE(store.holds(content_hash(blob)));
+
+  auto forged = pieces;
+  forged[1].bytes[0] ^= 1;
+  for (auto& piece : forged) piece.hash = std::make_unique<wire::Hash>(content_hash(large));
+  (void)store.put_piece(forged[0]);
+  (void)store.put_piece(forged[1]);
+  EXPECT_EQ(store.put_piece(forged[2]).error().code, ErrorCode::Malformed);
+}
+
 // Each blob costs a descriptor, and a service has 1,024 of them.
 TEST(BlobStoreTest, ManySmallBlobsLeaveDescriptorsForTheRest) {
   rlimit before;
