@@ -12,10 +12,12 @@ INTERFACES = {
     "host/backend/calibration.h",
     "agent/device/device.h",
     "agent/device/device_config.h",
+    "agent/device/device_option.h",
+    "agent/device/self_test_program.h",
 }
 
 links, home = {}, {}  # target: targets; folder: targets whose sources are there
-for top in ("schemas", "host", "agent"):
+for top in ("schemas", "runtime", "host", "agent"):
     for file in pathlib.Path(top).rglob("CMakeLists.txt"):
         text = re.sub(r"#.*", "", file.read_text())
         for name, body in re.findall(r"fettle_library\(\s*(\w+)([^()]*)\)", text):

@@ -82,7 +82,7 @@ check_tidy() {
   tool=$(command -v clang-tidy-19 || command -v clang-tidy || true)
   if [[ -z $tool ]]; then fail "no clang-tidy here: ./dev setup tidy"; return; fi
   if [[ ! -f build/compile_commands.json ]]; then fail "clang-tidy needs a built tree: ./dev build"; return; fi
-  sources 'host/*.cpp' 'agent/*.cpp' 'schemas/*.cpp' |
+  sources 'host/*.cpp' 'agent/*.cpp' 'runtime/*.cpp' 'schemas/*.cpp' |
     xargs -r -n 1 -P "$(nproc)" "$tool" -p build --quiet --warnings-as-errors='*' 2>/dev/null ||
     fail "clang-tidy found the above"
 }

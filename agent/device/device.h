@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "schemas/device_generated.h"
+#include "schemas/fill/fill.h"
 #include "schemas/program_generated.h"
 #include "schemas/wire/codec.h"
 #include "schemas/wire/result.h"
@@ -17,11 +18,9 @@ struct Sample {
   std::uint64_t ticks = 0;
   wire::ClockDomain clock = wire::ClockDomain::Nanoseconds;
   double ticks_per_second = 1e9;  // 0 when the clock is not time
+  // Of each Run launch, over all runs together; empty: not asked for, or not known here.
+  std::vector<std::uint64_t> launch_ticks = {};
 };
-
-// Bytes of a blob by hash; empty when the worker does not hold it. The view
-// stays valid until the trial ends.
-using BlobLookup = std::function<ByteView(const wire::Hash&)>;
 
 struct PrepareOptions {
   std::uint32_t threads = 1;  // CPU: threads that share each launch
@@ -35,11 +34,13 @@ class Device {
   virtual const wire::DeviceInfoT& info() const = 0;
   // Allocates, fills, loads and binds everything the program names, and runs its
   // Prepare launches; returns the nanoseconds spent in those. The program was
-  // checked (check_program). Ends the one before.
+  // checked (check_program); blobs stay valid until it ends. Ends the one before.
   virtual Result<std::uint64_t> prepare(const wire::ProgramT& program,
                                         const PrepareOptions& options, const BlobLookup& blobs) = 0;
   // Runs all Run launches in order, `times` times; one sample of the device's own clock.
-  virtual Result<Sample> run(std::uint32_t times) = 0;
+  // With launch_ticks it also tells what each launch took, if it can.
+  virtual Result<Sample> run(std::uint32_t times, bool launch_ticks) = 0;
+  Result<Sample> run(std::uint32_t times) { return run(times, false); }
   // What the buffer holds now; valid until the next run or reset. A device with
   // memory of its own copies it out here.
   virtual Result<ByteView> read(std::uint32_t buffer) = 0;

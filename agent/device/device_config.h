@@ -19,6 +19,7 @@ struct DeviceConfig {
   std::uint32_t threads = 0;         // most threads of a candidate; 0: one per core
   std::string cpu;                   // LLVM's name when the user knows better
   bool emulated = false;
+  std::vector<std::string> options_of_kind;  // names of those given to it that not all kinds know
   // Instructions: an emulator counts the clock by executed instructions (icount).
   wire::ClockDomain clock = wire::ClockDomain::Nanoseconds;
   std::uint64_t memory_limit_bytes = 0;  // of one program; 0: chosen from the machine's memory

@@ -7,11 +7,25 @@
 namespace fettle::agent {
 
 std::span<const DeviceRow> device_rows() {
-  static constexpr DeviceRow rows[] = {
-      {wire::DeviceKind::Cpu, "cpu", describe_cpu, open_cpu},
-      {wire::DeviceKind::Null, "null", describe_null, open_null},
+  static const DeviceRow rows[] = {
+      {wire::DeviceKind::Cpu, "cpu", describe_cpu, open_cpu, cpu_sandbox, cpu_self_test,
+       cpu_options()},
+      {wire::DeviceKind::Null, "null", describe_null, open_null, null_sandbox, null_self_test, {}},
   };
   return rows;
+}
+
+bool take_facts(wire::DeviceInfoT& described, const wire::DeviceInfoT& seen) {
+  if (seen.key != described.key || seen.index != described.index || seen.kind != described.kind) {
+    return false;
+  }
+  wire::DeviceInfoT facts = seen;
+  facts.queue_depth = described.queue_depth;
+  facts.emulated = described.emulated;
+  facts.profile = described.profile;
+  facts.aliases = described.aliases;
+  described = std::move(facts);
+  return true;
 }
 
 const DeviceRow* find_device_row(wire::DeviceKind kind) {

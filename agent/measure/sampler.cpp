@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "agent/measure/statistics.h"
+#include "schemas/wire/clock_domain.h"
 
 namespace fettle::agent {
 namespace {
@@ -89,13 +90,11 @@ class Sampler {
   }
 
  private:
-  bool counts_instructions() const {
-    return in_.device.info().clock == wire::ClockDomain::Instructions;
-  }
+  bool is_deterministic() const { return clock_facts(in_.device.info().clock).deterministic; }
 
   std::uint32_t least_samples() const {
     const std::uint32_t asked = std::min(std::max(options_.min_samples, 1u), options_.repeat);
-    return counts_instructions() ? std::min(asked, kAgreeingCounts) : asked;
+    return is_deterministic() ? std::min(asked, kAgreeingCounts) : asked;
   }
 
   void pause(std::uint32_t milliseconds) {
@@ -120,7 +119,7 @@ class Sampler {
     // Samples follow one another: the reading after one is the one before the next.
     const QuickReading before =
         last_reading_ ? *last_reading_ : in_.conditions.quick(std::max(options_.threads, 1u));
-    if (counts_instructions()) wait_for_tick();
+    if (is_deterministic()) wait_for_tick();
     Result<Sample> sample = timed(runs, in_.run_ns);
     if (!sample) return std::move(sample).error();
     last_reading_ = in_.conditions.quick(std::max(options_.threads, 1u));
@@ -151,7 +150,7 @@ class Sampler {
   }
 
   void keep(const Taken& taken) {
-    if (counts_instructions() && !clean_.empty()) {
+    if (is_deterministic() && !clean_.empty()) {
       const double least = std::min(taken.per_run, clean_.front().per_run);
       if (clean_.front().per_run > kInterrupted * least) {
         disturbed_.insert(disturbed_.end(), clean_.begin(), clean_.end());
@@ -185,7 +184,7 @@ class Sampler {
     double per_run = in_.first_run_ns;
     // A cold cache cannot explain a loss by this much over this long: no warm-up then.
     const bool lost = bound_ > 0 && per_run > kHopeless * bound_ && per_run > 5e6;
-    const std::uint32_t warmups = lost || counts_instructions() ? 0 : options_.warmup_runs;
+    const std::uint32_t warmups = lost || is_deterministic() ? 0 : options_.warmup_runs;
     for (std::uint32_t i = 0; i < warmups || per_run <= 0; ++i) {
       if (out_of_time(2 * per_run)) break;  // it and a sample
       auto sample = timed(1, in_.warmup_ns);
@@ -197,7 +196,7 @@ class Sampler {
     if (options_.flush_cache) return 1u;
     if (options_.number > 0) return options_.number;
     // Every instruction is counted: more runs know no better than one.
-    if (counts_instructions()) return 1u;
+    if (is_deterministic()) return 1u;
     hopeless_ = bound_ > 0 && per_run > kHopeless * bound_;
     return calibrate(per_run);
   }
@@ -296,18 +295,18 @@ class Sampler {
 
   // A disturbance only costs time: the fastest ones suffered least. What was throttled
   // stays out: such samples agree, at the wrong clock.
-  bool borrow(std::uint32_t least) {
+  std::uint32_t borrow(std::uint32_t least) {
     std::sort(disturbed_.begin(), disturbed_.end(),
               [](const Taken& a, const Taken& b) { return a.per_run < b.per_run; });
-    bool any = false;
+    std::uint32_t borrowed = 0;
     for (const Taken& taken : disturbed_) {
       if (clean_.size() >= least) break;
       if (taken.throttled()) continue;
       clean_.push_back(taken);
       values_.push_back(taken.per_run);
-      any = true;
+      ++borrowed;
     }
-    return any;
+    return borrowed;
   }
 
   // Of the readings around the samples that count.
@@ -338,7 +337,7 @@ class Sampler {
   Result<wire::MeasurementT> result() {
     const std::uint32_t least = least_samples();
     const auto all = clean_.size() + disturbed_.size();
-    const bool borrowed = clean_.size() < least && borrow(least);
+    const std::uint32_t borrowed = clean_.size() < least ? borrow(least) : 0;
     if (!censored_ && clean_.size() < least && throttled_ > 0) {
       return Error{ErrorCode::Disturbed,
                    "of " + std::to_string(all) + " samples " + std::to_string(throttled_) +
@@ -346,7 +345,7 @@ class Sampler {
                        std::to_string(cooled_ms_ / 1000) + " s of cooling down"};
     }
     const MedianInterval interval = median_interval(values_);
-    if (borrowed && !censored_ && values_.size() > 1 &&
+    if (borrowed > 0 && !censored_ && values_.size() > 1 &&
         (interval.high - interval.low) / 2 > 0.25 * interval.median) {
       return Error{ErrorCode::Disturbed, "of " + std::to_string(disturbed_.size()) +
                                              " disturbed samples no " + std::to_string(least) +
@@ -357,7 +356,8 @@ class Sampler {
     out.ticks_per_second = ticks_per_second_;
     out.number = number_;
     for (const Taken& taken : clean_) out.samples.push_back(taken.sample);
-    out.disturbed = static_cast<std::uint32_t>(all - clean_.size());
+    out.disturbed = static_cast<std::uint32_t>(disturbed_.size());
+    out.borrowed = borrowed;
     out.throttled = throttled_;
     add_extremes(out);
     out.median = interval.median;

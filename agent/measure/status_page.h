@@ -35,7 +35,7 @@ enum class FaultPlace : std::uint32_t {
 enum class AccessKind : std::uint32_t { Unknown, Read, Write, Execute };
 
 struct StatusPage {
-  std::atomic<std::uint64_t> lease;  // the trial being worked on; 0: none
+  std::atomic<std::uint64_t> ticket;  // of the trial being worked on; 0: none
   std::atomic<WorkerPhase> phase;
   std::atomic<std::uint64_t> phase_since;  // CLOCK_MONOTONIC, ns
   std::atomic<std::uint64_t> run_ns;       // inside the candidate, of this trial, ended runs

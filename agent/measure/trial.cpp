@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "agent/measure/launch_ticks.h"
 #include "agent/measure/output_check.h"
 #include "agent/measure/sampler.h"
 
@@ -138,9 +139,15 @@ wire::OutcomeT run_trial(TrialContext& context, wire::MeasureRequestT& request,
   times.warmup_ns += first_run;
 
   const wire::ConditionsT before = context.conditions.read();
-  auto measurement = take_samples({context.device, context.conditions, status, options,
-                                   first_run_ns, &times.warmup_ns, &times.run_ns});
+  const SamplerInput input{context.device, context.conditions, status,       options,
+                           first_run_ns,   &times.warmup_ns,   &times.run_ns};
+  auto measurement = take_samples(input);
   if (!measurement) return failed(wire::Stage::Run, std::move(measurement).error(), times);
+  if (options.launch_ticks && !measurement->censored) {
+    auto launches = measure_launches(input, measurement->number);
+    if (!launches) return failed(wire::Stage::Run, std::move(launches).error(), times);
+    measurement->launch_ticks = std::move(*launches);
+  }
   measurement->before = std::make_unique<wire::ConditionsT>(before);
   measurement->after = std::make_unique<wire::ConditionsT>(context.conditions.read());
 

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "agent/platform/cpu_facts.h"
+#include "schemas/wire/native_arch.h"
 
 namespace fettle::agent {
 
@@ -36,7 +37,7 @@ std::vector<const BoardProfile*> fitting_profiles(const SystemRoot& root,
   const std::vector<std::string> names = device_tree_names(root);
   std::vector<const BoardProfile*> fitting;
   for (const BoardProfile& profile : profiles) {
-    const bool fits = profile.arch == agent_arch() &&
+    const bool fits = profile.arch == native_arch() &&
                       std::find_first_of(profile.device_tree.begin(), profile.device_tree.end(),
                                          names.begin(), names.end()) != profile.device_tree.end();
     if (fits) fitting.push_back(&profile);

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "agent/platform/cpu_features.h"
+#include "schemas/wire/native_arch.h"
 
 namespace fettle::agent {
 namespace {
@@ -95,18 +96,6 @@ std::string core_name(const SystemRoot& root, std::uint32_t core) {
   return arm_core_name(core_midr(root, core));
 }
 
-const char* agent_arch() {
-#if defined(__x86_64__)
-  return "x86_64";
-#elif defined(__aarch64__)
-  return "aarch64";
-#elif defined(__arm__)
-  return "armv7";
-#else
-#error "the agent runs on x86-64, AArch64 and ARMv7"
-#endif
-}
-
 const char* agent_triple() {
 #if defined(__x86_64__)
   return "x86_64-unknown-linux-gnu";
@@ -121,7 +110,7 @@ wire::CpuFactsT read_cpu_facts(const SystemRoot& root, const std::vector<std::ui
                                const std::string& cpu) {
   wire::CpuFactsT facts;
   const std::uint32_t first = cores.empty() ? 0 : cores.front();
-  facts.arch = agent_arch();
+  facts.arch = native_arch();
   facts.triple = agent_triple();
   facts.cores = cores;
   facts.max_khz = static_cast<std::uint32_t>(

@@ -10,9 +10,7 @@
 
 namespace fettle::agent {
 
-// The architecture this agent was compiled for, as the schemas spell it.
-const char* agent_arch();
-// As LLVM writes it.
+// What this agent was compiled for, as LLVM writes it.
 const char* agent_triple();
 
 // Facts of the given cores (not empty; the first speaks for all: a device never

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <set>
+#include <utility>
 
 namespace fettle::agent {
 namespace {
@@ -15,11 +16,7 @@ Result<void> BlobStore::put(const wire::Hash& hash, ByteView bytes) {
     return Error{ErrorCode::Malformed, "a blob of " + std::to_string(bytes.size()) +
                                            " bytes does not have the hash it came under"};
   }
-  if (bytes.size() > limit_bytes_) {
-    return Error{ErrorCode::TooLarge, "a blob of " + std::to_string(bytes.size()) +
-                                          " bytes is over the bound of " +
-                                          std::to_string(limit_bytes_) + " (--blob-cache)"};
-  }
+  if (auto fits = check_size(bytes.size()); !fits) return fits;
   auto memory = make_sealed_memory("fettle-blob", std::span(&bytes, 1));
   if (!memory) return std::move(memory).error();
   held_bytes_ += bytes.size();
@@ -29,6 +26,35 @@ Result<void> BlobStore::put(const wire::Hash& hash, ByteView bytes) {
     entries_.pop_back();
   }
   return {};
+}
+
+Result<void> BlobStore::check_size(std::uint64_t bytes) const {
+  if (bytes <= limit_bytes_) return {};
+  return Error{ErrorCode::TooLarge, "a blob of " + std::to_string(bytes) +
+                                        " bytes is over the bound of " +
+                                        std::to_string(limit_bytes_) + " (--blob-cache)"};
+}
+
+Result<bool> BlobStore::put_piece(const wire::PutBlobT& piece) {
+  const bool first = piece.offset == 0;
+  auto last = pieces_.take(piece);
+  if (!last || first) {
+    incoming_ = {};
+    passed_over_ = false;
+  }
+  if (!last) return std::move(last).error();
+  if (first) {
+    auto fits = check_size(total_bytes(piece));
+    passed_over_ = !fits;
+    if (!fits) return std::move(fits).error();
+    incoming_.reserve(static_cast<std::size_t>(total_bytes(piece)));
+  }
+  if (passed_over_) return false;
+  incoming_.insert(incoming_.end(), piece.bytes.begin(), piece.bytes.end());
+  if (!*last) return false;
+  const Bytes whole = std::exchange(incoming_, {});
+  if (auto stored = put(*piece.hash, whole); !stored) return std::move(stored).error();
+  return true;
 }
 
 bool BlobStore::holds(const wire::Hash& hash) const {

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "agent/worker/request_link.h"
-#include "schemas/wire/content_hash.h"
+#include "schemas/wire/blob_pieces.h"
 
 namespace fettle::agent {
 
@@ -20,6 +20,9 @@ class BlobStore {
   // Malformed when the bytes do not have that hash; TooLarge over the whole bound.
   // The blobs longest unused go when a bound is passed.
   Result<void> put(const wire::Hash& hash, ByteView bytes);
+  // A piece of a blob, as they come from the broker; true: the whole is held now. Errors as
+  // put's: TooLarge at the first piece, whose others are then passed over.
+  Result<bool> put_piece(const wire::PutBlobT& piece);
   bool holds(const wire::Hash& hash) const;
   // The descriptor stays the store's; good until the next put.
   std::optional<PassedBlob> find(const wire::Hash& hash);
@@ -32,7 +35,12 @@ class BlobStore {
     OwnedFd fd;
     std::uint64_t bytes;
   };
+  Result<void> check_size(std::uint64_t bytes) const;
+
   std::uint64_t limit_bytes_, held_bytes_ = 0;
+  BlobPieces pieces_;
+  Bytes incoming_;            // of the blob under way
+  bool passed_over_ = false;  // it is too large
   std::list<Entry> entries_;  // last used first
 };
 

@@ -165,7 +165,7 @@ Result<BrokerLink> BrokerLink::open(const std::string& url, const std::string& b
   auto integer = [&](int option, int value) {
     zmq_setsockopt(out.socket_, option, &value, sizeof value);
   };
-  const std::int64_t most = static_cast<std::int64_t>(limits::kMessageBytes);
+  const std::int64_t most = static_cast<std::int64_t>(limits::kSocketBytes);
   zmq_setsockopt(out.socket_, ZMQ_MAXMSGSIZE, &most, sizeof most);
   integer(ZMQ_LINGER, 0);
   // A broker that does not know the key yet says nothing: dial again, it may by then.

@@ -15,6 +15,7 @@ enum class KillReason {
   CheckTimeout,
   TrialTimeout,  // by the supervisor's own clock
   ForgedReply,
+  OtherSession,  // the next trial is another client's: of no trial
   Stopping
 };
 

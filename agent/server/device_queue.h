@@ -1,17 +1,21 @@
-// One device in the supervisor: its worker process, and the trials that wait for
-// it. The worker has at most two: the one it is on and the next, so that it never
-// waits for the supervisor's turn on a busy machine.
+// One device in the supervisor: its worker process, and the trials that wait for it.
+//
+// A candidate can do in its worker what the worker can. So the worker has the trial that
+// it is on and no other: the next is handed over when the outcome has come. What it
+// answers counts for the trial in work only, by a number drawn for that trial. And a
+// worker serves the trials of one client's session: another's meet a fresh process.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "agent/server/blob_store.h"
 #include "agent/server/death_note.h"
-#include "agent/worker/nursery.h"
+#include "agent/server/worker_process.h"
 
 namespace fettle::agent {
 
@@ -39,14 +43,15 @@ class DeviceQueue {
   ~DeviceQueue();
 
   const wire::DeviceInfoT& info() const { return info_; }
-  bool ready() const { return ready_; }     // the worker has said its sandbox level
-  int fd() const { return socket_.get(); }  // of the worker; -1: none now
+  bool ready() const { return ready_; }                    // a worker has said what the device is
+  int fd() const { return worker_ ? worker_->fd() : -1; }  // of the worker; -1: none now
   std::int32_t worker_pid() const { return pid_; }
   std::vector<std::uint64_t> leases() const;
   bool idle() const { return trials_.empty(); }
 
   // Blobs that the request names and the store lacks; the trial waits for them.
-  std::vector<wire::Hash> accept(std::uint64_t lease, Bytes request);
+  // session: whose trial it is; 0: nobody knows, a session of its own.
+  std::vector<wire::Hash> accept(std::uint64_t lease, std::uint64_t session, Bytes request);
   // Not wanted any more: dropped when it has not been handed over, else its
   // outcome is.
   void release(std::uint64_t lease);
@@ -62,24 +67,31 @@ class DeviceQueue {
 
  private:
   struct Trial {
-    std::uint64_t lease;
+    std::uint64_t lease, session;
     Bytes request;
     std::map<wire::Hash, std::uint64_t, HashLess> blobs;  // bytes; 0: not known yet
     std::uint64_t accepted_ns;
     std::uint64_t run_limit_ns = 0, whole_limit_ns = 0;
     std::uint64_t refused_ns = 0;  // since when it could not be passed; 0: not tried, or passed
-    bool handed = false, released = false;
-    bool hidden_death = false;  // a worker that had it first in line died without a word of it
+    std::uint64_t ticket = 0;      // of this handing over; 0: the worker does not have it
+    bool released = false;
+    bool hidden_death = false;  // a worker that had it died without a word of it
+    bool handed() const { return ticket != 0; }
+  };
+  struct Finished {
+    std::uint64_t lease;
+    Bytes outcome;
   };
 
   void start_worker();
   void hand_over();
-  void finish(std::uint64_t lease, Bytes outcome);
+  std::optional<Trial> end(std::uint64_t lease);
   void fail(Trial& trial, wire::FailureT failure);
   void worker_died(int wait_status);
-  bool drain();
-  bool take_frames();
-  Trial* in_work();  // the worker serves in order: the first that it was handed; null: none
+  std::optional<Finished> read_worker();
+  bool take(Result<Reply> reply, std::optional<Finished>& finished);
+  bool take_ready(const Reply& reply);
+  Trial* in_work();  // the first, when the worker has it; null: it has none
   void kill_worker(KillReason reason, std::uint64_t lease);
   KillReason overdue(std::uint64_t now);
 
@@ -88,19 +100,18 @@ class DeviceQueue {
   BlobStore& blobs_;
   Done done_;
   StageLimits limits_;
-  std::deque<Trial> trials_;  // handed ones first, in the worker's order
+  std::deque<Trial> trials_;  // the one in work first
 
-  OwnedFd socket_, status_memory_;
-  StatusPage* status_ = nullptr;
-  Bytes received_;
-  std::uint64_t serial_ = 0;  // of the running worker; 0: none
+  std::unique_ptr<WorkerProcess> worker_;
   std::int32_t pid_ = 0;
-  bool ready_ = false, worker_ready_ = false;  // some worker was; this one is
-  // Since when the first in line can have been worked on, by the supervisor's clock.
-  std::uint64_t first_since_ = 0;
-  std::uint64_t last_finished_ = 0;  // lease of this worker's last outcome; 0: none yet
+  bool ready_ = false, worker_ready_ = false;    // some worker was; this one is
+  std::optional<std::uint64_t> served_session_;  // of this worker's trials
+  // Since when the trial in work can have been worked on, by the supervisor's clock.
+  std::uint64_t work_since_ = 0;
+  std::uint64_t last_ticket_ = 0;  // of this worker's last outcome; 0: none yet
   KillReason killed_ = KillReason::None;
   std::uint64_t killed_lease_ = 0;  // of the trial that it was killed for; 0: for none
+  std::uint64_t killed_at_ = 0;     // for another session; 0: not
   std::uint64_t restart_at_ = 0;
   std::uint32_t early_deaths_ = 0;  // in a row, before any outcome
 };

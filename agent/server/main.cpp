@@ -15,6 +15,7 @@
 #include "agent/server/self_test.h"
 #include "agent/server/supervisor.h"
 #include "agent/worker/worker.h"
+#include "schemas/wire/native_arch.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -62,7 +63,7 @@ int run_agent(char** argv, const std::vector<std::string>& arguments) {
     return 0;
   }
   if (options->mode == AgentOptions::Mode::Version) {
-    std::printf("fettle-agent %s (%s)\n", agent_version(), agent_arch());
+    std::printf("fettle-agent %s (%s)\n", agent_version(), native_arch());
     return 0;
   }
   if (wants_fixed_layout(*options)) fix_address_layout(argv);

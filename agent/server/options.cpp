@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -14,23 +13,13 @@
 namespace fettle::agent {
 namespace {
 
-Error bad(const std::string& option, const std::string& wants) {
-  return {ErrorCode::InvalidArgument, "--" + option + " " + wants};
-}
-
-bool parse_number(const std::string& text, std::uint64_t most, std::uint64_t& out) {
-  if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos) return false;
-  errno = 0;
-  out = std::strtoull(text.c_str(), nullptr, 10);
-  return errno == 0 && out <= most;
-}
-
 struct Parsing {
   AgentOptions options;
   DeviceConfig defaults;
   DeviceConfig& device() { return options.devices.empty() ? defaults : options.devices.back(); }
 };
 
+// An option of every kind of device, or of the agent.
 struct Row {
   const char* name;
   const char* value;  // what it takes, for the help; null: a switch
@@ -39,26 +28,13 @@ struct Row {
 };
 
 Result<void> set_key(Parsing& to, const std::string& value) {
-  if (value.empty() || value.size() > 64) return bad("key", "takes a name of 1 to 64 characters");
+  if (value.empty() || value.size() > 64)
+    return wrong_option("key", "takes a name of 1 to 64 characters");
   DeviceConfig device = to.defaults;
+  device.options_of_kind.clear();  // those for all devices are for whom they concern
   device.key = value;
   device.index = static_cast<std::uint32_t>(to.options.devices.size());
   to.options.devices.push_back(std::move(device));
-  return {};
-}
-
-Result<void> set_cores(Parsing& to, const std::string& value) {
-  const auto cores = parse_core_list(value);
-  if (!cores) return bad("device-cores", "takes a list such as 1,2 or 4-5, not '" + value + "'");
-  for (std::uint32_t core : *cores) {
-    bool usable = false;
-    for (std::uint32_t mine : usable_cores()) usable = usable || mine == core;
-    if (!usable) {
-      return bad("device-cores",
-                 "names core " + std::to_string(core) + ", which this process may not use");
-    }
-  }
-  to.device().cores = *cores;
   return {};
 }
 
@@ -68,25 +44,15 @@ Result<void> set_kind(Parsing& to, const std::string& value) {
     if (value == row.name) return to.device().kind = row.kind, Result<void>();
     names += std::string(names.empty() ? "" : ", ") + row.name;
   }
-  return bad("device-kind", "takes one of " + names + ", not '" + value + "'");
+  return wrong_option("device-kind", "takes one of " + names + ", not '" + value + "'");
 }
 
 Result<void> set_pin_clocks(Parsing& to, const std::string& value) {
   std::uint64_t mhz = 0;
   if (value != "max" && (!parse_number(value, 1'000'000, mhz) || mhz == 0)) {
-    return bad("pin-clocks", "takes a clock in MHz or max, not '" + value + "'");
+    return wrong_option("pin-clocks", "takes a clock in MHz or max, not '" + value + "'");
   }
   to.options.pin_khz = value == "max" ? kHighestClock : static_cast<std::uint32_t>(mhz * 1000);
-  return {};
-}
-
-Result<void> set_clock(Parsing& to, const std::string& value) {
-  const bool instructions = value == "instructions";
-  if (!instructions && value != "nanoseconds") {
-    return bad("clock", "takes nanoseconds or instructions, not '" + value + "'");
-  }
-  to.device().clock =
-      instructions ? wire::ClockDomain::Instructions : wire::ClockDomain::Nanoseconds;
   return {};
 }
 
@@ -95,13 +61,13 @@ Result<void> set_log_level_option(Parsing& to, const std::string& value) {
   for (int i = 0; i < 4; ++i) {
     if (value == names[i]) return to.options.log_level = static_cast<LogLevel>(i), Result<void>();
   }
-  return bad("log-level", "takes error, warning, info or debug, not '" + value + "'");
+  return wrong_option("log-level", "takes error, warning, info or debug, not '" + value + "'");
 }
 
 Result<void> set_megabytes(std::uint64_t& out, const char* name, const std::string& value) {
   std::uint64_t megabytes;
   if (!parse_number(value, 1 << 20, megabytes) || megabytes == 0) {
-    return bad(name, "takes a number of MiB above 0, not '" + value + "'");
+    return wrong_option(name, "takes a number of MiB above 0, not '" + value + "'");
   }
   out = megabytes << 20;
   return {};
@@ -118,7 +84,8 @@ constexpr Row kRows[] = {
     {"key-fd", "N", "read the key pair from an inherited descriptor instead",
      [](Parsing& to, const std::string& v) -> Result<void> {
        std::uint64_t fd;
-       if (!parse_number(v, 1 << 20, fd)) return bad("key-fd", "takes a descriptor number");
+       if (!parse_number(v, 1 << 20, fd))
+         return wrong_option("key-fd", "takes a descriptor number");
        to.options.key_fd = static_cast<int>(fd);
        return {};
      }},
@@ -127,23 +94,8 @@ constexpr Row kRows[] = {
      "recognised board)",
      set_key},
     {"device-kind", "KIND", "cpu (default) or null", set_kind},
-    {"device-cores", "LIST",
-     "cores of the device, such as 1,2 or 4-5 (default: all; where clusters differ, the key's)",
-     set_cores},
-    {"threads", "N", "most threads of a candidate (default: one per core)",
-     [](Parsing& to, const std::string& v) -> Result<void> {
-       std::uint64_t threads;
-       if (!parse_number(v, 1024, threads) || threads == 0) {
-         return bad("threads", "takes a number from 1 to 1024, not '" + v + "'");
-       }
-       to.device().threads = static_cast<std::uint32_t>(threads);
-       return {};
-     }},
-    {"cpu", "NAME", "LLVM's name of the core, when the system does not say it",
-     [](Parsing& to, const std::string& v) { return to.device().cpu = v, Result<void>(); }},
     {"emulated", nullptr, "runs under an emulator: its time is not board time",
      [](Parsing& to, const std::string&) { return to.device().emulated = true, Result<void>(); }},
-    {"clock", "DOMAIN", "nanoseconds (default), or instructions: under QEMU's icount", set_clock},
     {"memory-limit", "MB", "most memory of one program (default: half of the machine's)",
      [](Parsing& to, const std::string& v) {
        return set_megabytes(to.device().memory_limit_bytes, "memory-limit", v);
@@ -220,8 +172,8 @@ Result<void> choose_cluster(DeviceConfig& device, const std::vector<BoardDevice>
     for (std::uint32_t core : cluster.cores) words += std::to_string(core) + " ";
     words += "(" + cluster.cpu + ", " + cluster.keys.front() + ")";
   }
-  return bad("device-cores",
-             "is needed for key '" + device.key + "': this board's cores differ: " + words);
+  return wrong_option("device-cores", "is needed for key '" + device.key +
+                                          "': this board's cores differ: " + words);
 }
 
 // The board's devices where none was named; else the profiles of those that were.
@@ -254,6 +206,32 @@ std::string board_words(const SystemRoot& root) {
   return "the device tree calls this board " + names.front() + ", which no profile knows";
 }
 
+const DeviceOption* find_option(const DeviceRow& row, const std::string& name) {
+  for (const DeviceOption& option : row.options) {
+    if (name == option.name) return &option;
+  }
+  return nullptr;
+}
+
+const DeviceOption* option_of_some_kind(const std::string& name) {
+  for (const DeviceRow& row : device_rows()) {
+    if (const DeviceOption* option = find_option(row, name)) return option;
+  }
+  return nullptr;
+}
+
+// What a device was given must mean something for its kind.
+Result<void> check_options_of_kind(const AgentOptions& options) {
+  for (const DeviceConfig& device : options.devices) {
+    const DeviceRow& row = *find_device_row(device.kind);
+    for (const std::string& name : device.options_of_kind) {
+      if (find_option(row, name)) continue;
+      return wrong_option(name, "is no option of a device of the kind " + std::string(row.name));
+    }
+  }
+  return {};
+}
+
 Result<std::vector<std::string>> read_config(const std::string& path) {
   std::ifstream file(path);
   std::stringstream text;
@@ -263,12 +241,6 @@ Result<std::vector<std::string>> read_config(const std::string& path) {
                  "cannot read the configuration file " + path + ": " + std::strerror(errno)};
   }
   return options_of_config(text.str(), path);
-}
-
-std::string trimmed(const std::string& text) {
-  const std::size_t from = text.find_first_not_of(" \t\r");
-  if (from == std::string::npos) return "";
-  return text.substr(from, text.find_last_not_of(" \t\r") - from + 1);
 }
 
 Result<void> apply_options(Parsing& to, const std::vector<std::string>& arguments) {
@@ -288,15 +260,21 @@ Result<void> apply_options(Parsing& to, const std::vector<std::string>& argument
     for (const Row& candidate : kRows) {
       if (name == candidate.name) row = &candidate;
     }
-    if (!row && name != "config") {
+    const DeviceOption* of_kind = row ? nullptr : option_of_some_kind(name);
+    if (!row && !of_kind && name != "config") {
       return Error{ErrorCode::InvalidArgument, "unknown option --" + name + "; see --help"};
     }
     if (row && !row->value) {
-      if (has_value && value != "true" && value != "false") return bad(name, "takes no value");
+      if (has_value && value != "true" && value != "false")
+        return wrong_option(name, "takes no value");
       if (value == "false") continue;
     } else if (!has_value) {
-      if (i + 1 >= arguments.size()) return bad(name, "needs a value; see --help");
+      if (i + 1 >= arguments.size()) return wrong_option(name, "needs a value; see --help");
       value = arguments[++i];
+    }
+    if (of_kind) {
+      to.device().options_of_kind.push_back(name);
+      if (auto set = of_kind->set(to.device(), value); !set) return set;
     }
     if (!row) continue;  // config was read first
     if (auto set = row->set(to, value); !set) return set;
@@ -305,49 +283,6 @@ Result<void> apply_options(Parsing& to, const std::vector<std::string>& argument
 }
 
 }  // namespace
-
-Result<std::vector<std::string>> options_of_config(const std::string& text,
-                                                   const std::string& file_name) {
-  std::vector<std::string> out;
-  std::istringstream lines(text);
-  int number = 0;
-  bool in_table = false;
-  std::size_t table = 0;  // where the options of the last [[device]] begin
-  for (std::string line; std::getline(lines, line);) {
-    ++number;
-    bool quoted = false;
-    for (std::size_t i = 0; i < line.size(); ++i) {
-      if (line[i] == '"') quoted = !quoted;
-      if (line[i] == '#' && !quoted) line.resize(i);
-    }
-    line = trimmed(line);
-    if (line.empty()) continue;
-    if (line == "[[device]]") {
-      table = out.size();
-      in_table = true;
-      continue;
-    }
-    const std::size_t equals = line.find('=');
-    const std::string name = trimmed(line.substr(0, equals));
-    if (quoted || equals == std::string::npos || name.empty()) {
-      return Error{ErrorCode::InvalidArgument,
-                   file_name + " line " + std::to_string(number) + ": expected name = value"};
-    }
-    std::string value = trimmed(line.substr(equals + 1)), plain;
-    if (value.size() >= 2 && value.front() == '[' && value.back() == ']') {
-      value = value.substr(1, value.size() - 2);
-      std::erase(value, ' ');
-    }
-    for (char c : value) {
-      if (c != '"') plain += c;
-    }
-    // A device begins with its key on a command line.
-    const bool first = in_table && name == "key";
-    out.insert(first ? out.begin() + static_cast<std::ptrdiff_t>(table) : out.end(),
-               "--" + name + "=" + plain);
-  }
-  return out;
-}
 
 Result<AgentOptions> parse_options(const std::vector<std::string>& arguments,
                                    const SystemRoot& root,
@@ -374,6 +309,7 @@ Result<AgentOptions> parse_options(const std::vector<std::string>& arguments,
   // Device options before the first --key on the command line hold for all of them.
   if (auto applied = apply_options(parsing, arguments); !applied) return std::move(applied).error();
   AgentOptions& out = parsing.options;
+  if (auto fit = check_options_of_kind(out); !fit) return std::move(fit).error();
   if (auto done = recognise_devices(out, parsing.defaults, root, profiles); !done) {
     return std::move(done).error();
   }
@@ -390,17 +326,20 @@ Result<AgentOptions> parse_options(const std::vector<std::string>& arguments,
   if (out.mode != AgentOptions::Mode::Serve && out.mode != AgentOptions::Mode::CheckConfig) {
     return std::move(out);
   }
-  if (out.broker.empty()) return bad("broker", "is needed: tcp://HOST:PORT of the broker");
+  if (out.broker.empty()) return wrong_option("broker", "is needed: tcp://HOST:PORT of the broker");
   if (out.broker.rfind("tcp://", 0) != 0 && out.broker.rfind("ipc://", 0) != 0) {
-    return bad("broker", "takes tcp://HOST:PORT, not '" + out.broker + "'");
+    return wrong_option("broker", "takes tcp://HOST:PORT, not '" + out.broker + "'");
   }
   if (out.devices.empty())
-    return bad("key", "is needed: the name users tune this device for (" + board_words(root) + ")");
+    return wrong_option(
+        "key", "is needed: the name users tune this device for (" + board_words(root) + ")");
   if (out.broker_key.empty()) {
-    return bad("broker-key", "is needed: the broker's public key (`fettle keys list` prints it)");
+    return wrong_option("broker-key",
+                        "is needed: the broker's public key (`fettle keys list` prints it)");
   }
   if (out.key_file.empty() && out.key_fd < 0) {
-    return bad("key-file", "is needed: this agent's key pair (`fettle keys new NAME` makes one)");
+    return wrong_option("key-file",
+                        "is needed: this agent's key pair (`fettle keys new NAME` makes one)");
   }
   return std::move(out);
 }
@@ -409,13 +348,19 @@ std::string option_help() {
   std::string text =
       "fettle-agent measures candidates on this board for a fettle broker.\n\n"
       "usage: fettle-agent --broker URL --broker-key Z85 --key-file FILE --key NAME [option …]\n\n";
-  auto line = [&](std::string left, const char* help) {
+  auto line = [&](std::string left, const std::string& help) {
     left = "  --" + left;
     left.resize(left.size() < 26 ? 26 : left.size() + 1, ' ');
     text += left + help + "\n";
   };
   for (const Row& row : kRows) {
     line(std::string(row.name) + (row.value ? std::string(" ") + row.value : ""), row.help);
+  }
+  for (const DeviceRow& row : device_rows()) {
+    for (const DeviceOption& option : row.options) {
+      line(std::string(option.name) + " " + option.value,
+           std::string(row.name) + ": " + option.help);
+    }
   }
   line("config FILE", "the same options, one \"name = value\" a line; the command line wins");
   return text +

@@ -5,51 +5,12 @@
 #include <cstdio>
 #include <cstring>
 
-#include "agent/platform/cpu_facts.h"
+#include "agent/device/registry.h"
 #include "agent/server/blob_store.h"
 #include "agent/server/device_queue.h"
 #include "agent/server/supervisor.h"
 
 namespace fettle::agent {
-
-wire::ProgramT tiny_program() {
-  // *(float*)args[0] = 1.0f; return
-#if defined(__x86_64__)
-  static const std::uint8_t code[] = {0x48, 0x8b, 0x07,                    // mov rax, [rdi]
-                                      0xc7, 0x00, 0x00, 0x00, 0x80, 0x3f,  // mov dword [rax], 1.0f
-                                      0xc3};                               // ret
-#elif defined(__aarch64__)
-  static const std::uint8_t code[] = {0x00, 0x00, 0x40, 0xf9,   // ldr x0, [x0]
-                                      0x01, 0xf0, 0xa7, 0x52,   // mov w1, #0x3f800000
-                                      0x01, 0x00, 0x00, 0xb9,   // str w1, [x0]
-                                      0xc0, 0x03, 0x5f, 0xd6};  // ret
-#else
-  static const std::uint8_t code[] = {0x00, 0x00, 0x90, 0xe5,   // ldr r0, [r0]
-                                      0xfe, 0x15, 0xa0, 0xe3,   // mov r1, #0x3f800000
-                                      0x00, 0x10, 0x80, 0xe5,   // str r1, [r0]
-                                      0x1e, 0xff, 0x2f, 0xe1};  // bx lr
-#endif
-  wire::ProgramT program;
-  auto image = std::make_unique<wire::ImageT>();
-  image->kind = wire::ImageKind::CpuImage;
-  image->bytes.assign(std::begin(code), std::end(code));
-  image->cpu = std::make_unique<wire::CpuLayoutT>();
-  image->cpu->arch = agent_arch();
-  image->cpu->text_bytes = image->cpu->memory_bytes = sizeof code;
-  auto entry = std::make_unique<wire::EntryPointT>();
-  entry->name = "store_one";
-  image->entries.push_back(std::move(entry));
-  program.images.push_back(std::move(image));
-  auto buffer = std::make_unique<wire::BufferT>();
-  buffer->name = "out";
-  buffer->bytes = 4;
-  buffer->role = wire::BufferRole::Output;
-  program.buffers.push_back(std::move(buffer));
-  auto launch = std::make_unique<wire::LaunchT>();
-  launch->args.push_back(wire::Arg(wire::ArgKind::Buffer, 0, 0, 0, 0));
-  program.launches.push_back(std::move(launch));
-  return program;
-}
 
 int self_test(const wire::BoardT& board, const std::vector<wire::DeviceInfoT>& devices,
               Nursery nursery) {
@@ -57,24 +18,27 @@ int self_test(const wire::BoardT& board, const std::vector<wire::DeviceInfoT>& d
               board.model.empty() ? "model unknown" : board.model.c_str(), board.hostname.c_str(),
               board.kernel.c_str());
   BlobStore blobs(1 << 20);
-  const float one = 1.0f;
-  Bytes expected_bytes(sizeof one);
-  std::memcpy(expected_bytes.data(), &one, sizeof one);
-  const wire::Hash hash = content_hash(expected_bytes);
-  if (auto put = blobs.put(hash, expected_bytes); !put) {
-    std::printf("FAILED: %s\n", put.error().text().c_str());
-    return kExitBroken;
-  }
   int failures = 0;
   for (const wire::DeviceInfoT& info : devices) {
+    SelfTestProgram test = find_device_row(info.kind)->self_test();
+    Bytes answer(test.answer.size() * sizeof(float));
+    std::memcpy(answer.data(), test.answer.data(), answer.size());
+    const wire::Hash hash = content_hash(answer);
+    if (auto put = blobs.put(hash, answer); !put) {
+      std::printf("FAILED: %s\n", put.error().text().c_str());
+      return kExitBroken;
+    }
     wire::MeasureRequestT request;
-    request.program = std::make_unique<wire::ProgramT>(tiny_program());
-    request.options = std::make_unique<wire::MeasureOptionsT>();
-    request.options->min_repeat_ms = 1;
     auto expected = std::make_unique<wire::ExpectedOutputT>();
+    for (std::uint32_t i = 0; i < test.program.buffers.size(); ++i) {
+      if (test.program.buffers[i]->role == wire::BufferRole::Output) expected->buffer = i;
+    }
     expected->dtype = wire::ScalarType::Float32;
     expected->blob = std::make_unique<wire::Hash>(hash);
-    if (info.kind == wire::DeviceKind::Cpu) request.expected.push_back(std::move(expected));
+    request.expected.push_back(std::move(expected));
+    request.program = std::make_unique<wire::ProgramT>(std::move(test.program));
+    request.options = std::make_unique<wire::MeasureOptionsT>();
+    request.options->min_repeat_ms = 1;
 
     bool finished = false, passed = false;
     std::string said;
@@ -93,7 +57,7 @@ int self_test(const wire::BoardT& board, const std::vector<wire::DeviceInfoT>& d
         said = text;
       }
     });
-    queue.accept(1, encode(request));
+    queue.accept(1, 1, encode(request));
     const std::uint64_t start = StatusPage::monotonic_ns();
     while (!finished && StatusPage::monotonic_ns() - start < 20'000'000'000u) {
       pollfd watched[2] = {{nursery.fd(), POLLIN, 0}, {queue.fd(), POLLIN, 0}};

@@ -6,10 +6,7 @@
 
 namespace fettle::agent {
 
-// Stores 1.0f: machine code of this architecture, one Output buffer of 4 bytes.
-wire::ProgramT tiny_program();
-
-// Prints the devices, measures the tiny program on each, and returns the exit status.
+// Prints the devices, measures on each the program of its kind, and returns the exit status.
 int self_test(const wire::BoardT& board, const std::vector<wire::DeviceInfoT>& devices,
               Nursery nursery);
 

@@ -10,6 +10,7 @@
 
 #include "agent/platform/board.h"
 #include "agent/server/log.h"
+#include "schemas/wire/clock_domain.h"
 #include "schemas/wire/limits.h"
 
 namespace fettle::agent {
@@ -56,7 +57,7 @@ Supervisor::Supervisor(const AgentOptions& options, wire::BoardT board,
       started_(StatusPage::monotonic_ns()),
       next_complaint_(started_ + kComplainAfter) {
   for (wire::DeviceInfoT& info : devices) {
-    if (info.clock == wire::ClockDomain::Instructions) clock_lag_ = kInstructionClockLag;
+    if (!clock_facts(info.clock).has_rate) clock_lag_ = kInstructionClockLag;
     devices_.push_back(std::make_unique<DeviceQueue>(
         std::move(info), nursery_, blobs_,
         [this](std::uint64_t lease, Bytes outcome) { send_done(lease, std::move(outcome)); }));
@@ -174,13 +175,15 @@ void Supervisor::on_heartbeat(wire::HeartbeatT& heartbeat) {
 }
 
 void Supervisor::on_put_blob(wire::PutBlobT& blob) {
-  if (auto stored = blobs_.put(*blob.hash, blob.bytes); !stored) {
+  const auto stored = blobs_.put_piece(blob);
+  if (!stored) {
     log(LogLevel::Warning, "a blob from the broker: %s", stored.error().text().c_str());
     if (stored.error().code != ErrorCode::TooLarge) return;  // it may yet come, or be asked for
     for (auto& device : devices_) device->blob_refused(*blob.hash, stored.error());
     return;
   }
-  for (auto& device : devices_) device->blob_arrived(*blob.hash, blob.bytes.size());
+  if (!*stored) return;
+  for (auto& device : devices_) device->blob_arrived(*blob.hash, total_bytes(blob));
 }
 
 void Supervisor::on_assign(wire::AssignT& assign) {
@@ -193,7 +196,8 @@ void Supervisor::on_assign(wire::AssignT& assign) {
     send_done(assign.lease, encode(outcome));
     return;
   }
-  auto missing = devices_[assign.device_index]->accept(assign.lease, std::move(assign.request));
+  auto missing = devices_[assign.device_index]->accept(assign.lease, assign.session,
+                                                       std::move(assign.request));
   if (missing.empty()) return;
   wire::BlobsWantedT wanted;
   wanted.hashes = std::move(missing);
@@ -217,6 +221,7 @@ void Supervisor::say_hello() {
   hello.leases = leases();
   link_.send(message_of(std::move(hello)));
   last_hello_ = StatusPage::monotonic_ns();
+  told_ready_ = workers_ready();
 }
 
 void Supervisor::send_done(std::uint64_t lease, Bytes outcome) {
@@ -296,6 +301,7 @@ int Supervisor::on_time() {
     }
     return std::min(wait, 100);
   }
+  if (!told_ready_ && workers_ready()) say_hello();  // a worker took long to see its device
   if (now - last_heartbeat_ >= heartbeat_ns_) {
     wire::HeartbeatT heartbeat;
     heartbeat.instance = board_.agent_instance;

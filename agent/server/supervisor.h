@@ -61,6 +61,7 @@ class Supervisor {
   std::vector<std::unique_ptr<DeviceQueue>> devices_;
 
   bool welcomed_ = false;
+  bool told_ready_ = false;  // the last Hello had every worker's word of its device
   std::uint64_t broker_instance_ = 0;
   std::uint64_t heartbeat_ns_, silence_ns_;
   std::uint64_t clock_lag_ = 1;  // real seconds in one of ours, at most

@@ -19,7 +19,7 @@ namespace {
 struct Header {
   std::uint32_t magic;
   std::uint32_t blob_count;
-  std::uint64_t lease;
+  std::uint64_t ticket;
   std::uint64_t request_bytes;
 };
 constexpr std::uint32_t kMagic = 0x54544546;
@@ -68,7 +68,7 @@ Result<OwnedFd> make_sealed_memory(const char* name, std::span<const ByteView> p
   return fd;
 }
 
-Result<void> send_request(int socket, std::uint64_t lease, ByteView request,
+Result<void> send_request(int socket, std::uint64_t ticket, ByteView request,
                           std::span<const PassedBlob> blobs) {
   if (blobs.size() > kMostPassedBlobs) {
     return Error{ErrorCode::TooLarge, "a request names " + std::to_string(blobs.size()) +
@@ -82,7 +82,7 @@ Result<void> send_request(int socket, std::uint64_t lease, ByteView request,
   auto memory = make_sealed_memory("fettle-request", pieces);
   if (!memory) return std::move(memory).error();
 
-  Header header{kMagic, static_cast<std::uint32_t>(blobs.size()), lease, request.size()};
+  Header header{kMagic, static_cast<std::uint32_t>(blobs.size()), ticket, request.size()};
   iovec part{&header, sizeof header};
   alignas(cmsghdr) char control[CMSG_SPACE((kMostPassedBlobs + 1) * sizeof(int))] = {};
   msghdr message{};
@@ -134,7 +134,7 @@ Result<ReceivedRequest> receive_request(int socket) {
     return Error{ErrorCode::Malformed, "a request that the supervisor cannot have sent"};
   }
   ReceivedRequest out;
-  out.lease = header.lease;
+  out.ticket = header.ticket;
   const std::size_t table = header.blob_count * sizeof(BlobRow);
   Bytes bytes(table + static_cast<std::size_t>(header.request_bytes));
   for (std::size_t at = 0; at < bytes.size();) {
@@ -153,32 +153,38 @@ Result<ReceivedRequest> receive_request(int socket) {
   return out;
 }
 
-Bytes encode_ready(wire::Sandbox level, const std::string& note) {
-  Bytes frame(2 + note.size());
-  frame[0] = static_cast<std::uint8_t>(ReplyKind::Ready);
-  frame[1] = static_cast<std::uint8_t>(level);
-  std::copy(note.begin(), note.end(), frame.begin() + 2);
+Bytes encode_ready(const wire::DeviceInfoT& info, const std::string& note) {
+  const Bytes encoded = encode(info);
+  Bytes frame = {static_cast<std::uint8_t>(ReplyKind::Ready)};
+  for (int i = 0; i < 4; ++i) frame.push_back(static_cast<std::uint8_t>(encoded.size() >> (8 * i)));
+  frame.insert(frame.end(), encoded.begin(), encoded.end());
+  frame.insert(frame.end(), note.begin(), note.end());
   return frame;
 }
 
-Bytes encode_outcome_reply(std::uint64_t lease, const Bytes& outcome) {
+Bytes encode_outcome_reply(std::uint64_t ticket, const Bytes& outcome) {
   Bytes frame = {static_cast<std::uint8_t>(ReplyKind::Outcome)};
-  for (int i = 0; i < 8; ++i) frame.push_back(static_cast<std::uint8_t>(lease >> (8 * i)));
+  for (int i = 0; i < 8; ++i) frame.push_back(static_cast<std::uint8_t>(ticket >> (8 * i)));
   frame.insert(frame.end(), outcome.begin(), outcome.end());
   return frame;
 }
 
 Result<Reply> decode_reply(ByteView frame) {
   Reply reply;
-  if (frame.size() >= 2 && frame[0] == static_cast<std::uint8_t>(ReplyKind::Ready) &&
-      frame[1] <= static_cast<std::uint8_t>(wire::Sandbox::MAX)) {
-    reply.level = static_cast<wire::Sandbox>(frame[1]);
-    reply.note.assign(frame.begin() + 2, frame.end());
-    return reply;
+  if (frame.size() >= 5 && frame[0] == static_cast<std::uint8_t>(ReplyKind::Ready)) {
+    std::size_t size = 0;
+    for (int i = 0; i < 4; ++i) size |= std::size_t{frame[1 + i]} << (8 * i);
+    if (size <= frame.size() - 5) {
+      auto info = decode_device_info(frame.subspan(5, size));
+      if (!info) return std::move(info).error();
+      reply.info = std::move(*info);
+      reply.note.assign(frame.begin() + 5 + static_cast<std::ptrdiff_t>(size), frame.end());
+      return reply;
+    }
   }
   if (frame.size() >= 9 && frame[0] == static_cast<std::uint8_t>(ReplyKind::Outcome)) {
     reply.kind = ReplyKind::Outcome;
-    for (int i = 0; i < 8; ++i) reply.lease |= std::uint64_t{frame[1 + i]} << (8 * i);
+    for (int i = 0; i < 8; ++i) reply.ticket |= std::uint64_t{frame[1 + i]} << (8 * i);
     reply.outcome.assign(frame.begin() + 9, frame.end());
     return reply;
   }

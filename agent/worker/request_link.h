@@ -1,6 +1,6 @@
 // Supervisor to worker: one request with the blobs it names, as sealed memory
-// files passed over the socket. The supervisor never blocks on a busy worker:
-// what is sent is 24 bytes and descriptors.
+// files passed over the socket, and a ticket that the reply must bear. The supervisor never blocks
+// on a busy worker: what is sent is 24 bytes and descriptors.
 #pragma once
 
 #include <vector>
@@ -36,7 +36,7 @@ struct PassedBlob {
 };
 inline constexpr std::size_t kMostPassedBlobs = 250;  // SCM_MAX_FD is 253
 
-Result<void> send_request(int socket, std::uint64_t lease, ByteView request,
+Result<void> send_request(int socket, std::uint64_t ticket, ByteView request,
                           std::span<const PassedBlob> blobs);
 
 struct ReceivedBlob {
@@ -45,7 +45,7 @@ struct ReceivedBlob {
   std::uint64_t bytes;
 };
 struct ReceivedRequest {
-  std::uint64_t lease = 0;
+  std::uint64_t ticket = 0;
   Bytes request;
   std::vector<ReceivedBlob> blobs;
 };
@@ -54,13 +54,14 @@ Result<ReceivedRequest> receive_request(int socket);
 
 // Worker to supervisor, one frame (write_frame) each: a kind, then its body.
 enum class ReplyKind : std::uint8_t { Ready, Outcome };
-Bytes encode_ready(wire::Sandbox level, const std::string& note);
-Bytes encode_outcome_reply(std::uint64_t lease, const Bytes& outcome);
+// Ready says what the device is, as the worker sees it, and in `sandbox` what holds the worker.
+Bytes encode_ready(const wire::DeviceInfoT& info, const std::string& note);
+Bytes encode_outcome_reply(std::uint64_t ticket, const Bytes& outcome);
 struct Reply {
   ReplyKind kind = ReplyKind::Ready;
-  wire::Sandbox level = wire::Sandbox::Off;
+  wire::DeviceInfoT info;
   std::string note;
-  std::uint64_t lease = 0;
+  std::uint64_t ticket = 0;
   Bytes outcome;
 };
 Result<Reply> decode_reply(ByteView frame);

@@ -5,10 +5,10 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cstdio>
 #include <list>
 
-#include "agent/device/cpu/cpu_device.h"
 #include "agent/device/registry.h"
 #include "agent/measure/trial.h"
 #include "agent/platform/conditions.h"
@@ -125,15 +125,20 @@ int run_worker(const wire::DeviceInfoT& info, int socket, StatusPage* status) {
   const int statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
   install_fault_handlers(status, statm);
 
-  // Room for the program, the buffers kept for the next one, and the worker's own heap.
-  const std::uint64_t kept = fill_cache_bytes(info);
-  SandboxPolicy policy;
-  policy.extra_memory_bytes = info.memory_limit_bytes + 3 * kept + (std::uint64_t{160} << 20);
+  // Beside the device's: room for mapped blobs and the worker's own heap.
+  const std::uint64_t blob_bytes =
+      std::min<std::uint64_t>(info.memory_limit_bytes / 4, std::uint64_t{256} << 20);
+  SandboxPolicy policy = row->sandbox(info);
+  if (policy.extra_memory_bytes > 0) {
+    policy.extra_memory_bytes += blob_bytes + (std::uint64_t{160} << 20);
+  }
   const SandboxState sandbox = enter_sandbox(policy);
   status->address_space_limit = sandbox.address_space_limit;
-  if (!write_frame(socket, encode_ready(sandbox.level, sandbox.note))) return 0;
+  wire::DeviceInfoT seen = (*device)->info();
+  seen.sandbox = sandbox.level;
+  if (!write_frame(socket, encode_ready(seen, sandbox.note))) return 0;
 
-  MappedBlobs blobs(kept);
+  MappedBlobs blobs(blob_bytes);
   std::uint64_t idle_since = StatusPage::monotonic_ns();
   while (true) {
     auto received = receive_request(socket);
@@ -142,7 +147,7 @@ int run_worker(const wire::DeviceInfoT& info, int socket, StatusPage* status) {
     status->run_ns.store(0);
     status->run_since.store(0);
     status->enter(WorkerPhase::Load);
-    status->lease.store(received->lease);
+    status->ticket.store(received->ticket);
 
     TrialContext context{
         **device, conditions, *status, [&](const wire::Hash& hash) { return blobs.lookup(hash); },
@@ -161,11 +166,11 @@ int run_worker(const wire::DeviceInfoT& info, int socket, StatusPage* status) {
     outcome.times->idle_before_ns = start - idle_since;
     outcome.times->total_ns = StatusPage::monotonic_ns() - start;
     outcome.device_index = info.index;
-    const Bytes reply = encode_outcome_reply(received->lease, encode(outcome));
+    const Bytes reply = encode_outcome_reply(received->ticket, encode(outcome));
     idle_since = StatusPage::monotonic_ns();
     const bool sent = write_frame(socket, reply).ok();
     // Only now: until the outcome is out, a death belongs to this trial.
-    status->lease.store(0);
+    status->ticket.store(0);
     status->enter(WorkerPhase::Idle);
     if (!sent) return 0;
     if (context.tainted) return kTaintedExit;

@@ -13,6 +13,7 @@
 #include "host/records/facts_json.h"
 #include "host/records/table.h"
 #include "host/space/profile.h"
+#include "schemas/wire/clock_domain.h"
 
 namespace fettle::app {
 namespace {
@@ -33,8 +34,9 @@ std::string short_facts(const wire::DeviceInfoT& device) {
 }
 
 std::string clock_text(const wire::DeviceInfoT& device) {
-  if (device.clock == wire::ClockDomain::Instructions) return "executed instructions, no time";
-  if (device.clock == wire::ClockDomain::AcceleratorCycles) return "accelerator cycles";
+  const ClockFacts& clock = clock_facts(device.clock);
+  if (!clock.has_rate) return std::string("executed ") + clock.unit + ", no time";
+  if (!clock.wall_time) return std::string("its own ") + clock.unit;
   return device.emulated ? "nanoseconds of an emulator" : "nanoseconds";
 }
 

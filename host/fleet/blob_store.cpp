@@ -12,27 +12,27 @@ bool BlobStore::make_room(std::size_t wanted) {
       continue;
     }
     const auto entry = entries_.find(*oldest);
-    bytes_ -= entry->second.message->size();
+    bytes_ -= entry->second.blob.bytes;
     entries_.erase(entry);
     oldest = uses_.erase(oldest);
   }
   return bytes_ + wanted <= capacity_;
 }
 
-bool BlobStore::put(const wire::Hash& hash, SharedBytes message) {
+bool BlobStore::put(const wire::Hash& hash, StoredBlob blob) {
   if (holds(hash)) return true;  // equal hashes are equal bytes
-  if (!make_room(message->size())) return false;
-  bytes_ += message->size();
+  if (!make_room(blob.bytes)) return false;
+  bytes_ += blob.bytes;
   const auto use = uses_.insert(uses_.end(), hash);
-  entries_[hash] = {std::move(message), use};
+  entries_[hash] = {std::move(blob), use};
   return true;
 }
 
-SharedBytes BlobStore::get(const wire::Hash& hash) {
+const StoredBlob* BlobStore::get(const wire::Hash& hash) {
   const auto found = entries_.find(hash);
   if (found == entries_.end()) return nullptr;
   uses_.splice(uses_.end(), uses_, found->second.use);
-  return found->second.message;
+  return &found->second.blob;
 }
 
 void BlobStore::unpin(const wire::Hash& hash) {

@@ -1,27 +1,33 @@
 // The broker's blobs by content hash: bounded, least recently used goes first,
 // and what a pending request needs (a pin) never goes.
 //
-// A blob is kept as the encoded PutBlob message that brought it, so that it goes
+// A blob is kept as the encoded PutBlob messages that brought it, so that it goes
 // to any number of agents without being copied or encoded again.
 #pragma once
 
 #include <cstddef>
 #include <list>
 #include <map>
+#include <vector>
 
 #include "host/fleet/peer.h"
 #include "schemas/wire/content_hash.h"
 
 namespace fettle::fleet {
 
+struct StoredBlob {
+  std::vector<SharedBytes> messages;  // its pieces, in order
+  std::size_t bytes = 0;              // of these
+};
+
 class BlobStore {
  public:
   explicit BlobStore(std::size_t capacity_bytes) : capacity_(capacity_bytes) {}
 
   // False: there is no room even without all unpinned blobs.
-  bool put(const wire::Hash& hash, SharedBytes message);
-  // Null when it is not held. Counts as a use.
-  SharedBytes get(const wire::Hash& hash);
+  bool put(const wire::Hash& hash, StoredBlob blob);
+  // Null when it is not held; good until the next put. Counts as a use.
+  const StoredBlob* get(const wire::Hash& hash);
   bool holds(const wire::Hash& hash) const;
   // Pins count; they may precede the blob itself.
   void pin(const wire::Hash& hash) { ++pins_[hash]; }
@@ -30,7 +36,7 @@ class BlobStore {
 
  private:
   struct Entry {
-    SharedBytes message;
+    StoredBlob blob;
     std::list<wire::Hash>::iterator use;
   };
   bool make_room(std::size_t wanted);

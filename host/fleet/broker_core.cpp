@@ -13,6 +13,7 @@ BrokerCore::BrokerCore(std::uint64_t instance, BrokerTimes times, BrokerLimits l
     : instance_(instance),
       times_(times),
       limits_(limits),
+      next_session_(random_id() | 1),
       blobs_(limits.blob_bytes),
       leases_(random_id()) {}
 

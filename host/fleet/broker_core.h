@@ -14,6 +14,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -24,6 +25,7 @@
 #include "host/fleet/lease_table.h"
 #include "host/fleet/scheduler.h"
 #include "host/fleet/slow_link.h"
+#include "schemas/wire/blob_pieces.h"
 
 namespace fettle::fleet {
 
@@ -103,9 +105,16 @@ class BrokerCore {
     SessionKey key;
     std::string device_key, name;
     int priority = 0;
+    std::uint64_t number = 0;  // the broker's own; agents keep workers of two apart by it
     std::unordered_map<std::uint64_t, TrialPtr> trials;
     std::deque<std::uint64_t> completed_order;
     std::unordered_map<std::uint64_t, SharedBytes> completed;
+  };
+  // The blob whose pieces a client sends now.
+  struct Incoming {
+    BlobPieces pieces;
+    StoredBlob blob;
+    std::optional<ContentHasher> hasher;  // absent: it is not wanted, or not any more
   };
   struct Client {
     ClientId id = 0;
@@ -113,6 +122,7 @@ class BrokerCore {
     Permission who;
     TimePoint last_seen;
     std::map<std::uint64_t, Session> sessions;
+    Incoming incoming;
   };
 
   // broker_core.cpp: peers
@@ -134,20 +144,24 @@ class BrokerCore {
   }
   void reject(const PeerId& to, ErrorCode code, std::string message);
 
+  // broker_blobs.cpp: blobs from clients to agents
+  void ask_for_blobs(const Client& client, const Trial& trial);
+  bool uploads(const Client& client) const;
+  void on_put_blob(Client& client, const wire::PutBlobT& piece, ByteView message, TimePoint now);
+  void end_upload(const wire::Hash& hash, bool kept, std::uint64_t bytes, TimePoint now);
+  void ask_for(const Client& client, std::vector<wire::Hash> hashes);
+  void on_blobs_wanted(Agent& agent, const std::vector<wire::Hash>& hashes, TimePoint now);
+  void send_blob(Agent& agent, const StoredBlob& blob, TimePoint now);
+
   // broker_trials.cpp: sessions and trials
   void on_open_session(Client& client, const wire::OpenSessionT& open, TimePoint now);
   void on_close_session(Client& client, std::uint64_t session, TimePoint now);
   void on_submit(Client& client, wire::SubmitT& submit, TimePoint now);
-  void ask_for_blobs(const Client& client, const Trial& trial);
-  bool uploads(const Client& client) const;
   void on_cancel(Client& client, const wire::CancelT& cancel, TimePoint now);
-  void on_put_blob(Client& client, const wire::PutBlobT& blob, ByteView message, TimePoint now);
-  void on_blobs_wanted(Agent& agent, const std::vector<wire::Hash>& hashes, TimePoint now);
   void on_done(Agent& agent, wire::DoneT& done, TimePoint now);
   void tell_sessions_of(const std::string& device_key);
   wire::SessionOpenedT describe(const Session& session) const;
   void trial_ready(const TrialPtr& trial, TimePoint now, bool front);
-  void send_blob(Agent& agent, SharedBytes blob, TimePoint now);
   void assign(Placement placement, TimePoint now);
   void give_back(const Lease& lease, TimePoint now);
   void requeue_or_fail(Lease lease, TimePoint now, const std::string& why);
@@ -165,6 +179,7 @@ class BrokerCore {
   std::map<AgentId, Agent> agents_;
   std::map<ClientId, Client> clients_;
   AgentId next_agent_ = 1;
+  std::uint64_t next_session_;  // from a random number per broker run; never 0
   BlobStore blobs_;
   std::map<wire::Hash, std::vector<TrialPtr>, HashLess> waiting_for_blob_;
   LeaseTable leases_;

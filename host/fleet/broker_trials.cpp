@@ -13,18 +13,13 @@ std::unique_ptr<wire::ErrorT> wire_error(ErrorCode code, std::string message) {
   return std::make_unique<wire::ErrorT>(to_wire({code, std::move(message), {}}));
 }
 
-wire::BlobsWantedT blobs_wanted(std::vector<wire::Hash> hashes) {
-  wire::BlobsWantedT wanted;
-  wanted.hashes = std::move(hashes);
-  return wanted;
-}
-
 // The nested request or outcome is copied into the message as it came.
-SharedBytes pack_assign(LeaseId lease, std::uint32_t device, ByteView request) {
+SharedBytes pack_assign(LeaseId lease, std::uint32_t device, const Trial& trial) {
+  const Bytes& request = trial.request;
   flatbuffers::FlatBufferBuilder builder(request.size() + 256);
   builder.ForceVectorAlignment(request.size(), 1, 16);
   const auto bytes = builder.CreateVector(request.data(), request.size());
-  const auto body = wire::CreateAssign(builder, lease, device, bytes);
+  const auto body = wire::CreateAssign(builder, lease, device, bytes, trial.worker_session);
   wire::FinishMessageBuffer(builder,
                             wire::CreateMessage(builder, wire::Body::Assign, body.Union()));
   return share({builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()});
@@ -108,6 +103,8 @@ void BrokerCore::on_open_session(Client& client, const wire::OpenSessionT& open,
   session.device_key = *pool;
   session.name = open.name;
   session.priority = open.priority;
+  session.number = next_session_++;
+  if (next_session_ == 0) next_session_ = 1;
   send(client.peer, describe(session));
 }
 
@@ -143,6 +140,7 @@ void BrokerCore::on_submit(Client& client, wire::SubmitT& submit, TimePoint now)
   trial->device_key = session.device_key;
   trial->board_id = std::move(submit.board_id);
   trial->priority = session.priority;
+  trial->worker_session = session.number;
   trial->request = std::move(submit.request);
   trial->submitted = trial->ready = now;
   std::sort(submit.blobs.begin(), submit.blobs.end(), HashLess());
@@ -179,61 +177,12 @@ void BrokerCore::on_submit(Client& client, wire::SubmitT& submit, TimePoint now)
     ++trial->blobs_missing;
   }
   if (trial->blobs_missing == 0) return trial_ready(trial, now, false);
-  if (!wanted.empty()) send(client.peer, blobs_wanted(std::move(wanted)));
-}
-
-void BrokerCore::ask_for_blobs(const Client& client, const Trial& trial) {
-  std::vector<wire::Hash> wanted;
-  for (const auto& hash : trial.blobs)
-    if (!blobs_.holds(hash)) wanted.push_back(hash);
-  if (!wanted.empty()) send(client.peer, blobs_wanted(std::move(wanted)));
-}
-
-// A blob that was asked for may be on its way, and what the client says meanwhile is behind it.
-bool BrokerCore::uploads(const Client& client) const {
-  if (client.peer.empty()) return false;
-  for (const auto& [hash, trials] : waiting_for_blob_) {
-    for (const TrialPtr& trial : trials) {
-      if (trial->session.client == client.id) return true;
-    }
-  }
-  return false;
-}
-
-void BrokerCore::on_put_blob(Client&, const wire::PutBlobT& blob, ByteView message, TimePoint now) {
-  const auto waiting = waiting_for_blob_.find(*blob.hash);
-  if (waiting == waiting_for_blob_.end()) return;  // not asked for, or here already
-  const wire::Hash actual = content_hash(blob.bytes);
-  if (HashLess()(actual, *blob.hash) || HashLess()(*blob.hash, actual)) {
-    ++counters_.malformed;
-    return;  // the right bytes may still come
-  }
-  const bool kept = blobs_.put(*blob.hash, share({message.begin(), message.end()}));
-  const std::vector<TrialPtr> trials = std::move(waiting->second);
-  waiting_for_blob_.erase(waiting);
-  for (const TrialPtr& trial : trials) {
-    if (!kept) {
-      fail(trial, wire::Stage::Upload,
-           {ErrorCode::TooLarge,
-            "the broker's store of " + std::to_string(limits_.blob_bytes >> 20) +
-                " MiB has no room for a blob of " + std::to_string(blob.bytes.size()) + " bytes",
-            {}},
-           now);
-    } else if (--trial->blobs_missing == 0) {
-      trial->blob_wait_ns = nanoseconds_between(trial->submitted, now);
-      trial_ready(trial, now, false);
-    }
-  }
+  ask_for(client, std::move(wanted));
 }
 
 void BrokerCore::trial_ready(const TrialPtr& trial, TimePoint now, bool front) {
   trial->ready = now;
   if (auto placed = scheduler_.enqueue(trial, front)) assign(std::move(*placed), now);
-}
-
-void BrokerCore::send_blob(Agent& agent, SharedBytes blob, TimePoint now) {
-  agent.link.send(blob->size(), now);
-  send(agent.peer, std::move(blob));
 }
 
 void BrokerCore::assign(Placement placement, TimePoint now) {
@@ -242,7 +191,7 @@ void BrokerCore::assign(Placement placement, TimePoint now) {
   if (agent.blobs.size() > 65'536) agent.blobs.clear();  // worst case: sent once more
   for (const auto& hash : trial.blobs) {
     if (!agent.blobs.insert(hash).second) continue;
-    send_blob(agent, blobs_.get(hash), now);  // held: pinned since the trial was ready
+    send_blob(agent, *blobs_.get(hash), now);  // held: pinned since the trial was ready
   }
   // Behind the blobs, also those of earlier trials.
   agent.link.send(trial.request.size(), now);
@@ -250,20 +199,12 @@ void BrokerCore::assign(Placement placement, TimePoint now) {
   const Lease& lease = leases_.grant(placement.trial, placement.device, now,
                                      agent.link.arrived(now) + times_.silence, agent.link.mark());
   trial.lease = lease.id;
-  send(agent.peer, pack_assign(lease.id, placement.device.index, trial.request));
+  send(agent.peer, pack_assign(lease.id, placement.device.index, trial));
 }
 
 void BrokerCore::give_back(const Lease& lease, TimePoint now) {
   if (auto next = scheduler_.give_back(lease.device, lease.device_key, lease.session)) {
     assign(std::move(*next), now);
-  }
-}
-
-void BrokerCore::on_blobs_wanted(Agent& agent, const std::vector<wire::Hash>& hashes,
-                                 TimePoint now) {
-  for (const auto& hash : hashes) {
-    agent.blobs.insert(hash);
-    if (SharedBytes blob = blobs_.get(hash)) send_blob(agent, std::move(blob), now);
   }
 }
 

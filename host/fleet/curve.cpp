@@ -1,8 +1,6 @@
 // CURVE socket options (curve.h).
 #include "host/fleet/curve.h"
 
-#include "schemas/wire/limits.h"
-
 namespace fettle::fleet {
 namespace {
 
@@ -12,7 +10,7 @@ namespace {
 void set_shared_options(zmq::socket_t& socket, const KeyPair& keys) {
   socket.set(zmq::sockopt::curve_publickey, keys.public_key);
   socket.set(zmq::sockopt::curve_secretkey, keys.secret_key);
-  socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(limits::kMessageBytes));
+  socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(limits::kSocketBytes));
   socket.set(zmq::sockopt::heartbeat_ivl, 2000);
   socket.set(zmq::sockopt::heartbeat_timeout, 0);
   socket.set(zmq::sockopt::tcp_maxrt, 10'000);
@@ -66,7 +64,8 @@ Result<zmq::socket_t> make_server(zmq::context_t& context, const std::string& ur
 }
 
 Result<zmq::socket_t> make_client(zmq::context_t& context, const std::string& url,
-                                  const KeyPair& keys, const std::string& server_public_key) {
+                                  const KeyPair& keys, const std::string& server_public_key,
+                                  std::size_t most_bytes) {
   if (auto good = check_url(url); !good) return std::move(good).error();
   if (auto good = check_public_key(server_public_key); !good) {
     return std::move(good).error().in("reading the broker's public key");
@@ -74,6 +73,7 @@ Result<zmq::socket_t> make_client(zmq::context_t& context, const std::string& ur
   try {
     zmq::socket_t socket(context, zmq::socket_type::dealer);
     set_shared_options(socket, keys);
+    socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(most_bytes));
     socket.set(zmq::sockopt::curve_serverkey, server_public_key);
     socket.set(zmq::sockopt::sndhwm, 10'000);
     socket.set(zmq::sockopt::rcvhwm, 10'000);

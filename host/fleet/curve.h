@@ -6,6 +6,7 @@
 #include <zmq.hpp>
 
 #include "host/fleet/keys.h"
+#include "schemas/wire/limits.h"
 
 namespace fettle::fleet {
 
@@ -16,7 +17,9 @@ Result<void> check_url(const std::string& url);
 Result<zmq::socket_t> make_server(zmq::context_t& context, const std::string& url,
                                   const KeyPair& keys);
 // A connecting DEALER; the connection itself is made, and made again, in the background.
+// most_bytes: of one message that it takes.
 Result<zmq::socket_t> make_client(zmq::context_t& context, const std::string& url,
-                                  const KeyPair& keys, const std::string& server_public_key);
+                                  const KeyPair& keys, const std::string& server_public_key,
+                                  std::size_t most_bytes = limits::kSocketBytes);
 
 }  // namespace fettle::fleet

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "schemas/wire/clock_domain.h"
+
 namespace fettle::fleet {
 namespace {
 
@@ -12,9 +14,9 @@ constexpr const char* kInstructions = " (instructions)";
 }  // namespace
 
 std::string pool_of(const std::string& key, const wire::DeviceInfoT& device) {
-  const std::string kind = device.clock == wire::ClockDomain::Instructions ? kInstructions
-                           : device.emulated                               ? kEmulated
-                                                                           : "";
+  const std::string kind = !clock_facts(device.clock).has_rate ? kInstructions
+                           : device.emulated                   ? kEmulated
+                                                               : "";
   return key.ends_with(kind) ? key : key + kind;
 }
 

@@ -155,9 +155,17 @@ void Session::submit(std::uint64_t trial, const wire::MeasureRequestT& request) 
 
 void Session::submit_to(const std::string& board_id, std::uint64_t trial,
                         const wire::MeasureRequestT& request) {
-  const Bytes encoded = encode(request);
+  Bytes encoded = encode(request);
   auto blobs = blobs_of(request);
+  std::vector<Bytes> images;
+  if (encoded.size() > limits::kPieceBytes) {
+    wire::MeasureRequestT slim = request;
+    images = take_images_out(slim);
+    encoded = encode(slim);
+    blobs = blobs_of(slim);
+  }
   std::lock_guard lock(loop_->mutex);
+  for (const Bytes& image : images) loop_->core.offer_blob(content_hash(image), image);
   loop_->core.submit(trial, encoded, std::move(blobs), board_id);
   signal_fd(loop_->wake_fd);
 }
@@ -183,7 +191,9 @@ int Session::ready_fd() const { return loop_->ready_fd; }
 Result<wire::DeviceListT> list_devices(const BrokerAddress& broker,
                                        std::chrono::milliseconds answer_within) {
   zmq::context_t context;
-  auto socket = make_client(context, broker.url, broker.keys, broker.public_key);
+  // A thousand boards and what each is fit into no socket's usual limit.
+  auto socket =
+      make_client(context, broker.url, broker.keys, broker.public_key, limits::kMessageBytes);
   if (!socket) return std::move(socket).error();
   const auto say = [&](const SharedBytes& bytes) {
     zmq::message_t message(bytes->data(), bytes->size());

@@ -5,6 +5,7 @@
 
 #include "host/fleet/keys.h"
 #include "host/fleet/pool.h"
+#include "schemas/wire/blob_pieces.h"
 #include "schemas/wire/limits.h"
 
 namespace fettle::fleet {
@@ -13,6 +14,16 @@ namespace {
 constexpr int kMostUploads = 10;  // of one blob, without any outcome
 
 }  // namespace
+
+std::vector<Bytes> take_images_out(wire::MeasureRequestT& request) {
+  std::vector<Bytes> images;
+  for (const auto& image : request.program->images) {
+    if (image->bytes.empty()) continue;
+    image->blob = std::make_unique<wire::Hash>(content_hash(image->bytes));
+    images.push_back(std::exchange(image->bytes, {}));
+  }
+  return images;
+}
 
 std::vector<wire::Hash> blobs_of(const wire::MeasureRequestT& request) {
   std::set<wire::Hash, HashLess> hashes;
@@ -138,10 +149,11 @@ void SessionCore::send_submits() {
 
 void SessionCore::offer_blob(const wire::Hash& hash, ByteView bytes) {
   if (blobs_.count(hash) != 0) return;
-  wire::PutBlobT put;
-  put.hash = std::make_unique<wire::Hash>(hash);
-  put.bytes.assign(bytes.begin(), bytes.end());
-  blobs_[hash].message = pack_message(std::move(put));
+  Offered& blob = blobs_[hash];
+  for_each_piece(hash, bytes, [&](wire::PutBlobT piece) {
+    blob.messages.push_back(pack_message(std::move(piece)));
+    blob.bytes += blob.messages.back()->size();
+  });
 }
 
 void SessionCore::submit(std::uint64_t trial, ByteView request, std::vector<wire::Hash> blobs,
@@ -154,6 +166,17 @@ void SessionCore::submit(std::uint64_t trial, ByteView request, std::vector<wire
                      {ErrorCode::MissingBlob,
                       "the request names the blob " + to_hex(hash) + ", which was not offered",
                       {}}));
+    results_.push_back({trial, 0, std::move(outcome)});
+    return;
+  }
+  if (request.size() > limits::kRequestBytes) {
+    wire::OutcomeT outcome;
+    outcome.body.Set(make_failure(
+        wire::Stage::Dispatch,
+        {ErrorCode::TooLarge,
+         "a request of " + std::to_string(request.size()) + " bytes, without its images, is over " +
+             std::to_string(limits::kRequestBytes),
+         {}}));
     results_.push_back({trial, 0, std::move(outcome)});
     return;
   }
@@ -172,7 +195,7 @@ void SessionCore::send_blob(const wire::Hash& hash, TimePoint now) {
   const auto found = blobs_.find(hash);
   if (found == blobs_.end() || error_) return;
   Offered& blob = found->second;
-  const std::size_t bytes = blob.message->size();
+  const std::size_t bytes = blob.bytes;
   if (++blob.sent > kMostUploads) {
     error_ = Error{ErrorCode::Timeout,
                    "the broker at " + plan_.where + " asked for " + std::to_string(bytes) +
@@ -182,7 +205,7 @@ void SessionCore::send_blob(const wire::Hash& hash, TimePoint now) {
     return;
   }
   uploads_.send(bytes, now);
-  send(blob.message);
+  for (const SharedBytes& message : blob.messages) send(message);
 }
 
 void SessionCore::on_completed(wire::CompletedT& completed) {

@@ -83,8 +83,9 @@ class SessionCore {
   SlowLink uploads_;      // answers wait behind blobs that were sent
   bool refused_ = false;  // the last open was refused: try again later
   struct Offered {
-    SharedBytes message;  // a PutBlob
-    int sent = 0;         // since a trial was last completed
+    std::vector<SharedBytes> messages;  // its pieces
+    std::size_t bytes = 0;              // of these
+    int sent = 0;                       // since a trial was last completed
   };
   std::map<wire::Hash, Offered, HashLess> blobs_;
   std::map<std::uint64_t, InFlight> trials_;
@@ -103,5 +104,9 @@ Error no_answer(const std::string& where, const std::string& public_key, millise
 
 // Every content hash that a request names.
 std::vector<wire::Hash> blobs_of(const wire::MeasureRequestT& request);
+
+// Makes blobs of the images that the request brings along, for one that is too long to travel
+// as one message. Each image names its own then.
+std::vector<Bytes> take_images_out(wire::MeasureRequestT& request);
 
 }  // namespace fettle::fleet

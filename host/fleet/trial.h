@@ -32,6 +32,8 @@ struct Trial {
   std::string device_key;
   std::string board_id;  // only this board, when set
   int priority = 0;
+  std::uint64_t worker_session =
+      0;          // its session by the broker's own number: agents keep them apart
   Bytes request;  // encoded MeasureRequest, forwarded as it came
   std::vector<wire::Hash> blobs;
 

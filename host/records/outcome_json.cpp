@@ -89,6 +89,11 @@ Json to_json(const wire::MeasurementT& m) {
                {"interval_low", number_json(m.interval_low)},
                {"interval_high", number_json(m.interval_high)},
                {"censored", m.censored}};
+  if (m.borrowed > 0) json["borrowed"] = m.borrowed;
+  if (!m.launch_ticks.empty()) {
+    Json& ticks = json["launch_ticks"] = Json::array();
+    for (double each : m.launch_ticks) ticks.push_back(number_json(each));
+  }
   for (const auto& [name, conditions] : kConditions) {
     if (m.*conditions) json[name] = to_json(*(m.*conditions));
   }
@@ -110,6 +115,19 @@ void get_samples(Fields& fields, std::vector<wire::Sample>& to) {
   }
 }
 
+void get_launch_ticks(Fields& fields, std::vector<double>& to) {
+  const Json* ticks = fields.find("launch_ticks", false);
+  if (ticks == nullptr) return;
+  if (!ticks->is_array() || ticks->size() > limits::kLaunches) {
+    return fields.fail("launch_ticks",
+                       "is not a list of at most " + std::to_string(limits::kLaunches));
+  }
+  for (const Json& each : *ticks) {
+    if (!each.is_number()) return fields.fail("launch_ticks", "holds something other than numbers");
+    to.push_back(each.get<double>());
+  }
+}
+
 Result<wire::MeasurementT> measurement_from(const Json& json) {
   wire::MeasurementT m;
   Fields fields(json, "measurement");
@@ -118,7 +136,9 @@ Result<wire::MeasurementT> measurement_from(const Json& json) {
   fields.get("number", m.number);
   get_samples(fields, m.samples);
   fields.get("disturbed", m.disturbed, false);
+  fields.get("borrowed", m.borrowed, false);
   fields.get("throttled", m.throttled, false);
+  get_launch_ticks(fields, m.launch_ticks);
   fields.get("median", m.median);
   fields.get("interval_low", m.interval_low);
   fields.get("interval_high", m.interval_high);

@@ -1,5 +1,6 @@
 // `fettle records show`.
 #include "host/records/report.h"
+#include "schemas/wire/clock_domain.h"
 
 #include <array>
 #include <cstdarg>
@@ -58,11 +59,13 @@ void show_range(const wire::ConditionsT& low, const wire::ConditionsT& high, std
 
 // A time of the clock's own kind: never ticks as nanoseconds.
 std::string ticks_text(double ticks, const wire::MeasurementT& m) {
-  if (m.clock == wire::ClockDomain::Nanoseconds && m.ticks_per_second > 0) {
-    return duration_text(ticks * 1e9 / m.ticks_per_second);
+  const auto nanoseconds = ticks_to_nanoseconds(ticks, m.clock, m.ticks_per_second);
+  const ClockFacts& clock = clock_facts(m.clock);
+  if (nanoseconds && clock.wall_time) {
+    return duration_text(*nanoseconds);
   }
-  return format("%.0f ", ticks) +
-         (m.clock == wire::ClockDomain::Instructions ? "instructions" : "cycles");
+  const std::string own = format("%.0f ", ticks) + clock.unit;
+  return nanoseconds ? own + " (" + duration_text(*nanoseconds) + ")" : own;
 }
 
 void show_measurement(const TuningRecord& r, const wire::MeasurementT& m, std::ostream& out) {
@@ -83,6 +86,9 @@ void show_measurement(const TuningRecord& r, const wire::MeasurementT& m, std::o
   }
   out << "samples        " << m.samples.size() << " of " << m.number << " runs, " << m.disturbed
       << " disturbed and taken again";
+  if (m.borrowed > 0) {
+    out << ", " << m.borrowed << " of these samples borrowed from them: too few were clean";
+  }
   if (m.throttled > 0) out << ", " << m.throttled << " of them throttled: after a cool-down";
   out << "\n";
   for (const wire::Sample& sample : m.samples) {
@@ -90,6 +96,10 @@ void show_measurement(const TuningRecord& r, const wire::MeasurementT& m, std::o
         << ticks_text(sample.runs() == 0 ? 0 : static_cast<double>(sample.ticks()) / sample.runs(),
                       m)
         << "\n";
+  }
+  for (std::size_t i = 0; i < m.launch_ticks.size(); ++i) {
+    out << (i == 0 ? "launches     " : "             ") << "  " << i << ": "
+        << ticks_text(m.launch_ticks[i], m) << "\n";
   }
   out << "conditions\n";
   show_conditions("before", m.before.get(), out);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "schemas/wire/clock_domain.h"
 #include "schemas/wire/codec.h"
 
 namespace fettle::tune {
@@ -16,8 +17,7 @@ double Roofline::least_seconds(const wire::ProgramFactsT& facts) const {
 }
 
 std::optional<double> nanoseconds_of(const wire::MeasurementT& measurement) {
-  if (measurement.ticks_per_second <= 0) return std::nullopt;
-  return measurement.median / measurement.ticks_per_second * 1e9;
+  return ticks_to_nanoseconds(measurement.median, measurement.clock, measurement.ticks_per_second);
 }
 
 std::optional<wire::FailureT> implausible(const Roofline& roofline,

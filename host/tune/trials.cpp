@@ -7,6 +7,7 @@
 
 #include "host/space/workload.h"
 #include "host/tune/outcomes.h"
+#include "schemas/wire/clock_domain.h"
 
 namespace fettle::tune {
 namespace {
@@ -395,7 +396,7 @@ void Trials::count(std::size_t task, const records::TuningRecord& record) {
   if (record.reused) ++seen.reused;
   const wire::MeasurementT* measurement = record.measurement();
   if (!measurement || measurement->censored) return;
-  if (measurement->clock == wire::ClockDomain::Instructions) {
+  if (!clock_facts(measurement->clock).has_rate) {
     seen.best_instructions =
         std::min(seen.best_instructions.value_or(measurement->median), measurement->median);
     return;

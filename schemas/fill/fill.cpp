@@ -5,6 +5,7 @@
 #include <string>
 
 #include "schemas/half/half.h"
+#include "schemas/wire/content_hash.h"
 
 namespace fettle {
 
@@ -130,6 +131,22 @@ Result<void> fill_bytes(const wire::FillT& fill, std::span<std::uint8_t> out) {
     }
   }
   return unsupported;
+}
+
+Result<void> fill_buffer(const wire::FillT& fill, const BlobLookup& blobs,
+                         std::span<std::uint8_t> out) {
+  if (fill.kind != wire::FillKind::Blob) return fill_bytes(fill, out);
+  const ByteView blob = blobs(*fill.blob);
+  if (blob.empty()) {
+    return Error{ErrorCode::MissingBlob, "no blob " + to_hex(*fill.blob).substr(0, 16)};
+  }
+  if (blob.size() != out.size()) {
+    return Error{ErrorCode::InvalidArgument, "a blob of " + std::to_string(blob.size()) +
+                                                 " bytes for a buffer of " +
+                                                 std::to_string(out.size())};
+  }
+  std::memcpy(out.data(), blob.data(), out.size());
+  return {};
 }
 
 }  // namespace fettle

@@ -10,9 +10,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "schemas/program_generated.h"
+#include "schemas/wire/codec.h"
 #include "schemas/wire/result.h"
 
 namespace fettle {
@@ -25,9 +27,17 @@ PhiloxBlock philox(std::uint64_t counter, std::uint64_t key);
 
 std::size_t bytes_of(wire::ScalarType type);
 
-// Fills `out` (whole elements; the rest bytes are zero) as `fill` says. Blob is
-// not handled here: the caller has the bytes. Unsupported: UniformReal of integers, UniformInt of
+// Fills `out` (whole elements; the rest bytes are zero) as `fill` says; Blob is not
+// handled here. Unsupported: UniformReal of integers, UniformInt of
 // Float16, Float64 and Bool.
 Result<void> fill_bytes(const wire::FillT& fill, std::span<std::uint8_t> out);
+
+// Bytes of a blob by hash; empty when they are not at hand.
+using BlobLookup = std::function<ByteView(const wire::Hash&)>;
+
+// As fill_bytes, and Blob too: MissingBlob when its bytes are not at hand, InvalidArgument
+// when they are not as many as `out`.
+Result<void> fill_buffer(const wire::FillT& fill, const BlobLookup& blobs,
+                         std::span<std::uint8_t> out);
 
 }  // namespace fettle

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <string>
 
+#include "schemas/wire/check_launch.h"
 #include "schemas/wire/codec.h"
 #include "schemas/wire/limits.h"
 
@@ -55,6 +56,7 @@ Result<void> check_program(const wire::ProgramT& program) {
     const std::string where = "buffer " + std::to_string(i);
     if (!buffer) return bad(where + " is absent");
     if (buffer->bytes == 0) return bad(where + " is empty");
+    if (buffer->role > wire::BufferRole::MAX) return bad(where + " has an unknown role");
     if (buffer->bytes > limits::kBufferBytes) return large(where + " is too large");
     total += buffer->bytes;
     if (total > limits::kBufferBytes * 4) return large("the program's buffers are too large");
@@ -64,6 +66,9 @@ Result<void> check_program(const wire::ProgramT& program) {
     }
     if (buffer->fill) {
       const auto& fill = *buffer->fill;
+      if (fill.kind > wire::FillKind::MAX || fill.dtype > wire::ScalarType::MAX) {
+        return bad(where + " has a fill of an unknown kind");
+      }
       if (fill.kind == wire::FillKind::Blob && !fill.blob) return bad(where + " names no blob");
       if (!std::isfinite(fill.low) || !std::isfinite(fill.high) || fill.low > fill.high) {
         return bad(where + " is filled from an empty range");
@@ -74,38 +79,20 @@ Result<void> check_program(const wire::ProgramT& program) {
     const auto& image = program.images[i];
     const std::string where = "image " + std::to_string(i);
     if (!image) return bad(where + " is absent");
+    if (image->kind > wire::ImageKind::MAX) return bad(where + " is of an unknown kind");
     if (image->bytes.size() > limits::kImageBytes) return large(where + " is too large");
     if (image->bytes.empty() && !image->blob) return bad(where + " has neither bytes nor a hash");
     if (image->kind == wire::ImageKind::CpuImage) {
       if (auto checked = check_cpu_image(*image, where); !checked) return checked;
+    } else if (image->cpu) {
+      return bad(where + " has a CPU's layout and is none");
     }
   }
   for (std::size_t i = 0; i < program.launches.size(); ++i) {
     const auto& launch = program.launches[i];
     const std::string where = "launch " + std::to_string(i);
     if (!launch) return bad(where + " is absent");
-    if (launch->image >= program.images.size()) return bad(where + " names no image");
-    if (launch->entry >= program.images[launch->image]->entries.size()) {
-      return bad(where + " names no entry point");
-    }
-    if (launch->args.size() > limits::kArgs) return large(where + " has too many arguments");
-    if (launch->parallel_extent == 0 || launch->parallel_extent > limits::kParallelExtent) {
-      return bad(where + " has a parallel extent out of range");
-    }
-    for (const auto& arg : launch->args) {
-      if (arg.kind() > wire::ArgKind::MAX) return bad(where + " has an unknown argument kind");
-      if (arg.kind() != wire::ArgKind::Buffer) continue;
-      if (arg.buffer() >= program.buffers.size() ||
-          arg.offset() >= program.buffers[arg.buffer()]->bytes) {
-        return bad(where + " has an argument outside of its buffer");
-      }
-    }
-    for (const auto& relocation : launch->relocations) {
-      if (relocation.buffer() >= program.buffers.size() ||
-          relocation.offset() >= program.buffers[relocation.buffer()]->bytes) {
-        return bad(where + " has a relocation outside of its buffer");
-      }
-    }
+    if (auto checked = check_launch(program, *launch, where); !checked) return checked;
   }
   return {};
 }

@@ -1,8 +1,11 @@
 // Encoding and verified decoding (codec.h).
 #include "schemas/wire/codec.h"
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 
+#include "schemas/wire/blob_pieces.h"
 #include "schemas/wire/limits.h"
 #include "schemas/wire/unpack_guard.h"
 
@@ -77,6 +80,7 @@ Bytes encode(const wire::MeasureRequestT& request) {
   return pack<wire::MeasureRequest>(request, nullptr);
 }
 Bytes encode(const wire::OutcomeT& outcome) { return pack<wire::Outcome>(outcome, nullptr); }
+Bytes encode(const wire::DeviceInfoT& device) { return pack<wire::DeviceInfo>(device, nullptr); }
 
 Result<wire::MessageT> decode_message(ByteView bytes) {
   const Aligned aligned(bytes);
@@ -85,7 +89,11 @@ Result<wire::MessageT> decode_message(ByteView bytes) {
   if ((*table)->body_type() == wire::Body::NONE || (*table)->body_type() > wire::Body::MAX) {
     return Error{ErrorCode::Malformed, "message of a kind that this version does not know"};
   }
-  return unpack<wire::MessageT>(*table);
+  auto message = unpack<wire::MessageT>(*table);
+  if (const auto* piece = message.body.AsPutBlob()) {
+    if (auto checked = check_piece(*piece); !checked) return std::move(checked).error();
+  }
+  return message;
 }
 
 Result<wire::BuildMessageT> decode_build_message(ByteView bytes) {
@@ -128,11 +136,31 @@ Result<wire::MeasureRequestT> decode_request(ByteView bytes) {
     if (!expected || expected->buffer >= request.program->buffers.size() || !expected->blob) {
       return Error{ErrorCode::Malformed, "expected output names no buffer or no blob"};
     }
+    if (expected->dtype > wire::ScalarType::MAX) {
+      return Error{ErrorCode::Malformed, "expected output of an unknown type"};
+    }
     if (!(expected->absolute >= 0) || !(expected->relative >= 0)) {
       return Error{ErrorCode::Malformed, "tolerance of an expected output is negative or NaN"};
     }
   }
   return request;
+}
+
+Result<wire::DeviceInfoT> decode_device_info(ByteView bytes) {
+  const Aligned aligned(bytes);
+  auto table = verified<wire::DeviceInfo>(aligned.view(), nullptr, "device");
+  if (!table) return std::move(table).error();
+  auto device = unpack<wire::DeviceInfoT>(*table);
+  if (device.kind > wire::DeviceKind::MAX || device.clock > wire::ClockDomain::MAX ||
+      device.sandbox > wire::Sandbox::MAX) {
+    return Error{ErrorCode::Malformed,
+                 "device of a kind, clock or sandbox level that this version "
+                 "does not know"};
+  }
+  if (!(device.clock_hz >= 0) || !(device.clock_hz <= limits::kClockHz)) {
+    return Error{ErrorCode::Malformed, "device with a clock rate out of range"};
+  }
+  return device;
 }
 
 Result<wire::OutcomeT> decode_outcome(ByteView bytes) {
@@ -150,6 +178,14 @@ Result<wire::OutcomeT> decode_outcome(ByteView bytes) {
     }
     if (!(measured->median > 0)) {
       return Error{ErrorCode::Malformed, "measurement whose median is not positive"};
+    }
+    if (measured->borrowed > measured->samples.size() ||
+        measured->launch_ticks.size() > limits::kLaunches ||
+        !std::all_of(measured->launch_ticks.begin(), measured->launch_ticks.end(),
+                     [](double ticks) { return ticks >= 0 && std::isfinite(ticks); })) {
+      return Error{ErrorCode::Malformed,
+                   "measurement with more borrowed samples than it has, or "
+                   "with launches that took no number of ticks"};
     }
     if (measured->clock > wire::ClockDomain::MAX) {
       return Error{ErrorCode::Malformed, "measurement by clock " +

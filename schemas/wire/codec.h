@@ -26,6 +26,7 @@ Bytes encode(const wire::BuildMessageT& message);
 Bytes encode(const wire::ProgramT& program);
 Bytes encode(const wire::MeasureRequestT& request);
 Bytes encode(const wire::OutcomeT& outcome);
+Bytes encode(const wire::DeviceInfoT& device);
 
 // A message with the one body it carries: message_of(wire::HeartbeatT{…}).
 template <typename BodyT>
@@ -40,6 +41,7 @@ Result<wire::BuildMessageT> decode_build_message(ByteView bytes);
 Result<wire::ProgramT> decode_program(ByteView bytes);
 Result<wire::MeasureRequestT> decode_request(ByteView bytes);
 Result<wire::OutcomeT> decode_outcome(ByteView bytes);
+Result<wire::DeviceInfoT> decode_device_info(ByteView bytes);
 
 // Our own bounds on a program that was not decoded but made here; decode_program
 // and decode_request call it too.

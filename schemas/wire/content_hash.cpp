@@ -1,7 +1,6 @@
 // Content hashes (content_hash.h).
 #include "schemas/wire/content_hash.h"
 
-#include <sodium.h>
 #include <cstring>
 
 namespace fettle {
@@ -12,6 +11,18 @@ wire::Hash content_hash(ByteView bytes) {
   wire::Hash hash;
   crypto_generichash(reinterpret_cast<unsigned char*>(&hash), sizeof hash, bytes.data(),
                      bytes.size(), nullptr, 0);
+  return hash;
+}
+
+ContentHasher::ContentHasher() { crypto_generichash_init(&state_, nullptr, 0, sizeof(wire::Hash)); }
+
+void ContentHasher::add(ByteView part) {
+  crypto_generichash_update(&state_, part.data(), part.size());
+}
+
+wire::Hash ContentHasher::end() {
+  wire::Hash hash;
+  crypto_generichash_final(&state_, reinterpret_cast<unsigned char*>(&hash), sizeof hash);
   return hash;
 }
 

@@ -7,10 +7,13 @@
 namespace fettle::limits {
 
 // One protocol version for all messages: raised when old peers would misread.
-inline constexpr std::uint32_t kProtocolVersion = 1;
+inline constexpr std::uint32_t kProtocolVersion = 2;
 
-inline constexpr std::size_t kMessageBytes = std::size_t{256} << 20;  // one ZeroMQ message
-inline constexpr std::size_t kBlobBytes = kMessageBytes - (1 << 16);
+inline constexpr std::size_t kMessageBytes = std::size_t{256} << 20;    // one buffer, on any way
+inline constexpr std::size_t kSocketBytes = std::size_t{2} << 20;       // one ZeroMQ message
+inline constexpr std::size_t kRequestBytes = kSocketBytes - (1 << 16);  // in one of those
+inline constexpr std::size_t kPieceBytes = std::size_t{1} << 20;        // of a blob
+inline constexpr std::uint64_t kBlobBytes = std::uint64_t{4} << 30;
 inline constexpr std::uint32_t kTableDepth = 64;     // nesting, FlatBuffers verifier
 inline constexpr std::uint32_t kTables = 1'000'000;  // tables in one message
 inline constexpr std::size_t kImageBytes = std::size_t{64} << 20;
@@ -19,9 +22,15 @@ inline constexpr std::size_t kBuffers = 65'536;
 inline constexpr std::size_t kLaunches = 65'536;
 inline constexpr std::size_t kArgs = 256;
 inline constexpr std::uint32_t kParallelExtent = 1u << 30;
+inline constexpr std::uint32_t kGridExtent = 0x7fffffff;  // of one axis, as CUDA's longest
+inline constexpr std::uint32_t kBlockThreads = 4096;      // a device may have fewer
+inline constexpr std::uint32_t kSharedBytes = 1u << 20;
+inline constexpr std::size_t kRelocations = 1'000'000;
+inline constexpr std::size_t kVtaInstructionBytes = 16;
 inline constexpr std::uint32_t kAlignment = 1u << 21;
 inline constexpr std::uint32_t kSamples = 100'000;
 inline constexpr std::uint32_t kNumber = 100'000'000;
+inline constexpr double kClockHz = 1e12;
 inline constexpr std::uint32_t kTimeoutMs = 3'600'000;
 
 }  // namespace fettle::limits

@@ -177,6 +177,26 @@ TEST_P(Conformance, LaunchesRunInOrder) {
   }
 }
 
+TEST_P(Conformance, LaunchesTellTheirTicks) {
+  auto program = test::candidate_program(kGood);
+  for (const CandidateKind kind : {kSlow, kGood}) {
+    program.launches.push_back(std::move(test::candidate_program(kind).launches[0]));
+  }
+  for (std::uint32_t n = 1; n <= threads(); ++n) {
+    ASSERT_TRUE(prepare(program, n).ok());
+    EXPECT_TRUE(device->run(3)->launch_ticks.empty()) << "nobody asked";
+    const auto sample = device->run(3, true);
+    ASSERT_TRUE(sample.ok());
+    if (sample->launch_ticks.empty() && !GetParam().computes) continue;  // it cannot tell
+    ASSERT_EQ(sample->launch_ticks.size(), 3u);
+    EXPECT_GT(sample->launch_ticks[1], sample->launch_ticks[0]) << "a million steps";
+    EXPECT_GT(sample->launch_ticks[1], sample->launch_ticks[2]);
+    const auto sum = sample->launch_ticks[0] + sample->launch_ticks[1] + sample->launch_ticks[2];
+    EXPECT_LE(sum, sample->ticks);
+    EXPECT_GE(sum, sample->ticks / 2);
+  }
+}
+
 TEST_P(Conformance, PrepareLaunchesRunOnceAndUntimed) {
   if (!GetParam().computes) GTEST_SKIP() << "this device computes nothing";
   auto program = test::candidate_program(kCount);

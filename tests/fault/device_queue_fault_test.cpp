@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <csignal>
@@ -13,7 +14,6 @@
 
 #include "agent/device/registry.h"
 #include "agent/server/device_queue.h"
-#include "agent/server/self_test.h"
 #include "agent/worker/worker.h"
 
 namespace fettle::agent {
@@ -33,28 +33,41 @@ int real_worker(std::uint32_t, int socket, StatusPage* page) {
   return run_worker(info, socket, page);
 }
 
-Bytes outcome_reply(std::uint64_t lease, double median) {
+Bytes outcome_reply(std::uint64_t ticket, double median) {
   wire::MeasurementT measured;
   measured.median = median;
   measured.samples.emplace_back(1, 1);
   wire::OutcomeT outcome;
   outcome.body.Set(std::move(measured));
   outcome.times = std::make_unique<wire::StageTimesT>();
-  return encode_outcome_reply(lease, encode(outcome));
+  return encode_outcome_reply(ticket, encode(outcome));
+}
+
+// The lease of the request, which no worker is told: the test writes it there, too.
+std::uint64_t lease_of(const ReceivedRequest& request) {
+  return decode_request(request.request)->options->number;
+}
+
+// As write_frame does it, for those who write more in one piece.
+Bytes framed(const Bytes& reply) {
+  Bytes out;
+  for (int i = 0; i < 4; ++i) out.push_back(std::uint8_t(reply.size() >> (8 * i)));
+  out.insert(out.end(), reply.begin(), reply.end());
+  return out;
 }
 
 // What a lying worker does with one request after it has said Ready as a true one does.
 using Lie = void (*)(const ReceivedRequest& request, int socket, StatusPage* page);
 WorkerMain lying_worker(Lie lie) {
   return [lie](std::uint32_t, int socket, StatusPage* page) {
-    if (!write_frame(socket, encode_ready(wire::Sandbox::Off, ""))) return 1;
+    if (!write_frame(socket, encode_ready(cpu_device(), ""))) return 1;
     while (true) {
       auto request = receive_request(socket);
       if (!request) return 0;
       page->enter(WorkerPhase::Run);
-      page->lease.store(request->lease);
+      page->ticket.store(request->ticket);
       lie(*request, socket, page);
-      page->lease.store(0);
+      page->ticket.store(0);
     }
   };
 }
@@ -94,7 +107,8 @@ class Station {
   wire::MeasureRequestT request() const { return request({answer_}); }
   static wire::MeasureRequestT request(const std::vector<wire::Hash>& expected) {
     wire::MeasureRequestT out;
-    out.program = std::make_unique<wire::ProgramT>(tiny_program());
+    out.program = std::make_unique<wire::ProgramT>(
+        find_device_row(wire::DeviceKind::Cpu)->self_test().program);
     out.options = std::make_unique<wire::MeasureOptionsT>();
     out.options->min_repeat_ms = 1;
     out.options->timeout_ms = 300;
@@ -105,7 +119,11 @@ class Station {
     }
     return out;
   }
-  void submit(std::uint64_t lease) { EXPECT_TRUE(queue->accept(lease, encode(request())).empty()); }
+  void submit(std::uint64_t lease, std::uint64_t session = 1) {
+    auto told = request();
+    told.options->number = static_cast<std::uint32_t>(lease);
+    EXPECT_TRUE(queue->accept(lease, session, encode(told)).empty());
+  }
   std::string wait_for(std::uint64_t lease) {
     return pump([&] { return outcomes.count(lease) > 0; }) ? outcomes[lease] : "no outcome";
   }
@@ -147,8 +165,8 @@ StageLimits short_limits() {
 // The page is the candidate's to write: what it says there can end its run sooner, never later.
 TEST(DeviceQueueFault, APageThatTellsOfNoRunEndsAtTheWholeLimit) {
   Station station(lying_worker([](const ReceivedRequest& request, int, StatusPage* page) {
-                    if (request.lease > 2) return;
-                    if (request.lease == 2) page->lease.store(0);  // idle, it says
+                    if (lease_of(request) > 2) return;
+                    if (lease_of(request) == 2) page->ticket.store(0);  // idle, it says
                     page->run_since.store(~std::uint64_t{0});
                     while (true) pause();
                   }),
@@ -174,11 +192,11 @@ TEST(DeviceQueueFault, TheWholeLimitLeavesRoomForEveryStage) {
 // A death that the page blames on nobody is not an endless series of fresh workers.
 TEST(DeviceQueueFault, APageThatHidesADeathIsBelievedOnce) {
   Station station(lying_worker([](const ReceivedRequest& request, int socket, StatusPage* page) {
-    if (request.lease == 1) {
-      page->lease.store(0);
+    if (lease_of(request) == 1) {
+      page->ticket.store(0);
       _exit(kTaintedExit);
     }
-    (void)!write_frame(socket, outcome_reply(request.lease, 7));
+    (void)!write_frame(socket, outcome_reply(request.ticket, 7));
   }));
   station.submit(1);
   station.submit(2);
@@ -188,11 +206,11 @@ TEST(DeviceQueueFault, APageThatHidesADeathIsBelievedOnce) {
 
 TEST(DeviceQueueFault, AnOutcomeForAnotherTrialEndsTheForger) {
   Station station(lying_worker([](const ReceivedRequest& request, int socket, StatusPage*) {
-    if (request.lease == 1) {
-      (void)!write_frame(socket, outcome_reply(2, 1));
+    if (lease_of(request) == 1) {
+      (void)!write_frame(socket, outcome_reply(request.ticket + 1, 1));
       while (true) pause();
     }
-    (void)!write_frame(socket, outcome_reply(request.lease, 7));
+    (void)!write_frame(socket, outcome_reply(request.ticket, 7));
   }));
   station.submit(1);
   station.submit(2);
@@ -203,13 +221,108 @@ TEST(DeviceQueueFault, AnOutcomeForAnotherTrialEndsTheForger) {
 // The next in line does not pay for it.
 TEST(DeviceQueueFault, ASecondOutcomeOfATrialIsNotTheNextOnesDoing) {
   Station station(lying_worker([](const ReceivedRequest& request, int socket, StatusPage*) {
-    if (request.lease == 1) (void)!write_frame(socket, outcome_reply(1, 3));
-    (void)!write_frame(socket, outcome_reply(request.lease, 7));
+    if (lease_of(request) == 1) (void)!write_frame(socket, outcome_reply(request.ticket, 3));
+    (void)!write_frame(socket, outcome_reply(request.ticket, 7));
   }));
   station.submit(1);
   station.submit(2);
   EXPECT_EQ(station.wait_for(1), "median 3");
   EXPECT_EQ(station.wait_for(2), "median 7");
+}
+
+// Written before the next trial was handed over, it cannot bear its number.
+TEST(DeviceQueueFault, AForgedEarlyOutcomeCountsForNothing) {
+  Station station(lying_worker([](const ReceivedRequest& request, int socket, StatusPage*) {
+    if (lease_of(request) == 1) {
+      Bytes both = framed(outcome_reply(request.ticket, 3));
+      const Bytes early = framed(outcome_reply(2, 1));
+      both.insert(both.end(), early.begin(), early.end());
+      (void)!write(socket, both.data(), both.size());
+      return;
+    }
+    (void)!write_frame(socket, outcome_reply(request.ticket, 7));
+  }));
+  station.submit(1);
+  station.submit(2);
+  EXPECT_EQ(station.wait_for(1), "median 3");
+  EXPECT_EQ(station.wait_for(2), "median 7") << "and its trial is not blamed";
+}
+
+// Nor is the beginning of one, which the next true outcome would complete.
+TEST(DeviceQueueFault, HalfAForgedOutcomeEndsTheForger) {
+  Station station(lying_worker([](const ReceivedRequest& request, int socket, StatusPage*) {
+    Bytes written = framed(outcome_reply(request.ticket, lease_of(request) == 1 ? 3 : 7));
+    if (lease_of(request) == 1) written.insert(written.end(), {40, 0, 0});
+    (void)!write(socket, written.data(), written.size());
+  }));
+  station.submit(1);
+  station.submit(2);
+  EXPECT_EQ(station.wait_for(1), "median 3");
+  EXPECT_EQ(station.wait_for(2), "median 7");
+}
+
+TEST(DeviceQueueFault, AWorkerHasNoTrialButTheOneItIsOn) {
+  Station station(lying_worker([](const ReceivedRequest& request, int socket, StatusPage*) {
+    std::uint8_t byte;
+    usleep(50'000);  // all are in line by now
+    const bool ahead = recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+    (void)!write_frame(socket, outcome_reply(request.ticket, ahead ? 1 : 7));
+  }));
+  for (std::uint64_t lease : {1, 2, 3}) station.submit(lease);
+  for (std::uint64_t lease : {1, 2, 3}) EXPECT_EQ(station.wait_for(lease), "median 7") << lease;
+}
+
+// The worker answers with the order of the trial in its life.
+TEST(DeviceQueueFault, AWorkerServesOneSession) {
+  Station station(lying_worker([](const ReceivedRequest& request, int socket, StatusPage*) {
+    static int served = 0;
+    (void)!write_frame(socket, outcome_reply(request.ticket, ++served));
+  }));
+  // Lease, session and what it says then.
+  struct Row {
+    std::uint64_t lease, session;
+    const char* said;
+  };
+  const Row rows[] = {{1, 5, "median 1"}, {2, 5, "median 2"}, {3, 6, "median 1"},
+                      {4, 5, "median 1"}, {5, 5, "median 2"}, {6, 0, "median 1"},
+                      {7, 0, "median 1"}};
+  for (const Row& row : rows) station.submit(row.lease, row.session);
+  for (const Row& row : rows) EXPECT_EQ(station.wait_for(row.lease), row.said) << row.lease;
+}
+
+// What it says of the device is taken, but not which device it is.
+TEST(DeviceQueueFault, ReadyCompletesWhatWasDescribed) {
+  Station station([](std::uint32_t, int socket, StatusPage*) {
+    wire::DeviceInfoT seen = cpu_device();
+    seen.name = "seen from inside";
+    seen.gpu = std::make_unique<wire::GpuFactsT>();
+    seen.gpu->compute_units = 4;
+    seen.aliases = {"everything"};
+    seen.queue_depth = 60;
+    seen.sandbox = wire::Sandbox::Limits;
+    (void)!write_frame(socket, encode_ready(seen, ""));
+    return receive_request(socket) ? 1 : 0;
+  });
+  const wire::DeviceInfoT& info = station.queue->info();
+  EXPECT_EQ(info.name, "seen from inside");
+  ASSERT_TRUE(info.gpu);
+  EXPECT_EQ(info.gpu->compute_units, 4u);
+  EXPECT_EQ(info.sandbox, wire::Sandbox::Limits);
+  EXPECT_TRUE(info.aliases.empty());
+  EXPECT_EQ(info.queue_depth, 2u);
+}
+
+TEST(DeviceQueueFault, AWorkerOfAnotherDeviceIsNotBelieved) {
+  wire::DeviceInfoT described = cpu_device();
+  for (const auto change : {0, 1, 2}) {
+    wire::DeviceInfoT seen = cpu_device();
+    seen.name = "another";
+    if (change == 0) seen.key = "another";
+    if (change == 1) seen.index = 1;
+    if (change == 2) seen.kind = wire::DeviceKind::Null;
+    EXPECT_FALSE(take_facts(described, seen));
+    EXPECT_NE(described.name, "another");
+  }
 }
 
 std::uint64_t peak_memory_kib() {
@@ -279,14 +392,15 @@ TEST(DeviceQueueFault, BlobsThatTheStoreCannotHoldAreSaidAtOnce) {
   Station station(real_worker, {}, 1000);
   const Bytes large(1001, 1), first(600, 2), second(600, 3);
   const wire::Hash large_hash = content_hash(large);
-  EXPECT_EQ(station.queue->accept(1, encode(Station::request({large_hash}))).size(), 1u);
+  EXPECT_EQ(station.queue->accept(1, 1, encode(Station::request({large_hash}))).size(), 1u);
   const auto refused = station.blobs.put(large_hash, large);
   ASSERT_FALSE(refused.ok());
   station.queue->blob_refused(large_hash, refused.error());
   EXPECT_TRUE(begins(station.outcomes[1], "Upload TooLarge")) << station.outcomes[1];
 
   const wire::Hash hashes[] = {content_hash(first), content_hash(second)};
-  EXPECT_EQ(station.queue->accept(2, encode(Station::request({hashes[0], hashes[1]}))).size(), 2u);
+  EXPECT_EQ(station.queue->accept(2, 1, encode(Station::request({hashes[0], hashes[1]}))).size(),
+            2u);
   ASSERT_TRUE(station.blobs.put(hashes[0], first).ok());
   station.queue->blob_arrived(hashes[0], first.size());
   EXPECT_EQ(station.outcomes.count(2), 0u);

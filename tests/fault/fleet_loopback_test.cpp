@@ -119,6 +119,34 @@ TEST_F(Fleet, UploadsABlobOncePerBoard) {
   EXPECT_EQ(agent->blobs(), 1);
 }
 
+// Larger than any message that the sockets take.
+TEST_F(Fleet, ALargeBlobArrivesInPieces) {
+  auto broker = start_broker();
+  auto agent = start_agent(*broker, "board-1", [](const auto&, auto&) { return measured(5); });
+  auto session = open(*broker);
+  const Bytes bytes(5 * limits::kSocketBytes / 2, 42);
+  const auto hash = content_hash(bytes);
+  session->offer_blob(hash, bytes);
+  for (std::uint64_t i = 0; i < 4; ++i) session->submit(i, request_with_blob(hash));
+  collect(*session, 4);
+  EXPECT_EQ(agent->blobs(), 5) << "each piece once";
+}
+
+TEST_F(Fleet, ARequestWithALargeImageArrives) {
+  auto broker = start_broker();
+  auto agent = start_agent(*broker, "board-1", [](const auto& assign, auto&) {
+    const auto request = decode_request(assign.request);
+    EXPECT_TRUE(request.ok() && request->program->images[0]->bytes.empty());
+    return measured(5);
+  });
+  auto session = open(*broker);
+  auto request = small_request(1);
+  request.program->images[0]->bytes = Bytes(3 * limits::kPieceBytes, 1);
+  session->submit(1, request);
+  collect(*session, 1);
+  EXPECT_EQ(agent->blobs(), 3);
+}
+
 TEST_F(Fleet, ABlobThatWasNotOfferedFailsItsTrial) {
   auto broker = start_broker();
   auto agent = start_agent(*broker, "board-1", echo);

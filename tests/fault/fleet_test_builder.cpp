@@ -45,7 +45,7 @@ wire::BuildResultT build(const wire::BuildRequestT& request) {
   output.program = std::make_unique<wire::ProgramT>();
   output.program->target = how;
   auto image = std::make_unique<wire::ImageT>();
-  image->kind = wire::ImageKind::OpenClSource;
+  image->kind = wire::ImageKind::Xclbin;
   image->bytes.assign(how == "large" ? 3'000'000 : 3, 7);
   auto entry = std::make_unique<wire::EntryPointT>();
   entry->name = "run";

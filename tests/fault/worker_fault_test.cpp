@@ -63,8 +63,8 @@ class Station {
     return true;
   }
 
-  std::uint64_t submit(const wire::MeasureRequestT& request) {
-    EXPECT_TRUE(queue_->accept(++lease_, encode(request)).empty());
+  std::uint64_t submit(const wire::MeasureRequestT& request, std::uint64_t session = 1) {
+    EXPECT_TRUE(queue_->accept(++lease_, session, encode(request)).empty());
     return lease_;
   }
   std::optional<wire::OutcomeT> wait_for(std::uint64_t lease) {
@@ -266,6 +266,33 @@ TEST_F(WorkerFault, WorkerKilledWhileIdle) {
   }));
 }
 
+TEST_F(WorkerFault, ReadingAheadInItsSocketFindsNothing) {
+  std::vector<std::uint64_t> leases;
+  for (int i = 0; i < 4; ++i) {
+    leases.push_back(station->submit(candidate_request(kReadAhead, station->answer())));
+  }
+  for (const std::uint64_t lease : leases) {
+    const auto outcome = station->wait_for(lease);
+    ASSERT_TRUE(outcome);
+    EXPECT_TRUE(outcome->body.AsMeasurement()) << said(*outcome);
+  }
+}
+
+TEST_F(WorkerFault, AnotherClientsTrialMeetsAnotherProcess) {
+  const auto pid_after = [](std::uint64_t session) {
+    const auto outcome =
+        station->wait_for(station->submit(candidate_request(kGood, station->answer()), session));
+    EXPECT_TRUE(outcome && outcome->body.AsMeasurement());
+    return station->queue().worker_pid();
+  };
+  const auto first = pid_after(1);
+  EXPECT_EQ(pid_after(1), first);
+  const auto second = pid_after(2);
+  EXPECT_NE(second, first);
+  EXPECT_EQ(pid_after(2), second);
+  EXPECT_NE(pid_after(1), second);
+}
+
 // A bad candidate costs one short run.
 TEST_F(WorkerFault, HopelessCandidateIsCensoredSoon) {
   auto request = candidate_request(kSlow, station->answer());
@@ -285,7 +312,7 @@ TEST_F(WorkerFault, MissingBlobIsNamed) {
   wire::Hash unknown = station->answer();
   reinterpret_cast<std::uint8_t*>(&unknown)[0] ^= 1;
   const auto missing =
-      station->queue().accept(1'000'000, encode(candidate_request(kGood, unknown)));
+      station->queue().accept(1'000'000, 1, encode(candidate_request(kGood, unknown)));
   ASSERT_EQ(missing.size(), 1u);
   EXPECT_EQ(to_hex(missing[0]), to_hex(unknown));
   station->queue().release(1'000'000);

@@ -128,15 +128,31 @@ wire::ProgramT sample_program() {
     buffer->fill->blob = hash_of(1);
     program.buffers.push_back(std::move(buffer));
   }
+  for (const auto kind : {wire::ImageKind::Ptx, wire::ImageKind::VtaStream}) {
+    auto other = std::make_unique<wire::ImageT>();
+    other->kind = kind;
+    other->bytes = Bytes(64, 0x11);
+    other->entries.push_back(std::make_unique<wire::EntryPointT>());
+    other->entries[0]->name = "other";
+    program.images.push_back(std::move(other));
+  }
   auto launch = std::make_unique<wire::LaunchT>();
   launch->args = {wire::Arg(wire::ArgKind::Buffer, 1, 64, 0, 0),
                   wire::Arg(wire::ArgKind::Int, 0, 0, -5, 0),
-                  wire::Arg(wire::ArgKind::Real, 0, 0, 0, 2.5)};
+                  wire::Arg(wire::ArgKind::Real, 0, 0, 0, 2.5),
+                  wire::Arg(wire::ArgKind::Int32, 0, 0, -2147483647 - 1, 0),
+                  wire::Arg(wire::ArgKind::Float32, 0, 0, 0, 3e38)};
   launch->phase = wire::Phase::Prepare;
   launch->parallel_extent = 56;
+  program.launches.push_back(std::move(launch));
+  launch = std::make_unique<wire::LaunchT>();
+  launch->image = 1;
   launch->grid = std::make_unique<wire::Dim3>(4, 2, 1);
   launch->block = std::make_unique<wire::Dim3>(64, 1, 1);
   launch->shared_bytes = 1024;
+  program.launches.push_back(std::move(launch));
+  launch = std::make_unique<wire::LaunchT>();
+  launch->image = 2;
   launch->relocations = {wire::Relocation(3, 0, 16)};
   program.launches.push_back(std::move(launch));
   program.max_threads = 4;
@@ -169,7 +185,9 @@ wire::OutcomeT sample_measurement() {
   measurement.ticks_per_second = 1e9;
   measurement.number = 3;
   measurement.samples = {wire::Sample(3000, 3), wire::Sample(3030, 3)};
-  measurement.disturbed = 1;
+  measurement.disturbed = 2;
+  measurement.borrowed = 1;
+  measurement.launch_ticks = {600, 405.5};
   measurement.median = 1005;
   measurement.interval_low = 1000;
   measurement.interval_high = 1010;
@@ -252,6 +270,8 @@ std::vector<Sample> message_samples() {
   wire::PutBlobT put;
   put.hash = hash_of(1);
   put.bytes = {1};
+  put.offset = limits::kPieceBytes;
+  put.total = limits::kPieceBytes + 1;
   all.push_back(message("PutBlob", std::move(put)));
   wire::CancelT cancel;
   cancel.session = 3;
@@ -277,6 +297,7 @@ std::vector<Sample> message_samples() {
   wire::AssignT assign;
   assign.lease = 11;
   assign.device_index = 1;
+  assign.session = 5;
   assign.request = encode(sample_request());
   all.push_back(message("Assign", std::move(assign)));
   wire::ReleaseT release;
@@ -335,6 +356,9 @@ std::vector<Decoder> decoders() {
       {"decode_build_message", again(&decode_build_message), build_message_samples()},
       {"decode_program", again(&decode_program), {{"Program", encode(sample_program())}}},
       {"decode_request", again(&decode_request), {{"MeasureRequest", encode(sample_request())}}},
+      {"decode_device_info",
+       again(&decode_device_info),
+       {{"DeviceInfo", encode(*sample_device())}}},
       {"decode_outcome",
        again(&decode_outcome),
        {{"Outcome of a measurement", encode(sample_measurement())},

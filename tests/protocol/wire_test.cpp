@@ -243,7 +243,7 @@ TEST(Wire, BoundsHold) {
       {"relocation far outside", [](auto& r) { r.program->images[0]->cpu->relocations = {~0ull}; }},
       {"odd relocation", [](auto& r) { r.program->images[0]->cpu->relocations = {2}; }},
       {"entry outside", [](auto& r) { r.program->images[0]->entries[0]->offset = 256; }},
-      {"launch of no image", [](auto& r) { r.program->launches[0]->image = 1; }},
+      {"launch of no image", [](auto& r) { r.program->launches[0]->image = 3; }},
       {"launch of no entry", [](auto& r) { r.program->launches[0]->entry = 1; }},
       {"no parallel extent", [](auto& r) { r.program->launches[0]->parallel_extent = 0; }},
       {"argument of no buffer",
@@ -261,7 +261,7 @@ TEST(Wire, BoundsHold) {
       {"too many arguments",
        [](auto& r) { r.program->launches[0]->args.resize(limits::kArgs + 1); }},
       {"relocation of no buffer",
-       [](auto& r) { r.program->launches[0]->relocations[0] = wire::Relocation(0, 7, 0); }},
+       [](auto& r) { r.program->launches[2]->relocations[0] = wire::Relocation(0, 7, 0); }},
       {"no repeat", [](auto& r) { r.options->repeat = 0; }},
       {"no threads", [](auto& r) { r.options->threads = 0; }},
       {"no timeout", [](auto& r) { r.options->timeout_ms = 0; }},
@@ -295,6 +295,9 @@ TEST(Wire, OutcomesMakeSense) {
       {"a sample of no runs", [](auto& m) { m.samples[0] = wire::Sample(5, 0); }},
       {"median 0", [](auto& m) { m.median = 0; }},
       {"median NaN", [](auto& m) { m.median = std::nan(""); }},
+      {"more borrowed than there are", [](auto& m) { m.borrowed = 3; }},
+      {"a launch of no time", [](auto& m) { m.launch_ticks = {std::nan("")}; }},
+      {"a launch before its time", [](auto& m) { m.launch_ticks = {-1}; }},
       {"an unknown clock", [](auto& m) { m.clock = static_cast<wire::ClockDomain>(200); }},
   };
   for (const auto& [name, spoil] : breaks) {

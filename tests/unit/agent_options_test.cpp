@@ -5,6 +5,7 @@
 #include "agent/platform/cpu_facts.h"
 #include "agent/server/broker_link.h"
 #include "agent/server/options.h"
+#include "schemas/wire/native_arch.h"
 #include "tests/unit/fake_root.h"
 
 namespace fettle::agent {
@@ -39,7 +40,7 @@ TEST_F(FakeRoot, NamedDevicesOfARecognisedBoard) {
   put("/sys/devices/system/cpu/cpu" + first + "/regs/identification/midr_el1",
       "0x00000000410fd082\n");
   auto profiles = board_profiles();
-  for (auto& profile : profiles) profile.arch = agent_arch();
+  for (auto& profile : profiles) profile.arch = native_arch();
   const auto of = [&](std::vector<std::string> device) {
     return parse_options(serving(std::move(device)), root(), profiles);
   };
@@ -66,7 +67,7 @@ TEST_F(FakeRoot, ANamedDeviceIsOfOneKindOfCores) {
         core == cores.front() ? "0x00000000410fd082\n" : "0x00000000410fd034\n");
   }
   auto profiles = board_profiles();
-  for (auto& profile : profiles) profile.arch = agent_arch();
+  for (auto& profile : profiles) profile.arch = native_arch();
   const auto of = [&](std::vector<std::string> device) {
     return parse_options(serving(std::move(device)), root(), profiles);
   };
@@ -97,6 +98,7 @@ TEST(Options, EachMistakeIsOneLine) {
       {serving({"--key", "a", "--device-cores", "4000"}), "may not use"},
       {serving({"--key", "a", "--memory-limit", "-1"}), "--memory-limit takes"},
       {serving({"--key", "a", "--log-level", "loud"}), "--log-level takes"},
+      {serving({"--key", "a", "--device-kind", "null", "--threads", "1"}), "no option of a device"},
       {serving({"--key"}), "needs a value"},
       {{"--config", "/nonexistent/agent.toml"}, "cannot read the configuration"},
   };
@@ -109,6 +111,17 @@ TEST(Options, EachMistakeIsOneLine) {
     EXPECT_NE(out.error().text().find(row.says), std::string::npos) << out.error().text();
     EXPECT_EQ(out.error().text().find('\n'), std::string::npos);
   }
+}
+
+TEST(Options, OptionsForAllDevicesConcernThoseThatKnowThem) {
+  const auto out = parse_options(
+      serving({"--threads", "1", "--key", "a", "--key", "b", "--device-kind", "null"}));
+  ASSERT_TRUE(out.ok()) << out.error().text();
+  EXPECT_EQ(out->devices[0].threads, 1u);
+}
+
+TEST(Options, HelpNamesTheKindOfAnOption) {
+  EXPECT_NE(option_help().find("cpu: most threads"), std::string::npos) << option_help();
 }
 
 TEST(Options, HelpTellsTheExitStatuses) {

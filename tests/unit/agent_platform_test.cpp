@@ -8,6 +8,7 @@
 #include "agent/platform/board_sysfs.h"
 #include "agent/platform/conditions.h"
 #include "agent/platform/cpu_facts.h"
+#include "schemas/wire/native_arch.h"
 #include "tests/unit/fake_root.h"
 
 namespace fettle::agent {
@@ -139,7 +140,7 @@ TEST_F(FakeRoot, RecognisesABoardAndItsClusters) {
   auto profiles = board_profiles();
   for (auto& profile : profiles) {
     // As an agent of that board's architecture sees them.
-    if (profile.arch == "aarch64") profile.arch = agent_arch();
+    if (profile.arch == "aarch64") profile.arch = native_arch();
   }
   auto found = recognise_board(root(), {0, 1, 2, 3, 4, 5}, profiles);
   ASSERT_EQ(found.size(), 2u);
@@ -160,8 +161,8 @@ TEST_F(FakeRoot, RecognisesABoardAndItsClusters) {
 TEST_F(FakeRoot, RecognisesAPynqByItsImagesMark) {
   put("/proc/device-tree/compatible", std::string("xlnx,zynq-7000\0", 15));
   const std::vector<BoardProfile> profiles = {
-      {"pynq-z1", {"pynq", "pynq-z1"}, "cortex-a9", agent_arch(), {"Pynq-Z1"}, {}, {}},
-      {"pynq-z2", {"pynq", "pynq-z2"}, "cortex-a9", agent_arch(), {"Pynq-Z2"}, {}, {}}};
+      {"pynq-z1", {"pynq", "pynq-z1"}, "cortex-a9", native_arch(), {"Pynq-Z1"}, {}, {}},
+      {"pynq-z2", {"pynq", "pynq-z2"}, "cortex-a9", native_arch(), {"Pynq-Z2"}, {}, {}}};
   EXPECT_TRUE(recognise_board(root(), {0, 1}, profiles).empty());
   put("/proc/device-tree/chosen/pynq_board", std::string("Pynq-Z2\0", 8));
   const auto found = recognise_board(root(), {0, 1}, profiles);
@@ -179,8 +180,8 @@ TEST_F(FakeRoot, ACoreThatOnlyItsProfileKnows) {
   put(midr(0), "0x00000000410fd034\n");
   put(midr(1), "0x00000000481fd021\n");
   std::vector<BoardProfile> profiles = {
-      {"little", {"little"}, "cortex-a53", agent_arch(), {"maker,board"}, {}, {}},
-      {"big", {"big"}, "tsv110", agent_arch(), {"maker,board"}, {}, {}}};
+      {"little", {"little"}, "cortex-a53", native_arch(), {"maker,board"}, {}, {}},
+      {"big", {"big"}, "tsv110", native_arch(), {"maker,board"}, {}, {}}};
   std::vector<std::uint32_t> left_over;
   EXPECT_EQ(recognise_board(root(), {0, 1}, profiles, &left_over).size(), 1u);
   EXPECT_EQ(left_over, (std::vector<std::uint32_t>{1}));
@@ -239,11 +240,11 @@ TEST_F(FakeRoot, SysfsNamesAreThoseOfTheBoard) {
       {"mine",
        {"mine"},
        "a",
-       agent_arch(),
+       native_arch(),
        {"maker,board"},
        {},
        {{"ga10b"}, {}, {}, {}, {"/a"}, {}}},
-      {"other", {"other"}, "a", agent_arch(), {"other"}, {}, {{"gpu"}, {}, {}, {}, {"/b"}, {}}}};
+      {"other", {"other"}, "a", native_arch(), {"other"}, {}, {{"gpu"}, {}, {}, {}, {"/b"}, {}}}};
   const auto names = sysfs_names(root(), profiles);
   EXPECT_EQ(names.logic_clock, (std::vector<std::string>{"/a"}));
   EXPECT_EQ(gpu_devfreq(root(), names), "13000000.accelerator");

@@ -138,7 +138,7 @@ NurseryEvent wait_event(Nursery& nursery) {
 
 TEST(NurseryTest, StartsReportsAndReaps) {
   auto nursery = Nursery::start([](std::uint32_t device, int socket, StatusPage* page) {
-    page->lease.store(4242);
+    page->ticket.store(4242);
     char byte;
     return read(socket, &byte, 1) == 1 ? static_cast<int>(device) + byte : 1;
   });
@@ -154,7 +154,7 @@ TEST(NurseryTest, StartsReportsAndReaps) {
   EXPECT_EQ(ended.pid, started.pid);
   ASSERT_TRUE(WIFEXITED(ended.wait_status));
   EXPECT_EQ(WEXITSTATUS(ended.wait_status), 7);
-  EXPECT_EQ(channel.page->lease.load(), 4242u);
+  EXPECT_EQ(channel.page->ticket.load(), 4242u);
 }
 
 TEST(NurseryTest, KillsAStuckWorker) {
@@ -179,12 +179,12 @@ TEST(NurseryTest, WorkersDieWithTheSupervisor) {
   const pid_t supervisor = fork();
   if (supervisor == 0) {
     auto nursery = Nursery::start([](std::uint32_t, int, StatusPage* page) {
-      page->lease.store(1);
+      page->ticket.store(1);
       while (true) pause();
       return 0;
     });
     if (!nursery || !nursery->start_worker(1, 0, channel.theirs, channel.memory)) _exit(1);
-    while (channel.page->lease.load() == 0) usleep(1000);
+    while (channel.page->ticket.load() == 0) usleep(1000);
     kill(getpid(), SIGKILL);
   }
   close(channel.theirs);
@@ -208,7 +208,7 @@ TEST(RequestLink, PassesRequestAndBlobs) {
   ASSERT_TRUE(send_request(ends[0], 99, request, blobs).ok());
   auto got = receive_request(ends[1]);
   ASSERT_TRUE(got.ok()) << got.error().text();
-  EXPECT_EQ(got->lease, 99u);
+  EXPECT_EQ(got->ticket, 99u);
   EXPECT_EQ(got->request, request);
   ASSERT_EQ(got->blobs.size(), 2u);
   EXPECT_EQ(got->blobs[1].bytes, 5000u);
@@ -234,6 +234,41 @@ TEST(BlobStoreTest, VerifiesAndStaysInItsBound) {
   EXPECT_LE(store.held_bytes(), 3000u);
   const Bytes big(3001, 5);
   EXPECT_EQ(store.put(content_hash(big), big).error().code, ErrorCode::TooLarge);
+}
+
+TEST(BlobStoreTest, PutsPiecesTogether) {
+  BlobStore store(std::uint64_t{3} << 20);
+  const Bytes blob((5 << 19) + 1, 7), large((3 << 20) + 1, 8);
+  std::vector<wire::PutBlobT> pieces, too_large;
+  for_each_piece(content_hash(blob), blob, [&](wire::PutBlobT p) { pieces.push_back(p); });
+  for_each_piece(content_hash(large), large, [&](wire::PutBlobT p) { too_large.push_back(p); });
+  ASSERT_EQ(pieces.size(), 3u);
+
+  EXPECT_FALSE(store.put_piece(pieces[0]).value());
+  const auto skipped = store.put_piece(pieces[2]);
+  ASSERT_FALSE(skipped.ok());
+  EXPECT_EQ(skipped.error().code, ErrorCode::Malformed);
+  EXPECT_FALSE(store.put_piece(pieces[1]).ok()) << "it must begin again";
+
+  EXPECT_EQ(store.put_piece(too_large[0]).error().code, ErrorCode::TooLarge);
+  for (std::size_t i = 1; i < too_large.size(); ++i) {
+    const auto passed_over = store.put_piece(too_large[i]);
+    ASSERT_TRUE(passed_over.ok()) << "said once";
+    EXPECT_FALSE(*passed_over);
+  }
+  EXPECT_FALSE(store.holds(content_hash(large)));
+
+  EXPECT_FALSE(store.put_piece(pieces[0]).value());
+  EXPECT_FALSE(store.put_piece(pieces[1]).value());
+  EXPECT_TRUE(store.put_piece(pieces[2]).value());
+  EXPECT_TRUE(store.holds(content_hash(blob)));
+
+  auto forged = pieces;
+  forged[1].bytes[0] ^= 1;
+  for (auto& piece : forged) piece.hash = std::make_unique<wire::Hash>(content_hash(large));
+  (void)store.put_piece(forged[0]);
+  (void)store.put_piece(forged[1]);
+  EXPECT_EQ(store.put_piece(forged[2]).error().code, ErrorCode::Malformed);
 }
 
 // Each blob costs a descriptor, and a service has 1,024 of them.

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "agent/measure/launch_ticks.h"
 #include "agent/measure/sampler.h"
 
 namespace fettle::agent {
@@ -25,10 +26,13 @@ class ScriptedDevice final : public Device {
                                 const BlobLookup&) override {
     return std::uint64_t{0};
   }
-  Result<Sample> run(std::uint32_t times) override {
+  Result<Sample> run(std::uint32_t times, bool launch_ticks) override {
     numbers.push_back(times);
-    return Sample{static_cast<std::uint64_t>(wake_ns + nanoseconds(calls++) * times), info_.clock,
+    Sample sample{static_cast<std::uint64_t>(wake_ns + nanoseconds(calls++) * times), info_.clock,
                   info_.clock_hz};
+    // Two launches: the second takes three times as long.
+    if (launch_ticks) sample.launch_ticks = {sample.ticks / 4, sample.ticks - sample.ticks / 4};
+    return sample;
   }
   void count_instructions() {
     info_.clock = wire::ClockDomain::Instructions;
@@ -356,7 +360,33 @@ TEST_F(SamplerTest, AgreeingDisturbedSamplesAreBorrowed) {
   const auto out = sample();
   ASSERT_TRUE(out.ok());
   EXPECT_EQ(out->samples.size(), 3u);
-  EXPECT_GT(out->disturbed, 0u);
+  EXPECT_EQ(out->borrowed, 3u);
+  EXPECT_EQ(out->disturbed, options.retakes + 1) << "borrowed ones stay counted";
+}
+
+TEST_F(SamplerTest, WhatIsCleanIsNotBorrowed) {
+  options.number = 1000;
+  options.retakes = 3;
+  device.nanoseconds = [this](std::uint32_t call) {
+    if (call > 2) set_steal(static_cast<int>(call));  // after the warm-up two are clean
+    return 1000.0 + call;
+  };
+  const auto out = sample();
+  ASSERT_TRUE(out.ok());
+  EXPECT_EQ(out->samples.size(), 3u);
+  EXPECT_GE(out->borrowed, 1u);
+  EXPECT_LE(out->borrowed, out->disturbed);
+}
+
+TEST_F(SamplerTest, LaunchesAreTimedApart) {
+  device.nanoseconds = [](std::uint32_t call) { return call == 2 ? 90'000.0 : 1000.0; };
+  std::uint64_t warmup = 0, run = 0;
+  ConditionsReader conditions(SystemRoot(root.string()), {0});
+  const SamplerInput input{device, conditions, status, options, 0, &warmup, &run};
+  const auto ticks = measure_launches(input, 100);
+  ASSERT_TRUE(ticks.ok());
+  EXPECT_EQ(*ticks, (std::vector<double>{250, 750})) << "the median, per run";
+  EXPECT_EQ(device.calls, 5u);
 }
 
 TEST_F(SamplerTest, BusyCoreGetsShorterSamples) {

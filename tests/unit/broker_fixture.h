@@ -19,6 +19,8 @@ inline const Permission kAgent{"agent", wire::Role::Agent, "agent-key"};
 // A broker and everything it said, peer by peer.
 class BrokerTest : public ::testing::Test {
  protected:
+  BrokerTest() = default;
+  explicit BrokerTest(const BrokerLimits& other) : core{77, times, other} {}
   BrokerTimes times{milliseconds(100), milliseconds(1000), milliseconds(5000)};
   BrokerCore core{77, times, limits()};
   TimePoint now = TimePoint() + std::chrono::hours(1);

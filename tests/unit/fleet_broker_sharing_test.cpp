@@ -253,5 +253,28 @@ TEST_F(BrokerTest, ADevicesKeyIsNotTheNameOfAPool) {
   EXPECT_EQ(take<wire::RejectT>("a").size(), 1u);
 }
 
+// Agents keep the trials of two sessions apart by it: a client cannot choose another's.
+TEST_F(BrokerTest, AnAssignSaysWhoseTrialItIs) {
+  agent("a", 1, "board", {}, 10);
+  client("one", 1);
+  client("two", 2, kOther);
+  open("one", 7);
+  open("one", 8);
+  open("two", 7, 0, kOther);
+  submit("one", 7, 1);
+  submit("one", 7, 2);
+  submit("one", 8, 1);
+  submit("two", 7, 1, {}, "", kOther);
+  const auto assigns = take<wire::AssignT>("a");
+  ASSERT_EQ(assigns.size(), 4u);
+  std::set<std::uint64_t> sessions;
+  for (const auto& assign : assigns) {
+    EXPECT_NE(assign.session, 0u);
+    sessions.insert(assign.session);
+  }
+  EXPECT_EQ(assigns[0].session, assigns[1].session);
+  EXPECT_EQ(sessions.size(), 3u);
+}
+
 }  // namespace
 }  // namespace fettle::fleet

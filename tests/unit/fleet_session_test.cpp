@@ -301,6 +301,51 @@ TEST_F(SessionTest, SendsABlobWhenItIsAskedFor) {
   EXPECT_EQ(blobs[0].body.AsPutBlob()->bytes, bytes);
 }
 
+TEST_F(SessionTest, ALargeBlobGoesInPieces) {
+  open_all();
+  const Bytes bytes((5 << 19) + 1, 3);
+  const auto hash = content_hash(bytes);
+  core.offer_blob(hash, bytes);
+  core.submit(1, encode(request_with_blob(hash)), {hash});
+  said();
+  wire::BlobsWantedT wanted;
+  wanted.hashes = {hash};
+  hear(std::move(wanted));
+  Bytes sent;
+  const auto messages = said();
+  EXPECT_EQ(messages.size(), 3u);
+  for (const auto& message : messages) {
+    EXPECT_LT(encode(message).size(), limits::kSocketBytes);
+    const auto& piece = *message.body.AsPutBlob();
+    EXPECT_EQ(piece.offset, sent.size());
+    sent.insert(sent.end(), piece.bytes.begin(), piece.bytes.end());
+  }
+  EXPECT_EQ(sent, bytes);
+}
+
+TEST_F(SessionTest, ARequestThatNoMessageHoldsIsAFailure) {
+  open_all();
+  core.submit(1, Bytes(limits::kRequestBytes + 1), {});
+  EXPECT_TRUE(kinds().empty());
+  const auto results = core.take_results();
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].outcome.body.AsFailure()->error->code, ErrorCode::TooLarge);
+}
+
+TEST(Images, AreTakenOutAsBlobs) {
+  auto request = small_request(1);
+  const Bytes image(300, 7);
+  request.program->images[0]->bytes = image;
+  request.program->images[0]->blob.reset();
+  const auto images = take_images_out(request);
+  ASSERT_EQ(images.size(), 1u);
+  EXPECT_EQ(images[0], image);
+  EXPECT_TRUE(decode_request(encode(request)).ok());
+  const auto blobs = blobs_of(request);
+  ASSERT_EQ(blobs.size(), 1u);
+  EXPECT_EQ(to_hex(blobs[0]), to_hex(content_hash(image)));
+}
+
 TEST_F(SessionTest, CancelKeepsWhatABoardStillAnswers) {
   open_all();
   for (std::uint64_t i = 0; i < 6; ++i) submit(i);

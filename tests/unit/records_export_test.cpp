@@ -307,8 +307,9 @@ TEST(RecordsReport, ARecordIsShownWithAllThatIsKnown) {
   std::ostringstream out;
   show(measured(1, 1234567), out);
   for (const char* part :
-       {"1.23 ms", "1640.3 % of the device's peak", "2025.0 GFLOPS", "2 disturbed", "performance",
-        "core 3", "board-1", "00112233aabbccdd", "8641972 ticks / 7 runs",
+       {"1.23 ms", "1640.3 % of the device's peak", "2025.0 GFLOPS", "2 disturbed",
+        "1 of these samples borrowed", "0: 1.00 µs", "1: 234 ns", "performance", "core 3",
+        "board-1", "00112233aabbccdd", "8641972 ticks / 7 runs",
         "around each sample  cpu 1950 to 2100 MHz, hottest zone 0 to 61.5 C"}) {
     EXPECT_NE(out.str().find(part), std::string::npos) << part << "\n" << out.str();
   }
@@ -318,11 +319,23 @@ TEST(RecordsReport, ARecordIsShownWithAllThatIsKnown) {
   EXPECT_NE(failure.str().find("stage Check, StrayWrite"), std::string::npos) << failure.str();
   EXPECT_NE(failure.str().find("wrote 4 bytes after output 0"), std::string::npos);
   TuningRecord cycles = measured(1, 5000);
-  cycles.outcome.body.AsMeasurement()->clock = wire::ClockDomain::AcceleratorCycles;
+  wire::MeasurementT& measurement = *cycles.outcome.body.AsMeasurement();
+  measurement.clock = wire::ClockDomain::AcceleratorCycles;
+  measurement.ticks_per_second = 0;
   std::ostringstream ticks;
   show(cycles, ticks);
   EXPECT_NE(ticks.str().find("5000 cycles"), std::string::npos) << ticks.str();
-  EXPECT_EQ(ticks.str().find("GFLOPS"), std::string::npos) << "cycles are no nanoseconds";
+  EXPECT_EQ(ticks.str().find("GFLOPS"), std::string::npos) << "of an unknown rate: no time";
+  measurement.ticks_per_second = 1e8;
+  std::ostringstream at_a_rate;
+  show(cycles, at_a_rate);
+  EXPECT_NE(at_a_rate.str().find("5000 cycles (50.0 µs)"), std::string::npos) << at_a_rate.str();
+  EXPECT_EQ(at_a_rate.str().find("GFLOPS"), std::string::npos) << "cycles are no wall clock";
+  measurement.clock = wire::ClockDomain::Instructions;
+  std::ostringstream instructions;
+  show(cycles, instructions);
+  EXPECT_NE(instructions.str().find("5000 instructions"), std::string::npos);
+  EXPECT_EQ(instructions.str().find("GFLOPS"), std::string::npos) << "never a time";
 }
 
 TEST(RecordsReport, DurationsHaveThreeDigitsThatCount) {

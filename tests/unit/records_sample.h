@@ -52,6 +52,8 @@ inline TuningRecord measured(int n, double nanoseconds) {
   m.number = 7;
   for (unsigned i = 0; i < 5; ++i) m.samples.emplace_back(std::uint64_t(nanoseconds * 7) + i, 7);
   m.disturbed = 2;
+  m.borrowed = 1;
+  m.launch_ticks = {1000, 234.5};
   m.median = nanoseconds;
   m.interval_low = nanoseconds * 0.99;
   m.interval_high = nanoseconds * 1.0100000000000002;

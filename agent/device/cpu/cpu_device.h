@@ -3,7 +3,10 @@
 
 #include "agent/device/device.h"
 #include "agent/device/device_config.h"
+#include "agent/device/device_option.h"
+#include "agent/device/self_test_program.h"
 #include "agent/platform/system_root.h"
+#include "agent/sandbox/sandbox.h"
 
 namespace fettle::agent {
 
@@ -11,7 +14,8 @@ wire::DeviceInfoT describe_cpu(const DeviceConfig& config, const SystemRoot& roo
 // Starts the measuring threads and pins the calling one: call before the sandbox closes.
 Result<std::unique_ptr<Device>> open_cpu(const wire::DeviceInfoT& info);
 
-// Bytes of filled inputs that a CPU device keeps, for the worker's memory limit.
-std::uint64_t fill_cache_bytes(const wire::DeviceInfoT& info);
+SandboxPolicy cpu_sandbox(const wire::DeviceInfoT& info);
+SelfTestProgram cpu_self_test();
+std::span<const DeviceOption> cpu_options();
 
 }  // namespace fettle::agent

@@ -34,13 +34,7 @@ class NullDevice final : public Device {
     for (const auto& buffer : program.buffers) {
       Bytes bytes(buffer->bytes, unwritten_byte(wire::ScalarType::Float32));
       if (buffer->fill && buffer->role != wire::BufferRole::Output) {
-        if (buffer->fill->kind == wire::FillKind::Blob) {
-          const ByteView blob = blobs(*buffer->fill->blob);
-          if (blob.size() != bytes.size()) {
-            return Error{ErrorCode::MissingBlob, "no blob of the right size for a buffer"};
-          }
-          std::copy(blob.begin(), blob.end(), bytes.begin());
-        } else if (auto filled = fill_bytes(*buffer->fill, bytes); !filled) {
+        if (auto filled = fill_buffer(*buffer->fill, blobs, bytes); !filled) {
           return std::move(filled).error();
         }
       }
@@ -51,7 +45,7 @@ class NullDevice final : public Device {
     return std::uint64_t{0};
   }
 
-  Result<Sample> run(std::uint32_t times) override {
+  Result<Sample> run(std::uint32_t times, bool) override {
     if (!prepared_) return Error{ErrorCode::InvalidArgument, "run before prepare"};
     const std::uint64_t start = now_ns();
     for (std::uint32_t i = 0; i < times; ++i) {
@@ -99,6 +93,29 @@ wire::DeviceInfoT describe_null(const DeviceConfig& config, const SystemRoot&) {
 
 Result<std::unique_ptr<Device>> open_null(const wire::DeviceInfoT& info) {
   return std::unique_ptr<Device>(new NullDevice(info));
+}
+
+SandboxPolicy null_sandbox(const wire::DeviceInfoT& info) {
+  return {.extra_memory_bytes = info.memory_limit_bytes};
+}
+
+SelfTestProgram null_self_test() {
+  SelfTestProgram out;
+  out.answer = {0.0f};  // as all that it makes
+  // It loads no image: any will do.
+  auto image = std::make_unique<wire::ImageT>();
+  image->kind = wire::ImageKind::Xclbin;
+  image->bytes = {0};
+  image->entries.push_back(std::make_unique<wire::EntryPointT>());
+  image->entries[0]->name = "nothing";
+  out.program.images.push_back(std::move(image));
+  auto buffer = std::make_unique<wire::BufferT>();
+  buffer->name = "out";
+  buffer->bytes = 4;
+  buffer->role = wire::BufferRole::Output;
+  out.program.buffers.push_back(std::move(buffer));
+  out.program.launches.push_back(std::make_unique<wire::LaunchT>());
+  return out;
 }
 
 }  // namespace fettle::agent

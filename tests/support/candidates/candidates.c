@@ -46,18 +46,34 @@ static word call_system(word number, word a, word b, word c, word d, word e, wor
 
 #if defined(__x86_64__)
 enum { kMmap = 9, kGetuid = 102, kOpen = 257, kSocket = 41, kExitGroup = 231, kTgkill = 234,
-       kFcntl = 72, kGetpid = 39, kGettid = 186 };
+       kFcntl = 72, kGetpid = 39, kGettid = 186,
+       kRecvmsg = 47 };
 #elif defined(__aarch64__)
 enum { kMmap = 222, kGetuid = 174, kOpen = 56, kSocket = 198, kExitGroup = 94, kTgkill = 131,
-       kFcntl = 25, kGetpid = 172, kGettid = 178 };
+       kFcntl = 25, kGetpid = 172, kGettid = 178,
+       kRecvmsg = 212 };
 #else
 enum { kMmap = 192 /* mmap2 */, kGetuid = 199, kOpen = 322, kSocket = 281, kExitGroup = 248,
-       kTgkill = 268, kFcntl = 221 /* fcntl64 */, kGetpid = 20, kGettid = 224 };
+       kTgkill = 268, kFcntl = 221 /* fcntl64 */, kGetpid = 20, kGettid = 224,
+       kRecvmsg = 297 };
 #endif
 
 static word map_memory(word bytes) {
   return call_system(kMmap, 0, bytes, 3 /* read, write */, 0x22 /* private, anonymous */,
                      (word)-1, 0);
+}
+
+// Whether any descriptor is a socket with something to read; leaves it there.
+static int32 finds_message(void) {
+  char byte;
+  struct { void* base; word length; } part = {&byte, 1};
+  struct { void* name; word name_length; void* parts; word count; void* control; word control_length;
+           word flags; } message = {0, 0, &part, 1, 0, 0, 0};
+  for (word fd = 0; fd < 64; ++fd) {
+    const long got = (long)call_system(kRecvmsg, fd, (word)&message, 0x42 /* PEEK, DONTWAIT */, 0, 0, 0);
+    if (got > 0) return 1;
+  }
+  return 0;
 }
 
 static int32 recurse(volatile int32* depth) {
@@ -98,6 +114,9 @@ __attribute__((section(".text.entry"))) void entry(void* const* args, int32 begi
     case kJumpNowhere: ((void (*)(void))0xdead000)(); break;
     case kEndProcess: call_system(kExitGroup, 0, 0, 0, 0, 0, 0); break;
     case kRecurse: { volatile int32 depth = 0; out[0] = (float)recurse(&depth); break; }
+    case kReadAhead:
+      if (finds_message()) call_system(kExitGroup, 0, 0, 0, 0, 0, 0);
+      break;
     case kTrap: __builtin_trap();
     case kWriteInput: in[3] = 0; break;
     case kWriteCode: *(volatile int32*)(word)(void*)good = 0; break;

@@ -29,7 +29,8 @@ enum CandidateKind {
   kStoreThread,       /* out[i] = index of the calling thread */
   kSignalProcess,     /* good, and sends signal 0 to process 1 */
   kOwnSignals,        /* good, and says who gets the signals of descriptor 0: nobody */
-  kAbort              /* signals itself SIGABRT, as abort() does */
+  kAbort,             /* signals itself SIGABRT, as abort() does */
+  kReadAhead          /* good, and ends the process if any of its sockets holds something */
 };
 
 /* Elements of input and output: 4,004 bytes, so that there is room for sentinels. */

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace fettle::agent {
+namespace fettle::runtime {
 
 // All threads meet; the last to arrive lets the others go.
 class Barrier {
@@ -55,4 +55,4 @@ class ThreadPool {
   std::vector<Start> starts_;
 };
 
-}  // namespace fettle::agent
+}  // namespace fettle::runtime

@@ -1,12 +1,12 @@
 // Pinned threads (thread_pool.h).
-#include "agent/device/cpu/thread_pool.h"
+#include "runtime/cpu/thread_pool.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <csignal>
 
-namespace fettle::agent {
+namespace fettle::runtime {
 namespace {
 
 // About 20 to 50 us: longer than the gap between launches, shorter than a time slice.
@@ -142,4 +142,4 @@ void ThreadPool::work(std::uint32_t thread) {
   }
 }
 
-}  // namespace fettle::agent
+}  // namespace fettle::runtime

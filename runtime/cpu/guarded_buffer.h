@@ -14,7 +14,7 @@
 
 #include "schemas/wire/result.h"
 
-namespace fettle::agent {
+namespace fettle::runtime {
 
 class GuardedBuffer {
  public:
@@ -52,4 +52,4 @@ class GuardedBuffer {
   bool read_only_ = false;
 };
 
-}  // namespace fettle::agent
+}  // namespace fettle::runtime

@@ -2,9 +2,9 @@
 // ThreadSanitizer, that what one launch wrote may be read by the next.
 #include <gtest/gtest.h>
 
-#include "agent/device/cpu/thread_pool.h"
+#include "runtime/cpu/thread_pool.h"
 
-namespace fettle::agent {
+namespace fettle::runtime {
 namespace {
 
 TEST(ThreadPool, RunsAJobOnceOnEachOfTheFirstThreads) {
@@ -74,4 +74,4 @@ TEST(ThreadPool, SleepsInTheKernelWhenThreadsShareACore) {
 }
 
 }  // namespace
-}  // namespace fettle::agent
+}  // namespace fettle::runtime

@@ -1,5 +1,5 @@
 // Guarded mappings (guarded_buffer.h).
-#include "agent/device/cpu/guarded_buffer.h"
+#include "runtime/cpu/guarded_buffer.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-namespace fettle::agent {
+namespace fettle::runtime {
 namespace {
 
 // Wide enough that an overrun by a whole row of most tensors is still told by name.
@@ -153,4 +153,4 @@ std::string GuardedBuffer::sentinel_damage() const {
   return behind_it.empty() ? damage(before(), true) : behind_it;
 }
 
-}  // namespace fettle::agent
+}  // namespace fettle::runtime

@@ -1,12 +1,9 @@
 // Cached fills (fill_cache.h).
-#include "agent/device/cpu/fill_cache.h"
+#include "runtime/cpu/fill_cache.h"
 
 #include <cstring>
 
-#include "schemas/fill/fill.h"
-#include "schemas/wire/content_hash.h"
-
-namespace fettle::agent {
+namespace fettle::runtime {
 namespace {
 
 bool same_fill(const wire::FillT& a, const wire::FillT& b) {
@@ -17,22 +14,6 @@ bool same_fill(const wire::FillT& a, const wire::FillT& b) {
 }
 
 }  // namespace
-
-Result<void> fill_buffer(const wire::FillT& fill, const BlobLookup& blobs,
-                         std::span<std::uint8_t> out) {
-  if (fill.kind != wire::FillKind::Blob) return fill_bytes(fill, out);
-  const ByteView blob = blobs(*fill.blob);
-  if (blob.empty()) {
-    return Error{ErrorCode::MissingBlob, "no blob " + to_hex(*fill.blob).substr(0, 16)};
-  }
-  if (blob.size() != out.size()) {
-    return Error{ErrorCode::InvalidArgument, "a blob of " + std::to_string(blob.size()) +
-                                                 " bytes for a buffer of " +
-                                                 std::to_string(out.size())};
-  }
-  std::memcpy(out.data(), blob.data(), out.size());
-  return {};
-}
 
 void FillCache::shrink(std::uint64_t needed) {
   for (auto at = entries_.end(); at != entries_.begin() && held_bytes_ + needed > limit_bytes_;) {
@@ -66,4 +47,4 @@ Result<std::shared_ptr<const GuardedBuffer>> FillCache::get(const wire::BufferT&
   return entries_.front().buffer;
 }
 
-}  // namespace fettle::agent
+}  // namespace fettle::runtime

@@ -1,4 +1,4 @@
-// Read-only buffers kept across trials: inputs and constants of one workload are
+// Read-only buffers kept across programs: inputs and constants of one workload are
 // the same for every candidate, so they are filled once.
 #pragma once
 
@@ -6,10 +6,10 @@
 #include <list>
 #include <memory>
 
-#include "agent/device/cpu/guarded_buffer.h"
-#include "agent/device/device.h"
+#include "runtime/cpu/guarded_buffer.h"
+#include "schemas/fill/fill.h"
 
-namespace fettle::agent {
+namespace fettle::runtime {
 
 class FillCache {
  public:
@@ -33,8 +33,4 @@ class FillCache {
   std::list<Entry> entries_;  // last used first
 };
 
-// Fills writable memory as told; MissingBlob when the blob is absent or of another size.
-Result<void> fill_buffer(const wire::FillT& fill, const BlobLookup& blobs,
-                         std::span<std::uint8_t> out);
-
-}  // namespace fettle::agent
+}  // namespace fettle::runtime

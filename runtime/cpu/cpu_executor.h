@@ -1,0 +1,26 @@
+// Runs launches of CPU images: each is a parallel loop that pinned threads share.
+#pragma once
+
+#include "runtime/cpu/thread_pool.h"
+#include "runtime/executor.h"
+
+namespace fettle::runtime {
+
+// Ticks are nanoseconds of CLOCK_MONOTONIC_RAW.
+class CpuExecutor final : public Executor {
+ public:
+  // A thread per core, the caller among them (thread_pool.h).
+  explicit CpuExecutor(const std::vector<std::uint32_t>& cores)
+      : pool_(cores, static_cast<std::uint32_t>(cores.size())) {}
+
+  ThreadPool& pool() { return pool_; }
+  // Of the launches made from now on: 1 to pool().size().
+  void use_threads(std::uint32_t threads) { threads_ = threads; }
+  std::unique_ptr<LaunchSeries> make_series() override;
+
+ private:
+  ThreadPool pool_;
+  std::uint32_t threads_ = 1;
+};
+
+}  // namespace fettle::runtime

@@ -1,0 +1,38 @@
+// Memory of a CPU's programs: every buffer in a guarded mapping of its own, what is
+// only read shared by all programs that read the same.
+#pragma once
+
+#include <list>
+#include <memory>
+
+#include "runtime/cpu/fill_cache.h"
+#include "runtime/cpu/guarded_buffer.h"
+#include "runtime/memory.h"
+
+namespace fettle::runtime {
+
+// The byte that stands for "never written" in outputs, and scratch without a fill, of that
+// type: a NaN for floats; for integers a value that a whole tile rarely holds.
+std::uint8_t unwritten_byte(wire::ScalarType type);
+
+class GuardedMemory final : public Memory {
+ public:
+  // Keeps at most that many bytes of filled inputs, and as many of mappings to use again:
+  // touching fresh pages costs more than everything else of a small program.
+  explicit GuardedMemory(std::uint64_t kept_bytes) : kept_bytes_(kept_bytes), fills_(kept_bytes) {}
+
+  // Inputs and constants are read-only and shared.
+  Result<std::unique_ptr<BufferMemory>> take(const wire::BufferT& buffer,
+                                             const BlobLookup& blobs) override;
+  void give_back(std::unique_ptr<BufferMemory> memory) override;
+
+ private:
+  class Block;
+  Result<std::unique_ptr<GuardedBuffer>> take_spare(const wire::BufferT& buffer);
+
+  std::uint64_t kept_bytes_, spare_bytes_ = 0;
+  FillCache fills_;
+  std::list<std::unique_ptr<GuardedBuffer>> spares_;  // last used first
+};
+
+}  // namespace fettle::runtime

@@ -1,0 +1,99 @@
+// Loading and running programs (loaded_program.h).
+#include "runtime/loaded_program.h"
+
+#include <string>
+
+namespace fettle::runtime {
+namespace {
+
+const Kind* kind_of(std::span<const Kind> kinds, wire::ImageKind image) {
+  for (const Kind& kind : kinds) {
+    if (kind.image == image) return &kind;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Result<LoadedProgram> LoadedProgram::load(const wire::ProgramT& program, Memory& memory,
+                                          std::span<const Kind> kinds, const BlobLookup& blobs) {
+  LoadedProgram out(memory);
+  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+    auto taken = memory.take(*program.buffers[i], blobs);
+    if (!taken) {
+      return std::move(taken).error().in("allocating " + name_of(program, i));
+    }
+    out.buffers_.push_back(std::move(*taken));
+  }
+  std::vector<const Kind*> kind_of_image;
+  for (const auto& image : program.images) {
+    const Kind* kind = kind_of(kinds, image->kind);
+    if (!kind) {
+      return Error{ErrorCode::Unsupported,
+                   std::string("this device cannot load an image of kind ") +
+                       wire::EnumNameImageKind(image->kind)};
+    }
+    ByteView bytes(image->bytes);
+    if (bytes.empty()) bytes = blobs(*image->blob);
+    if (bytes.empty()) return Error{ErrorCode::MissingBlob, "no blob for an image"};
+    auto loaded = kind->loader.load(*image, bytes);
+    if (!loaded) return std::move(loaded).error();
+    out.images_.push_back(std::move(*loaded));
+    kind_of_image.push_back(kind);
+  }
+  for (const auto& launch : program.launches) {
+    const bool timed = launch->phase == wire::Phase::Run;
+    auto added =
+        out.append(timed ? out.run_ : out.prepare_, *kind_of_image[launch->image], *launch);
+    if (!added) return std::move(added).error();
+    out.run_launches_ += timed ? 1 : 0;
+  }
+  if (out.run_.empty()) {
+    return Error{ErrorCode::InvalidArgument, "the program has no launch to time"};
+  }
+  return out;
+}
+
+LoadedProgram::~LoadedProgram() {
+  run_.clear();
+  prepare_.clear();
+  for (auto& buffer : buffers_) memory_->give_back(std::move(buffer));
+}
+
+Result<void> LoadedProgram::append(std::vector<Part>& parts, const Kind& kind,
+                                   const wire::LaunchT& launch) {
+  if (parts.empty() || parts.back().kind != kind.image) {
+    parts.push_back({kind.image, kind.executor.make_series(), 0});
+  }
+  ++parts.back().launches;
+  return parts.back().series->add(launch, *images_[launch.image], buffers_);
+}
+
+std::uint64_t LoadedProgram::run_once(std::vector<Part>& parts,
+                                      std::span<std::uint64_t> launch_ticks) {
+  std::uint64_t ticks = 0;
+  for (Part& part : parts) {
+    const std::size_t of_part = launch_ticks.empty() ? 0 : part.launches;
+    ticks += part.series->run(1, launch_ticks.first(of_part));
+    launch_ticks = launch_ticks.subspan(of_part);
+  }
+  return ticks;
+}
+
+std::uint64_t LoadedProgram::prepare() { return run_once(prepare_, {}); }
+
+std::uint64_t LoadedProgram::run(std::uint32_t times, std::span<std::uint64_t> launch_ticks) {
+  // Of one kind, as almost always: nothing of ours stands between the runs.
+  if (run_.size() == 1) return run_.front().series->run(times, launch_ticks);
+  std::uint64_t ticks = 0;
+  for (std::uint32_t i = 0; i < times; ++i) ticks += run_once(run_, launch_ticks);
+  return ticks;
+}
+
+std::string name_of(const wire::ProgramT& program, std::size_t buffer) {
+  const wire::BufferT& at = *program.buffers[buffer];
+  return std::string(wire::EnumNameBufferRole(at.role)) + " buffer " +
+         (at.name.empty() ? std::to_string(buffer) : "'" + at.name + "'");
+}
+
+}  // namespace fettle::runtime

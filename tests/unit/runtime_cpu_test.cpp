@@ -1,0 +1,101 @@
+// The CPU's executor with functions of this program as entry points: what it passes them.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "runtime/cpu/cpu_executor.h"
+#include "runtime/cpu/cpu_image.h"
+#include "runtime/cpu/guarded_memory.h"
+
+namespace fettle::runtime {
+namespace {
+
+class Function final : public LoadedImage {
+ public:
+  explicit Function(CpuEntry function) : function_(reinterpret_cast<const void*>(function)) {}
+  const void* entry(std::uint32_t) const override { return function_; }
+  AddressRange code() const override { return {}; }
+
+ private:
+  const void* function_;
+};
+
+// What the scalars of the last call were.
+struct Scalars {
+  std::int32_t int32;
+  std::int64_t int64;
+  float float32;
+  double float64;
+} scalars;
+
+void take_scalars(void* const* args, std::int32_t, std::int32_t, std::int32_t) {
+  std::memcpy(&scalars.int32, args[0], sizeof(std::int32_t));
+  std::memcpy(&scalars.int64, args[1], sizeof(std::int64_t));
+  std::memcpy(&scalars.float32, args[2], sizeof(float));
+  std::memcpy(&scalars.float64, args[3], sizeof(double));
+}
+
+TEST(CpuExecutor, ScalarsHaveTheirWidth) {
+  using wire::Arg;
+  using wire::ArgKind;
+  CpuExecutor executor({0});
+  const Function image(take_scalars);
+  for (const bool first_names : {false, true}) {
+    wire::LaunchT launch;
+    launch.args = {Arg(ArgKind::Int32, 0, 0, -7, 0),
+                   Arg(first_names ? ArgKind::Int : ArgKind::Int64, 0, 0, -(1ll << 40), 0),
+                   Arg(ArgKind::Float32, 0, 0, 0, 1.5),
+                   Arg(first_names ? ArgKind::Real : ArgKind::Float64, 0, 0, 0, 0.1)};
+    auto series = executor.make_series();
+    ASSERT_TRUE(series->add(launch, image, {}).ok());
+    scalars = {};
+    series->run(1, {});
+    EXPECT_EQ(scalars.int32, -7);
+    EXPECT_EQ(scalars.int64, -(1ll << 40));
+    EXPECT_EQ(scalars.float32, 1.5f);
+    EXPECT_EQ(scalars.float64, 0.1);
+  }
+}
+
+TEST(GuardedMemory, SharesWhatIsOnlyRead) {
+  GuardedMemory memory(1 << 20);
+  const BlobLookup no_blobs = [](const wire::Hash&) { return ByteView(); };
+  wire::BufferT input;
+  input.bytes = 64;
+  auto first = memory.take(input, no_blobs), second = memory.take(input, no_blobs);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ((*first)->data().data(), (*second)->data().data());
+  EXPECT_TRUE((*first)->read_only());
+
+  wire::BufferT output = {};
+  output.bytes = 64;
+  output.role = wire::BufferRole::Output;
+  auto own = memory.take(output, no_blobs), other = memory.take(output, no_blobs);
+  ASSERT_TRUE(own.ok() && other.ok());
+  EXPECT_NE((*own)->data().data(), (*other)->data().data());
+  EXPECT_EQ((*own)->data()[0], unwritten_byte(wire::ScalarType::Float32));
+}
+
+TEST(GuardedMemory, TellsAndMendsDamage) {
+  GuardedMemory memory(1 << 20);
+  wire::BufferT output;
+  output.bytes = 63;
+  output.alignment = 64;
+  output.role = wire::BufferRole::Output;
+  const BlobLookup no_blobs = [](const wire::Hash&) { return ByteView(); };
+  auto taken = memory.take(output, no_blobs);
+  ASSERT_TRUE(taken.ok());
+  EXPECT_EQ((*taken)->damage(), "");
+  (*taken)->data().data()[63] ^= 1;
+  EXPECT_NE((*taken)->damage(), "");
+  (*taken)->mend();
+  EXPECT_EQ((*taken)->damage(), "");
+  const auto* before = (*taken)->data().data();
+  memory.give_back(std::move(*taken));
+  auto again = memory.take(output, no_blobs);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ((*again)->data().data(), before) << "a mapping is used again";
+}
+
+}  // namespace
+}  // namespace fettle::runtime
