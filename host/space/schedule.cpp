@@ -24,7 +24,8 @@ struct Words {
   std::string operator()(const InlineStep& s) { return "inline " + s.stage; }
   std::string operator()(const CacheWriteStep& s) { return "cache_write " + s.stage; }
   std::string operator()(const PackConstantStep& s) {
-    return "pack " + s.constant + " " + s.axis + " by " + std::to_string(s.tile);
+    return "pack " + s.constant + " " + s.axis + " by " + std::to_string(s.tile) +
+           (s.outer.empty() ? "" : " in " + join(s.outer));
   }
   std::string operator()(const DotProductStep& s) {
     return "dot product of " + s.stage + (s.add_128 ? " with 128 added" : "");

@@ -26,14 +26,17 @@ struct CacheWriteStep {
   std::string stage;
 };
 
-// Layout rewrite of a constant, or of what is made of constants only. Its last axis `axis` is cut
-// into tiles, and the constant is copied once, when the program is loaded, to [tile][its other axes
-// in order][in tile]. The stage that reads it and that stage's reader, which must run over the same
-// axis, get the axes "<axis>.tile" and "<axis>.in" in its place. The last tile overlaps the one
-// before it where the tile does not divide the axis.
+// Layout rewrite of a factor: its axis `axis`, which its one reader reads by an axis of its own
+// alone, is cut into tiles, and the factor is copied to
+//   [outer…][tile][its other axes before `axis`…][in tile][its axes after `axis`…]
+// A constant, or what is made of constants only, is copied once, when the program is loaded;
+// an input by a launch before its reader's. The stage that reads it and that stage's reader,
+// which must run over the same axis, get the axes "<axis>.tile" and "<axis>.in" in its place.
+// The last tile overlaps the one before it where the tile does not divide the axis.
 struct PackConstantStep {
   std::string constant, axis;
   std::int64_t tile;
+  std::vector<std::string> outer = {};  // axes of the factor that come first
 };
 
 // A sum of products of int8 data and an int8 constant takes four terms of its last

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "host/ir/loads.h"
 #include "host/space/sketches/cpu_rfactor.h"
 #include "host/space/sketches/cpu_rows.h"
 #include "host/space/sketches/cpu_spatial.h"
@@ -14,33 +13,6 @@ namespace fettle::space {
 
 namespace {
 
-// A sum of products with a constant, where the constant alone depends on the last
-// axis, and on no other axis that is not reduced: worth packing, as each element of
-// it is used for every row of the output.
-bool reuses_a_constant(const ComputeDag& dag) {
-  const Stage* reduction = nullptr;
-  for (const Stage& stage : dag.stages) {
-    if (stage.reduce_axes.empty()) continue;
-    if (reduction) return false;
-    reduction = &stage;
-  }
-  const auto factors = reduction ? factors_of(dag, *reduction) : std::nullopt;
-  if (!factors) return false;
-  const auto& axes = reduction->axes;
-  if (axes.size() != 2 && axes.size() != 4) return false;
-  bool packable = true;
-  for (const ir::Load* load : {factors->data, factors->constant}) {
-    const bool constant = load == factors->constant;
-    for (std::size_t d = 0; d < load->indices.size(); ++d) {
-      for (const Axis& axis : axes) {
-        const bool last = axis.var == axes.back().var;
-        const bool wanted = constant && last && d + 1 == load->indices.size();
-        if (constant || last) packable &= ir::mentions(load->indices[d], axis.var) == wanted;
-      }
-    }
-  }
-  return packable;
-}
 
 template <int y, int x>
 constexpr SketchRow winograd_row() {
@@ -63,13 +35,15 @@ constexpr SketchRow winograd_row() {
 // A workload's sketches are the rows that apply, in this order; then those that apply once its
 // channels lie last.
 const SketchRow kRows[] = {
-    {[](const ComputeDag& dag, const Target&) { return reuses_a_constant(dag); }, cpu_tiled_sketch,
+    {[](const ComputeDag& dag, const Target&) { return cpu_tiled_fits(dag); }, cpu_tiled_sketch,
      cpu_tiled_schedule, [] { return 1.0; }, true},
+    {cpu_tiled_groups_fits, cpu_tiled_groups_sketch, cpu_tiled_groups_schedule,
+     [] { return 1.0; }},
     winograd_row<2, 2>(),
     winograd_row<4, 2>(),
     winograd_row<4, 4>(),
     {[](const ComputeDag& dag, const Target&) {
-       return !reuses_a_constant(dag) && cpu_spatial_fits(dag);
+       return !only_cpu_tiled_fits(dag) && cpu_spatial_fits(dag);
      },
      cpu_spatial_sketch, cpu_spatial_schedule, [] { return 1.0; }},
     {[](const ComputeDag& dag, const Target&) {

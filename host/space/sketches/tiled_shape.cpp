@@ -1,0 +1,150 @@
+// Parts of a DAG by their roles (tiled_shape.h), and which DAGs the tiled sketch is for.
+#include "host/space/sketches/tiled_shape.h"
+
+#include <algorithm>
+
+#include "host/ir/loads.h"
+#include "host/space/sketches/cpu_tiled.h"
+
+namespace fettle::space {
+
+namespace {
+
+// The DAG's one reduction; null: it has none or several.
+const Stage* sole_reduction(const ComputeDag& dag) {
+  const Stage* found = nullptr;
+  for (const Stage& stage : dag.stages) {
+    if (stage.reduce_axes.empty()) continue;
+    if (found) return nullptr;
+    found = &stage;
+  }
+  return found;
+}
+
+// The dimension that the stage's axis alone indexes; the load's rank: there is none.
+std::size_t dimension_of(const ir::Load& load, const Stage& stage, const Axis& axis) {
+  std::size_t d = 0;
+  while (d < load.indices.size() && sole_axis(stage, load.indices[d]) != &axis) ++d;
+  return d;
+}
+
+}  // namespace
+
+bool cpu_tiled_fits(const ComputeDag& dag) {
+  const Stage* reduction = sole_reduction(dag);
+  if (!reduction) return false;
+  if (!reduction->store_at.empty() && reduction->role != ir::Role::Output) return false;
+  const auto roles = roles_of(dag, *reduction);
+  if (!roles || !roles->second || roles->first->predicate || roles->second->predicate) return false;
+  const Stage& second = *dag.find(roles->second->buffer);
+  if (!second.placeholder() && !is_constant(dag, second)) return false;
+  const auto& axes = reduction->axes;
+  if (roles->axes_of(AxisRole::Channel) != std::vector<std::size_t>{axes.size() - 1}) return false;
+  if (roles->axes_of(AxisRole::Spatial).empty()) return false;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (roles->axes[i] == AxisRole::Spatial) continue;
+    const std::size_t d = dimension_of(*roles->second, *reduction, axes[i]);
+    const bool last = d + 1 == roles->second->indices.size();
+    if (d == roles->second->indices.size() || last != (i + 1 == axes.size())) return false;
+    for (std::size_t other = 0; other < roles->second->indices.size(); ++other) {
+      if (other != d && ir::mentions(roles->second->indices[other], axes[i].var)) return false;
+    }
+  }
+  // Elementwise stages only come after it.
+  const Stage& output = dag.stages.back();
+  if (output.axes.size() != axes.size()) return false;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (output.axes[i].extent != axes[i].extent) return false;
+  }
+  return true;
+}
+
+bool only_cpu_tiled_fits(const ComputeDag& dag) {
+  if (!cpu_tiled_fits(dag)) return false;
+  const AxisRoles roles = *roles_of(dag, *sole_reduction(dag));
+  const std::size_t spatial = roles.axes_of(AxisRole::Spatial).size();
+  return roles.axes_of(AxisRole::Batch).empty() && (spatial == 1 || spatial == 3);
+}
+
+bool cpu_tiled_groups_fits(const ComputeDag& dag, const Target& target) {
+  if (!cpu_tiled_fits(dag)) return false;
+  const Stage& reduction = *sole_reduction(dag);
+  const AxisRoles roles = *roles_of(dag, reduction);
+  const std::size_t rank = reduction.axes.size(), dims = roles.second->indices.size();
+  if (rank < 3 || roles.axes[rank - 2] != AxisRole::Batch || dims < 2) return false;
+  const Axis &group = reduction.axes[rank - 2], &channel = reduction.axes[rank - 1];
+  const std::int64_t lanes = std::max(4, target.vector_bits / 32);
+  return is_constant(dag, *dag.find(roles.second->buffer)) && lanes % channel.extent == 0 &&
+         channel.extent < lanes && group.extent * channel.extent >= lanes &&
+         sole_axis(reduction, roles.second->indices[dims - 2]) == &group;
+}
+
+std::vector<std::string> TiledShape::windows() const {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < reduce.size(); ++i) {
+    if (reduce_roles[i] == AxisRole::Window) names.push_back(reduce[i].name);
+  }
+  return names;
+}
+
+TiledShape tiled_shape(const ComputeDag& dag, const Target& target, bool spans) {
+  const Stage& reduction = *sole_reduction(dag);
+  const AxisRoles roles = *roles_of(dag, reduction);
+  const Stage& second = *dag.find(roles.second->buffer);
+  const Stage* pad = copy_read_by(dag, reduction);
+  TiledShape s;
+  s.reduction = reduction.name, s.second = second.name, s.output = dag.stages.back().name;
+  if (pad) s.pad = pad->name;
+  s.spans = spans;
+  s.constant = is_constant(dag, second);
+  s.made_second = !second.placeholder();
+  s.stored_apart = !dag.stages.back().store_at.empty();
+
+  const auto& axes = reduction.axes;
+  const auto spatial = roles.axes_of(AxisRole::Spatial);
+  const std::size_t tiled = axes.size() - (spans ? 2 : 1);
+  for (std::size_t i = 0; i + 1 < axes.size(); ++i) {
+    if (i == tiled) continue;
+    const std::string& name = axes[i].name;
+    s.rows.push_back(name);
+    if (roles.axes[i] == AxisRole::Batch) {
+      (i < spatial.front() ? s.batch : s.groups).push_back(name);
+    } else if (i == spatial.back()) {
+      s.x = name, s.x_extent = axes[i].extent;
+    } else if (i == spatial[spatial.size() - 2]) {
+      s.y = name, s.y_extent = axes[i].extent;
+    } else {
+      s.outer.push_back(name);
+    }
+  }
+  s.channel = axes.back().name;
+  s.tiled = axes[tiled].name;
+  s.tiled_extent = axes[tiled].extent;
+  if (spans) s.per = axes.back().extent;
+  const auto own_name = [&](std::size_t axis) {
+    return second.axes[dimension_of(*roles.second, reduction, axes[axis])].name;
+  };
+  s.tiled_of_second = own_name(tiled);
+  for (const std::size_t i : roles.axes_of(AxisRole::Batch)) {
+    if (i != tiled) s.batch_of_second.push_back(own_name(i));
+  }
+  s.reduce = reduction.reduce_axes;
+  s.reduce_roles = roles.reduce_axes;
+
+  // Sums of int8 by the CPU's instruction for them: their last axis counts fours then.
+  const auto* last = std::get_if<ir::VarRef>(&roles.first->indices.back()->node);
+  const bool along = last && last->var == s.reduce.back().var;
+  s.inner = s.reduce.back().extent;
+  if (s.constant && along && second.buffer->type.scalar == ir::Scalar::Int8) {
+    s.dot = target.dot_product();
+  }
+  const bool fits =
+      s.dot == DotProduct::None || (s.dot == DotProduct::SignedBySigned && s.inner % 4 == 0);
+  s.copies = pad || !fits;
+  const auto* load = pad ? std::get_if<ir::Load>(&pad->body->node) : nullptr;
+  s.skips_zeros = load && load->predicate && s.dot == DotProduct::None;
+  if (s.dot != DotProduct::None) s.inner = (s.inner + 3) / 4;
+  return s;
+}
+
+}  // namespace fettle::space

@@ -1,0 +1,44 @@
+// What the tiled CPU sketch knows of a DAG (cpu_tiled.h): its parts by their roles.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "host/space/axis_roles.h"
+#include "host/space/target.h"
+
+namespace fettle::space {
+
+struct TiledShape {
+  std::string reduction, output, second;  // stages; second: the second factor
+  std::string pad;                        // the first factor's copy; empty: none
+  bool spans = false;                     // a vector holds several groups
+  bool constant = true;                   // the second factor is,
+  bool made_second = false;               // and made of constants on loading
+  bool stored_apart = false;              // the output: elsewhere than at its axes
+  bool copies = false;       // a copy of the first factor is read: padding, or for the dot product
+  bool skips_zeros = false;  // padding is zero in the copy, and known to be
+  DotProduct dot = DotProduct::None;
+
+  // The reduction's axes by name. tiled: what register tiles and vectors run along; the
+  // channel, or the groups where a vector spans them, each of `per` channels then.
+  std::string y, x, tiled, channel;  // y: empty where there is one spatial axis
+  std::vector<std::string> batch;    // problems side by side, outside of the spatial axes
+  std::vector<std::string> outer;    // other spatial axes
+  std::vector<std::string> groups;   // problems side by side, inside, but `tiled`
+  std::vector<std::string> rows;     // all but `tiled` and the channel, in their order
+  std::int64_t y_extent = 1, x_extent = 1, tiled_extent = 1, per = 1;
+  std::vector<Axis> reduce;
+  std::vector<AxisRole> reduce_roles;
+  std::int64_t inner = 1;                    // of the last reduction axis, by fours of dots
+  std::string tiled_of_second;               // the second factor's own name of `tiled`
+  std::vector<std::string> batch_of_second;  // and of what comes before its tiles
+
+  std::int64_t channels() const { return tiled_extent * per; }  // that vectors run along
+  std::vector<std::string> windows() const;                     // reduction axes that are
+};
+
+// spans: with vectors over several groups. The DAG must fit (cpu_tiled.h).
+TiledShape tiled_shape(const ComputeDag& dag, const Target& target, bool spans);
+
+}  // namespace fettle::space
