@@ -99,10 +99,7 @@ Packed packed_copy(const Stage& factor, std::size_t place, const PackConstantSte
     source.push_back(d == place ? own.value : ir::var_ref(axes.back().var));
     if (d == place) continue;
     const bool first = std::find(s.outer.begin(), s.outer.end(), axis.name) != s.outer.end();
-    (first       ? packed.outer
-     : d < place ? packed.before
-                 : packed.after)
-        .push_back(d);
+    (first ? packed.outer : d < place ? packed.before : packed.after).push_back(d);
   }
   Stage& stage = packed.stage;
   stage.name = s.constant + ".packed";

@@ -155,10 +155,7 @@ class Tiled {
     std::vector<std::string> mids{s_.x + ".mid"};
     if (image) mids.insert(mids.begin(), s_.y + ".mid");
     const std::int64_t order = number("tile_order");
-    mids.insert(order == 0   ? mids.begin()
-                : order == 1 ? mids.end()
-                             : mids.end() - 1,
-                c + ".mid");
+    mids.insert(order == 0 ? mids.begin() : order == 1 ? mids.end() : mids.end() - 1, c + ".mid");
     // Where lanes are stored apart, a vector's stores for neighbouring pixels follow one
     // another, for the back end to transpose.
     std::vector<std::string> elements{s_.x + ".reg", vector, lane};
@@ -189,8 +186,8 @@ class Tiled {
     };
     std::vector<Loop> loops;
     for (std::size_t i = 0; i + 1 < s_.reduce.size(); ++i) {
-      loops.push_back({s_.reduce[i].name, s_.reduce[i].extent,
-                       s_.reduce_roles[i] == AxisRole::Window});
+      loops.push_back(
+          {s_.reduce[i].name, s_.reduce[i].extent, s_.reduce_roles[i] == AxisRole::Window});
     }
     const std::int64_t order = loops.empty() ? 0 : number("reduce_order");
     loops.insert(order == 0   ? loops.end()

@@ -13,7 +13,6 @@ namespace fettle::space {
 
 namespace {
 
-
 template <int y, int x>
 constexpr SketchRow winograd_row() {
   return {[](const ComputeDag& dag, const Target& target) {
@@ -37,8 +36,7 @@ constexpr SketchRow winograd_row() {
 const SketchRow kRows[] = {
     {[](const ComputeDag& dag, const Target&) { return cpu_tiled_fits(dag); }, cpu_tiled_sketch,
      cpu_tiled_schedule, [] { return 1.0; }, true},
-    {cpu_tiled_groups_fits, cpu_tiled_groups_sketch, cpu_tiled_groups_schedule,
-     [] { return 1.0; }},
+    {cpu_tiled_groups_fits, cpu_tiled_groups_sketch, cpu_tiled_groups_schedule, [] { return 1.0; }},
     winograd_row<2, 2>(),
     winograd_row<4, 2>(),
     winograd_row<4, 4>(),
