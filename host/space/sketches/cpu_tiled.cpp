@@ -11,17 +11,10 @@ namespace fettle::space {
 
 namespace {
 
-// Register tiles that hold whole groups where vectors span them.
-Options tiles_of(const TiledShape& s, const Target& target) {
-  Options tiles = register_tiles(s.y_extent, s.x_extent, s.channels(), target);
-  std::erase_if(tiles, [&](const auto& tile) { return tile[3] % s.per != 0; });
-  return tiles;
-}
-
 Sketch sketch_of(const TiledShape& s, const Target& target) {
   Sketch sketch{s.spans ? "cpu_tiled_groups" : "cpu_tiled", {}};
   auto& knobs = sketch.knobs;
-  const Options tiles = tiles_of(s, target);
+  const Options tiles = register_tiles(s, target);
   std::int64_t narrowest = s.channels();
   for (const auto& tile : tiles) narrowest = std::min(narrowest, tile[2] * tile[3]);
   knobs.push_back({"register_tile", tiles});

@@ -66,19 +66,6 @@ bool only_cpu_tiled_fits(const ComputeDag& dag) {
   return roles.axes_of(AxisRole::Batch).empty() && (spatial == 1 || spatial == 3);
 }
 
-bool cpu_tiled_groups_fits(const ComputeDag& dag, const Target& target) {
-  if (!cpu_tiled_fits(dag)) return false;
-  const Stage& reduction = *sole_reduction(dag);
-  const AxisRoles roles = *roles_of(dag, reduction);
-  const std::size_t rank = reduction.axes.size(), dims = roles.second->indices.size();
-  if (rank < 3 || roles.axes[rank - 2] != AxisRole::Batch || dims < 2) return false;
-  const Axis &group = reduction.axes[rank - 2], &channel = reduction.axes[rank - 1];
-  const std::int64_t lanes = std::max(4, target.vector_bits / 32);
-  return is_constant(dag, *dag.find(roles.second->buffer)) && lanes % channel.extent == 0 &&
-         channel.extent < lanes && group.extent * channel.extent >= lanes &&
-         sole_axis(reduction, roles.second->indices[dims - 2]) == &group;
-}
-
 std::vector<std::string> TiledShape::windows() const {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < reduce.size(); ++i) {
@@ -145,6 +132,29 @@ TiledShape tiled_shape(const ComputeDag& dag, const Target& target, bool spans) 
   s.skips_zeros = load && load->predicate && s.dot == DotProduct::None;
   if (s.dot != DotProduct::None) s.inner = (s.inner + 3) / 4;
   return s;
+}
+
+std::vector<std::vector<std::int64_t>> register_tiles(const TiledShape& shape,
+                                                      const Target& target) {
+  auto tiles = register_tiles(shape.y_extent, shape.x_extent, shape.channels(), target);
+  std::erase_if(tiles, [&](const auto& tile) {
+    return shape.spans && (tile[3] % shape.per != 0 || shape.channels() % (tile[2] * tile[3]) != 0);
+  });
+  return tiles;
+}
+
+bool cpu_tiled_groups_fits(const ComputeDag& dag, const Target& target) {
+  if (!cpu_tiled_fits(dag)) return false;
+  const Stage& reduction = *sole_reduction(dag);
+  const AxisRoles roles = *roles_of(dag, reduction);
+  const std::size_t rank = reduction.axes.size(), dims = roles.second->indices.size();
+  if (rank < 3 || roles.axes[rank - 2] != AxisRole::Batch || dims < 2) return false;
+  const Axis &group = reduction.axes[rank - 2], &channel = reduction.axes[rank - 1];
+  const std::int64_t lanes = std::max(4, target.vector_bits / 32);
+  return is_constant(dag, *dag.find(roles.second->buffer)) && lanes % channel.extent == 0 &&
+         channel.extent < lanes &&
+         sole_axis(reduction, roles.second->indices[dims - 2]) == &group &&
+         !register_tiles(tiled_shape(dag, target, true), target).empty();
 }
 
 }  // namespace fettle::space

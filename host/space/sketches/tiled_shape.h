@@ -41,4 +41,9 @@ struct TiledShape {
 // spans: with vectors over several groups. The DAG must fit (cpu_tiled.h).
 TiledShape tiled_shape(const ComputeDag& dag, const Target& target, bool spans);
 
+// Its register tiles (cpu_tiled.h). Where vectors span groups they hold whole ones, and tiles do
+// not overlap: a task's copy of the first factor begins at a multiple of its tiles.
+std::vector<std::vector<std::int64_t>> register_tiles(const TiledShape& shape,
+                                                      const Target& target);
+
 }  // namespace fettle::space
