@@ -19,14 +19,14 @@ Sketch sketch_of(const TiledShape& s, const Target& target) {
   for (const auto& tile : tiles) narrowest = std::min(narrowest, tile[2] * tile[3]);
   knobs.push_back({"register_tile", tiles});
   // Register tiles per task along each axis; 0: all.
-  if (!s.y.empty()) knobs.push_back({"task_y", powers_and_all(s.y_extent)});
+  if (!s.sums.y.empty()) knobs.push_back({"task_y", powers_and_all(s.y_extent)});
   knobs.push_back({"task_x", plain({1, 4, 0})});
   knobs.push_back({"task_oc", powers_and_all((s.channels() + narrowest - 1) / narrowest)});
   // Which task comes next: 0: along the channels, 1: along the rows.
   knobs.push_back({"task_order", plain({0, 1})});
   // Register tiles of a task, outermost first: 0: channels, y, x; 1: y, x,
   // channels; 2: y, channels, x.
-  knobs.push_back({"tile_order", !s.y.empty() ? plain({0, 1, 2}) : plain({0, 1})});
+  knobs.push_back({"tile_order", !s.sums.y.empty() ? plain({0, 1, 2}) : plain({0, 1})});
   knobs.push_back({"reduce_inner", divisors(s.inner, 32)});
   // Reduction loops, outermost first, where the last one is cut into outer and inner: 0: as
   // listed; 1: outer, the others, inner; 2: as 0, with outer before the others' last.
@@ -124,43 +124,44 @@ class Tiled {
   // The output: tasks, register tiles of a task, elements of a register tile. Returns the
   // innermost loop over register tiles.
   std::string tile_output() {
-    const std::string &output = s_.output, &c = s_.tiled;
+    const TiledAxes& axes = s_.out;
+    const std::string &output = s_.output, &c = axes.tiled;
     const std::int64_t tiles = (s_.tiled_extent + width() - 1) / width();
-    const bool image = !s_.y.empty();
+    const bool image = !axes.y.empty();
     const auto cut = [&](const std::string& axis, std::int64_t task, std::int64_t size) {
       steps_.split(output, axis, task, axis + ".task", axis + ".rest");
       steps_.split(output, axis + ".rest", size, axis + ".mid", axis + ".reg");
     };
-    if (image) cut(s_.y, task_extent(number("task_y"), tile_[0], s_.y_extent), tile_[0]);
-    cut(s_.x, task_extent(number("task_x"), tile_[1], s_.x_extent), tile_[1]);
+    if (image) cut(axes.y, task_extent(number("task_y"), tile_[0], s_.y_extent), tile_[0]);
+    cut(axes.x, task_extent(number("task_x"), tile_[1], s_.x_extent), tile_[1]);
     steps_.split(output, c + ".tile", task_extent(number("task_oc"), 1, tiles), c + ".task",
                  c + ".mid");
-    const auto [vector, lane] = cut_lanes(output, c, s_.channel);
+    const auto [vector, lane] = cut_lanes(output, c, axes.channel);
 
-    std::vector<std::string> tasks = s_.outer, channels = s_.groups;
-    if (image) tasks.push_back(s_.y + ".task");
-    tasks.push_back(s_.x + ".task");
+    std::vector<std::string> tasks = axes.outer, channels = axes.groups;
+    if (image) tasks.push_back(axes.y + ".task");
+    tasks.push_back(axes.x + ".task");
     channels.push_back(c + ".task");
     tasks.insert(number("task_order") == 0 ? tasks.end() : tasks.begin(), channels.begin(),
                  channels.end());
-    tasks.insert(tasks.begin(), s_.batch.begin(), s_.batch.end());
+    tasks.insert(tasks.begin(), axes.batch.begin(), axes.batch.end());
 
-    std::vector<std::string> mids{s_.x + ".mid"};
-    if (image) mids.insert(mids.begin(), s_.y + ".mid");
+    std::vector<std::string> mids{axes.x + ".mid"};
+    if (image) mids.insert(mids.begin(), axes.y + ".mid");
     const std::int64_t order = number("tile_order");
     mids.insert(order == 0 ? mids.begin() : order == 1 ? mids.end() : mids.end() - 1, c + ".mid");
     // Where lanes are stored apart, a vector's stores for neighbouring pixels follow one
     // another, for the back end to transpose.
-    std::vector<std::string> elements{s_.x + ".reg", vector, lane};
-    if (image) elements.insert(elements.begin(), s_.y + ".reg");
+    std::vector<std::string> elements{axes.x + ".reg", vector, lane};
+    if (image) elements.insert(elements.begin(), axes.y + ".reg");
     if (s_.stored_apart) std::rotate(elements.begin(), elements.end() - 2, elements.end() - 1);
     std::vector<std::string> loops = tasks;
     loops.insert(loops.end(), mids.begin(), mids.end());
     loops.insert(loops.end(), elements.begin(), elements.end());
     steps_(ReorderStep{output, loops});
     steps_.parallel(output, tasks);
-    if (image) steps_.unroll(output, {s_.y + ".reg"});
-    steps_.unroll(output, {s_.x + ".reg", vector});
+    if (image) steps_.unroll(output, {axes.y + ".reg"});
+    steps_.unroll(output, {axes.x + ".reg", vector});
     steps_.vectorize(output, lane);
     return mids.back();
   }
@@ -168,7 +169,7 @@ class Tiled {
   // The sums of a register tile, inside loop `at` of the output.
   void tile_sums(const std::string& at) {
     steps_(ComputeAtStep{sums_, s_.output, at, ir::Scope::Register});
-    const auto [vector, lane] = cut_lanes(sums_, s_.tiled, s_.channel);
+    const auto [vector, lane] = cut_lanes(sums_, s_.sums.tiled, s_.sums.channel);
     const std::string last = s_.reduce.back().name;
     const std::int64_t inner = number("reduce_inner");
     steps_.split(sums_, last, inner, last + ".outer", last + ".inner");
@@ -191,11 +192,11 @@ class Tiled {
 
     std::vector<std::string> names;
     for (const Loop& loop : loops) names.push_back(loop.name);
-    names.insert(names.end(), s_.rows.begin(), s_.rows.end());
-    for (const std::string& loop : {s_.tiled + ".tile", vector, lane}) names.push_back(loop);
+    names.insert(names.end(), s_.sums.rows.begin(), s_.sums.rows.end());
+    for (const std::string& loop : {s_.sums.tiled + ".tile", vector, lane}) names.push_back(loop);
     steps_(ReorderStep{sums_, names});
-    for (const std::string& row : s_.rows) steps_.unroll(sums_, {row});
-    steps_.unroll(sums_, {s_.tiled + ".tile", vector});
+    for (const std::string& row : s_.sums.rows) steps_.unroll(sums_, {row});
+    steps_.unroll(sums_, {s_.sums.tiled + ".tile", vector});
     steps_.vectorize(sums_, lane);
     std::int64_t body = tile_[0] * tile_[1] * tile_[2];
     for (std::size_t i = loops.size(); i-- > 0;) {

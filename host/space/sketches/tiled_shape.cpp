@@ -28,6 +28,29 @@ std::size_t dimension_of(const ir::Load& load, const Stage& stage, const Axis& a
   return d;
 }
 
+// Of a stage that has the reduction's axes under names of its own.
+TiledAxes tiled_axes(const std::vector<Axis>& axes, const AxisRoles& roles, std::size_t tiled) {
+  TiledAxes out;
+  const auto spatial = roles.axes_of(AxisRole::Spatial);
+  for (std::size_t i = 0; i + 1 < axes.size(); ++i) {
+    if (i == tiled) continue;
+    const std::string& name = axes[i].name;
+    out.rows.push_back(name);
+    if (roles.axes[i] == AxisRole::Batch) {
+      (i < spatial.front() ? out.batch : out.groups).push_back(name);
+    } else if (i == spatial.back()) {
+      out.x = name;
+    } else if (i == spatial[spatial.size() - 2]) {
+      out.y = name;
+    } else {
+      out.outer.push_back(name);
+    }
+  }
+  out.tiled = axes[tiled].name;
+  out.channel = axes.back().name;
+  return out;
+}
+
 }  // namespace
 
 bool cpu_tiled_fits(const ComputeDag& dag) {
@@ -90,22 +113,10 @@ TiledShape tiled_shape(const ComputeDag& dag, const Target& target, bool spans) 
   const auto& axes = reduction.axes;
   const auto spatial = roles.axes_of(AxisRole::Spatial);
   const std::size_t tiled = axes.size() - (spans ? 2 : 1);
-  for (std::size_t i = 0; i + 1 < axes.size(); ++i) {
-    if (i == tiled) continue;
-    const std::string& name = axes[i].name;
-    s.rows.push_back(name);
-    if (roles.axes[i] == AxisRole::Batch) {
-      (i < spatial.front() ? s.batch : s.groups).push_back(name);
-    } else if (i == spatial.back()) {
-      s.x = name, s.x_extent = axes[i].extent;
-    } else if (i == spatial[spatial.size() - 2]) {
-      s.y = name, s.y_extent = axes[i].extent;
-    } else {
-      s.outer.push_back(name);
-    }
-  }
-  s.channel = axes.back().name;
-  s.tiled = axes[tiled].name;
+  s.sums = tiled_axes(axes, roles, tiled);
+  s.out = tiled_axes(dag.stages.back().axes, roles, tiled);
+  s.x_extent = axes[spatial.back()].extent;
+  if (spatial.size() > 1) s.y_extent = axes[spatial[spatial.size() - 2]].extent;
   s.tiled_extent = axes[tiled].extent;
   if (spans) s.per = axes.back().extent;
   const auto own_name = [&](std::size_t axis) {

@@ -9,6 +9,16 @@
 
 namespace fettle::space {
 
+// Axes of a stage by their roles, each by the stage's own name. tiled: what register tiles and
+// vectors run along; the channel, or the groups where a vector spans them.
+struct TiledAxes {
+  std::string y, x, tiled, channel;  // y: empty where there is one spatial axis
+  std::vector<std::string> batch;    // problems side by side, outside of the spatial axes
+  std::vector<std::string> outer;    // other spatial axes
+  std::vector<std::string> groups;   // problems side by side, inside, but `tiled`
+  std::vector<std::string> rows;     // all but `tiled` and the channel, in their order
+};
+
 struct TiledShape {
   std::string reduction, output, second;  // stages; second: the second factor
   std::string pad;                        // the first factor's copy; empty: none
@@ -20,14 +30,9 @@ struct TiledShape {
   bool skips_zeros = false;  // padding is zero in the copy, and known to be
   DotProduct dot = DotProduct::None;
 
-  // The reduction's axes by name. tiled: what register tiles and vectors run along; the
-  // channel, or the groups where a vector spans them, each of `per` channels then.
-  std::string y, x, tiled, channel;  // y: empty where there is one spatial axis
-  std::vector<std::string> batch;    // problems side by side, outside of the spatial axes
-  std::vector<std::string> outer;    // other spatial axes
-  std::vector<std::string> groups;   // problems side by side, inside, but `tiled`
-  std::vector<std::string> rows;     // all but `tiled` and the channel, in their order
-  std::int64_t y_extent = 1, x_extent = 1, tiled_extent = 1, per = 1;
+  TiledAxes sums, out;  // of the reduction and of the output
+  std::int64_t y_extent = 1, x_extent = 1, tiled_extent = 1;
+  std::int64_t per = 1;  // channels of each group that a vector spans
   std::vector<Axis> reduce;
   std::vector<AxisRole> reduce_roles;
   std::int64_t inner = 1;                    // of the last reduction axis, by fours of dots
