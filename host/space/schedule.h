@@ -77,7 +77,7 @@ struct WinogradStep {
 // "<axis>.<kind>" of `parts` elements, combines a part of the reduction axis `axis` each,
 // and the stage itself combines those. interleaved: a part is every parts-th element, else
 // neighbours. last: where the new axis stands; else it is the first. Where `parts` does not
-// divide the axis, elements past its end count as the neutral one.
+// divide the axis, or is more than it has, elements past its end count as the neutral one.
 struct RfactorStep {
   std::string stage, axis;
   std::int64_t parts;

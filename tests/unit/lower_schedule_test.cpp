@@ -158,16 +158,16 @@ TEST(LowerSchedule, MisfitsAreRefused) {
   EXPECT_TRUE(refused({DotProductStep{"conv", false}}));                      // of floats
   EXPECT_TRUE(refused({DotProductStep{"biased", false}}));                    // no sum
   EXPECT_TRUE(refused({RfactorStep{"conv", "oc", 2, "part", true, false}}));  // not reduced
-  EXPECT_TRUE(refused({RfactorStep{"conv", "ic", 5, "part", true, false}}));  // of four
+  EXPECT_TRUE(refused({RfactorStep{"conv", "ic", 0, "part", true, false}}));
   EXPECT_TRUE(refused({TransposeConstantStep{"input", "c"}}));
   EXPECT_TRUE(refused({WinogradStep{"conv", 3, 2, 8}}));
   EXPECT_TRUE(refused({WinogradStep{"conv", 4, 4, 11}}));
 }
 
 // Parts that divide the axis and such that do not, of sums, and of a maximum, to which zeros
-// past the end would matter.
+// past the end would matter; more parts than elements too.
 TEST(LowerSchedule, ReductionsInParts) {
-  for (const int parts : {2, 3, 4}) {
+  for (const int parts : {2, 3, 4, 6}) {
     for (const bool interleaved : {true, false}) {
       for (const bool last : {true, false}) {
         expect_right(conv(), {RfactorStep{"conv", "ic", parts, "part", interleaved, last}});

@@ -89,6 +89,27 @@ TEST(SpaceSketch, RecordsOfRowsFromBeforeChainsHaveOne) {
   EXPECT_EQ(space->value(*old, "chains")[0], 1);
 }
 
+// What is computed says nothing of vectors: a row's reduction has the row's length, whatever
+// lanes a schedule makes of it.
+TEST(SpaceSketch, RowsAreReducedWhole) {
+  for (const char* fields :
+       {R"("softmax","batch":3,"features":48)", R"("layer_norm","batch":3,"features":48)",
+        R"("reduce","function":"mean","shape":[3,48],"axes":[1])"}) {
+    const auto w = Workload::parse(std::string("{\"op\":") + fields + "}");
+    ASSERT_TRUE(w) << w.error().text();
+    int reductions = 0;
+    for (const Stage& stage : make_dag(*w).stages) {
+      if (stage.reduce_axes.empty()) continue;
+      ++reductions;
+      ASSERT_EQ(stage.axes.size(), 1u) << fields;
+      ASSERT_EQ(stage.reduce_axes.size(), 1u) << fields;
+      EXPECT_EQ(stage.axes[0].extent, 3) << fields;
+      EXPECT_EQ(stage.reduce_axes[0].extent, 48) << fields;
+    }
+    EXPECT_GE(reductions, 1) << fields;
+  }
+}
+
 // The rule speaks of extents, not of operators: a long sum to few elements.
 TEST(SpaceSketch, LongReductionsToFewElementsAreCutIntoParts) {
   const auto cut = [](const char* fields) {

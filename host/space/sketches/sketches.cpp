@@ -41,13 +41,11 @@ const SketchRow kRows[] = {
     winograd_row<4, 2>(),
     winograd_row<4, 4>(),
     {[](const ComputeDag& dag, const Target&) {
-       return !only_cpu_tiled_fits(dag) && cpu_spatial_fits(dag);
+       return !only_cpu_tiled_fits(dag) && !cpu_rows_fits(dag) && cpu_spatial_fits(dag);
      },
      cpu_spatial_sketch, cpu_spatial_schedule, [] { return 1.0; }},
-    {[](const ComputeDag& dag, const Target&) {
-       return !cpu_spatial_fits(dag) && cpu_rows_fits(dag);
-     },
-     cpu_rows_sketch, cpu_rows_schedule, [] { return 1.0; }},
+    {[](const ComputeDag& dag, const Target&) { return cpu_rows_fits(dag); }, cpu_rows_sketch,
+     cpu_rows_schedule, [] { return 1.0; }},
     {cpu_rfactor_fits, cpu_rfactor_sketch, cpu_rfactor_schedule, [] { return 1.0; }},
 };
 
