@@ -6,6 +6,7 @@
 #include "host/ir/linear.h"
 #include "host/ir/loads.h"
 #include "host/ir/mutator.h"
+#include "host/space/algorithms/dot_product.h"
 
 namespace fettle::space {
 
@@ -25,6 +26,10 @@ bool reads_along(const ir::Load& load, const ir::Var& var) {
 bool find_factors(const ComputeDag& dag, const Stage& stage, AxisRoles& roles) {
   if (const ir::Load* only = load_in(stage.body)) {
     roles.first = only;
+    return true;
+  }
+  if (const auto packed = packed_factors(stage)) {
+    roles.first = packed->data, roles.second = packed->constant;
     return true;
   }
   const auto* product = std::get_if<ir::Binary>(&stage.body->node);

@@ -3,6 +3,7 @@
 
 #include "host/ir/loads.h"
 #include "host/ir/mutator.h"
+#include "host/space/rewrite.h"
 #include "host/space/schedule.h"
 #include "host/space/tiled_axis.h"
 
@@ -15,27 +16,8 @@ Error absent(const char* what) { return Error{ErrorCode::InvalidArgument, what};
 }  // namespace
 
 Result<void> Schedule::run(const InlineStep& s) {
-  const int index = index_of(s.stage);
-  if (index < 0 || dag_.stages[index].placeholder()) return absent("no such stage");
-  const Stage stage = dag_.stages[index];
-  if (!stage.reduce_axes.empty()) return absent("a reduction cannot be inlined");
-  if (stage.role == ir::Role::Output) return absent("an output cannot be inlined");
-  const auto value_at = [&](const ir::Load& load) {
-    ir::Substitution values;
-    for (std::size_t d = 0; d < load.indices.size(); ++d) {
-      values[stage.axes[d].var] = load.indices[d];
-    }
-    const ir::Expr value = ir::substitute(stage.body, values);
-    if (!load.predicate) return value;
-    // What the value reads may not be there where it is not needed.
-    const auto all = [](const ir::Load&) { return true; };
-    return ir::select(load.predicate, ir::guard_loads(value, load.predicate, all),
-                      ir::zero_of(value->type));
-  };
-  for (Stage& other : dag_.stages) {
-    if (other.body) other.body = ir::replace_loads(other.body, stage.buffer, value_at);
-  }
-  dag_.stages.erase(dag_.stages.begin() + index);
+  auto done = inline_stage(dag_, s.stage);
+  if (!done) return done;
   plans_.erase(s.stage);
   return {};
 }
@@ -43,28 +25,9 @@ Result<void> Schedule::run(const InlineStep& s) {
 Result<void> Schedule::run(const CacheWriteStep& s) {
   const int index = index_of(s.stage);
   if (index < 0 || dag_.stages[index].placeholder()) return absent("no such stage");
-  Stage copy = dag_.stages[index];
-  Stage local = copy;
-  local.name += ".local";
-  local.buffer = make_buffer(local.name, copy.buffer->type, copy.axes);
-  local.role = ir::Role::Scratch;
-  local.store_at.clear();
-  std::vector<ir::Expr> indices;
-  ir::Substitution renamed;
-  for (Axis& axis : copy.axes) {
-    const ir::Var old = axis.var;
-    axis.var = ir::make_var(axis.name);
-    indices.push_back(ir::var_ref(axis.var));
-    renamed[old] = indices.back();
-  }
-  for (ir::Expr& index_expr : copy.store_at) index_expr = ir::substitute(index_expr, renamed);
-  copy.reduce_axes.clear();
-  copy.combiner = Combiner::Sum;
-  copy.body = ir::load(local.buffer, indices);
-  dag_.stages[index] = local;
-  dag_.stages.insert(dag_.stages.begin() + index + 1, copy);
-  plan_afresh(local);
-  plan_afresh(copy);
+  compute_apart(dag_, s.stage, s.stage + ".local");
+  plan_afresh(dag_.stages[std::size_t(index)]);
+  plan_afresh(dag_.stages[std::size_t(index) + 1]);
   return {};
 }
 

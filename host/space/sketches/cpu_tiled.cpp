@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "host/ir/mutator.h"
 #include "host/space/sketches/copies.h"
 #include "host/space/sketches/steps.h"
 #include "host/space/sketches/tiled_shape.h"
@@ -34,7 +35,7 @@ Sketch sketch_of(const TiledShape& s, const Target& target) {
   // Most multiply-adds in the unrolled body.
   knobs.push_back({"unroll", plain({64, 256, 1024})});
   // 0: the input is padded by a launch of its own, 1: by each task for itself.
-  if (s.copies) knobs.push_back({"pad", plain({0, 1})});
+  if (!s.pad.empty()) knobs.push_back({"pad", plain({0, 1})});
   // Outermost axes of the window (rows; rows and columns) that lie in the padding for a whole
   // register tile are skipped; 0: computed.
   if (const std::size_t windows = s.windows().size(); s.skips_zeros && windows > 0) {
@@ -68,8 +69,8 @@ class Tiled {
       }
     }
     place_packed();
-    if (s_.dot == DotProduct::UnsignedBySigned) place_offset();
-    if (s_.copies) place_pad();
+    place_constant_sums();
+    place_pad();
     return steps_.finish();
   }
 
@@ -94,20 +95,32 @@ class Tiled {
       steps_(CacheWriteStep{s_.reduction});
       sums_ += ".local";
     }
-    std::string factor = s_.second;
-    if (s_.dot != DotProduct::None) {
-      steps_(DotProductStep{sums_, s_.dot == DotProduct::UnsignedBySigned});
-      factor += ".quads";
-      const Stage* sums = steps_.dag().find(sums_);
-      if (const Stage* copy = sums ? copy_read_by(steps_.dag(), *sums) : nullptr) {
-        s_.pad = copy->name;
-      }
-    }
-    steps_(PackConstantStep{factor, s_.tiled_of_second, width(), s_.batch_of_second});
-    packed_ = factor + ".packed";
-    if (s_.dot != DotProduct::None) steps_(InlineStep{factor});
-    if (s_.made_second) steps_(InlineStep{s_.second});  // into what packs it
+    steps_(PackConstantStep{s_.second, s_.tiled_of_second, width(), s_.batch_of_second});
+    packed_ = s_.second + ".packed";
+    for (const std::string& stage : made_constants()) steps_(InlineStep{stage});
     if (!s_.constant && number("pack") == 0) steps_(InlineStep{packed_});
+  }
+
+  // Elementwise stages of constants that the packed factor is made of, producers last.
+  std::vector<std::string> made_constants() const {
+    const ComputeDag& dag = steps_.dag();
+    std::vector<std::string> names;
+    const Stage* packed = dag.find(packed_);
+    std::vector<const Stage*> left;
+    if (packed && s_.made_second) left.push_back(packed);
+    while (!left.empty()) {
+      const Stage& stage = *left.back();
+      left.pop_back();
+      ir::walk(stage.body, [&](const ir::Expr& e) {
+        const auto* load = std::get_if<ir::Load>(&e->node);
+        const Stage* read = load ? dag.find(load->buffer) : nullptr;
+        if (!read || read->placeholder() || !read->reduce_axes.empty()) return;
+        if (std::count(names.begin(), names.end(), read->name) > 0) return;
+        names.push_back(read->name);
+        left.push_back(read);
+      });
+    }
+    return names;
   }
 
   // Cuts a tile of a stage over `axis` into vectors and lanes; `along`: the channels of a
@@ -228,11 +241,14 @@ class Tiled {
     steps_.parallel(packed_, tasks);
   }
 
-  // What is added to the sums of a dot product with 128 added, once, on loading.
-  void place_offset() {
-    const Stage* found = steps_.dag().find(s_.second + ".offset");
-    if (!found) return;
-    const Stage stage = *found;
+  // Sums of constants (what a dot product's offset adds to the others), once, on loading.
+  void place_constant_sums() {
+    for (const Stage& stage : ComputeDag(steps_.dag()).stages) {
+      if (!stage.reduce_axes.empty() && is_constant(steps_.dag(), stage)) place_constant_sum(stage);
+    }
+  }
+
+  void place_constant_sum(const Stage& stage) {
     const Axis& last = stage.axes.back();
     const std::string vector = last.name + ".vector", lane = last.name + ".lane";
     steps_.split(stage.name, last.name, std::min(lanes(), last.extent), vector, lane);
@@ -279,18 +295,18 @@ class Tiled {
 
 Result<Schedule> schedule_of(Schedule begun, const Target& target, bool spans,
                              const SearchSpace& space, const Configuration& c) {
-  TiledShape shape = tiled_shape(begun.dag(), target, spans);
+  TiledShape shape = tiled_shape(begun.dag(), spans);
   return Tiled(std::move(begun), target, std::move(shape), space, c).run();
 }
 
 }  // namespace
 
 Sketch cpu_tiled_sketch(const ComputeDag& dag, const Target& target) {
-  return sketch_of(tiled_shape(dag, target, false), target);
+  return sketch_of(tiled_shape(dag, false), target);
 }
 
 Sketch cpu_tiled_groups_sketch(const ComputeDag& dag, const Target& target) {
-  return sketch_of(tiled_shape(dag, target, true), target);
+  return sketch_of(tiled_shape(dag, true), target);
 }
 
 Result<Schedule> cpu_tiled_schedule(Schedule begun, const Target& target, const SearchSpace& space,

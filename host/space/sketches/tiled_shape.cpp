@@ -10,11 +10,11 @@ namespace fettle::space {
 
 namespace {
 
-// The DAG's one reduction; null: it has none or several.
+// The DAG's one reduction but for those of constants; null: it has none or several.
 const Stage* sole_reduction(const ComputeDag& dag) {
   const Stage* found = nullptr;
   for (const Stage& stage : dag.stages) {
-    if (stage.reduce_axes.empty()) continue;
+    if (stage.reduce_axes.empty() || is_constant(dag, stage)) continue;
     if (found) return nullptr;
     found = &stage;
   }
@@ -97,7 +97,7 @@ std::vector<std::string> TiledShape::windows() const {
   return names;
 }
 
-TiledShape tiled_shape(const ComputeDag& dag, const Target& target, bool spans) {
+TiledShape tiled_shape(const ComputeDag& dag, bool spans) {
   const Stage& reduction = *sole_reduction(dag);
   const AxisRoles roles = *roles_of(dag, reduction);
   const Stage& second = *dag.find(roles.second->buffer);
@@ -129,19 +129,9 @@ TiledShape tiled_shape(const ComputeDag& dag, const Target& target, bool spans) 
   s.reduce = reduction.reduce_axes;
   s.reduce_roles = roles.reduce_axes;
 
-  // Sums of int8 by the CPU's instruction for them: their last axis counts fours then.
-  const auto* last = std::get_if<ir::VarRef>(&roles.first->indices.back()->node);
-  const bool along = last && last->var == s.reduce.back().var;
   s.inner = s.reduce.back().extent;
-  if (s.constant && along && second.buffer->type.scalar == ir::Scalar::Int8) {
-    s.dot = target.dot_product();
-  }
-  const bool fits =
-      s.dot == DotProduct::None || (s.dot == DotProduct::SignedBySigned && s.inner % 4 == 0);
-  s.copies = pad || !fits;
   const auto* load = pad ? std::get_if<ir::Load>(&pad->body->node) : nullptr;
-  s.skips_zeros = load && load->predicate && s.dot == DotProduct::None;
-  if (s.dot != DotProduct::None) s.inner = (s.inner + 3) / 4;
+  s.skips_zeros = load && load->predicate && factor_from(reduction, pad->buffer);
   return s;
 }
 

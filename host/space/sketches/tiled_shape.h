@@ -26,16 +26,14 @@ struct TiledShape {
   bool constant = true;                   // the second factor is,
   bool made_second = false;               // and made of constants on loading
   bool stored_apart = false;              // the output: elsewhere than at its axes
-  bool copies = false;       // a copy of the first factor is read: padding, or for the dot product
-  bool skips_zeros = false;  // padding is zero in the copy, and known to be
-  DotProduct dot = DotProduct::None;
+  bool skips_zeros = false;               // padding is zero in the copy, and known to be
 
   TiledAxes sums, out;  // of the reduction and of the output
   std::int64_t y_extent = 1, x_extent = 1, tiled_extent = 1;
   std::int64_t per = 1;  // channels of each group that a vector spans
   std::vector<Axis> reduce;
   std::vector<AxisRole> reduce_roles;
-  std::int64_t inner = 1;                    // of the last reduction axis, by fours of dots
+  std::int64_t inner = 1;                    // of the last reduction axis
   std::string tiled_of_second;               // the second factor's own name of `tiled`
   std::vector<std::string> batch_of_second;  // and of what comes before its tiles
 
@@ -44,7 +42,7 @@ struct TiledShape {
 };
 
 // spans: with vectors over several groups. The DAG must fit (cpu_tiled.h).
-TiledShape tiled_shape(const ComputeDag& dag, const Target& target, bool spans);
+TiledShape tiled_shape(const ComputeDag& dag, bool spans);
 
 // Its register tiles (cpu_tiled.h). Where vectors span groups they hold whole ones, and tiles do
 // not overlap: a task's copy of the first factor begins at a multiple of its tiles.
