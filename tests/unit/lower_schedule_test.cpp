@@ -182,7 +182,7 @@ TEST(LowerSchedule, ABufferBeyondInt32IndicesIsABuildError) {
   const auto module = lower_configuration(*task, configuration);
   ASSERT_FALSE(module);
   EXPECT_EQ(module.error().code, ErrorCode::BuildError);
-  EXPECT_NE(module.error().message.find("pixels.winograd"), std::string::npos)
+  EXPECT_NE(module.error().message.find("pad.winograd"), std::string::npos)
       << module.error().text();
 }
 

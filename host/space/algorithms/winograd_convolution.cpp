@@ -102,7 +102,8 @@ Result<WinogradDag> with_winograd(ComputeDag dag, int outputs_y, int outputs_x) 
   const std::int64_t my = gy.outputs, ny = gy.inputs, mx = gx.outputs, nx = gx.inputs;
   const std::int64_t rows = (w.y.extent + my - 1) / my, columns = (w.x.extent + mx - 1) / mx;
   const auto& weight = std::get<ir::Load>(w.weight->node);
-  const std::string weight_name = dag.find(weight.buffer)->name;
+  const std::string weight_name = dag.find(weight.buffer)->name,
+                    data_name = dag.find(std::get<ir::Load>(w.data->node).buffer)->name;
 
   // Weights: rows [u][kw][in][out], then both.
   Axis u = fresh("u", ny), v = fresh("v", nx), kw = again(w.kw), in = again(w.in),
@@ -130,7 +131,7 @@ Result<WinogradDag> with_winograd(ComputeDag dag, int outputs_y, int outputs_x) 
   axes = {again(w.n),     fresh("ty", rows), fresh("tx", columns),
           fresh("i", ny), fresh("j", nx),    again(w.in)};
   const Stage tile =
-      make("pixels.tile", axes,
+      make(data_name + ".tile", axes,
            ir::substitute(w.data, {{w.n.var, ir::var_ref(axes[0].var)},
                                    {w.y.var, tile_begin(axes[1].var, my, w.y.extent)},
                                    {w.x.var, tile_begin(axes[2].var, mx, w.x.extent)},
@@ -139,13 +140,14 @@ Result<WinogradDag> with_winograd(ComputeDag dag, int outputs_y, int outputs_x) 
                                    {w.in.var, ir::var_ref(axes[5].var)}}));
   axes = {again(w.n),     fresh("ty", rows), fresh("tx", columns),
           fresh("u", ny), fresh("j", nx),    again(w.in)};
-  const Stage data_rows = make(
-      "pixels.rows", axes, row_of(gy.input, ir::var_ref(axes[3].var), tile.buffer, refs(axes), 3));
+  const Stage data_rows =
+      make(data_name + ".rows", axes,
+           row_of(gy.input, ir::var_ref(axes[3].var), tile.buffer, refs(axes), 3));
   axes = {fresh("u", ny),    fresh("v", nx),       again(w.n),
           fresh("ty", rows), fresh("tx", columns), again(w.in)};
   r = refs(axes);
   const Stage pixels =
-      make("pixels.winograd", axes,
+      make(data_name + ".winograd", axes,
            row_of(gx.input, r[1], data_rows.buffer, {r[2], r[3], r[4], r[0], nullptr, r[5]}, 4));
 
   // The products, summed over the channels.
@@ -169,6 +171,7 @@ Result<WinogradDag> with_winograd(ComputeDag dag, int outputs_y, int outputs_x) 
   Stage output = reader;
   output.axes = {reader.axes[0], fresh("ty", rows), fresh("tx", columns),
                  fresh("a", my), fresh("b", mx),    reader.axes[3]};
+  output.axes.front().name = w.n.name, output.axes.back().name = w.out.name;
   r = refs(output.axes);
   const ir::Substitution place{
       {reader.axes[1].var, tile_begin(output.axes[1].var, my, w.y.extent) + r[3]},

@@ -8,8 +8,9 @@
 
 namespace fettle::space {
 
-// The stages that take the convolution's place, by name, and their axes. u and v count products
-// along a tile's rows and columns, ty and tx tiles, a and b a tile's pixels.
+// The stages that take the convolution's place, by name, and their axes; one axis has one name in
+// all of them. u and v count products along a tile's rows and columns, ty and tx tiles, a and b
+// a tile's pixels.
 struct WinogradStages {
   // Of the constant, once, on loading: [u][kw][in][out], then [u][v][in][out].
   std::string weight_rows, weights;

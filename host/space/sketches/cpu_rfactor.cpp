@@ -186,12 +186,11 @@ void schedule_output(Steps& steps, const std::string& output, const Shape& s,
   const Stage last = *steps.dag().find(output);
   std::vector<std::string> tasks;
   for (const Axis& axis : last.axes) tasks.push_back(axis.name);
-  const bool vectors = last.axes.back().name == s.vector_axis;
-  if (vectors) {
-    steps.split(output, s.vector_axis, s.lanes, s.vector_axis + ".task",
-                s.vector_axis + ".element");
-    tasks.back() = s.vector_axis + ".task";
-    steps.vectorize(output, s.vector_axis + ".element");
+  const Axis& across = last.axes.back();
+  if (s.lane_axis.empty() && across.extent == s.vector_extent) {
+    steps.split(output, across.name, s.lanes, across.name + ".task", across.name + ".element");
+    tasks.back() = across.name + ".task";
+    steps.vectorize(output, across.name + ".element");
   }
   steps.parallel(output, tasks);
   for (const std::string& name : combining) {

@@ -155,7 +155,7 @@ bool cpu_tiled_groups_fits(const ComputeDag& dag, const Target& target) {
   return is_constant(dag, *dag.find(roles.second->buffer)) && lanes % channel.extent == 0 &&
          channel.extent < lanes &&
          sole_axis(reduction, roles.second->indices[dims - 2]) == &group &&
-         !register_tiles(tiled_shape(dag, target, true), target).empty();
+         !register_tiles(tiled_shape(dag, true), target).empty();
 }
 
 }  // namespace fettle::space
