@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "host/ir/loads.h"
+#include "host/space/axis_roles.h"
 #include "host/space/operators/stages.h"
 #include "host/space/rewrite.h"
 #include "host/space/tiled_axis.h"
@@ -18,11 +19,19 @@ Error unfit(const char* what) { return Error{ErrorCode::InvalidArgument, what}; 
 
 Axis again(const Axis& axis) { return make_axis(axis.name, axis.extent); }
 
-// What the sum multiplies, where the constant is indexed by axes alone, the summed one
-// among them, and the data by it last and nowhere else.
+// What the sum multiplies, where the second factor is a constant or an input and indexed by axes
+// alone, the summed one among them, and the data by it last and nowhere else.
 Result<Factors> int8_factors(const ComputeDag& dag, const Stage& sum) {
-  const auto f = factors_of(dag, sum);
-  if (!f || !sum.store_at.empty()) return unfit("not a sum of products of data and a constant");
+  const auto roles = roles_of(dag, sum);
+  if (!roles || !roles->second || roles->first->predicate || roles->second->predicate ||
+      !sum.store_at.empty()) {
+    return unfit("not a sum of products of two factors");
+  }
+  const Stage& second = *dag.find(roles->second->buffer);
+  if (!second.placeholder() && !is_constant(dag, second)) {
+    return unfit("a second factor that is neither a constant nor an input");
+  }
+  const std::optional<Factors> f = Factors{roles->first, roles->second};
   if (f->data->buffer->type.scalar != ir::Scalar::Int8 ||
       f->constant->buffer->type.scalar != ir::Scalar::Int8 || sum.body->type != ir::kInt32) {
     return unfit("a factor that is not int8");

@@ -44,7 +44,7 @@ Sketch sketch_of(const TiledShape& s, const Target& target) {
     knobs.push_back({"skip", counts, 0});
   }
   // The second factor: 0: read where it lies, 1: packed by a launch of its own, 2: by each task.
-  if (!s.constant) knobs.push_back({"pack", plain({0, 1, 2})});
+  if (!s.constant) knobs.push_back({"pack", s.made_second ? plain({1, 2}) : plain({0, 1, 2})});
   return sketch;
 }
 
@@ -69,7 +69,7 @@ class Tiled {
       }
     }
     place_packed();
-    place_constant_sums();
+    place_other_sums();
     place_pad();
     return steps_.finish();
   }
@@ -85,7 +85,8 @@ class Tiled {
     std::vector<std::string> elementwise;
     for (const Stage& stage : steps_.dag().stages) {
       if (!stage.placeholder() && stage.reduce_axes.empty() && stage.name != s_.pad &&
-          stage.role != ir::Role::Output && !is_constant(steps_.dag(), stage)) {
+          stage.name != s_.second && stage.role != ir::Role::Output &&
+          !is_constant(steps_.dag(), stage)) {
         elementwise.push_back(stage.name);
       }
     }
@@ -97,12 +98,12 @@ class Tiled {
     }
     steps_(PackConstantStep{s_.second, s_.tiled_of_second, width(), s_.batch_of_second});
     packed_ = s_.second + ".packed";
-    for (const std::string& stage : made_constants()) steps_(InlineStep{stage});
+    for (const std::string& stage : stages_packed()) steps_(InlineStep{stage});
     if (!s_.constant && number("pack") == 0) steps_(InlineStep{packed_});
   }
 
-  // Elementwise stages of constants that the packed factor is made of, producers last.
-  std::vector<std::string> made_constants() const {
+  // Elementwise stages that the packed factor is made of, producers last.
+  std::vector<std::string> stages_packed() const {
     const ComputeDag& dag = steps_.dag();
     std::vector<std::string> names;
     const Stage* packed = dag.find(packed_);
@@ -241,14 +242,15 @@ class Tiled {
     steps_.parallel(packed_, tasks);
   }
 
-  // Sums of constants (what a dot product's offset adds to the others), once, on loading.
-  void place_constant_sums() {
+  // Sums of one factor (what a dot product's offset adds to the others): of a constant once, on
+  // loading.
+  void place_other_sums() {
     for (const Stage& stage : ComputeDag(steps_.dag()).stages) {
-      if (!stage.reduce_axes.empty() && is_constant(steps_.dag(), stage)) place_constant_sum(stage);
+      if (!stage.reduce_axes.empty() && stage.name != sums_) place_other_sum(stage);
     }
   }
 
-  void place_constant_sum(const Stage& stage) {
+  void place_other_sum(const Stage& stage) {
     const Axis& last = stage.axes.back();
     const std::string vector = last.name + ".vector", lane = last.name + ".lane";
     steps_.split(stage.name, last.name, std::min(lanes(), last.extent), vector, lane);

@@ -4,21 +4,40 @@
 #include <algorithm>
 
 #include "host/ir/loads.h"
+#include "host/ir/mutator.h"
 #include "host/space/sketches/cpu_tiled.h"
 
 namespace fettle::space {
 
 namespace {
 
-// The DAG's one reduction but for those of constants; null: it has none or several.
+bool reads_inputs_only(const ComputeDag& dag, const Stage& stage) {
+  bool only = true;
+  ir::walk(stage.body, [&](const ir::Expr& e) {
+    const auto* load = std::get_if<ir::Load>(&e->node);
+    only &= !load || dag.find(load->buffer)->placeholder();
+  });
+  return only;
+}
+
+// The DAG's one sum of products. Beside it there may be reductions of one factor, which are
+// computed before it (what a dot product's offset is made of). Null: there is none, or another.
 const Stage* sole_reduction(const ComputeDag& dag) {
   const Stage* found = nullptr;
   for (const Stage& stage : dag.stages) {
     if (stage.reduce_axes.empty() || is_constant(dag, stage)) continue;
-    if (found) return nullptr;
-    found = &stage;
+    const auto roles = roles_of(dag, stage);
+    const bool product = roles && roles->second;
+    if (product ? found != nullptr : !reads_inputs_only(dag, stage)) return nullptr;
+    if (product) found = &stage;
   }
   return found;
+}
+
+// A constant, an input, or an elementwise stage of inputs, which is computed as it is packed.
+bool is_packable(const ComputeDag& dag, const Stage& second) {
+  if (second.placeholder() || is_constant(dag, second)) return true;
+  return second.reduce_axes.empty() && second.store_at.empty() && reads_inputs_only(dag, second);
 }
 
 // The dimension that the stage's axis alone indexes; the load's rank: there is none.
@@ -60,7 +79,7 @@ bool cpu_tiled_fits(const ComputeDag& dag) {
   const auto roles = roles_of(dag, *reduction);
   if (!roles || !roles->second || roles->first->predicate || roles->second->predicate) return false;
   const Stage& second = *dag.find(roles->second->buffer);
-  if (!second.placeholder() && !is_constant(dag, second)) return false;
+  if (!is_packable(dag, second)) return false;
   const auto& axes = reduction->axes;
   if (roles->axes_of(AxisRole::Channel) != std::vector<std::size_t>{axes.size() - 1}) return false;
   if (roles->axes_of(AxisRole::Spatial).empty()) return false;

@@ -24,7 +24,7 @@ struct TiledShape {
   std::string pad;                        // the first factor's copy; empty: none
   bool spans = false;                     // a vector holds several groups
   bool constant = true;                   // the second factor is,
-  bool made_second = false;               // and made of constants on loading
+  bool made_second = false;               // and computed as it is packed
   bool stored_apart = false;              // the output: elsewhere than at its axes
   bool skips_zeros = false;               // padding is zero in the copy, and known to be
 
