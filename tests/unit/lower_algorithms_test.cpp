@@ -48,6 +48,23 @@ TEST(Algorithms, DotProductsByFours) {
   }
 }
 
+// The second input is made into fours by a launch before its reader's, so are the 128s.
+TEST(Algorithms, DotProductsOfTwoInputs) {
+  for (const int k : {8, 7}) {
+    const ComputeDag dag = make_dag(workload_of(
+        {{"op", "batch_matmul"}, {"batch", 3}, {"m", 5}, {"n", 6}, {"k", k}, {"dtype", "int8"}}));
+    for (const bool add_128 : {false, true}) {
+      const auto packed = with_dot_products(dag, add_128);
+      ASSERT_TRUE(packed) << packed.error().text();
+      expect_equal(Schedule(*packed), dag, [&](const ir::Module& module) {
+        EXPECT_EQ(shape_of(module, "input_b.quads"), (std::vector<std::int64_t>{3, 2, 6}));
+        EXPECT_EQ(shape_of(module, "input_b.offset").empty(), !add_128);
+        for (const ir::Launch& launch : module.launches) EXPECT_FALSE(launch.prepare);
+      });
+    }
+  }
+}
+
 TEST(Algorithms, DotProductsAreOfInt8) {
   const auto real = with_dot_products(
       make_dag(workload_of({{"op", "dense"}, {"in_features", 8}, {"out_features", 8}})), false);

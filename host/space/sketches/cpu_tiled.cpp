@@ -43,6 +43,9 @@ Sketch sketch_of(const TiledShape& s, const Target& target) {
     for (std::size_t n = 0; n <= windows; ++n) counts.push_back({std::int64_t(n)});
     knobs.push_back({"skip", counts, 0});
   }
+  // The innermost reduction loop runs 0: around the register tile, 1: inside it, for each vector
+  // of sums, so that inputs of several groups are spread over their lanes while they are there.
+  if (s.spans) knobs.push_back({"reduce_inside", plain({0, 1})});
   // The second factor: 0: read where it lies, 1: packed by a launch of its own, 2: by each task.
   if (!s.constant) knobs.push_back({"pack", s.made_second ? plain({1, 2}) : plain({0, 1, 2})});
   return sketch;
@@ -208,6 +211,11 @@ class Tiled {
     for (const Loop& loop : loops) names.push_back(loop.name);
     names.insert(names.end(), s_.sums.rows.begin(), s_.sums.rows.end());
     for (const std::string& loop : {s_.sums.tiled + ".tile", vector, lane}) names.push_back(loop);
+    if (s_.spans && number("reduce_inside") == 1) {
+      std::erase(names, loops.back().name);
+      names.insert(names.end() - 1, loops.back().name);
+      steps_.unroll(sums_, {loops.back().name});
+    }
     steps_(ReorderStep{sums_, names});
     for (const std::string& row : s_.sums.rows) steps_.unroll(sums_, {row});
     steps_.unroll(sums_, {s_.sums.tiled + ".tile", vector});
