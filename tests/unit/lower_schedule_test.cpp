@@ -3,13 +3,18 @@
 #include <nlohmann/json.hpp>
 
 #include <random>
+#include <set>
 
 #include "host/ir/mutator.h"
+#include "host/space/algorithms/winograd_convolution.h"
 #include "host/space/sketches/sketches.h"
 #include "tests/unit/schedule_checks.h"
 
 namespace fettle::lower {
 namespace {
+
+constexpr const char* kLarge =
+    R"({"op":"conv2d","batch":256,"height":224,"width":224,"in_channels":64,"out_channels":64,"kernel":3,"pad":1})";
 
 Workload conv() {
   return *Workload::parse(nlohmann::json{{"op", "conv2d"},
@@ -167,23 +172,45 @@ TEST(LowerSchedule, AnUnevenReductionSplitDoesNotLower) {
 }
 
 // No tensor of this layer is that large, but Winograd's transformed pixels are.
-TEST(LowerSchedule, ABufferBeyondInt32IndicesIsABuildError) {
-  const auto workload = Workload::parse(std::string(
-      R"({"op":"conv2d","batch":256,"height":224,"width":224,"in_channels":64,"out_channels":64,"kernel":3,"pad":1})"));
+TEST(LowerSchedule, ABufferBeyondInt32IndicesDoesNotLower) {
+  const auto workload = Workload::parse(std::string(kLarge));
   ASSERT_TRUE(workload) << workload.error().text();
-  const auto task = open_cpu_space(make_dag(*workload), target());
-  ASSERT_TRUE(task) << task.error().text();
-  const SearchSpace* space = &task->space();
-  std::mt19937_64 rng(1);
-  Configuration configuration = space->random(rng);
-  while (space->sketches()[configuration.sketch].name != "cpu_winograd_2") {
-    configuration = space->random(rng);
-  }
-  const auto module = lower_configuration(*task, configuration);
+  const auto made = with_winograd(make_dag(*workload), 2, 2);
+  ASSERT_TRUE(made) << made.error().text();
+  const auto module = lower_schedule(Schedule(made->dag), target());
   ASSERT_FALSE(module);
-  EXPECT_EQ(module.error().code, ErrorCode::BuildError);
-  EXPECT_NE(module.error().message.find("pad.winograd"), std::string::npos)
+  EXPECT_NE(module.error().message.find("more than indices of int32 reach"), std::string::npos)
       << module.error().text();
+}
+
+// Such configurations are no points of the space: they break a constraint between knobs.
+TEST(LowerSchedule, ConfigurationsBeyondTheMemoryAreNoneOfTheSpace) {
+  for (const std::int64_t memory : {std::int64_t{0}, std::int64_t{1} << 32}) {
+    Target device = target();
+    device.memory_bytes = memory;
+    const auto task = open_cpu_space(make_dag(*Workload::parse(std::string(kLarge))), device);
+    ASSERT_TRUE(task) << task.error().text();
+    const SearchSpace& space = task->space();
+    std::mt19937_64 rng(1);
+    std::set<std::int64_t> transforms;
+    for (int i = 0; i < 80; ++i) {
+      const Configuration c = space.random(rng);
+      EXPECT_TRUE(space.contains(c));
+      if (space.sketches()[c.sketch].name != "cpu_winograd_2") continue;
+      transforms.insert(space.value(c, "transform")[0]);
+      if (i % 8 == 0) {
+        EXPECT_TRUE(lower_loops(*task, c)) << space.to_json(c);
+      }
+      nlohmann::json other = nlohmann::json::parse(space.to_json(c));
+      other["knobs"]["transform"] = {0};
+      const auto refused = space.parse(other.dump());
+      ASSERT_FALSE(refused);
+      EXPECT_NE(refused.error().message.find("transformed pixels and products fit the memory"),
+                std::string::npos)
+          << refused.error().text();
+    }
+    EXPECT_EQ(transforms, std::set<std::int64_t>{1});
+  }
 }
 
 TEST(LowerSchedule, StepsArePlainWords) {

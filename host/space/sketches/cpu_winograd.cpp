@@ -1,6 +1,9 @@
 // Knobs and schedule of the Winograd sketch (cpu_winograd.h).
 #include "host/space/sketches/cpu_winograd.h"
 
+#include <limits>
+#include <optional>
+
 #include "host/ir/mutator.h"
 #include "host/space/sketches/copies.h"
 #include "host/space/sketches/cpu_tiled.h"
@@ -190,6 +193,39 @@ class WinogradSchedule {
   Steps steps_;
 };
 
+// Transformed pixels and products are buffers that int32 indexes, in the device's memory.
+// Nothing: not even the smallest tasks' are.
+std::optional<Constraint> scratch_fits(const Alternative& alternative, const Target& target,
+                                       const Options& tiles) {
+  const Stage& sums = stage_of(alternative.dag, alternative.winograd->products);
+  const double matrices = double(sums.axes[0].extent * sums.axes[1].extent),
+               all_pixels = double(
+                   stage_of(alternative.dag, alternative.winograd->pixels).buffer->elements());
+  const std::int64_t rows = sums.axes[3].extent, columns = sums.axes[4].extent,
+                     channels = sums.axes[5].extent, in = sums.reduce_axes[0].extent;
+  const double threads = target.threads, memory = target.memory_bytes > 0
+                                                      ? double(target.memory_bytes)
+                                                      : std::numeric_limits<double>::infinity();
+  const auto holds = [=](std::span<const KnobValue* const> values) {
+    const KnobValue& tile = *values[0];
+    const auto number = [&](std::size_t k) { return values[k]->front(); };
+    const std::int64_t width = tile[2] * tile[3], wide = (channels + width - 1) / width;
+    const double places = threads * matrices * double(task_extent(number(1), tile[0], rows)) *
+                          double(task_extent(number(2), tile[1], columns));
+    const double pixels = number(4) == 0 ? all_pixels : places * double(in);
+    const double products =
+        places * double(width * (number(5) == 0 ? task_extent(number(3), 1, wide) : 1));
+    constexpr double kMost = std::numeric_limits<std::int32_t>::max();
+    return pixels <= kMost && products <= kMost && sizeof(float) * (pixels + products) <= memory;
+  };
+  const KnobValue one{1};
+  const std::vector<const KnobValue*> least{&tiles.front(), &one, &one, &one, &one, &one};
+  if (!holds(least)) return std::nullopt;
+  return Constraint{"transformed pixels and products fit the memory",
+                    {"register_tile", "task_y", "task_x", "task_oc", "transform", "products"},
+                    holds};
+}
+
 }  // namespace
 
 Sketch cpu_winograd_sketch(const Alternative& alternative, const Target& target) {
@@ -219,6 +255,7 @@ Sketch cpu_winograd_sketch(const Alternative& alternative, const Target& target)
   knobs.push_back({"reduce_inner", divisors(products.reduce_axes[0].extent, 16)});
   // 0: the input is padded by a launch of its own, 1: where tiles are read.
   if (padding_of(alternative)) knobs.push_back({"pad", plain({0, 1})});
+  if (auto fits = scratch_fits(alternative, target, tiles)) sketch.constraints = {*fits};
   return sketch;
 }
 
