@@ -4,8 +4,10 @@
 #include <optional>
 #include <unordered_map>
 
+#include "host/ir/linear.h"
 #include "host/ir/loads.h"
 #include "host/ir/mutator.h"
+#include "host/ir/simplify.h"
 
 namespace fettle::lower {
 
@@ -40,7 +42,8 @@ class Widen {
       return ir::make_block(std::move(stmts));
     }
     if (const auto* let = std::get_if<ir::Let>(&stmt->node)) {
-      if (depends(let->value)) throw Problem{"a let depends on vectorised loop " + var_->name};
+      // What axes that the loop runs over together are at each lane: part of the indices.
+      if (depends(let->value)) return widen(ir::substitute(let->body, {{let->var, let->value}}));
       return ir::make_let(let->var, let->value, widen(let->body));
     }
     throw Problem{"vectorised loop " + var_->name + " holds more than stores"};
@@ -71,7 +74,43 @@ class Widen {
   Expr index(const std::vector<Expr>& indices) {
     if (indices.size() != 1) throw Problem{"vectorise runs after storage is flattened"};
     if (auto s = strided(indices[0])) return ir::ramp(s->base, s->stride, lanes_);
+    if (auto s = stepped(indices[0])) return ir::ramp(s->base, s->stride, lanes_);
     return full(widen(indices[0]));
+  }
+
+  // The same by its value at each lane, where quotients and remainders of the loop's variable,
+  // of which `strided` knows nothing, add up to steps of one length.
+  std::optional<Strided> stepped(const Expr& e) const {
+    std::optional<ir::Linear> first;
+    std::int64_t stride = 0;
+    for (int lane = 0; lane < lanes_; ++lane) {
+      const Expr at = min_ + ir::int_imm(lane);
+      auto value = ir::linear_of(ir::simplify(ir::substitute(e, {{var_, at}})));
+      if (!value) return std::nullopt;
+      if (!first) {
+        first = std::move(value);
+        continue;
+      }
+      value->add(*first, -1);
+      if (lane == 1) stride = value->constant;
+      if (!value->terms.empty() || value->constant != lane * stride) return std::nullopt;
+    }
+    return Strided{first->expr(), stride};
+  }
+
+  // A vector of elements that is read at each lane, one after the other: lane q / elements
+  // reads element q % elements.
+  Expr vectors_of(const ir::Load& load, int elements) const {
+    const auto* ramp = std::get_if<ir::Ramp>(&load.indices[0]->node);
+    if (!ramp || ramp->stride != 1 || load.predicate) {
+      throw Problem{"nested vectors in loop " + var_->name};
+    }
+    const ir::Var q = ir::make_var(var_->name);
+    const Expr lane = min_ + ir::binary(ir::BinaryOp::Div, ir::var_ref(q), ir::int_imm(elements)),
+               element = ir::binary(ir::BinaryOp::Mod, ir::var_ref(q), ir::int_imm(elements)),
+               index = ir::substitute(ramp->base, {{var_, lane}}) + element;
+    const int all = lanes_ * elements;
+    return ir::load(load.buffer, {Widen(q, ir::int_imm(0), all).index({index})}, nullptr, all);
   }
 
   // Scalar where the expression does not depend on the loop, else `lanes_` wide. What
@@ -111,6 +150,10 @@ class Widen {
       return ir::cast(e->type.with_lanes(lanes_), full(widen(n->value)));
     }
     if (const auto* n = std::get_if<ir::Reinterpret>(&e->node)) {
+      const auto* load = std::get_if<ir::Load>(&n->value->node);
+      if (load && n->value->type.lanes > 1) {
+        return ir::reinterpret(e->type.with_lanes(lanes_), vectors_of(*load, n->value->type.lanes));
+      }
       return ir::reinterpret(e->type.with_lanes(lanes_), full(widen(n->value)));
     }
     throw Problem{"an expression that cannot be vectorised in loop " + var_->name};

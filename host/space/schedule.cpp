@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "host/ir/mutator.h"
+#include "host/space/rewrite.h"
 
 namespace fettle::space {
 
@@ -24,20 +25,16 @@ struct Words {
   std::string operator()(const InlineStep& s) { return "inline " + s.stage; }
   std::string operator()(const CacheWriteStep& s) { return "cache_write " + s.stage; }
   std::string operator()(const PackConstantStep& s) {
-    return "pack " + s.constant + " " + s.axis + " by " + std::to_string(s.tile);
-  }
-  std::string operator()(const DotProductStep& s) {
-    return "dot product of " + s.stage + (s.add_128 ? " with 128 added" : "");
-  }
-  std::string operator()(const WinogradStep& s) {
-    return "winograd " + s.stage + " " + std::to_string(s.outputs_y) + "x" +
-           std::to_string(s.outputs_x) + " by " + std::to_string(s.channel_tile);
+    return "pack " + s.constant + " " + s.axis + " by " + std::to_string(s.tile) +
+           (s.outer.empty() ? "" : " in " + join(s.outer));
   }
   std::string operator()(const RfactorStep& s) {
     return "rfactor " + s.stage + "." + s.axis + " in " + std::to_string(s.parts) +
            (s.interleaved ? " interleaved" : "") + " parts by " + s.kind;
   }
-  std::string operator()(const ChannelsLastStep& s) { return "channels last in " + s.stage; }
+  std::string operator()(const TileAxisStep& s) {
+    return "tile " + s.stage + "." + s.axis + " by " + std::to_string(s.tile);
+  }
   std::string operator()(const TransposeConstantStep& s) {
     return "transpose " + s.constant + " by " + s.axis;
   }
@@ -92,12 +89,7 @@ Result<void> Schedule::apply(const Step& step) {
   return {};
 }
 
-int Schedule::index_of(const std::string& stage) const {
-  for (std::size_t i = 0; i < dag_.stages.size(); ++i) {
-    if (dag_.stages[i].name == stage) return int(i);
-  }
-  return -1;
-}
+int Schedule::index_of(const std::string& stage) const { return space::index_of(dag_, stage); }
 
 Loop* Schedule::find_loop(const std::string& stage, const std::string& loop) {
   auto plan = plans_.find(stage);
@@ -109,18 +101,7 @@ Loop* Schedule::find_loop(const std::string& stage, const std::string& loop) {
 }
 
 std::vector<std::string> Schedule::readers(const ir::Buffer& buffer) const {
-  std::vector<std::string> names;
-  for (const Stage& stage : dag_.stages) {
-    bool reads = false;
-    if (stage.body) {
-      ir::walk(stage.body, [&](const ir::Expr& e) {
-        const auto* load = std::get_if<ir::Load>(&e->node);
-        reads |= load && load->buffer == buffer;
-      });
-    }
-    if (reads) names.push_back(stage.name);
-  }
-  return names;
+  return readers_of(dag_, buffer);
 }
 
 namespace {

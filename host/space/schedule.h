@@ -1,6 +1,7 @@
-// Schedule: how a compute DAG is computed, as a list of replayable steps. Each
-// step is plain data and is applied at once to the stages and their loop plans;
-// lowering (host/lower) reads the result.
+// Schedule: how a compute DAG is computed, as a list of replayable steps that move loops and
+// storage. Which algorithm computes it is the DAG's (host/space/algorithms). Each step is plain
+// data and is applied at once to the stages and their loop plans; lowering (host/lower) reads
+// the result.
 #pragma once
 
 #include <map>
@@ -26,72 +27,40 @@ struct CacheWriteStep {
   std::string stage;
 };
 
-// Layout rewrite of a constant, or of what is made of constants only. Its last axis `axis` is cut
-// into tiles, and the constant is copied once, when the program is loaded, to [tile][its other axes
-// in order][in tile]. The stage that reads it and that stage's reader, which must run over the same
-// axis, get the axes "<axis>.tile" and "<axis>.in" in its place. The last tile overlaps the one
-// before it where the tile does not divide the axis.
+// Layout rewrite of a factor: its axis `axis`, which its one reader reads by an axis of its own
+// alone, is cut into tiles, and the factor is copied to
+//   [outer…][tile][its other axes before `axis`…][in tile][its axes after `axis`…]
+// A constant, or what is made of constants only, is copied once, when the program is loaded;
+// an input by a launch before its reader's. The stage that reads it and that stage's reader,
+// which must run over the same axis, get the axes "<axis>.tile" and "<axis>.in" in its place.
+// The last tile overlaps the one before it where the tile does not divide the axis.
 struct PackConstantStep {
   std::string constant, axis;
   std::int64_t tile;
+  std::vector<std::string> outer = {};  // axes of the factor that come first
 };
 
-// A sum of products of int8 data and an int8 constant takes four terms of its last
-// reduction axis at a time (ir::Dot4), for CPUs that have an instruction for it; the axis
-// counts fours then. The data lies along that axis. In place of the constant, and once, on
-// loading:
-//   <constant>.quads   int32, four neighbours as bytes, zeros beyond the axis
-// The data is read as it lies where it can be; else through a copy named pad, or the one
-// that is there already, with zeros up to a multiple of four.
-// add_128: for instructions that take one factor as unsigned. The copy adds 128 to each
-// value, and the stage's one reader takes away what that adds to the sums:
-//   <constant>.offset  int32, -128 * the constant's sum, once, on loading
-struct DotProductStep {
-  std::string stage;
-  bool add_128;
-};
-
-// Winograd's algorithm for a convolution by 3x3 windows without strides: `stage`,
-// the sum over channels and the window of a data pixel times a constant, becomes
-// the sum over channels of transformed pixels times transformed weights (winograd.h),
-// one for each of u * v = (outputs_y + 2) * (outputs_x + 2) products. Tiles of outputs_y x
-// outputs_x pixels; the last of a row or column overlaps the one before it. In place of
-// the stage:
-//   <constant>.rows, <constant>.winograd [out tile][u][v][in][in tile]  once, on loading
-//   pixels.tile, pixels.rows, pixels.winograd [u][v][batch][ty][tx][in]
-//   <stage> [u][v][batch][ty][tx][out tile][in tile]: sums over the input channels
-//   <stage>.rows
-// and its one reader gets the axes ty, tx, a, b (pixel ty * outputs_y + a, …), and
-// "<out>.tile", "<out>.in" of `channel_tile` elements. InvalidArgument where the
-// stage is not of that form.
-struct WinogradStep {
-  std::string stage;
-  int outputs_y, outputs_x;  // 2 or 4
-  std::int64_t channel_tile;
+// Layout rewrite of what is computed: `axis` of `stage`, and of every stage that reads one so
+// cut by an axis of its own alone, down to the output, is cut into the axes "<axis>.tile" and
+// "<axis>.in" of `tile` elements, which stand in its place, in memory too. Only the output is
+// stored where it was; and what is made of constants only has the tiles outermost and their
+// elements innermost, as a packed constant has. The last tile overlaps the one before it where
+// the tile does not divide the axis.
+struct TileAxisStep {
+  std::string stage, axis;
+  std::int64_t tile;
 };
 
 // A reduction by way of partial results: stage "<stage>.<kind>", with the further data axis
 // "<axis>.<kind>" of `parts` elements, combines a part of the reduction axis `axis` each,
 // and the stage itself combines those. interleaved: a part is every parts-th element, else
 // neighbours. last: where the new axis stands; else it is the first. Where `parts` does not
-// divide the axis, elements past its end count as the neutral one.
+// divide the axis, or is more than it has, elements past its end count as the neutral one.
 struct RfactorStep {
   std::string stage, axis;
   std::int64_t parts;
   std::string kind;
   bool interleaved, last;
-};
-
-// A sum of products of data and a constant that sums over channels which do not lie last in the
-// data (NCHW) runs with channels last: over [its other axes…][out], where `out` is its one axis
-// that the constant has, summing over [its other reduction axes…][channels]. The data is read
-// through a copy of that order: what the stage that makes it (padding) stores, or a new one
-// named pad. In place of the constant, and once, on loading:
-//   <constant>.channels_last [the other reduction axes…][channels][out]
-// The elementwise stages that read the sum run over its axes in the new order too. The output
-// is stored where it was. InvalidArgument where the DAG is not of that form, so for groups.
-struct ChannelsLastStep {
-  std::string stage;
 };
 
 // The constant is copied once, when the program is loaded, with its axis `axis` innermost;
@@ -144,10 +113,9 @@ struct AnnotateStep {
   ir::ForKind kind;
 };
 
-using Step =
-    std::variant<InlineStep, CacheWriteStep, PackConstantStep, DotProductStep, WinogradStep,
-                 RfactorStep, ChannelsLastStep, TransposeConstantStep, ComputeAtStep, SplitStep,
-                 FuseStep, ReorderStep, SkipZerosStep, AnnotateStep>;
+using Step = std::variant<InlineStep, CacheWriteStep, PackConstantStep, TileAxisStep, RfactorStep,
+                          TransposeConstantStep, ComputeAtStep, SplitStep, FuseStep, ReorderStep,
+                          SkipZerosStep, AnnotateStep>;
 std::string to_string(const Step& step);
 
 struct Loop {
@@ -201,10 +169,8 @@ class Schedule {
   Result<void> run(const InlineStep& step);
   Result<void> run(const CacheWriteStep& step);
   Result<void> run(const PackConstantStep& step);
-  Result<void> run(const DotProductStep& step);
-  Result<void> run(const WinogradStep& step);
+  Result<void> run(const TileAxisStep& step);
   Result<void> run(const RfactorStep& step);
-  Result<void> run(const ChannelsLastStep& step);
   Result<void> run(const TransposeConstantStep& step);
   Result<void> run(const ComputeAtStep& step);
   Result<void> run(const SplitStep& step);

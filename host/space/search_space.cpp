@@ -10,6 +10,8 @@ namespace fettle::space {
 
 namespace {
 
+constexpr int kRedraws = 64;  // where constraints do not hold
+
 std::uint32_t draw(std::mt19937_64& rng, std::size_t count) {
   return static_cast<std::uint32_t>(std::uniform_int_distribution<std::size_t>(0, count - 1)(rng));
 }
@@ -28,6 +30,21 @@ double Sketch::size() const {
   return size;
 }
 
+SearchSpace::SearchSpace(std::vector<Sketch> sketches) : sketches_(std::move(sketches)) {
+  for (const Sketch& sketch : sketches_) {
+    auto& of_sketch = places_.emplace_back();
+    for (const Constraint& constraint : sketch.constraints) {
+      auto& places = of_sketch.emplace_back();
+      for (const std::string& name : constraint.knobs) {
+        std::size_t k = 0;
+        while (k < sketch.knobs.size() && sketch.knobs[k].name != name) ++k;
+        assert(k < sketch.knobs.size());
+        places.push_back(k);
+      }
+    }
+  }
+}
+
 double SearchSpace::size() const {
   double size = 0;
   for (const Sketch& sketch : sketches_) size += sketch.size();
@@ -41,20 +58,59 @@ bool SearchSpace::contains(const Configuration& c) const {
   for (std::size_t k = 0; k < knobs.size(); ++k) {
     if (c.choice[k] >= knobs[k].options.size()) return false;
   }
-  return true;
+  return !broken(c);
+}
+
+const Constraint* SearchSpace::broken(const Configuration& c) const {
+  const Sketch& sketch = sketches_[c.sketch];
+  std::vector<const KnobValue*> values;
+  for (std::size_t i = 0; i < sketch.constraints.size(); ++i) {
+    values.clear();
+    for (const std::size_t k : places_[c.sketch][i]) {
+      values.push_back(&sketch.knobs[k].options[c.choice[k]]);
+    }
+    if (!sketch.constraints[i].holds(values)) return &sketch.constraints[i];
+  }
+  return nullptr;
+}
+
+Configuration SearchSpace::draw_options(std::uint32_t sketch, std::mt19937_64& rng) const {
+  Configuration c{sketch, {}};
+  for (const Knob& knob : sketches_[sketch].knobs) {
+    c.choice.push_back(draw(rng, knob.options.size()));
+  }
+  return c;
 }
 
 Configuration SearchSpace::random(std::mt19937_64& rng) const {
   // A sketch, each as likely as the others: the size of its space says nothing of how
   // good its programs are. Then each knob on its own.
-  Configuration c;
-  c.sketch = sketches_.size() > 1 ? draw(rng, sketches_.size()) : 0;
-  for (const Knob& knob : sketches_[c.sketch].knobs)
-    c.choice.push_back(draw(rng, knob.options.size()));
+  const std::uint32_t sketch = sketches_.size() > 1 ? draw(rng, sketches_.size()) : 0;
+  Configuration c = draw_options(sketch, rng);
+  for (double redraws = 0; broken(c); ++redraws) {
+    assert(redraws < kRedraws + sketches_[sketch].size());  // one configuration fulfils them
+    if (redraws < kRedraws) {
+      c = draw_options(sketch, rng);
+      continue;
+    }
+    // Hardly any fulfils the constraints: the next combination that does.
+    const auto& knobs = sketches_[sketch].knobs;
+    for (std::size_t k = 0; k < knobs.size() && ++c.choice[k] == knobs[k].options.size(); ++k) {
+      c.choice[k] = 0;
+    }
+  }
   return c;
 }
 
 Configuration SearchSpace::mutate(const Configuration& from, std::mt19937_64& rng) const {
+  for (int redraws = 0; redraws <= kRedraws; ++redraws) {
+    Configuration c = with_one_changed(from, rng);
+    if (!broken(c)) return c;
+  }
+  return from;
+}
+
+Configuration SearchSpace::with_one_changed(const Configuration& from, std::mt19937_64& rng) const {
   Configuration c = from;
   const auto& knobs = sketches_[c.sketch].knobs;
   std::vector<std::size_t> open;
@@ -83,11 +139,14 @@ Configuration SearchSpace::mutate(const Configuration& from, std::mt19937_64& rn
 Configuration SearchSpace::crossover(const Configuration& a, const Configuration& b,
                                      std::mt19937_64& rng) const {
   if (a.sketch != b.sketch) return draw(rng, 2) ? a : b;
-  Configuration c = a;
-  for (std::size_t k = 0; k < c.choice.size(); ++k) {
-    if (draw(rng, 2)) c.choice[k] = b.choice[k];
+  for (int redraws = 0; redraws <= kRedraws; ++redraws) {
+    Configuration c = a;
+    for (std::size_t k = 0; k < c.choice.size(); ++k) {
+      if (draw(rng, 2)) c.choice[k] = b.choice[k];
+    }
+    if (!broken(c)) return c;
   }
-  return c;
+  return a;
 }
 
 Configuration SearchSpace::at(std::uint64_t index) const {
@@ -152,11 +211,14 @@ Result<Configuration> SearchSpace::parse(const std::string& text) const {
     for (const Knob& knob : sketch.knobs) known |= knob.name == it.key();
     if (!known) return bad("no knob \"" + it.key() + "\" here; there are: " + names_of(names));
   }
+  if (const Constraint* constraint = broken(c)) {
+    return bad("it breaks the constraint \"" + constraint->name + "\" between " +
+               names_of(constraint->knobs));
+  }
   return c;
 }
 
-const std::vector<std::int64_t>& SearchSpace::value(const Configuration& c,
-                                                    const char* name) const {
+const KnobValue& SearchSpace::value(const Configuration& c, const char* name) const {
   const auto& knobs = sketches_[c.sketch].knobs;
   std::size_t k = 0;
   while (k < knobs.size() && knobs[k].name != name) ++k;

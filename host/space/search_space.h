@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,19 +14,30 @@
 
 namespace fettle::space {
 
-// A choice left open by a sketch. Every option is a list of numbers: the factors
-// of a split, outermost first, or one number for a plain choice.
+// The factors of a split, outermost first, or one number for a plain choice.
+using KnobValue = std::vector<std::int64_t>;
+
+// A choice left open by a sketch.
 struct Knob {
   std::string name;
-  std::vector<std::vector<std::int64_t>> options;
+  std::vector<KnobValue> options;
   // The option that records from before this knob stand for; none: they are refused.
   std::optional<std::uint32_t> before = std::nullopt;
+};
+
+// Which values of some knobs go together.
+struct Constraint {
+  std::string name;  // what holds: a configuration for which it does not is refused by this name
+  std::vector<std::string> knobs;
+  // Of one value for each of `knobs`, in their order. Pure: called from many threads.
+  std::function<bool(std::span<const KnobValue* const> values)> holds;
 };
 
 struct Sketch {
   std::string name;
   std::vector<Knob> knobs;
-  double size() const;  // product of the options; may exceed 2^53
+  std::vector<Constraint> constraints = {};  // at least one configuration fulfils them all
+  double size() const;  // product of the options, constraints or not; may exceed 2^53
 };
 
 // choice[i] is the index of the option taken for knob i of sketch `sketch`.
@@ -36,30 +49,44 @@ struct Configuration {
 
 class SearchSpace {
  public:
-  explicit SearchSpace(std::vector<Sketch> sketches) : sketches_(std::move(sketches)) {}
+  explicit SearchSpace(std::vector<Sketch> sketches);
   const std::vector<Sketch>& sketches() const { return sketches_; }
+  // Of all combinations of options: an upper bound where sketches have constraints.
   double size() const;
-  // Whether it has that sketch, and an option for each of its knobs.
+  // Whether it has that sketch, an option for each of its knobs, and its constraints hold.
   bool contains(const Configuration& configuration) const;
+  // The constraint that a combination of options breaks, the first of several; null: none.
+  const Constraint* broken(const Configuration& configuration) const;
 
+  // What these three make is contained. Constraints are met by drawing again, and by walking on
+  // to the next combination that fulfils them where hardly any does.
   Configuration random(std::mt19937_64& rng) const;
-  // One knob changed to another option (tile factors: usually a neighbour).
+  // One knob changed to another option (tile factors: usually a neighbour); a copy where
+  // constraints allow no other that was tried.
   Configuration mutate(const Configuration& from, std::mt19937_64& rng) const;
   // Each knob from either parent; parents of different sketches give a copy of one.
   Configuration crossover(const Configuration& a, const Configuration& b,
                           std::mt19937_64& rng) const;
-  // The i-th configuration, 0 <= i < size(), size() < 2^53.
+  // The i-th combination of options, 0 <= i < size(), size() < 2^53. It need not fulfil the
+  // constraints: ask contains().
   Configuration at(std::uint64_t index) const;
 
   // {"sketch":"tiled","knobs":{"oc":[4,2,16],"unroll":[16]}}: names and values, so
   // that a record is replayed although options were added or reordered.
   std::string to_json(const Configuration& configuration) const;
-  // InvalidArgument when the space has no such sketch, knob or option.
+  // InvalidArgument when the space has no such sketch, knob or option, or a constraint, which is
+  // named, does not hold.
   Result<Configuration> parse(const std::string& json) const;
-  const std::vector<std::int64_t>& value(const Configuration& c, const char* knob) const;
+  const KnobValue& value(const Configuration& c, const char* knob) const;
 
  private:
+  // These two do not look at constraints.
+  Configuration draw_options(std::uint32_t sketch, std::mt19937_64& rng) const;
+  Configuration with_one_changed(const Configuration& from, std::mt19937_64& rng) const;
+
   std::vector<Sketch> sketches_;
+  // Of each sketch, of each constraint: the places of its knobs.
+  std::vector<std::vector<std::vector<std::size_t>>> places_;
 };
 
 }  // namespace fettle::space

@@ -15,12 +15,12 @@ Result<Schedule> TaskSpace::schedule(const Configuration& configuration) const {
     return Error{ErrorCode::InvalidArgument, "the configuration is no point of the task's space"};
   }
   const Entry& entry = entries_[configuration.sketch];
-  return entry.row->schedule(entry.begun, target_, space_, configuration);
+  return entry.row->schedule(*entry.alternative, target_, space_, configuration);
 }
 
 double TaskSpace::error_growth(const Configuration& configuration) const {
-  return configuration.sketch < entries_.size() ? entries_[configuration.sketch].row->error_growth()
-                                                : 1;
+  if (configuration.sketch >= entries_.size()) return 1;
+  return entries_[configuration.sketch].alternative->error_growth;
 }
 
 }  // namespace fettle::space

@@ -3,8 +3,10 @@
 // here, never per candidate.
 #pragma once
 
+#include <memory>
 #include <vector>
 
+#include "host/space/algorithms/alternatives.h"
 #include "host/space/schedule.h"
 #include "host/space/search_space.h"
 #include "host/space/target.h"
@@ -14,23 +16,20 @@ namespace fettle::space {
 
 // One kind of sketch: a row of a back end's table.
 struct SketchRow {
-  bool (*applies)(const ComputeDag& dag, const Target& target);
-  Sketch (*sketch)(const ComputeDag& dag, const Target& target);
+  bool (*applies)(const Alternative& alternative, const Target& target);
+  Sketch (*sketch)(const Alternative& alternative, const Target& target);
   // `configuration` is a point of `space`, of the sketch that this row made.
-  Result<Schedule> (*schedule)(Schedule begun, const Target& target, const SearchSpace& space,
-                               const Configuration& configuration);
-  // How much larger its rounding errors are than those of the plain sum.
-  double (*error_growth)();
-  bool wants_channels_last = false;  // made for sums over channels that lie last
+  Result<Schedule> (*schedule)(const Alternative& alternative, const Target& target,
+                               const SearchSpace& space, const Configuration& configuration);
 };
 
 // Thread-safe once made.
 class TaskSpace {
  public:
-  // A sketch that applies, and the schedule that it goes on with.
+  // A sketch that applies, and the algorithm that it schedules.
   struct Entry {
     const SketchRow* row;
-    Schedule begun;
+    std::shared_ptr<const Alternative> alternative;
   };
   // `sketches`: what the entries' rows made, in the same order; at least one.
   TaskSpace(ComputeDag dag, Target target, std::vector<Entry> entries,
@@ -43,7 +42,7 @@ class TaskSpace {
   // InvalidArgument: the configuration is no point of space(), or a step does not fit.
   Result<Schedule> schedule(const Configuration& configuration) const;
 
-  // How much larger the rounding errors of this configuration's sketch are than those that
+  // How much larger the rounding errors of this configuration's algorithm are than those that
   // tolerance_of() allows for, which are those of the plain sum: 1 or more. Multiplies the
   // absolute tolerance.
   double error_growth(const Configuration& configuration) const;

@@ -21,7 +21,7 @@ space::Configuration step_from(const space::SearchSpace& space, const space::Con
   while (to.choice[k] == from.choice[k]) {
     to.choice[k] = static_cast<std::uint32_t>(rng() % knobs[k].options.size());
   }
-  return to;
+  return space.contains(to) ? to : from;
 }
 
 // The best n seen, without repetition.

@@ -283,7 +283,7 @@ void EvolutionaryPlanner::breed_fresh(const Knowledge& knowledge,
     if (untried.empty()) continue;
     const auto [knob, option] = untried[rng_() % untried.size()];
     child.choice[knob] = option;
-    add_candidate(knowledge, std::move(child), into);
+    if (space_.contains(child)) add_candidate(knowledge, std::move(child), into);
   }
 }
 

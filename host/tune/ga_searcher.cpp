@@ -95,7 +95,7 @@ class GaSearcher final : public Searcher {
       if (uniform() < kMutation) redraw(k);
     }
     for (int i = 0; i < kNewGeneTries; ++i) {
-      if (unseen_.insert(child)) return child;
+      if (space_.contains(child) && unseen_.insert(child)) return child;
       redraw(below(knobs.size()));
     }
     return unseen_.draw(rng_);

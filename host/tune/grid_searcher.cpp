@@ -1,5 +1,5 @@
-// Grid search: the whole space in its own order. For spaces that are to be measured
-// completely; the seed plays no part.
+// Grid search: the whole space in its own order, without what breaks a constraint. For spaces that
+// are to be measured completely; the seed plays no part.
 #include "host/tune/searchers.h"
 #include "host/tune/unseen.h"
 
@@ -14,6 +14,7 @@ class GridSearcher final : public Searcher {
     std::vector<space::Configuration> proposals;
     while (proposals.size() < n && static_cast<double>(next_) < space_.size()) {
       space::Configuration configuration = space_.at(next_++);
+      if (!space_.contains(configuration)) continue;  // breaks a constraint
       if (unseen_.insert(configuration)) proposals.push_back(std::move(configuration));
     }
     return proposals;

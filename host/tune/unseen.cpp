@@ -27,9 +27,9 @@ std::optional<space::Configuration> Unseen::draw(std::mt19937_64& rng) {
     if (insert(configuration)) return configuration;
   }
   if (exhausted()) return std::nullopt;
-  // Nearly everything was seen: walk the space from a random place. The walk ends
-  // after at most seen_.size() + 1 steps. Spaces of 2^53 points and more are never
-  // nearly exhausted; random draws go on there.
+  // Nearly everything was seen: walk the space from a random place. The walk ends after at
+  // most seen_.size() + 1 steps and those that break a constraint. Spaces of 2^53 points and more
+  // are never nearly exhausted; random draws go on there.
   constexpr double kWalkable = 9007199254740992.0;
   if (space_.size() >= kWalkable) {
     for (;;) {
@@ -41,8 +41,9 @@ std::optional<space::Configuration> Unseen::draw(std::mt19937_64& rng) {
   const std::uint64_t start = std::uniform_int_distribution<std::uint64_t>(0, size - 1)(rng);
   for (std::uint64_t step = 0; step < size; ++step) {
     space::Configuration configuration = space_.at((start + step) % size);
-    if (insert(configuration)) return configuration;
+    if (space_.contains(configuration) && insert(configuration)) return configuration;
   }
+  exhausted_ = true;
   return std::nullopt;
 }
 

@@ -23,7 +23,11 @@ class Unseen {
   // False when it was seen before.
   bool insert(const space::Configuration& configuration);
   bool contains(const space::Configuration& configuration) const;
-  bool exhausted() const { return static_cast<double>(seen_.size()) >= space_.size(); }
+  // Every configuration was seen, and draw() has noticed where constraints leave fewer than
+  // the space's size.
+  bool exhausted() const {
+    return exhausted_ || static_cast<double>(seen_.size()) >= space_.size();
+  }
 
   // A configuration never seen, marked as seen; nothing when the space is exhausted.
   std::optional<space::Configuration> draw(std::mt19937_64& rng);
@@ -31,6 +35,7 @@ class Unseen {
  private:
   const space::SearchSpace& space_;
   std::unordered_set<space::Configuration, ConfigurationHash> seen_;
+  bool exhausted_ = false;
 };
 
 }  // namespace fettle::tune

@@ -17,7 +17,8 @@
 namespace fettle::testing {
 namespace {
 
-// FETTLE_PROPERTY_SEED repeats one run; FETTLE_PROPERTY_COUNT runs longer.
+// FETTLE_PROPERTY_SEED repeats one run; FETTLE_PROPERTY_TIMES=3 draws three times as many
+// configurations in each test, FETTLE_PROPERTY_COUNT so many.
 std::uint64_t from_environment(const char* name, std::uint64_t fallback) {
   const char* value = std::getenv(name);
   return value != nullptr ? std::strtoull(value, nullptr, 10) : fallback;
@@ -53,6 +54,7 @@ std::vector<space::Target> native_variants() {
 // int8: of that type only.
 void check(const std::vector<space::Target>& targets, std::uint64_t count, bool int8 = false) {
   const std::uint64_t seed = from_environment("FETTLE_PROPERTY_SEED", 20260202);
+  count *= from_environment("FETTLE_PROPERTY_TIMES", 1);
   count = from_environment("FETTLE_PROPERTY_COUNT", count);
   std::printf("seed %llu, %llu configurations\n", static_cast<unsigned long long>(seed),
               static_cast<unsigned long long>(count));

@@ -50,7 +50,8 @@ std::string difference(const ir::Module& module, const space::ExpectedTensor& ex
   return "";
 }
 
-// FETTLE_PROPERTY_SEED repeats one run; FETTLE_PROPERTY_COUNT runs longer.
+// FETTLE_PROPERTY_SEED repeats one run; FETTLE_PROPERTY_TIMES=3 draws three times as many
+// configurations in each test, FETTLE_PROPERTY_COUNT so many.
 std::uint64_t from_environment(const char* name, std::uint64_t fallback) {
   const char* value = std::getenv(name);
   return value ? std::strtoull(value, nullptr, 10) : fallback;
@@ -58,7 +59,8 @@ std::uint64_t from_environment(const char* name, std::uint64_t fallback) {
 
 TEST(LoweringProperty, EveryPassOfRandomConfigurationsEqualsTheReference) {
   const std::uint64_t seed = from_environment("FETTLE_PROPERTY_SEED", 20260101);
-  const std::uint64_t count = from_environment("FETTLE_PROPERTY_COUNT", 300);
+  const std::uint64_t count =
+      from_environment("FETTLE_PROPERTY_COUNT", 300 * from_environment("FETTLE_PROPERTY_TIMES", 1));
   std::printf("seed %llu, %llu configurations\n", (unsigned long long)seed,
               (unsigned long long)count);
   std::mt19937_64 rng(seed);

@@ -46,7 +46,7 @@ const Operator kOperators[] = {
       R"({"op":"conv2d","layout":"NCHW","height":11,"width":14,"in_channels":6,"out_channels":9,"groups":3,"kernel":[3,3],"pad":[1,1],"tail":["bias"]})"}},
     {"dense",
      {R"({"op":"dense","batch":12,"in_features":200,"out_features":120,"tail":["bias","add","relu"]})",
-      R"({"op":"dense","batch":8,"in_features":160,"out_features":96,"tail":["multiply","bias","clip -1 1"]})"}},
+      R"({"op":"dense","batch":8,"in_features":160,"out_features":96,"tail":["multiply","bias","clip 0 1"]})"}},
     {"depthwise_conv2d",
      {R"({"op":"depthwise_conv2d","height":14,"width":15,"channels":40,"kernel":[3,3],"pad":[1,1],"tail":["bias","relu"]})",
       R"({"op":"depthwise_conv2d","layout":"NCHW","height":14,"width":20,"channels":12,"kernel":[3,5],"pad":[1,2],"tail":["bias","add","relu"]})"}},
@@ -112,7 +112,7 @@ std::string wrong_in(const ir::Module& module, const space::ExpectedTensor& expe
   return "no output";
 }
 
-// Two kernels of each workload, with the input padded by a launch of its own.
+// Two kernels of each workload, with inputs copied by launches of their own.
 std::vector<Kernel> kernels(const Operator& op, const space::Target& target, std::mt19937_64& rng) {
   std::vector<Kernel> all;
   for (const char* json : op.workloads) {
@@ -124,7 +124,9 @@ std::vector<Kernel> kernels(const Operator& op, const space::Target& target, std
       const space::Configuration configuration = space.random(rng);
       const std::string text = space.to_json(configuration);
       if (!space.sketches()[configuration.sketch].name.ends_with(op.sketch)) continue;
+      // Copies of each thread's own: with one thread, where they begin is no mistake.
       if (text.find("\"pad\":[1]") != std::string::npos) continue;
+      if (text.find("\"pack\":[2]") != std::string::npos) continue;
       // Which part of a kernel without a copy is used depends on the image's size.
       if (text.find("\"pad\":[2]") != std::string::npos) continue;
       Result<ir::Module> module = lower::lower_configuration(task, configuration);

@@ -26,6 +26,11 @@ class RandomFields {
   }
   int channels() { return one_of({1, 2, 3, 4, 5, 7, 8, 11, 16, 20, 33}); }
 
+  // Two numbers, each on its own: windows are seldom square here.
+  std::vector<int> pair(int low, int high) { return {number(low, high), number(low, high)}; }
+  // Mostly 1 and 2, so that windows stay smaller than the small images.
+  std::vector<int> steps() { return {one_of({1, 1, 2, 2, 3}), one_of({1, 1, 2, 2, 3})}; }
+
   std::vector<int> shape(int axes, int most) {
     std::vector<int> out;
     while (int(out.size()) < axes) out.push_back(number(1, most));
@@ -97,8 +102,8 @@ class RandomFields {
                    {"out_channels", channels()},
                    {"kernel", shape(2, 5)},
                    {"stride", shape(2, 3)},
-                   {"pad", {number(0, 2), number(0, 2)}},
-                   {"output_pad", {number(0, 1), number(0, 1)}}});
+                   {"pad", pair(0, 2)},
+                   {"output_pad", pair(0, 1)}});
       return json;
     }
     if (op == "batch_matmul") {
@@ -117,22 +122,25 @@ class RandomFields {
     json.update(
         {{"batch", one_of({1, 1, 1, 2})}, {"height", number(1, 9)}, {"width", number(1, 9)}});
     if (op != "global_avg_pool2d") {
-      json.update({{"kernel", {number(1, 3), number(1, 3)}},
-                   {"stride", {number(1, 2), number(1, 2)}},
-                   {"pad", {number(0, 2), number(0, 2)}}});
+      json.update({{"kernel", {one_of({1, 1, 2, 3, 3, 5}), one_of({1, 2, 3, 3, 4})}},
+                   {"stride", steps()},
+                   {"pad", pair(0, 2)}});
     }
     if (op == "conv2d") {
-      const int groups = number(0, 3) ? 1 : one_of({2, 3, 4});
-      json.update({{"in_channels", one_of({1, 2, 3, 4, 5, 6, 7, 8, 12}) * groups},
-                   {"out_channels", groups == 1 ? channels() : number(1, 9) * groups},
-                   {"dilation", {number(1, 2), number(1, 2)}},
+      // Groups of few channels are what a vector may hold several of.
+      const int groups = number(0, 2) ? 1 : one_of({2, 3, 4, 5, 8, 16, 20});
+      const int in_most = groups > 5 ? 5 : 12;
+      json.update({{"in_channels", number(1, in_most) * groups},
+                   {"out_channels",
+                    groups == 1 ? channels() : one_of({1, 2, 2, 3, 4, 4, 5, 8, 8, 9, 16}) * groups},
+                   {"dilation", steps()},
                    {"groups", groups},
                    {"layout", number(0, 1) ? "NHWC" : "NCHW"}});
       return json;
     }
     json["channels"] = channels();
     json["layout"] = number(0, 2) ? "NHWC" : "NCHW";
-    if (op == "depthwise_conv2d") json["dilation"] = {number(1, 2), number(1, 2)};
+    if (op == "depthwise_conv2d") json["dilation"] = steps();
     if (op == "avg_pool2d") json["count_include_pad"] = number(0, 1);
     return json;
   }
@@ -171,7 +179,7 @@ class RandomFields {
 };
 
 // Every operator that has a row in the table, convolutions more often.
-// int8: only operators that sum products with a constant, and that type.
+// int8: only operators that sum products, and that type.
 inline space::Workload random_workload(std::mt19937_64& rng, bool int8 = false) {
   static const std::vector<std::string> kOperators = {
       "conv2d",       "conv2d",           "conv2d",
@@ -185,19 +193,17 @@ inline space::Workload random_workload(std::mt19937_64& rng, bool int8 = false) 
     nlohmann::json json =
         random.fields(kOperators[std::size_t(random.number(0, int(kOperators.size()) - 1))]);
     json["tail"] = random.tail();
-    const bool products =
-        json["op"] == "conv2d" || json["op"] == "dense" || json["op"] == "depthwise_conv2d";
-    if (int8 && !products) continue;
     const std::string op = json["op"];
+    const bool products = op == "conv2d" || op == "dense" || op == "depthwise_conv2d" ||
+                          op == "conv3d" || op == "conv2d_transpose" || op == "batch_matmul";
+    if (int8 && !products) continue;
     const bool real =
         op == "softmax" || op == "layer_norm" || json.value("function", "") == "divide";
     if (!real && (int8 || random.number(0, 2) == 0)) {
       double length = json.value("in_features", 1) * json.value("in_channels", 1);
       for (const int extent : json.value("kernel", std::vector<int>{})) length *= extent;
-      const bool of_products =
-          products || op == "conv3d" || op == "conv2d_transpose" || op == "batch_matmul";
       json["tail"] = random.quantized_tail(
-          of_products ? length * json.value("k", 1) / json.value("groups", 1) : 0);
+          products ? length * json.value("k", 1) / json.value("groups", 1) : 0);
       json["dtype"] = "int8";
     } else if (random.number(0, 2) == 0) {
       json["dtype"] = "float16";

@@ -61,6 +61,46 @@ TEST(InputLanes, AArch64MultipliesByEachLane) {
   EXPECT_EQ(counts.stack_accesses, 0) << cpu::to_text(made->loop);
 }
 
+// Vectors over four groups of four channels: each pixel's sixteen inputs are loaded at once, and
+// each of a group's four is put into its group's lanes by one instruction.
+TEST(InputLanes, Avx512SpreadsEachGroupsInputsByOnePermutation) {
+  const space::Target avx512{
+      "cpu_llvm", "x86_64", "x86_64-linux-gnu", "x86-64-v4", {"+f16c"}, 512, 32, true, 1};
+  auto workload = space::Workload::parse(nlohmann::json{{"op", "conv2d"},
+                                                        {"height", 4},
+                                                        {"width", 8},
+                                                        {"in_channels", 64},
+                                                        {"out_channels", 64},
+                                                        {"groups", 16},
+                                                        {"kernel", {3, 1}}});
+  ASSERT_TRUE(workload.ok()) << workload.error().text();
+  auto task = backend::open_task(workload->dag(), avx512);
+  ASSERT_TRUE(task.ok()) << task.error().text();
+  auto configuration =
+      (*task)->space().parse(R"({"sketch":"cpu_tiled_groups","knobs":{"register_tile":[2,8,1,16],
+          "task_y":[0],"task_x":[0],"task_oc":[0],"task_order":[0],"tile_order":[0],
+          "reduce_inner":[4],"reduce_order":[0],"reduce_inside":[1],"unroll":[64]}})");
+  ASSERT_TRUE(configuration.ok()) << configuration.error().text();
+  auto built = (*task)->build(*configuration);
+  ASSERT_TRUE(built.ok()) << built.error().text();
+  auto code = cpu::disassemble(*built->program->images[0], avx512);
+  ASSERT_TRUE(code.ok()) << code.error().text();
+  const auto loop = cpu::hottest_loop(*code, "x86_64");
+  const cpu::CodeCounts counts = cpu::count(loop, "x86_64");
+  // 16 pixels of 4 input channels.
+  EXPECT_EQ(counts.fused, 64) << cpu::to_text(loop);
+  EXPECT_EQ(counts.stack_accesses, 0) << cpu::to_text(loop);
+  int permutations = 0;
+  for (const cpu::Instruction& each : loop) {
+    permutations += each.mnemonic.starts_with("vperm") || each.mnemonic.starts_with("vshuf") ||
+                    each.mnemonic.starts_with("vmovsldup") ||
+                    each.mnemonic.starts_with("vbroadcast");
+    EXPECT_FALSE(each.mnemonic.starts_with("vinsert") || each.mnemonic.starts_with("vgather"))
+        << cpu::to_text(loop);
+  }
+  EXPECT_EQ(permutations, 64) << cpu::to_text(loop);
+}
+
 // vmla.f32 q, q, d[lane]: multiplied and added with two roundings, by one instruction.
 TEST(InputLanes, CortexA9MultipliesAndAddsByEachLane) {
   auto made = pointwise(armv7_target(), 1);

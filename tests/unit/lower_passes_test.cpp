@@ -101,6 +101,30 @@ TEST(LowerPasses, VectorizeFallsBackToVectorsOfIndices) {
   EXPECT_EQ(n.run(gather), n.run(*after));
 }
 
+// A loop over two axes at once: elements that follow one another are a ramp, those that repeat are
+// a vector of indices with nothing but constants beside its first.
+TEST(LowerPasses, VectorizeRunsOverTwoAxesAtOnce) {
+  const Nest n;
+  const Var g = make_var("g"), c = make_var("c");
+  const Expr j = var_ref(n.j), i = var_ref(n.i);
+  const std::vector<Expr> at{i, var_ref(g) * int_imm(4) + var_ref(c)};
+  const Stmt store =
+      make_store(n.out, at, load(n.a, {i, var_ref(g) * int_imm(4) + int_imm(1)}) + load(n.a, at));
+  const auto nest = [&](ForKind kind) {
+    return make_for(n.i, int_imm(0), int_imm(4), ForKind::Serial,
+                    make_for(n.j, int_imm(0), int_imm(8), kind,
+                             make_let(g, binary(BinaryOp::Div, j, int_imm(4)),
+                                      make_let(c, binary(BinaryOp::Mod, j, int_imm(4)), store))));
+  };
+  const auto after = vectorize(flatten_storage(nest(ForKind::Vectorized)));
+  ASSERT_TRUE(after) << after.error().text();
+  const std::string text = print(*after);
+  EXPECT_NE(text.find("out[ramp((i * 8), 1, 8)]"), std::string::npos) << text;
+  EXPECT_NE(text.find("a[ramp((i * 8), 1, 8)]"), std::string::npos) << text;
+  EXPECT_EQ(text.find("let"), std::string::npos) << text;
+  EXPECT_EQ(n.run(nest(ForKind::Serial)), n.run(*after));
+}
+
 TEST(LowerPasses, UnrollRepeatsTheBody) {
   const Nest n;
   const Stmt before = n.nest(ForKind::Unrolled, ForKind::Serial);

@@ -6,6 +6,7 @@
 
 #include "host/space/sketches/cpu_tiled.h"
 #include "host/space/sketches/sketches.h"
+#include "host/space/sketches/steps.h"
 #include "host/space/workload.h"
 #include "tests/property/random_workload.h"
 
@@ -78,6 +79,70 @@ TEST(SearchSpace, RecordsFromBeforeAKnobKeepTheirMeaning) {
   EXPECT_FALSE(space.parse(R"({"sketch":"tiled","knobs":{"skip":[1]}})"));
 }
 
+// a * b is at most 6, and c is even where a is 1.
+SearchSpace constrained() {
+  const Options four = plain({1, 2, 3, 4});
+  const auto product = [](std::span<const KnobValue* const> v) {
+    return v[0]->front() * v[1]->front() <= 6;
+  };
+  const auto even = [](std::span<const KnobValue* const> v) {
+    return v[1]->front() != 1 || v[0]->front() % 2 == 0;
+  };
+  return SearchSpace(
+      {{"tiled",
+        {{"a", four}, {"b", four}, {"c", four}},
+        {{"a * b is at most 6", {"a", "b"}, product}, {"c is even", {"c", "a"}, even}}}});
+}
+
+TEST(SearchSpace, WhatIsDrawnFulfilsTheConstraints) {
+  const SearchSpace space = constrained();
+  std::set<std::string> possible, drawn;
+  for (std::uint64_t i = 0; i < 64; ++i) {
+    const Configuration c = space.at(i);
+    const auto value = [&](const char* knob) { return space.value(c, knob)[0]; };
+    const bool fits = value("a") * value("b") <= 6 && (value("a") != 1 || value("c") % 2 == 0);
+    EXPECT_EQ(space.contains(c), fits);
+    if (fits) possible.insert(space.to_json(c));
+  }
+  EXPECT_EQ(space.size(), 64);
+  std::mt19937_64 rng(5);
+  Configuration last = space.random(rng);
+  for (int i = 0; i < 2000; ++i) {
+    const Configuration random = space.random(rng), mutated = space.mutate(last, rng),
+                        child = space.crossover(random, mutated, rng);
+    for (const Configuration& c : {random, mutated, child}) EXPECT_TRUE(space.contains(c));
+    drawn.insert(space.to_json(random));
+    last = child;
+  }
+  EXPECT_EQ(drawn, possible);
+}
+
+TEST(SearchSpace, ABrokenConstraintIsNamed) {
+  const SearchSpace space = constrained();
+  EXPECT_TRUE(space.parse(R"({"sketch":"tiled","knobs":{"a":[2],"b":[3],"c":[1]}})"));
+  const auto refused = space.parse(R"({"sketch":"tiled","knobs":{"a":[3],"b":[3],"c":[1]}})");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
+  EXPECT_NE(refused.error().message.find("\"a * b is at most 6\" between a, b"), std::string::npos)
+      << refused.error().text();
+}
+
+// One combination in a million: no redraw finds it.
+TEST(SearchSpace, RareCombinationsAreFound) {
+  Options many;
+  for (std::int64_t i = 0; i < 100; ++i) many.push_back({i});
+  const auto rare = [](std::span<const KnobValue* const> v) {
+    return v[0]->front() == 70 && v[1]->front() == 8 && v[2]->front() == 99;
+  };
+  const SearchSpace space(
+      {{"one", {{"a", many}, {"b", many}, {"c", many}}, {{"rare", {"a", "b", "c"}, rare}}}});
+  std::mt19937_64 rng(2);
+  const Configuration only = space.random(rng);
+  EXPECT_EQ(space.to_json(only), R"({"knobs":{"a":[70],"b":[8],"c":[99]},"sketch":"one"})");
+  EXPECT_EQ(space.mutate(only, rng), only);
+  EXPECT_EQ(space.crossover(only, only, rng), only);
+}
+
 TEST(SpaceSketch, RecordsOfRowsFromBeforeChainsHaveOne) {
   const auto rows = Workload::parse(
       nlohmann::json{{"op", "reduce"}, {"function", "sum"}, {"shape", {4, 64}}, {"axes", {1}}});
@@ -88,6 +153,27 @@ TEST(SpaceSketch, RecordsOfRowsFromBeforeChainsHaveOne) {
       space->parse(R"({"sketch":"cpu_rows","knobs":{"task_rows":[1],"reduce_inner":[2]}})");
   ASSERT_TRUE(old) << old.error().text();
   EXPECT_EQ(space->value(*old, "chains")[0], 1);
+}
+
+// What is computed says nothing of vectors: a row's reduction has the row's length, whatever
+// lanes a schedule makes of it.
+TEST(SpaceSketch, RowsAreReducedWhole) {
+  for (const char* fields :
+       {R"("softmax","batch":3,"features":48)", R"("layer_norm","batch":3,"features":48)",
+        R"("reduce","function":"mean","shape":[3,48],"axes":[1])"}) {
+    const auto w = Workload::parse(std::string("{\"op\":") + fields + "}");
+    ASSERT_TRUE(w) << w.error().text();
+    int reductions = 0;
+    for (const Stage& stage : w->dag().stages) {
+      if (stage.reduce_axes.empty()) continue;
+      ++reductions;
+      ASSERT_EQ(stage.axes.size(), 1u) << fields;
+      ASSERT_EQ(stage.reduce_axes.size(), 1u) << fields;
+      EXPECT_EQ(stage.axes[0].extent, 3) << fields;
+      EXPECT_EQ(stage.reduce_axes[0].extent, 48) << fields;
+    }
+    EXPECT_GE(reductions, 1) << fields;
+  }
 }
 
 // The rule speaks of extents, not of operators: a long sum to few elements.

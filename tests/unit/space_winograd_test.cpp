@@ -1,13 +1,13 @@
 // Winograd's matrices against the sum that they stand for, and the form of
-// convolution that the step takes.
+// convolution that the algorithm takes.
 #include <cmath>
 #include <random>
 
 #include <gtest/gtest.h>
 
-#include "host/space/schedule.h"
-#include "host/space/window.h"
-#include "host/space/winograd.h"
+#include "host/space/algorithms/window.h"
+#include "host/space/algorithms/winograd.h"
+#include "host/space/algorithms/winograd_convolution.h"
 #include "host/space/workload.h"
 
 namespace fettle::space {
@@ -147,9 +147,10 @@ TEST(Winograd, TakesWindowsOfThreeWithoutStridesOnly) {
   EXPECT_FALSE(window(
       R"({"op":"conv2d","height":9,"width":9,"in_channels":8,"out_channels":8,"kernel":[3,1]})"));
 
-  Schedule strided(dag_of(
-      R"({"op":"conv2d","height":9,"width":9,"in_channels":8,"out_channels":8,"kernel":[3,3],"stride":[2,2],"tail":["bias"]})"));
-  const auto refused = strided.apply(WinogradStep{"conv", 2, 2, 8});
+  const auto refused = with_winograd(
+      dag_of(
+          R"({"op":"conv2d","height":9,"width":9,"in_channels":8,"out_channels":8,"kernel":[3,3],"stride":[2,2],"tail":["bias"]})"),
+      2, 2);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
 }

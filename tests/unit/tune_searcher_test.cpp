@@ -286,6 +286,37 @@ TEST(Searcher, TheFirstPlanIsWaitedFor) {
   EXPECT_NE(resumed->propose(4), planned);
 }
 
+// Every searcher proposes what fulfils the constraint, all of it, and then nothing.
+TEST(Searcher, ConstraintsAreKept) {
+  std::vector<space::Sketch> sketches = grid(3, 5).sketches();
+  const auto& knobs = sketches[0].knobs;
+  sketches[0].constraints.push_back(
+      {"the first is not the second's",
+       {knobs[0].name, knobs[1].name},
+       [](std::span<const space::KnobValue* const> v) { return *v[0] != *v[1]; }});
+  const SearchSpace space(sketches);
+  for (const char* name : {"evolutionary", "xgb", "ga", "random", "grid"}) {
+    SearcherOptions options;
+    options.seed = 6;
+    options.feature_count = 1;
+    options.features = [&](const Configuration& c) -> Result<std::vector<float>> {
+      return std::vector<float>{static_cast<float>(std::log2(separable(c)))};
+    };
+    auto search = make_searcher(name, space, options).value();
+    std::set<std::vector<std::uint32_t>> seen;
+    for (;;) {
+      const auto proposals = search->propose(4);
+      if (proposals.empty()) break;
+      for (const Configuration& c : proposals) {
+        EXPECT_TRUE(space.contains(c)) << name;
+        EXPECT_TRUE(seen.insert(c.choice).second) << name;
+        search->observe({c, separable(c), false, {}});
+      }
+    }
+    EXPECT_EQ(seen.size(), 5u * 4 * 5) << name;
+  }
+}
+
 TEST(Searcher, PlansBesideTheLoopWithoutRepeatingAnything) {
   const SearchSpace space = grid(3, 5);
   Background background;

@@ -219,6 +219,9 @@ llvm::Value* FunctionEmitter::load(const ir::ExprNode& node, const ir::Load& loa
     return from_memory(
         node.type, broadcast(builder_.CreateAlignedLoad(one, from, alignment), node.type.lanes));
   }
+  if (!form) {
+    if (llvm::Value* made = load_permuted(node, load)) return made;
+  }
   llvm::Value* result = llvm::PoisonValue::get(in_memory);
   llvm::Value* lanes = form ? nullptr : addresses(load.buffer, at);
   for (int lane = 0; lane < node.type.lanes; ++lane) {

@@ -63,6 +63,10 @@ class FunctionEmitter {
     ir::Expr base;
     std::int64_t stride;
   };
+  struct LaneForm {
+    ir::Expr base;
+    std::vector<std::int64_t> offsets;  // one per lane
+  };
 
   // function_emitter.cpp: statements
   void emit_body(llvm::Function* body);
@@ -106,6 +110,10 @@ class FunctionEmitter {
   llvm::Value* mask(const ir::Expr& predicate);  // null: all on
   llvm::Value* from_memory(ir::DataType type, llvm::Value* value);
   llvm::Value* to_memory(ir::DataType type, llvm::Value* value);
+
+  // emit_permuted.cpp: loads whose lanes repeat or skip elements
+  std::optional<LaneForm> as_lanes(const ir::Expr& expr) const;
+  llvm::Value* load_permuted(const ir::ExprNode& node, const ir::Load& load);
 
   // emit_transposed.cpp: stores whose lanes lie apart. How many of the statements it has
   // made code of, from the first on; 0: none.

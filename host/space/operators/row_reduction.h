@@ -1,5 +1,4 @@
-// Reductions along the rows of a matrix, in two stages: sums over every 16th element
-// of a row, side by side in memory, then over those.
+// Reductions along the rows of a matrix, and what is computed with their results.
 #pragma once
 
 #include <functional>
@@ -9,10 +8,8 @@
 
 namespace fettle::space {
 
-// Appends the stages NAME.lanes [n][lane] and NAME [n] to the DAG: values of
-// element(n, k) for k in [0, length) combined. Where 16 and 8 do not divide the
-// length, elements past a row's end count as the combiner's neutral element, and
-// element() must then be made of loads at column k. Returns NAME.
+// Appends the stage NAME [n] to the DAG: values of element(n, k) for k in [0, length)
+// combined. Returns it.
 Stage append_row_reduction(ComputeDag& dag, const std::string& name, std::int64_t rows,
                            std::int64_t length, Combiner combiner,
                            const std::function<ir::Expr(ir::Expr n, ir::Expr k)>& element);

@@ -1,8 +1,11 @@
 // Knobs and schedule of the sketch with partial results (cpu_rfactor.h).
 #include "host/space/sketches/cpu_rfactor.h"
 
+#include <cmath>
+
 #include "host/ir/loads.h"
 #include "host/ir/mutator.h"
+#include "host/space/sketches/row_lanes.h"
 #include "host/space/sketches/steps.h"
 
 namespace fettle::space {
@@ -13,33 +16,16 @@ constexpr double kLeastOperations = 1024;
 
 // What the sketch speaks of.
 struct Shape {
-  const Stage* reduction = nullptr;  // the one that is cut; the others combine its lanes
-  std::string lane_axis;             // a reduction axis that becomes lanes; empty: none
-  std::int64_t lanes = 1;            // of a vector
-  std::string part_axis;             // the reduction axis that tasks and chains share
-  std::int64_t part_extent = 1;      // without the lanes
-  std::string vector_axis;           // of the partial results: innermost
+  const Stage* reduction = nullptr;
+  std::string lane_axis;         // a reduction axis that becomes lanes; empty: none
+  std::int64_t lanes = 1;        // of a vector
+  std::string part_axis;         // the reduction axis that tasks and chains share
+  std::int64_t part_extent = 1;  // without the lanes
+  std::string vector_axis;       // of the partial results: innermost
   std::int64_t vector_extent = 1;
   std::string row;  // the data axis before it; empty: there is none
   std::int64_t row_extent = 1;
 };
-
-// A reduction axis whose neighbours are neighbours in all data that is read: it alone moves
-// their last index, one by one.
-bool is_contiguous(const ComputeDag& dag, const Stage& stage, const Axis& axis) {
-  bool fits = true, any = false;
-  ir::walk(stage.body, [&](const ir::Expr& e) {
-    const auto* load = std::get_if<ir::Load>(&e->node);
-    if (!load || dag.find(load->buffer)->role == ir::Role::Constant) return;
-    for (std::size_t d = 0; d < load->indices.size(); ++d) {
-      const auto* ref = std::get_if<ir::VarRef>(&load->indices[d]->node);
-      const bool last = d + 1 == load->indices.size();
-      fits &= last ? ref && ref->var == axis.var : !ir::mentions(load->indices[d], axis.var);
-    }
-    any = true;
-  });
-  return fits && any;
-}
 
 Shape shape_of(const ComputeDag& dag, const Target& target) {
   Shape s;
@@ -52,17 +38,21 @@ Shape shape_of(const ComputeDag& dag, const Target& target) {
   s.vector_extent = r.axes.back().extent;
   s.lanes = largest_power(std::min(widest, s.vector_extent));
   const Axis* row = r.axes.size() > 1 ? &r.axes[r.axes.size() - 2] : nullptr;
+  const bool rows = reduces_rows(dag, r);
   for (const Axis& axis : r.reduce_axes) {
-    if (s.vector_extent >= widest || axis.extent < widest || !is_contiguous(dag, r, axis)) continue;
+    const bool wide = s.vector_extent >= widest || axis.extent < widest;
+    if (!rows && (wide || !is_contiguous(dag, r, axis, false))) continue;
     s.lane_axis = axis.name;
-    s.lanes = s.vector_extent = widest;
+    s.vector_extent = rows ? row_lanes(axis.extent, target) : widest;
+    s.lanes = std::min(widest, s.vector_extent);
     s.vector_axis = axis.name + ".lane";
     row = &r.axes.back();
   }
   if (row) s.row = row->name, s.row_extent = row->extent;
   for (const Axis& axis : r.reduce_axes) {
-    const std::int64_t left =
-        axis.name == s.lane_axis ? (axis.extent + s.lanes - 1) / s.lanes : axis.extent;
+    const std::int64_t left = axis.name == s.lane_axis
+                                  ? (axis.extent + s.vector_extent - 1) / s.vector_extent
+                                  : axis.extent;
     if (s.part_axis.empty() || left > s.part_extent) s.part_axis = axis.name, s.part_extent = left;
   }
   return s;
@@ -97,22 +87,22 @@ Options task_counts(const Shape& s, const Target& target) {
 }  // namespace
 
 bool cpu_rfactor_fits(const ComputeDag& dag, const Target& target) {
-  const Stage* first = nullptr;
-  const Stage* second = nullptr;
+  const Stage* sum = nullptr;
   for (const Stage& stage : dag.stages) {
     if (stage.reduce_axes.empty()) continue;
-    if (second || !stage.store_at.empty()) return false;
-    (first ? second : first) = &stage;
+    if (sum || !stage.store_at.empty()) return false;
+    sum = &stage;
   }
-  if (!first) return false;
-  if (second) {
-    const auto* load = std::get_if<ir::Load>(&second->body->node);
-    if (!load || load->buffer != first->buffer || second->reduce_axes.size() != 1) return false;
-  }
+  if (!sum) return false;
   double elements = 1, operations = 1;
-  for (const Axis& axis : first->axes) elements *= double(axis.extent);
-  for (const Axis& axis : first->reduce_axes) operations *= double(axis.extent);
-  const double lanes = target.vector_bits / (8.0 * first->buffer->type.bytes());
+  for (const Axis& axis : sum->axes) elements *= double(axis.extent);
+  for (const Axis& axis : sum->reduce_axes) operations *= double(axis.extent);
+  if (reduces_rows(dag, *sum)) {
+    // The lanes of a row are elements too: cpu_rows has work for each.
+    const double lanes = double(row_lanes(sum->reduce_axes[0].extent, target));
+    elements *= lanes, operations = std::ceil(operations / lanes);
+  }
+  const double lanes = target.vector_bits / (8.0 * sum->buffer->type.bytes());
   return elements < 8 * lanes * target.threads && elements * operations >= kLeastOperations;
 }
 
@@ -196,12 +186,11 @@ void schedule_output(Steps& steps, const std::string& output, const Shape& s,
   const Stage last = *steps.dag().find(output);
   std::vector<std::string> tasks;
   for (const Axis& axis : last.axes) tasks.push_back(axis.name);
-  const bool vectors = last.axes.back().name == s.vector_axis;
-  if (vectors) {
-    steps.split(output, s.vector_axis, s.lanes, s.vector_axis + ".task",
-                s.vector_axis + ".element");
-    tasks.back() = s.vector_axis + ".task";
-    steps.vectorize(output, s.vector_axis + ".element");
+  const Axis& across = last.axes.back();
+  if (s.lane_axis.empty() && across.extent == s.vector_extent) {
+    steps.split(output, across.name, s.lanes, across.name + ".task", across.name + ".element");
+    tasks.back() = across.name + ".task";
+    steps.vectorize(output, across.name + ".element");
   }
   steps.parallel(output, tasks);
   for (const std::string& name : combining) {
@@ -270,7 +259,7 @@ Result<Schedule> cpu_rfactor_schedule(Schedule begun, const Target& target,
   for (const TransposeConstantStep& constant : constants) steps(constant);
   std::string parts = combining.front();
   if (!s.lane_axis.empty()) {
-    steps(RfactorStep{parts, s.lane_axis, s.lanes, "lane", true, true});
+    steps(RfactorStep{parts, s.lane_axis, s.vector_extent, "lane", true, true});
     parts += ".lane";
     combining.push_back(parts);
   }

@@ -16,8 +16,8 @@
 
 namespace fettle::space {
 
-// One reduction, or one whose result a second one combines along its last axis, with fewer
-// elements than eight vectors for each thread have, and at least 1,024 operations.
+// One reduction with fewer elements than eight vectors for each thread have, and at least 1,024
+// operations. Partial results of a row (row_lanes.h) count as elements.
 bool cpu_rfactor_fits(const ComputeDag& dag, const Target& target);
 
 Sketch cpu_rfactor_sketch(const ComputeDag& dag, const Target& target);

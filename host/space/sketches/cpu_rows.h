@@ -3,7 +3,8 @@
 //
 //   parallel task (rows of a task)
 //     row
-//       reductions of the row: side by side in one or more vectors, then over those
+//       reductions of the row: partial results side by side in one or more vectors, then
+//       over those (RfactorStep)
 //       [intermediate values of the row, kept per thread instead of computed twice]
 //       the output's row, by vectors
 #pragma once
@@ -14,8 +15,7 @@
 
 namespace fettle::space {
 
-// Reductions of [n] from [n][lane], as append_row_reduction makes them; the output is
-// [n] or [n][k].
+// Reductions of [n] along rows (row_lanes.h), and no others; the output is [n] or [n][k].
 bool cpu_rows_fits(const ComputeDag& dag);
 
 Sketch cpu_rows_sketch(const ComputeDag& dag, const Target& target);

@@ -4,15 +4,12 @@
 #include <algorithm>
 
 #include "host/ir/mutator.h"
+#include "host/space/axis_roles.h"
 #include "host/space/sketches/steps.h"
 
 namespace fettle::space {
 
 namespace {
-
-bool is_pad(const Stage& stage) {
-  return stage.name.starts_with("pad") && stage.role != ir::Role::Output;
-}
 
 const Stage* reduction_of(const ComputeDag& dag) {
   for (const Stage& stage : dag.stages) {
@@ -21,11 +18,10 @@ const Stage* reduction_of(const ComputeDag& dag) {
   return nullptr;
 }
 
+// The copy that the reduction reads in place of an input; null: none.
 const Stage* pad_of(const ComputeDag& dag) {
-  for (const Stage& stage : dag.stages) {
-    if (is_pad(stage)) return &stage;
-  }
-  return nullptr;
+  const Stage* reduction = reduction_of(dag);
+  return reduction ? copy_read_by(dag, *reduction) : nullptr;
 }
 
 // The output's axes by what becomes of them: the last one is vectorised, the two
@@ -73,16 +69,13 @@ const Stage* packable_constant(const ComputeDag& dag) {
   if (!reduction || !reduction->store_at.empty()) return nullptr;
   const Axis& channel = reduction->axes.back();
   const Stage& output = dag.stages.back();
-  if (output.axes.size() != reduction->axes.size() || output.axes.back().name != channel.name) {
-    return nullptr;
-  }
+  if (output.axes.size() != reduction->axes.size()) return nullptr;
   const Stage* found = nullptr;
   ir::walk(reduction->body, [&](const ir::Expr& e) {
     const auto* load = std::get_if<ir::Load>(&e->node);
     const Stage* constant = load ? dag.find(load->buffer) : nullptr;
     if (!constant || constant->role != ir::Role::Constant) return;
-    bool fits = constant->axes.size() > 1 && constant->axes.back().name == channel.name &&
-                constant->axes.back().extent == channel.extent;
+    bool fits = constant->axes.size() > 1 && constant->axes.back().extent == channel.extent;
     for (std::size_t d = 0; fits && d < load->indices.size(); ++d) {
       const auto* ref = std::get_if<ir::VarRef>(&load->indices[d]->node);
       const auto reduced = [&](const Axis& axis) { return ref && axis.var == ref->var; };
@@ -277,21 +270,21 @@ Result<Schedule> cpu_spatial_schedule(Schedule begun, const Target& target,
   const std::int64_t copy_lanes = std::max<std::int64_t>(1, target.vector_bits / element_bits(dag));
   std::vector<std::string> inlined, prepared;
   std::string pad, reduction, image;  // image: a pad that is not copied
+  const Stage* copy = pad_of(dag);
   for (const Stage& stage : dag.stages) {
     if (stage.placeholder()) continue;
     if (!stage.reduce_axes.empty()) {
       reduction = stage.name;
-    } else if (is_pad(stage) && number("pad") != 2) {
-      pad = stage.name;
-    } else if (is_pad(stage)) {
-      image = stage.name;
+    } else if (&stage == copy) {
+      (number("pad") == 2 ? image : pad) = stage.name;
     } else if (stage.role != ir::Role::Output) {
       (is_prepared(dag, stage) ? prepared : inlined).push_back(stage.name);
     }
   }
 
   const Stage* packable = packable_constant(dag);
-  const std::string constant = packable ? packable->name : "";
+  const std::string constant = packable ? packable->name : "",
+                    constant_axis = packable ? packable->axes.back().name : "";
 
   Steps steps(std::move(begun));
   for (const std::string& stage : inlined) steps(InlineStep{stage});
@@ -302,7 +295,7 @@ Result<Schedule> cpu_spatial_schedule(Schedule begun, const Target& target,
   // Register tiles that overlap have no packed part of their own.
   const bool packed = !constant.empty() && nest.channels % (tile[2] * tile[3]) == 0;
   if (packed) {
-    steps(PackConstantStep{constant, nest.channel, tile[2] * tile[3]});
+    steps(PackConstantStep{constant, constant_axis, tile[2] * tile[3]});
     prepared.push_back(constant + ".packed");
   }
   const std::vector<std::int64_t> task_tiles{nest.y.empty() ? 1 : number("task_y"),

@@ -1,15 +1,20 @@
-// The CPU sketch of reductions over a constant (conv2d, dense): register tiles of
-// rows x vectors, packed weights, parallel tasks of register tiles.
+// The CPU sketch of sums of products in which each element of the second factor serves many
+// places of the output (conv2d, conv3d, dense, batch_matmul): register tiles of rows x vectors,
+// the second factor packed, parallel tasks of register tiles.
 //
 //   parallel task (fused: rows, columns, channels of a task)
-//     [padded input of the task, per thread]
+//     [copy of the first factor that the task reads, per thread: padding]
+//     [copy of the second factor that the task reads, per thread]
 //     mid loops over register tiles, in one of three orders
 //       sums of one register tile: reduction loops, unrolled inside; vectors over
 //       output channels, every element of the tile in a register
 //       tail: bias, add, relu, store
 //
-// and beside it a launch that packs the weights when the program is loaded and,
-// unless it is done per task, one that pads the input.
+// and beside it a launch that packs a constant when the program is loaded and, unless it is
+// done per task, one that pads the first factor. It speaks of roles (axis_roles.h): y and x are
+// the innermost two spatial axes, a channel is what the second factor alone has. Where problems
+// lie side by side in the output (groups) and have fewer channels than a vector has lanes, a
+// second form of the sketch lets vectors span several of them.
 #pragma once
 
 #include "host/space/schedule.h"
@@ -18,11 +23,24 @@
 
 namespace fettle::space {
 
-// The DAG holds one reduction over a constant named weight, as conv2d and dense make it.
+// One sum of products whose last axis is its one channel, read along the second factor's last
+// dimension alone; that factor is a constant or an input.
+bool cpu_tiled_fits(const ComputeDag& dag);
+
+// Besides: without problems side by side, over an image or rows. Nothing else is worth trying.
+bool only_cpu_tiled_fits(const ComputeDag& dag);
+
+// Besides: groups of channels that a vector holds several of, whole.
+bool cpu_tiled_groups_fits(const ComputeDag& dag, const Target& target);
+
 Sketch cpu_tiled_sketch(const ComputeDag& dag, const Target& target);
+Sketch cpu_tiled_groups_sketch(const ComputeDag& dag, const Target& target);
 
 Result<Schedule> cpu_tiled_schedule(Schedule begun, const Target& target, const SearchSpace& space,
                                     const Configuration& configuration);
+Result<Schedule> cpu_tiled_groups_schedule(Schedule begun, const Target& target,
+                                           const SearchSpace& space,
+                                           const Configuration& configuration);
 
 // Register tiles [rows of y, rows of x, vectors, lanes] that fit the target's
 // registers and waste little on extents that they do not divide.

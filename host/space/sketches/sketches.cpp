@@ -2,8 +2,8 @@
 #include "host/space/sketches/sketches.h"
 
 #include <algorithm>
+#include <type_traits>
 
-#include "host/ir/loads.h"
 #include "host/space/sketches/cpu_rfactor.h"
 #include "host/space/sketches/cpu_rows.h"
 #include "host/space/sketches/cpu_spatial.h"
@@ -14,99 +14,88 @@ namespace fettle::space {
 
 namespace {
 
-// A sum of products with a constant, where the constant alone depends on the last
-// axis, and on no other axis that is not reduced: worth packing, as each element of
-// it is used for every row of the output.
-bool reuses_a_constant(const ComputeDag& dag) {
-  const Stage* reduction = nullptr;
-  for (const Stage& stage : dag.stages) {
-    if (stage.reduce_axes.empty()) continue;
-    if (reduction) return false;
-    reduction = &stage;
-  }
-  const auto factors = reduction ? factors_of(dag, *reduction) : std::nullopt;
-  if (!factors) return false;
-  const auto& axes = reduction->axes;
-  if (axes.size() != 2 && axes.size() != 4) return false;
-  bool packable = true;
-  for (const ir::Load* load : {factors->data, factors->constant}) {
-    const bool constant = load == factors->constant;
-    for (std::size_t d = 0; d < load->indices.size(); ++d) {
-      for (const Axis& axis : axes) {
-        const bool last = axis.var == axes.back().var;
-        const bool wanted = constant && last && d + 1 == load->indices.size();
-        if (constant || last) packable &= ir::mentions(load->indices[d], axis.var) == wanted;
-      }
-    }
-  }
-  return packable;
-}
-
-template <int y, int x>
-constexpr SketchRow winograd_row() {
-  return {[](const ComputeDag& dag, const Target& target) {
-            return winograd_applies(dag, target, {y, x});
+// A sketch of a DAG, whatever algorithm made it.
+template <auto applies, auto sketch, auto schedule>
+constexpr SketchRow row_of() {
+  return {[](const Alternative& a, const Target& target) {
+            if constexpr (std::is_invocable_v<decltype(applies), const ComputeDag&>) {
+              return applies(a.dag);
+            } else {
+              return applies(a.dag, target);
+            }
           },
-          [](const ComputeDag& dag, const Target& target) {
-            return cpu_winograd_sketch(dag, target, {y, x});
-          },
-          [](Schedule begun, const Target& target, const SearchSpace& space,
+          [](const Alternative& a, const Target& target) { return sketch(a.dag, target); },
+          [](const Alternative& a, const Target& target, const SearchSpace& space,
              const Configuration& configuration) {
-            return cpu_winograd_schedule(std::move(begun), target, space, configuration, {y, x});
-          },
-          [] {
-            return WinogradTile{y, x}.error_growth();
-          },
-          true};
+            return schedule(Schedule(a.dag), target, space, configuration);
+          }};
 }
 
-// A workload's sketches are the rows that apply, in this order; then those that apply once its
-// channels lie last.
-const SketchRow kRows[] = {
-    {[](const ComputeDag& dag, const Target&) { return reuses_a_constant(dag); }, cpu_tiled_sketch,
-     cpu_tiled_schedule, [] { return 1.0; }, true},
-    winograd_row<2, 2>(),
-    winograd_row<4, 2>(),
-    winograd_row<4, 4>(),
-    {[](const ComputeDag& dag, const Target&) {
-       return !reuses_a_constant(dag) && cpu_spatial_fits(dag);
-     },
-     cpu_spatial_sketch, cpu_spatial_schedule, [] { return 1.0; }},
-    {[](const ComputeDag& dag, const Target&) {
-       return !cpu_spatial_fits(dag) && cpu_rows_fits(dag);
-     },
-     cpu_rows_sketch, cpu_rows_schedule, [] { return 1.0; }},
-    {cpu_rfactor_fits, cpu_rfactor_sketch, cpu_rfactor_schedule, [] { return 1.0; }},
+bool only_cpu_spatial_fits(const ComputeDag& dag) {
+  return !only_cpu_tiled_fits(dag) && !cpu_rows_fits(dag) && cpu_spatial_fits(dag);
+}
+
+// Which algorithms a sketch is for: the first of these that the DAG has.
+struct Rule {
+  SketchRow row;
+  std::vector<Algorithm> algorithms;
+  bool channels_last = false;  // also once the channels lie last
 };
 
-// The schedule that brings the DAG's one sum to channels last; nothing: there is no such sum.
-std::optional<Schedule> with_channels_last(const ComputeDag& dag) {
-  Schedule schedule(dag);
-  for (const Stage& stage : dag.stages) {
-    if (stage.reduce_axes.empty()) continue;
-    if (!schedule.apply(ChannelsLastStep{stage.name})) return std::nullopt;
-    return schedule;
+// A DAG's sketches are the rows that apply, in this order; then those that apply once its
+// channels lie last.
+const Rule kRules[] = {
+    {row_of<cpu_tiled_fits, cpu_tiled_sketch, cpu_tiled_schedule>(),
+     {Algorithm::DotProduct, Algorithm::Direct},
+     true},
+    {row_of<cpu_tiled_groups_fits, cpu_tiled_groups_sketch, cpu_tiled_groups_schedule>(),
+     {Algorithm::DotProduct, Algorithm::Direct}},
+    {{[](const Alternative&, const Target&) { return true; }, cpu_winograd_sketch,
+      cpu_winograd_schedule},
+     {Algorithm::Winograd},
+     true},
+    {row_of<only_cpu_spatial_fits, cpu_spatial_sketch, cpu_spatial_schedule>(),
+     {Algorithm::Direct}},
+    {row_of<cpu_rows_fits, cpu_rows_sketch, cpu_rows_schedule>(), {Algorithm::Direct}},
+    {row_of<cpu_rfactor_fits, cpu_rfactor_sketch, cpu_rfactor_schedule>(), {Algorithm::Direct}},
+};
+
+using Alternatives = std::vector<std::shared_ptr<const Alternative>>;
+
+// Those that the rule's sketch applies to.
+Alternatives chosen_by(const Rule& rule, const Alternatives& all, const Target& target,
+                       bool channels_last) {
+  Alternatives chosen;
+  for (const Algorithm algorithm : rule.algorithms) {
+    for (const auto& a : all) {
+      if (a->algorithm == algorithm && a->channels_last == channels_last &&
+          rule.row.applies(*a, target)) {
+        chosen.push_back(a);
+      }
+    }
+    if (!chosen.empty()) break;
   }
-  return std::nullopt;
+  return chosen;
 }
 
 std::vector<TaskSpace::Entry> entries_for(const ComputeDag& dag, const Target& target) {
-  std::vector<TaskSpace::Entry> entries;
-  for (const SketchRow& row : kRows) {
-    if (row.applies(dag, target)) entries.push_back({&row, Schedule(dag)});
+  Alternatives all;
+  for (Alternative& a : alternatives_of(dag, target)) {
+    all.push_back(std::make_shared<const Alternative>(std::move(a)));
   }
-  const auto last = with_channels_last(dag);
-  for (const SketchRow& row : kRows) {
-    if (last && row.wants_channels_last && row.applies(last->dag(), target)) {
-      entries.push_back({&row, *last});
+  std::vector<TaskSpace::Entry> entries;
+  for (const bool last : {false, true}) {
+    for (const Rule& rule : kRules) {
+      if (last && !rule.channels_last) continue;
+      for (const auto& a : chosen_by(rule, all, target, last)) entries.push_back({&rule.row, a});
     }
   }
   return entries;
 }
 
 Sketch sketch_of(const TaskSpace::Entry& entry, const Target& target) {
-  Sketch sketch = entry.row->sketch(entry.begun.dag(), target);
-  if (!entry.begun.steps().empty()) sketch.name += "_channels_last";
+  Sketch sketch = entry.row->sketch(*entry.alternative, target);
+  if (entry.alternative->channels_last) sketch.name += "_channels_last";
   return sketch;
 }
 

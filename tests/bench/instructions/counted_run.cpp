@@ -111,7 +111,7 @@ void append(std::vector<std::uint8_t>& to, const std::vector<float>& values) {
 
 std::string not_supported(const Layer& layer) {
   const Shape& s = layer.shape;
-  if (layer.dense) return "dense layers";
+  if (layer.kind != LayerKind::Convolution || layer.volume) return layer.workload.call()->op();
   if (!layer.residual.empty() || !layer.relu || layer.bias.empty()) return "this tail";
   if (s.batch != 1 || (s.groups != 1 && s.groups != s.in_channels))
     return "this batch or these groups";

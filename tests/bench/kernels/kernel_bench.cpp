@@ -102,9 +102,10 @@ Result<void> compare(const Bench& bench, const space::Workload& workload, LayerF
     peers.push_back(std::move(*made));
   };
   add("onednn", make_onednn_peer(*layer, OneDnnKind::Any));
-  if (!layer->dense) add("onednn_winograd", make_onednn_peer(*layer, OneDnnKind::Winograd));
+  if (layer->kind == LayerKind::Convolution)
+    add("onednn_winograd", make_onednn_peer(*layer, OneDnnKind::Winograd));
   add("onednn_plain", make_onednn_peer(*layer, OneDnnKind::Plain));
-  if (layer->dense) add("openblas", make_openblas_peer(*layer, threads));
+  if (layer->kind == LayerKind::Dense) add("openblas", make_openblas_peer(*layer, threads));
 
   // Ours between every two peers.
   std::vector<Contender*> turns;

@@ -152,7 +152,7 @@ TEST_P(KernelPeers, ComputeWhatTheReferenceSays) {
     EXPECT_EQ(winograd.error().code, ErrorCode::Unsupported);
   }
   auto blas = make_openblas_peer(*layer, 1);
-  ASSERT_EQ(blas.ok(), layer->dense && !layer->int8);
+  ASSERT_EQ(blas.ok(), layer->kind == LayerKind::Dense && !layer->int8 && !layer->gelu);
   if (blas) {
     EXPECT_LE(off((*blas)->output(), *layer), tolerance);
   }
@@ -206,6 +206,17 @@ INSTANTIATE_TEST_SUITE_P(
           "tail":["bias","relu"]})"},
         SmallLayer{"dense_batch", R"({"op":"dense","batch":5,"in_features":33,"out_features":17,
           "tail":["bias","add"]})"},
+        SmallLayer{"volume", R"({"op":"conv3d","depth":5,"height":7,"width":6,"in_channels":16,
+          "out_channels":16,"kernel":[2,3,3],"stride":[2,1,1],"pad":[1,1,0],
+          "tail":["bias","relu"]})"},
+        SmallLayer{"dense_gelu", R"({"op":"dense","batch":5,"in_features":33,"out_features":17,
+          "tail":["bias","gelu"]})"},
+        SmallLayer{"batch_matmul", R"({"op":"batch_matmul","batch":3,"m":7,"n":20,"k":9})"},
+        SmallLayer{"softmax", R"({"op":"softmax","batch":6,"features":40})"},
+        SmallLayer{"layer_norm", R"({"op":"layer_norm","batch":6,"features":48})"},
+        SmallLayer{"int8_volume", R"({"op":"conv3d","depth":4,"height":6,"width":6,
+          "in_channels":16,"out_channels":32,"kernel":[3,3,3],"pad":[1,1,1],"dtype":"int8",
+          "tail":["bias"]})"},
         SmallLayer{"int8", R"({"op":"conv2d","height":10,"width":9,"in_channels":20,
           "out_channels":40,"kernel":[3,3],"pad":[1,1],"dtype":"int8","tail":["bias","relu"]})"},
         SmallLayer{"int8_dense", R"({"op":"dense","batch":3,"in_features":96,"out_features":40,

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "host/space/reference.h"
 #include "host/space/workload.h"
@@ -40,65 +41,116 @@ Result<std::vector<float>> values_of(const space::ComputeDag& dag, const char* n
   return as_floats(*bytes, stage->buffer->type);
 }
 
+std::optional<LayerKind> kind_of(const std::string& op) {
+  if (op == "conv2d" || op == "depthwise_conv2d" || op == "conv3d") return LayerKind::Convolution;
+  if (op == "dense") return LayerKind::Dense;
+  if (op == "batch_matmul") return LayerKind::BatchMatmul;
+  if (op == "softmax") return LayerKind::Softmax;
+  if (op == "layer_norm") return LayerKind::LayerNorm;
+  return std::nullopt;
+}
+
 Result<void> check_supported(const space::Workload& workload, const nlohmann::json& fields) {
   const auto refuse = [&](const std::string& what) {
     return Error{ErrorCode::Unsupported, "no peer for " + what, {}};
   };
-  const std::string& op = workload.call()->op();
-  if (op != "conv2d" && op != "depthwise_conv2d" && op != "dense") return refuse(op);
+  if (!workload.call()) return refuse("a DAG that no operator wrote");
+  const auto kind = kind_of(workload.call()->op());
+  if (!kind) return refuse(workload.call()->op());
   const std::string dtype = fields.value("dtype", "?");
   if (dtype != "float32" && dtype != "int8") return refuse(dtype);
-  std::size_t done = 0;
+  if (*kind != LayerKind::Convolution && *kind != LayerKind::Dense &&
+      !workload.call()->tail().empty()) {
+    return refuse("a tail of " + workload.call()->op());
+  }
+  int done = 0;
   for (const std::string& step : workload.call()->tail()) {
-    constexpr const char* kSteps[] = {"bias", "add", "relu"};
-    while (done < 3 && step != kSteps[done]) ++done;
-    if (done++ == 3) return refuse("the tail step " + step + " in this place");
+    const int place = step == "bias"                     ? 1
+                      : step == "add"                    ? 2
+                      : step == "relu" || step == "gelu" ? 3
+                                                         : 0;
+    if (place <= done) return refuse("the tail step " + step + " in this place");
+    done = place;
   }
   return {};
+}
+
+// Extents and window of a convolution.
+void fill_shape(const space::Workload& workload, const std::vector<std::int64_t>& out,
+                Layer& layer) {
+  Shape& shape = layer.shape;
+  const bool depthwise = workload.call()->op() == "depthwise_conv2d";
+  layer.volume = workload.call()->op() == "conv3d";
+  shape.height = workload.call()->integer("height");
+  shape.width = workload.call()->integer("width");
+  shape.in_channels = workload.call()->integer(depthwise ? "channels" : "in_channels");
+  // With groups they are two axes of the DAG's output.
+  shape.out_channels = workload.call()->integer(depthwise ? "channels" : "out_channels");
+  shape.groups = depthwise      ? shape.in_channels
+                 : layer.volume ? 1
+                                : workload.call()->integer("groups");
+  const std::size_t y = layer.channels_first ? out.size() - 2 : layer.volume ? 2 : 1;
+  shape.out_height = out.at(y);
+  shape.out_width = out.at(y + 1);
+  if (!layer.volume) {
+    shape.kernel = workload.call()->pair("kernel");
+    shape.stride = workload.call()->pair("stride");
+    shape.pad = workload.call()->pair("pad");
+    shape.dilation = workload.call()->pair("dilation");
+    return;
+  }
+  shape.depth = workload.call()->integer("depth");
+  shape.out_depth = out.at(1);
+  const auto cut = [&](const char* name, std::int64_t& deep, std::array<std::int64_t, 2>& flat) {
+    const auto all = workload.call()->list(name);
+    deep = all[0], flat = {all[1], all[2]};
+  };
+  cut("kernel", shape.deep_kernel, shape.kernel);
+  cut("stride", shape.deep_stride, shape.stride);
+  cut("pad", shape.deep_pad, shape.pad);
+  cut("dilation", shape.deep_dilation, shape.dilation);
 }
 
 }  // namespace
 
 Result<Layer> make_layer(const space::Workload& workload) {
-  const nlohmann::json fields = nlohmann::json::parse(workload.canonical());
+  const nlohmann::json fields = nlohmann::json::parse(workload.source());
   if (auto supported = check_supported(workload, fields); !supported) return supported.error();
   const space::ComputeDag dag = workload.dag();
   const std::vector<std::int64_t>& out = dag.stages.back().buffer->shape;
-  Layer layer{.workload = workload, .dense = workload.call()->op() == "dense"};
+  Layer layer{.workload = workload, .kind = *kind_of(workload.call()->op())};
   layer.int8 = workload.scalar() == ir::Scalar::Int8;
   layer.relu = workload.call()->has_tail("relu");
+  layer.gelu = workload.call()->has_tail("gelu");
   Shape& shape = layer.shape;
   shape.batch = out.front();
-  // With groups they are two axes of the DAG's output.
-  const bool depthwise = workload.call()->op() == "depthwise_conv2d";
-  shape.out_channels = depthwise ? workload.call()->integer("channels") : out.back();
-  if (workload.call()->op() == "conv2d")
-    shape.out_channels = workload.call()->integer("out_channels");
-  if (layer.dense) {
-    shape.in_channels = workload.call()->integer("in_features");
-  } else {
-    layer.channels_first = fields.value("layout", "") == "NCHW";
-    shape.height = workload.call()->integer("height");
-    shape.width = workload.call()->integer("width");
-    shape.in_channels = workload.call()->integer(depthwise ? "channels" : "in_channels");
-    shape.groups = depthwise ? shape.in_channels : workload.call()->integer("groups");
-    shape.out_height = out.at(layer.channels_first ? out.size() - 2 : 1);
-    shape.out_width = out.at(layer.channels_first ? out.size() - 1 : 2);
-    shape.kernel = workload.call()->pair("kernel");
-    shape.stride = workload.call()->pair("stride");
-    shape.pad = workload.call()->pair("pad");
-    shape.dilation = workload.call()->pair("dilation");
+  shape.out_channels = out.back();
+  switch (layer.kind) {
+    case LayerKind::Convolution:
+      layer.channels_first = fields.value("layout", "") == "NCHW";
+      fill_shape(workload, out, layer);
+      break;
+    case LayerKind::Dense:
+      shape.in_channels = workload.call()->integer("in_features");
+      break;
+    case LayerKind::BatchMatmul:
+      shape.height = shape.out_height = workload.call()->integer("m");
+      shape.in_channels = workload.call()->integer("k");
+      break;
+    case LayerKind::Softmax:
+    case LayerKind::LayerNorm:
+      shape.in_channels = out.back();
   }
   struct Tensor {
     const char* stage;
     std::vector<float>* to;
   };
-  for (const auto& [stage, to] :
-       {Tensor{"input", &layer.input}, Tensor{"weight", &layer.weight}, Tensor{"bias", &layer.bias},
-        Tensor{"residual", &layer.residual}}) {
+  for (const auto& [stage, to] : {Tensor{"input", &layer.input}, Tensor{"weight", &layer.weight},
+                                  Tensor{"bias", &layer.bias}, Tensor{"residual", &layer.residual},
+                                  Tensor{"input_b", &layer.weight}, Tensor{"shift", &layer.bias}}) {
     auto values = values_of(dag, stage);
     if (!values) return std::move(values).error();
-    *to = std::move(*values);
+    if (!values->empty()) *to = std::move(*values);
   }
   auto expected = space::evaluate(dag);
   if (!expected) return std::move(expected).error();

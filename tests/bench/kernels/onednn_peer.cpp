@@ -1,4 +1,4 @@
-// oneDNN's convolutions and inner products (onednn_peer.h).
+// oneDNN's convolutions, products and normalizations (onednn_peer.h).
 #include "tests/bench/kernels/onednn_peer.h"
 
 #include <dnnl.hpp>
@@ -26,6 +26,7 @@ dnnl::primitive_attr tail_of(const Layer& layer) {
   dnnl::post_ops steps;
   if (!layer.residual.empty()) steps.append_sum(1.0f);
   if (layer.relu) steps.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+  if (layer.gelu) steps.append_eltwise(1.0f, dnnl::algorithm::eltwise_gelu_erf, 0.0f, 0.0f);
   dnnl::primitive_attr attributes;
   attributes.set_post_ops(steps);
   return attributes;
@@ -40,7 +41,10 @@ memory::desc tensor(memory::dims dims, Tag tag, Type type = Type::f32) {
 class OneDnnPeer final : public Contender {
  public:
   OneDnnPeer(const Layer& layer, OneDnnKind kind) : layer_(layer), name_(name_of(kind)) {
-    layer.dense ? make_dense(kind) : make_convolution(kind);
+    if (kind == OneDnnKind::Winograd && layer.kind != LayerKind::Convolution) {
+      throw dnnl::error(dnnl_unimplemented, "only convolutions have a Winograd form");
+    }
+    make(kind);
   }
 
   const std::string& name() const override { return name_; }
@@ -75,20 +79,45 @@ class OneDnnPeer final : public Contender {
   }
 
  private:
+  void make(OneDnnKind kind) {
+    switch (layer_.kind) {
+      case LayerKind::Convolution:
+        return make_convolution(kind);
+      case LayerKind::Dense:
+        return make_dense(kind);
+      case LayerKind::BatchMatmul:
+        return make_matmul(kind);
+      case LayerKind::Softmax:
+        return make_softmax();
+      case LayerKind::LayerNorm:
+        return make_layer_norm();
+    }
+  }
+
   void make_convolution(OneDnnKind kind) {
     const Shape& s = layer_.shape;
     const auto algorithm = kind == OneDnnKind::Winograd ? dnnl::algorithm::convolution_winograd
                                                         : dnnl::algorithm::convolution_direct;
-    const Tag plain = layer_.channels_first ? Tag::nchw : Tag::nhwc;
+    const bool volume = layer_.volume;
+    const Tag plain = layer_.channels_first ? Tag::nchw : volume ? Tag::ndhwc : Tag::nhwc;
     const Tag data = kind == OneDnnKind::Plain ? plain : Tag::any;
-    const memory::dims source{s.batch, s.in_channels, s.height, s.width};
-    const memory::dims target{s.batch, s.out_channels, s.out_height, s.out_width};
-    const memory::dims weights =
-        s.groups == 1 ? memory::dims{s.out_channels, s.in_channels, s.kernel[0], s.kernel[1]}
-                      : memory::dims{s.groups, s.out_channels / s.groups, s.in_channels / s.groups,
-                                     s.kernel[0], s.kernel[1]};
-    const memory::dims stride{s.stride[0], s.stride[1]}, pad{s.pad[0], s.pad[1]};
-    const memory::dims dilation{s.dilation[0] - 1, s.dilation[1] - 1};
+    // Numbers along y and x, behind those along z of a volume.
+    const auto along = [&](memory::dims first, std::int64_t z, std::int64_t y, std::int64_t x) {
+      if (volume) first.push_back(z);
+      first.insert(first.end(), {y, x});
+      return first;
+    };
+    const memory::dims source = along({s.batch, s.in_channels}, s.depth, s.height, s.width),
+                       target =
+                           along({s.batch, s.out_channels}, s.out_depth, s.out_height, s.out_width);
+    const memory::dims weights = along(
+        s.groups == 1 ? memory::dims{s.out_channels, s.in_channels}
+                      : memory::dims{s.groups, s.out_channels / s.groups, s.in_channels / s.groups},
+        s.deep_kernel, s.kernel[0], s.kernel[1]);
+    const memory::dims stride = along({}, s.deep_stride, s.stride[0], s.stride[1]),
+                       pad = along({}, s.deep_pad, s.pad[0], s.pad[1]),
+                       dilation =
+                           along({}, s.deep_dilation - 1, s.dilation[0] - 1, s.dilation[1] - 1);
     const memory::desc bias =
         layer_.bias.empty() ? memory::desc() : tensor({s.out_channels}, Tag::x, sums_);
     const dnnl::convolution_forward::desc wanted(
@@ -97,16 +126,14 @@ class OneDnnPeer final : public Contender {
         pad);
     const dnnl::convolution_forward::primitive_desc chosen(wanted, tail_of(layer_), engine_);
     primitive_ = dnnl::convolution_forward(chosen);
-    const Tag taps = layer_.channels_first ? (s.groups == 1 ? Tag::oihw : Tag::goihw)
-                                           : (s.groups == 1 ? Tag::hwio : Tag::hwigo);
+    const Tag taps = volume                  ? Tag::dhwio
+                     : layer_.channels_first ? (s.groups == 1 ? Tag::oihw : Tag::goihw)
+                                             : (s.groups == 1 ? Tag::hwio : Tag::hwigo);
     bind(chosen, tensor(source, plain), tensor(weights, taps), tensor(target, plain));
   }
 
   void make_dense(OneDnnKind kind) {
     const Shape& s = layer_.shape;
-    if (kind == OneDnnKind::Winograd) {
-      throw dnnl::error(dnnl_unimplemented, "an inner product has no Winograd form");
-    }
     const Tag data = kind == OneDnnKind::Plain ? Tag::nc : Tag::any;
     const memory::dims source{s.batch, s.in_channels}, target{s.batch, s.out_channels};
     const memory::dims weights{s.out_channels, s.in_channels};
@@ -118,6 +145,49 @@ class OneDnnPeer final : public Contender {
     const dnnl::inner_product_forward::primitive_desc chosen(wanted, tail_of(layer_), engine_);
     primitive_ = dnnl::inner_product_forward(chosen);
     bind(chosen, tensor(source, Tag::nc), tensor(weights, Tag::io), tensor(target, Tag::nc));
+  }
+
+  // Both factors are inputs: the library may have them in any layout all the same.
+  void make_matmul(OneDnnKind kind) {
+    const Shape& s = layer_.shape;
+    const Tag data = kind == OneDnnKind::Plain ? Tag::abc : Tag::any;
+    const memory::dims a{s.batch, s.height, s.in_channels},
+        b{s.batch, s.in_channels, s.out_channels}, target{s.batch, s.height, s.out_channels};
+    const dnnl::matmul::desc wanted(tensor(a, data, data_), tensor(b, data, data_),
+                                    tensor(target, data, sums_));
+    const dnnl::matmul::primitive_desc chosen(wanted, engine_);
+    primitive_ = dnnl::matmul(chosen);
+    bind(chosen, tensor(a, Tag::abc), tensor(b, Tag::abc), tensor(target, Tag::abc));
+  }
+
+  void make_softmax() {
+    const memory::desc rows = tensor({layer_.shape.batch, layer_.shape.in_channels}, Tag::nc);
+    const dnnl::softmax_forward::desc wanted(dnnl::prop_kind::forward_inference, rows, 1);
+    const dnnl::softmax_forward::primitive_desc chosen(wanted, engine_);
+    primitive_ = dnnl::softmax_forward(chosen);
+    bind_rows(chosen, rows);
+  }
+
+  void make_layer_norm() {
+    const std::int64_t features = layer_.shape.in_channels;
+    const memory::desc rows = tensor({layer_.shape.batch, features}, Tag::nc),
+                       row = tensor({features}, Tag::x);
+    using Flags = dnnl::normalization_flags;
+    const dnnl::layer_normalization_forward::desc wanted(
+        dnnl::prop_kind::forward_inference, rows, 1e-5f, Flags::use_scale | Flags::use_shift);
+    const dnnl::layer_normalization_forward::primitive_desc chosen(wanted, engine_);
+    primitive_ = dnnl::layer_normalization_forward(chosen);
+    bind_rows(chosen, rows);
+    arguments_.insert({{DNNL_ARG_SCALE, packed(layer_.weight, row, row)},
+                       {DNNL_ARG_SHIFT, packed(layer_.bias, row, row)}});
+  }
+
+  template <typename PrimitiveDesc>
+  void bind_rows(const PrimitiveDesc& chosen, const memory::desc& rows) {
+    implementation_ = chosen.impl_info_str();
+    plain_output_ = rows;
+    arguments_ = {{DNNL_ARG_SRC, packed(layer_.input, rows, chosen.src_desc())},
+                  {DNNL_ARG_DST, memory(chosen.dst_desc(), engine_)}};
   }
 
   // Allocates every argument as the primitive wants it, from tensors in our layouts.

@@ -71,7 +71,8 @@ class OpenBlasPeer final : public Contender {
 
 Result<std::unique_ptr<Contender>> make_openblas_peer(const Layer& layer, unsigned threads) {
   if (layer.int8) return Error{ErrorCode::Unsupported, "openblas: no int8", {}};
-  if (!layer.dense) return Error{ErrorCode::Unsupported, "openblas: only dense layers", {}};
+  if (layer.kind != LayerKind::Dense || layer.gelu)
+    return Error{ErrorCode::Unsupported, "openblas: only dense layers", {}};
   openblas_set_num_threads(static_cast<int>(threads));
   return std::unique_ptr<Contender>(new OpenBlasPeer(layer));
 }

@@ -1,5 +1,5 @@
 // Winograd's matrices and their products as expressions (winograd.h).
-#include "host/space/winograd.h"
+#include "host/space/algorithms/winograd.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,10 +1,12 @@
-// The step that lets a sum over channels run with the channels last (schedule.h).
+// Sums over channels with the channels last (channels_last.h).
+#include "host/space/algorithms/channels_last.h"
+
 #include <algorithm>
 
 #include "host/ir/loads.h"
 #include "host/ir/mutator.h"
 #include "host/space/operators/stages.h"
-#include "host/space/schedule.h"
+#include "host/space/rewrite.h"
 #include "host/space/tiled_axis.h"
 
 namespace fettle::space {
@@ -12,17 +14,6 @@ namespace fettle::space {
 namespace {
 
 Error unfit(const char* what) { return Error{ErrorCode::InvalidArgument, what}; }
-
-bool is_var(const ir::Expr& e, const ir::Var& var) {
-  const auto* ref = std::get_if<ir::VarRef>(&e->node);
-  return ref && ref->var == var;
-}
-
-std::vector<ir::Expr> refs(const std::vector<Axis>& axes) {
-  std::vector<ir::Expr> out;
-  for (const Axis& axis : axes) out.push_back(ir::var_ref(axis.var));
-  return out;
-}
 
 template <typename T>
 std::vector<T> with_last(std::vector<T> list, std::size_t moved) {
@@ -92,7 +83,7 @@ Stage reordered(const Stage& data, std::size_t dimension) {
   if (data.placeholder()) {
     std::vector<Axis> axes;
     for (const Axis& axis : data.axes) axes.push_back(make_axis(axis.name, axis.extent));
-    copy = make_stage("pad", axes, {}, ir::load(data.buffer, refs(axes)));
+    copy = make_stage(data.name + ".channels_last", axes, {}, ir::load(data.buffer, refs(axes)));
   }
   copy.axes = with_last(copy.axes, dimension);
   copy.buffer = make_buffer(copy.name, data.buffer->type, copy.axes);
@@ -149,19 +140,20 @@ bool reads_one_to_one(const Stage& stage, const ir::Buffer& buffer) {
 
 }  // namespace
 
-Result<void> Schedule::run(const ChannelsLastStep& s) {
-  const int index = index_of(s.stage);
-  if (index < 0) return unfit("no such stage");
-  std::vector<Stage> stages = dag_.stages;
-  Stage& sum = stages[std::size_t(index)];
-  auto channels = channels_of(dag_, sum);
+Result<ComputeDag> with_channels_last(ComputeDag dag) {
+  const auto reduces = [](const Stage& stage) { return !stage.reduce_axes.empty(); };
+  std::vector<Stage> stages = dag.stages;
+  const auto found = std::find_if(stages.begin(), stages.end(), reduces);
+  if (std::count_if(stages.begin(), stages.end(), reduces) != 1) return unfit("not one reduction");
+  const std::ptrdiff_t index = found - stages.begin();
+  Stage& sum = *found;
+  auto channels = channels_of(dag, sum);
   if (!channels) return std::move(channels).error();
   const ir::Load data_load = *channels->factors.data, constant_load = *channels->factors.constant;
-  const int data_index = index_of(dag_.find(data_load.buffer)->name);
-  const Stage data = stages[std::size_t(data_index)], constant = *dag_.find(constant_load.buffer);
-  if (data.placeholder() ? index_of("pad") >= 0
-                         : data.role == ir::Role::Output || !data.reduce_axes.empty() ||
-                               !data.store_at.empty() || readers(data.buffer).size() != 1) {
+  const auto data_index = std::size_t(index_of(dag, dag.find(data_load.buffer)->name));
+  const Stage data = stages[data_index], constant = *dag.find(constant_load.buffer);
+  if (!data.placeholder() && (data.role == ir::Role::Output || !data.reduce_axes.empty() ||
+                              !data.store_at.empty() || readers_of(dag, data.buffer).size() != 1)) {
     return unfit("data that cannot be stored in other order");
   }
 
@@ -186,12 +178,10 @@ Result<void> Schedule::run(const ChannelsLastStep& s) {
     ir::Buffer before, after;
   };
   std::vector<Moved> moved;
-  std::vector<Stage> changed;
   const auto move = [&](Stage& stage) {
     const ir::Buffer before = stage.buffer;
     move_last(stage, channels->out);
     moved.push_back({before, stage.buffer});
-    changed.push_back(stage);
   };
   move(sum);
   for (std::size_t i = std::size_t(index) + 1; i < stages.size(); ++i) {
@@ -213,13 +203,11 @@ Result<void> Schedule::run(const ChannelsLastStep& s) {
   if (data.placeholder()) {
     made.push_back(copy);
   } else {
-    stages[std::size_t(data_index)] = copy;
+    stages[data_index] = copy;
   }
   stages.insert(stages.begin() + index, made.begin(), made.end());
-  dag_.stages = std::move(stages);
-  for (const Stage& stage : changed) plan_afresh(stage);
-  for (const Stage& stage : {weights, copy}) plan_afresh(stage);
-  return {};
+  dag.stages = std::move(stages);
+  return dag;
 }
 
 }  // namespace fettle::space

@@ -1,5 +1,5 @@
 // Recognising windows (window.h).
-#include "host/space/window.h"
+#include "host/space/algorithms/window.h"
 
 #include "host/ir/linear.h"
 

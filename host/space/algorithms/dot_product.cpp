@@ -1,9 +1,12 @@
-// The step that takes sums of int8 products by fours (schedule.h).
+// Sums of int8 products by fours (dot_product.h).
+#include "host/space/algorithms/dot_product.h"
+
 #include <algorithm>
 
 #include "host/ir/loads.h"
+#include "host/space/axis_roles.h"
 #include "host/space/operators/stages.h"
-#include "host/space/schedule.h"
+#include "host/space/rewrite.h"
 #include "host/space/tiled_axis.h"
 
 namespace fettle::space {
@@ -16,16 +19,19 @@ Error unfit(const char* what) { return Error{ErrorCode::InvalidArgument, what}; 
 
 Axis again(const Axis& axis) { return make_axis(axis.name, axis.extent); }
 
-bool is_var(const ir::Expr& e, const ir::Var& var) {
-  const auto* ref = std::get_if<ir::VarRef>(&e->node);
-  return ref && ref->var == var;
-}
-
-// What the sum multiplies, where the constant is indexed by axes alone, the summed one
-// among them, and the data by it last and nowhere else.
+// What the sum multiplies, where the second factor is a constant or an input and indexed by axes
+// alone, the summed one among them, and the data by it last and nowhere else.
 Result<Factors> int8_factors(const ComputeDag& dag, const Stage& sum) {
-  const auto f = factors_of(dag, sum);
-  if (!f || !sum.store_at.empty()) return unfit("not a sum of products of data and a constant");
+  const auto roles = roles_of(dag, sum);
+  if (!roles || !roles->second || roles->first->predicate || roles->second->predicate ||
+      !sum.store_at.empty()) {
+    return unfit("not a sum of products of two factors");
+  }
+  const Stage& second = *dag.find(roles->second->buffer);
+  if (!second.placeholder() && !is_constant(dag, second)) {
+    return unfit("a second factor that is neither a constant nor an input");
+  }
+  const std::optional<Factors> f = Factors{roles->first, roles->second};
   if (f->data->buffer->type.scalar != ir::Scalar::Int8 ||
       f->constant->buffer->type.scalar != ir::Scalar::Int8 || sum.body->type != ir::kInt32) {
     return unfit("a factor that is not int8");
@@ -94,6 +100,7 @@ Stage copied(const Stage& data, bool add_128) {
   Stage copy = data;
   if (data.placeholder()) {
     copy = make_pad(data, before, after, ir::zero_of(data.buffer->type));
+    copy.name = data.name + ".copy";
   } else if (more > 0) {
     const auto& load = std::get<ir::Load>(copy.body->node);
     const ir::Expr inside =
@@ -111,18 +118,26 @@ Stage copied(const Stage& data, bool add_128) {
 
 }  // namespace
 
-Result<void> Schedule::run(const DotProductStep& s) {
-  const int index = index_of(s.stage);
-  if (index < 0) return unfit("no such stage");
-  Stage sum = dag_.stages[index];
-  auto factors = int8_factors(dag_, sum);
+Result<ComputeDag> with_dot_products(ComputeDag dag, bool add_128) {
+  const auto reduces = [](const Stage& stage) { return !stage.reduce_axes.empty(); };
+  if (std::count_if(dag.stages.begin(), dag.stages.end(), reduces) != 1) {
+    return unfit("not one reduction");
+  }
+  const std::string name = std::find_if(dag.stages.begin(), dag.stages.end(), reduces)->name;
+  std::size_t index = std::size_t(index_of(dag, name));
+  if (dag.stages[index].role == ir::Role::Output &&
+      (add_128 || !dag.stages[index].store_at.empty())) {
+    compute_apart(dag, name, name + ".sums");  // what 128 adds to them is taken away by a reader
+  }
+  Stage sum = dag.stages[index];
+  auto factors = int8_factors(dag, sum);
   if (!factors) return std::move(factors).error();
-  const Stage data = *dag_.find(factors->data->buffer),
-              constant = *dag_.find(factors->constant->buffer);
-  const auto users = readers(sum.buffer);
-  if (users.size() != 1) return unfit("the stage has not one reader");
-  const bool copies = s.add_128 || data.axes.back().extent % kFour != 0;
-  if (copies && (data.role == ir::Role::Output || readers(data.buffer).size() != 1)) {
+  const Stage data = *dag.find(factors->data->buffer),
+              constant = *dag.find(factors->constant->buffer);
+  const auto users = readers_of(dag, sum.buffer);
+  if (add_128 && users.size() != 1) return unfit("the sum has not one reader");
+  const bool copies = add_128 || data.axes.back().extent % kFour != 0;
+  if (copies && (data.role == ir::Role::Output || readers_of(dag, data.buffer).size() != 1)) {
     return unfit("others read the data");
   }
   if (copies && !data.placeholder() && !std::get_if<ir::Load>(&data.body->node)) {
@@ -141,7 +156,7 @@ Result<void> Schedule::run(const DotProductStep& s) {
   }
 
   const Stage quads = quads_of(constant, summed);
-  const Stage source = copies ? copied(data, s.add_128) : data;
+  const Stage source = copies ? copied(data, add_128) : data;
   std::vector<ir::Expr> data_at = factors->data->indices, constant_at = factors->constant->indices;
   const Axis fours = make_axis(sum.reduce_axes.back().name, quads.axes[summed].extent);
   data_at.back() = ir::ramp(ir::var_ref(fours.var) * ir::int_imm(kFour), 1, int(kFour));
@@ -149,12 +164,12 @@ Result<void> Schedule::run(const DotProductStep& s) {
   sum.reduce_axes.back() = fours;
   const ir::Expr four = ir::load(source.buffer, data_at, nullptr, int(kFour));
   sum.body = ir::dot4(ir::reinterpret(ir::kInt32, four), ir::load(quads.buffer, constant_at),
-                      ir::int_imm(0), s.add_128);
+                      ir::int_imm(0), add_128);
 
   std::vector<Stage> made{quads};
-  if (s.add_128) {
+  if (add_128) {
     made.push_back(offset_of(constant, kept));
-    Stage& reader = dag_.stages[index_of(users[0])];
+    Stage& reader = dag.stages[std::size_t(index_of(dag, users[0]))];
     const ir::Buffer offset = made.back().buffer;
     reader.body = ir::replace_loads(reader.body, sum.buffer, [&](const ir::Load& load) {
       std::vector<ir::Expr> at;
@@ -163,13 +178,20 @@ Result<void> Schedule::run(const DotProductStep& s) {
     });
   }
   if (copies && data.placeholder()) made.push_back(source);
-  dag_.stages[index] = sum;
-  if (copies && !data.placeholder()) dag_.stages[index_of(data.name)] = source;
-  plan_afresh(sum);
-  plan_afresh(source);
-  dag_.stages.insert(dag_.stages.begin() + index, made.begin(), made.end());
-  for (const Stage& stage : made) plan_afresh(stage);
-  return {};
+  dag.stages[index] = sum;
+  if (copies && !data.placeholder()) dag.stages[std::size_t(index_of(dag, data.name))] = source;
+  dag.stages.insert(dag.stages.begin() + std::ptrdiff_t(index), made.begin(), made.end());
+  return dag;
+}
+
+std::optional<PackedFactors> packed_factors(const Stage& stage) {
+  const auto* dot = stage.body ? std::get_if<ir::Dot4>(&stage.body->node) : nullptr;
+  if (!dot) return std::nullopt;
+  const auto* bytes = std::get_if<ir::Reinterpret>(&dot->a->node);
+  const auto* data = bytes ? std::get_if<ir::Load>(&bytes->value->node) : nullptr;
+  const auto* constant = std::get_if<ir::Load>(&dot->b->node);
+  if (!data || !constant) return std::nullopt;
+  return PackedFactors{data, constant};
 }
 
 }  // namespace fettle::space

@@ -1,0 +1,31 @@
+// Alternatives of a compute DAG: other algorithms for what it computes, chosen before anything is
+// scheduled. Each is a pure function from DAG to DAG in a file of its own.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/space/algorithms/winograd_convolution.h"
+#include "host/space/target.h"
+
+namespace fettle::space {
+
+enum class Algorithm : std::uint8_t { Direct, DotProduct, Winograd };
+
+struct Alternative {
+  std::string name;  // "direct", "winograd_4x2", "dot_product_channels_last", …
+  Algorithm algorithm = Algorithm::Direct;
+  bool channels_last = false;  // of the DAG with its channels moved there
+  ComputeDag dag;
+  // How much larger its rounding errors are than those of the plain sum: 1 or more.
+  double error_growth = 1;
+  std::optional<WinogradStages> winograd = std::nullopt;  // of that algorithm
+};
+
+// The DAG itself first, then its algorithms; then those of the DAG with channels last. Those
+// that are worth trying on the target: packed dot products where it has an instruction for
+// them, Winograd's algorithm where there is work to save.
+std::vector<Alternative> alternatives_of(const ComputeDag& dag, const Target& target);
+
+}  // namespace fettle::space
