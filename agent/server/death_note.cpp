@@ -137,6 +137,8 @@ wire::FailureT read_death_note(const StatusPage& page, int wait_status, KillReas
                            "channel to the agent, or over its memory"});
     case KillReason::Stopping:
       return make_failure(stage, {ErrorCode::Canceled, "the agent is stopping"});
+    case KillReason::Unwanted:
+      return make_failure(stage, {ErrorCode::Canceled, "the broker wants it no longer"});
     case KillReason::OtherSession:
     case KillReason::None:
       break;

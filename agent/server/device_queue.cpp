@@ -106,7 +106,7 @@ void DeviceQueue::release(std::uint64_t lease) {
   for (auto at = trials_.begin(); at != trials_.end(); ++at) {
     if (at->lease != lease) continue;
     if (at->handed())
-      at->released = true;
+      abandon(*at);
     else
       trials_.erase(at);
     return;
@@ -115,7 +115,13 @@ void DeviceQueue::release(std::uint64_t lease) {
 
 void DeviceQueue::release_all() {
   std::erase_if(trials_, [](const Trial& trial) { return !trial.handed(); });
-  for (Trial& trial : trials_) trial.released = true;
+  for (Trial& trial : trials_) abandon(trial);
+}
+
+// A candidate does not outlive the session whose trial it is.
+void DeviceQueue::abandon(Trial& in_work) {
+  in_work.released = true;
+  kill_worker(KillReason::Unwanted, in_work.lease);
 }
 
 void DeviceQueue::blob_arrived(const wire::Hash& hash, std::uint64_t bytes) {

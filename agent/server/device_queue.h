@@ -52,8 +52,7 @@ class DeviceQueue {
   // Blobs that the request names and the store lacks; the trial waits for them.
   // session: whose trial it is; 0: nobody knows, a session of its own.
   std::vector<wire::Hash> accept(std::uint64_t lease, std::uint64_t session, Bytes request);
-  // Not wanted any more: dropped when it has not been handed over, else its
-  // outcome is.
+  // Not wanted any more: dropped, and its worker ended when it is on it.
   void release(std::uint64_t lease);
   void release_all();
   void blob_arrived(const wire::Hash& hash, std::uint64_t bytes);
@@ -92,6 +91,7 @@ class DeviceQueue {
   bool take(Result<Reply> reply, std::optional<Finished>& finished);
   bool take_ready(const Reply& reply);
   Trial* in_work();  // the first, when the worker has it; null: it has none
+  void abandon(Trial& in_work);
   void kill_worker(KillReason reason, std::uint64_t lease);
   KillReason overdue(std::uint64_t now);
 

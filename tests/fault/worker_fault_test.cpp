@@ -278,6 +278,23 @@ TEST_F(WorkerFault, ReadingAheadInItsSocketFindsNothing) {
   }
 }
 
+// Its client has gone: the board is free at once, not when the candidate pleases.
+TEST_F(WorkerFault, AReleasedTrialEndsWithItsWorker) {
+  auto endless = candidate_request(kLoop, station->answer());
+  endless.options->timeout_ms = 15'000;
+  const auto lease = station->submit(endless);
+  station->pump([] { return false; }, 1);
+  const auto before = station->queue().worker_pid();
+  const auto start = agent::StatusPage::monotonic_ns();
+  station->queue().release(lease);
+  const auto next = station->wait_for(station->submit(candidate_request(kGood, station->answer())));
+  ASSERT_TRUE(next) << "it was still waiting for the other";
+  EXPECT_TRUE(next->body.AsMeasurement()) << said(*next);
+  EXPECT_LT(agent::StatusPage::monotonic_ns() - start, 8'000'000'000u);
+  EXPECT_NE(station->queue().worker_pid(), before);
+  EXPECT_TRUE(station->queue().leases().empty());
+}
+
 TEST_F(WorkerFault, AnotherClientsTrialMeetsAnotherProcess) {
   const auto pid_after = [](std::uint64_t session) {
     const auto outcome =
