@@ -3,32 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <unordered_map>
 
 #include "host/ir/fold.h"
+#include "host/ir/lanes.h"
 #include "host/ir/printer.h"
-#include "schemas/half/half.h"
+#include "host/ir/visit.h"
 
 namespace fettle::ir {
 
 namespace {
-
-constexpr int kMostLanes = 128;
-
-// Lanes are integers or doubles, as the type says.
-struct Value {
-  DataType type;
-  union {
-    std::int64_t i[kMostLanes];
-    double f[kMostLanes];
-  };
-  Value() {}
-};
-
-double round_to(double value, Scalar scalar) {
-  return scalar == Scalar::Float32 ? static_cast<float>(value) : value;
-}
 
 // sum + the products of the four bytes of a and b.
 std::int64_t dot_product(std::int64_t a, std::int64_t b, std::int64_t sum, bool unsigned_a) {
@@ -46,11 +30,6 @@ struct Storage {
   std::vector<bool>* written = nullptr;  // null: its contents were given
 };
 
-// What went wrong; stops the run. Caught in run() below, never seen outside.
-struct Stop {
-  std::string what;
-};
-
 class Interpreter {
  public:
   void bind(const Buffer& buffer, std::span<std::uint8_t> bytes) {
@@ -62,34 +41,38 @@ class Interpreter {
   void set(const Var& var, std::int64_t value) { variables_[var.get()] = value; }
 
   void run(const Stmt& s) {
-    if (const auto* n = std::get_if<For>(&s->node)) {
-      const std::int64_t min = integer(n->min), count = integer(n->extent);
-      for (std::int64_t i = min; i < min + count; ++i) {
-        variables_[n->var.get()] = i;
-        run(n->body);
-      }
-    } else if (const auto* n = std::get_if<Store>(&s->node)) {
-      try {
-        store(*n);
-      } catch (Stop& stop) {
-        if (stop.what.find(" in: ") == std::string::npos) stop.what += " in: " + print(s);
-        throw;
-      }
-    } else if (const auto* n = std::get_if<Block>(&s->node)) {
-      for (const Stmt& child : n->stmts) run(child);
-    } else if (const auto* n = std::get_if<IfThenElse>(&s->node)) {
-      if (integer(n->condition)) {
-        run(n->then_stmt);
-      } else if (n->else_stmt) {
-        run(n->else_stmt);
-      }
-    } else if (const auto* n = std::get_if<Allocate>(&s->node)) {
-      allocate(*n);
-    } else if (const auto* n = std::get_if<Let>(&s->node)) {
-      variables_[n->var.get()] = integer(n->value);
-      run(n->body);
-    }
-    // Prefetch changes nothing.
+    visit(
+        s,
+        [&](const For& n) {
+          const std::int64_t min = integer(n.min), count = integer(n.extent);
+          for (std::int64_t i = min; i < min + count; ++i) {
+            variables_[n.var.get()] = i;
+            run(n.body);
+          }
+        },
+        [&](const Store& n) {
+          try {
+            store(n);
+          } catch (Stop& stop) {
+            if (stop.what.find(" in: ") == std::string::npos) stop.what += " in: " + print(s);
+            throw;
+          }
+        },
+        [&](const Block& n) {
+          for (const Stmt& child : n.stmts) run(child);
+        },
+        [&](const IfThenElse& n) {
+          if (integer(n.condition)) {
+            run(n.then_stmt);
+          } else if (n.else_stmt) {
+            run(n.else_stmt);
+          }
+        },
+        [&](const Allocate& n) { allocate(n); },
+        [&](const Let& n) {
+          variables_[n.var.get()] = integer(n.value);
+          run(n.body);
+        });
   }
 
  private:
@@ -161,58 +144,66 @@ class Interpreter {
     const DataType type = e->type;
     const int lanes = type.lanes;
     if (lanes > kMostLanes) throw Stop{"more than 128 lanes"};
-    if (const auto* n = std::get_if<IntImm>(&e->node)) {
-      out.i[0] = n->value;
-    } else if (const auto* n = std::get_if<FloatImm>(&e->node)) {
-      out.f[0] = n->value;
-    } else if (const auto* n = std::get_if<VarRef>(&e->node)) {
-      auto it = variables_.find(n->var.get());
-      if (it == variables_.end()) throw Stop{"variable " + n->var->name + " has no value"};
-      out.i[0] = it->second;
-    } else if (const auto* n = std::get_if<Load>(&e->node)) {
-      load(*n, type, out);
-    } else if (const auto* n = std::get_if<Ramp>(&e->node)) {
-      eval(n->base, out);
-      const std::int64_t base = out.i[0];
-      for (int l = 0; l < lanes; ++l) out.i[l] = wrap(base + n->stride * l, type.scalar);
-    } else if (const auto* n = std::get_if<Broadcast>(&e->node)) {
-      eval(n->value, out);
-      for (int l = 1; l < lanes; ++l) out.i[l] = out.i[0];
-    } else if (const auto* n = std::get_if<Binary>(&e->node)) {
-      binary_op(*n, out);
-    } else if (const auto* n = std::get_if<MulAdd>(&e->node)) {
-      Value b, c;
-      eval(n->a, out);
-      eval(n->b, b);
-      eval(n->c, c);
-      for (int l = 0; l < lanes; ++l) {
-        out.f[l] = round_to(std::fma(out.f[l], b.f[l], c.f[l]), type.scalar);
-      }
-    } else if (const auto* n = std::get_if<Dot4>(&e->node)) {
-      Value b, c;
-      eval(n->a, out);
-      eval(n->b, b);
-      eval(n->c, c);
-      for (int l = 0; l < lanes; ++l) {
-        out.i[l] = wrap(dot_product(out.i[l], b.i[l], c.i[l], n->unsigned_a), type.scalar);
-      }
-    } else if (const auto* n = std::get_if<Unary>(&e->node)) {
-      eval(n->a, out);
-      for (int l = 0; l < lanes; ++l) unary_op(n->op, type, out, l);
-    } else if (const auto* n = std::get_if<Select>(&e->node)) {
-      Value condition, other;
-      eval(n->condition, condition);
-      eval(n->then_value, out);
-      eval(n->else_value, other);
-      for (int l = 0; l < lanes; ++l) {
-        if (!condition.i[l]) out.i[l] = other.i[l];
-      }
-    } else if (const auto* n = std::get_if<Cast>(&e->node)) {
-      eval(n->value, out);
-      for (int l = 0; l < lanes; ++l) cast_lane(out.type, type, out, l);
-    } else {
-      reinterpret(std::get<Reinterpret>(e->node), type, out);
-    }
+    visit(
+        e, [&](const IntImm& n) { out.i[0] = n.value; },
+        [&](const FloatImm& n) { out.f[0] = n.value; },
+        [&](const VarRef& n) {
+          auto it = variables_.find(n.var.get());
+          if (it == variables_.end()) throw Stop{"variable " + n.var->name + " has no value"};
+          out.i[0] = it->second;
+        },
+        [&](const Load& n) { load(n, type, out); },
+        [&](const Ramp& n) {
+          eval(n.base, out);
+          const std::int64_t base = out.i[0];
+          for (int l = 0; l < lanes; ++l) out.i[l] = wrap(base + n.stride * l, type.scalar);
+        },
+        [&](const Broadcast& n) {
+          eval(n.value, out);
+          for (int l = 1; l < lanes; ++l) out.i[l] = out.i[0];
+        },
+        [&](const Binary& n) {
+          Value b;
+          eval(n.a, out);
+          eval(n.b, b);
+          for (int l = 0; l < lanes; ++l) apply(n.op, n.a->type, out, b, l);
+        },
+        [&](const MulAdd& n) {
+          Value b, c;
+          eval(n.a, out);
+          eval(n.b, b);
+          eval(n.c, c);
+          for (int l = 0; l < lanes; ++l) {
+            out.f[l] = round_to(std::fma(out.f[l], b.f[l], c.f[l]), type.scalar);
+          }
+        },
+        [&](const Dot4& n) {
+          Value b, c;
+          eval(n.a, out);
+          eval(n.b, b);
+          eval(n.c, c);
+          for (int l = 0; l < lanes; ++l) {
+            out.i[l] = wrap(dot_product(out.i[l], b.i[l], c.i[l], n.unsigned_a), type.scalar);
+          }
+        },
+        [&](const Unary& n) {
+          eval(n.a, out);
+          for (int l = 0; l < lanes; ++l) apply(n.op, type, out, l);
+        },
+        [&](const Select& n) {
+          Value condition, other;
+          eval(n.condition, condition);
+          eval(n.then_value, out);
+          eval(n.else_value, other);
+          for (int l = 0; l < lanes; ++l) {
+            if (!condition.i[l]) out.i[l] = other.i[l];
+          }
+        },
+        [&](const Cast& n) {
+          eval(n.value, out);
+          for (int l = 0; l < lanes; ++l) cast_lane(out.type, type, out, l);
+        },
+        [&](const Reinterpret& n) { reinterpret(n, type, out); });
     out.type = type;
   }
 
@@ -230,98 +221,6 @@ class Interpreter {
     }
   }
 
-  void binary_op(const Binary& n, Value& out) {
-    Value b;
-    eval(n.a, out);
-    eval(n.b, b);
-    const DataType operands = n.a->type;
-    for (int l = 0; l < operands.lanes; ++l) {
-      if (!operands.is_float()) {
-        const auto value = fold_int(n.op, out.i[l], b.i[l], operands.scalar);
-        if (!value) throw Stop{"division by " + std::to_string(b.i[l]) + " or such a shift"};
-        out.i[l] = *value;
-        continue;
-      }
-      const double x = out.f[l], y = b.f[l];
-      switch (n.op) {
-        case BinaryOp::Add:
-          out.f[l] = round_to(x + y, operands.scalar);
-          break;
-        case BinaryOp::Sub:
-          out.f[l] = round_to(x - y, operands.scalar);
-          break;
-        case BinaryOp::Mul:
-          out.f[l] = round_to(x * y, operands.scalar);
-          break;
-        case BinaryOp::Div:
-          out.f[l] = round_to(x / y, operands.scalar);
-          break;
-        case BinaryOp::Min:
-          out.f[l] = x < y ? x : y;
-          break;
-        case BinaryOp::Max:
-          out.f[l] = x > y ? x : y;
-          break;
-        case BinaryOp::Eq:
-          out.i[l] = x == y;
-          break;
-        case BinaryOp::Ne:
-          out.i[l] = x != y;
-          break;
-        case BinaryOp::Lt:
-          out.i[l] = x < y;
-          break;
-        case BinaryOp::Le:
-          out.i[l] = x <= y;
-          break;
-        default:
-          throw Stop{"an integer operation on floats"};
-      }
-    }
-  }
-
-  static void unary_op(UnaryOp op, DataType type, Value& out, int l) {
-    if (!type.is_float()) {
-      const std::int64_t x = out.i[l];
-      out.i[l] = wrap(op == UnaryOp::Neg   ? -x
-                      : op == UnaryOp::Not ? !x
-                      : x < 0              ? -x
-                                           : x,
-                      type.scalar);
-      return;
-    }
-    const double x = out.f[l];
-    switch (op) {
-      case UnaryOp::Neg:
-        out.f[l] = -x;
-        break;
-      case UnaryOp::Sqrt:
-        out.f[l] = round_to(std::sqrt(x), type.scalar);
-        break;
-      case UnaryOp::Floor:
-        out.f[l] = std::floor(x);
-        break;
-      case UnaryOp::Abs:
-        out.f[l] = std::fabs(x);
-        break;
-      case UnaryOp::Not:
-        throw Stop{"not of a float"};
-    }
-  }
-
-  static void cast_lane(DataType from, DataType to, Value& v, int l) {
-    if (from.is_float() && to.is_float()) {
-      v.f[l] = round_to(v.f[l], to.scalar);
-    } else if (from.is_float()) {
-      if (!(std::fabs(v.f[l]) < 9.2e18)) throw Stop{"a float too large for its cast"};
-      v.i[l] = wrap(static_cast<std::int64_t>(v.f[l]), to.scalar);
-    } else if (to.is_float()) {
-      v.f[l] = round_to(static_cast<double>(v.i[l]), to.scalar);
-    } else {
-      v.i[l] = wrap(v.i[l], to.scalar);
-    }
-  }
-
   void reinterpret(const Reinterpret& n, DataType type, Value& out) {
     eval(n.value, out);
     const DataType from = n.value->type;
@@ -329,75 +228,6 @@ class Interpreter {
     if (from.bytes() * from.lanes != type.bytes() * type.lanes) throw Stop{"size of reinterpret"};
     for (int l = 0; l < from.lanes; ++l) put(from, bytes + l * from.bytes(), out, l);
     for (int l = 0; l < type.lanes; ++l) get(type, bytes + l * type.bytes(), out, l);
-  }
-
-  template <typename T>
-  static T read(const std::uint8_t* at) {
-    T value;
-    std::memcpy(&value, at, sizeof value);
-    return value;
-  }
-  template <typename T>
-  static void write(std::uint8_t* at, T value) {
-    std::memcpy(at, &value, sizeof value);
-  }
-
-  static void get(DataType type, const std::uint8_t* at, Value& v, int l) {
-    switch (type.scalar) {
-      case Scalar::Bool:
-      case Scalar::UInt8:
-        v.i[l] = read<std::uint8_t>(at);
-        break;
-      case Scalar::Int8:
-        v.i[l] = read<std::int8_t>(at);
-        break;
-      case Scalar::Int16:
-        v.i[l] = read<std::int16_t>(at);
-        break;
-      case Scalar::Int32:
-        v.i[l] = read<std::int32_t>(at);
-        break;
-      case Scalar::Int64:
-        v.i[l] = read<std::int64_t>(at);
-        break;
-      case Scalar::Float32:
-        v.f[l] = read<float>(at);
-        break;
-      case Scalar::Float64:
-        v.f[l] = read<double>(at);
-        break;
-      case Scalar::Float16:
-        v.f[l] = float_of_half(read<std::uint16_t>(at));
-        break;
-    }
-  }
-
-  static void put(DataType type, std::uint8_t* at, const Value& v, int l) {
-    switch (type.scalar) {
-      case Scalar::Bool:
-      case Scalar::UInt8:
-      case Scalar::Int8:
-        write(at, static_cast<std::uint8_t>(v.i[l]));
-        break;
-      case Scalar::Int16:
-        write(at, static_cast<std::int16_t>(v.i[l]));
-        break;
-      case Scalar::Int32:
-        write(at, static_cast<std::int32_t>(v.i[l]));
-        break;
-      case Scalar::Int64:
-        write(at, v.i[l]);
-        break;
-      case Scalar::Float32:
-        write(at, static_cast<float>(v.f[l]));
-        break;
-      case Scalar::Float64:
-        write(at, v.f[l]);
-        break;
-      case Scalar::Float16:
-        write(at, half_of(v.f[l]));
-        break;
-    }
   }
 
   std::unordered_map<const BufferDecl*, Storage> storage_;

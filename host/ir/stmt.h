@@ -50,13 +50,9 @@ struct Let {
   Expr value;
   Stmt body;
 };
-struct Prefetch {
-  Buffer buffer;
-  std::vector<Expr> indices;
-};
 
 struct StmtNode {
-  std::variant<For, Store, Block, IfThenElse, Allocate, Let, Prefetch> node;
+  std::variant<For, Store, Block, IfThenElse, Allocate, Let> node;
 };
 
 Stmt make_for(Var var, Expr min, Expr extent, ForKind kind, Stmt body);

@@ -10,6 +10,7 @@
 
 #include "host/ir/fold.h"
 #include "host/ir/mutator.h"
+#include "host/ir/visit.h"
 
 namespace fettle::lower {
 
@@ -90,29 +91,30 @@ class LeastOperations {
   }
 
   double count(const ir::Stmt& s) {
-    if (const auto* n = std::get_if<ir::For>(&s->node)) {
-      const auto min = value_of(n->min, values_), extent = value_of(n->extent, values_);
-      return min && extent ? loop(n->var, *min, *extent, n->body) : 0;
-    }
-    if (const auto* n = std::get_if<ir::Store>(&s->node)) return Operations().of(n->value);
-    if (const auto* n = std::get_if<ir::Block>(&s->node)) {
-      double sum = 0;
-      for (const ir::Stmt& child : n->stmts) sum += of(child);
-      return sum;
-    }
-    if (const auto* n = std::get_if<ir::IfThenElse>(&s->node)) {
-      const auto condition = value_of(n->condition, values_);
-      if (condition) return of(*condition ? n->then_stmt : n->else_stmt);
-      return std::min(of(n->then_stmt), of(n->else_stmt));
-    }
-    if (const auto* n = std::get_if<ir::Allocate>(&s->node)) return of(n->body);
-    if (const auto* n = std::get_if<ir::Let>(&s->node)) {
-      if (const auto value = value_of(n->value, values_)) values_[n->var] = *value;
-      const double operations = of(n->body);
-      values_.erase(n->var);
-      return operations;
-    }
-    return 0;
+    return ir::visit(
+        s,
+        [&](const ir::For& n) {
+          const auto min = value_of(n.min, values_), extent = value_of(n.extent, values_);
+          return min && extent ? loop(n.var, *min, *extent, n.body) : 0;
+        },
+        [&](const ir::Store& n) { return Operations().of(n.value); },
+        [&](const ir::Block& n) {
+          double sum = 0;
+          for (const ir::Stmt& child : n.stmts) sum += of(child);
+          return sum;
+        },
+        [&](const ir::IfThenElse& n) {
+          const auto condition = value_of(n.condition, values_);
+          if (condition) return of(*condition ? n.then_stmt : n.else_stmt);
+          return std::min(of(n.then_stmt), of(n.else_stmt));
+        },
+        [&](const ir::Allocate& n) { return of(n.body); },
+        [&](const ir::Let& n) {
+          if (const auto value = value_of(n.value, values_)) values_[n.var] = *value;
+          const double operations = of(n.body);
+          values_.erase(n.var);
+          return operations;
+        });
   }
 
   double loop(const ir::Var& var, std::int64_t min, std::int64_t extent, const ir::Stmt& body) {
@@ -135,22 +137,27 @@ class LeastOperations {
     const auto before = deciding_.find(s.get());
     if (before != deciding_.end()) return before->second;
     Deciding vars;
-    if (const auto* n = std::get_if<ir::For>(&s->node)) {
-      vars = deciding(n->body);
-      vars.erase(n->var);
-      add(n->min, vars), add(n->extent, vars);
-    } else if (const auto* n = std::get_if<ir::Block>(&s->node)) {
-      for (const ir::Stmt& child : n->stmts) vars.merge(Deciding(deciding(child)));
-    } else if (const auto* n = std::get_if<ir::IfThenElse>(&s->node)) {
-      vars = deciding(n->then_stmt);
-      if (n->else_stmt) vars.merge(Deciding(deciding(n->else_stmt)));
-      if (!vars.empty() || of(n->then_stmt) != of(n->else_stmt)) add(n->condition, vars);
-    } else if (const auto* n = std::get_if<ir::Allocate>(&s->node)) {
-      vars = deciding(n->body);
-    } else if (const auto* n = std::get_if<ir::Let>(&s->node)) {
-      vars = deciding(n->body);
-      if (vars.erase(n->var)) add(n->value, vars);
-    }
+    ir::visit(
+        s,
+        [&](const ir::For& n) {
+          vars = deciding(n.body);
+          vars.erase(n.var);
+          add(n.min, vars), add(n.extent, vars);
+        },
+        [](const ir::Store&) {},
+        [&](const ir::Block& n) {
+          for (const ir::Stmt& child : n.stmts) vars.merge(Deciding(deciding(child)));
+        },
+        [&](const ir::IfThenElse& n) {
+          vars = deciding(n.then_stmt);
+          if (n.else_stmt) vars.merge(Deciding(deciding(n.else_stmt)));
+          if (!vars.empty() || of(n.then_stmt) != of(n.else_stmt)) add(n.condition, vars);
+        },
+        [&](const ir::Allocate& n) { vars = deciding(n.body); },
+        [&](const ir::Let& n) {
+          vars = deciding(n.body);
+          if (vars.erase(n.var)) add(n.value, vars);
+        });
     return deciding_[s.get()] = std::move(vars);
   }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "host/ir/visit.h"
+
 namespace fettle::lower {
 
 namespace {
@@ -13,27 +15,28 @@ class Collector {
   LoopNests found;
 
   void stmt(const ir::Stmt& s, double times) {
-    if (const auto* n = std::get_if<ir::For>(&s->node)) {
-      loop(*n, times);
-    } else if (const auto* n = std::get_if<ir::Store>(&s->node)) {
-      store(*n, times);
-    } else if (const auto* n = std::get_if<ir::Block>(&s->node)) {
-      for (const ir::Stmt& child : n->stmts) stmt(child, times);
-    } else if (const auto* n = std::get_if<ir::IfThenElse>(&s->node)) {
-      found.branches += times;
-      stmt(n->then_stmt, n->else_stmt ? times / 2 : times);
-      if (n->else_stmt) stmt(n->else_stmt, times / 2);
-    } else if (const auto* n = std::get_if<ir::Allocate>(&s->node)) {
-      const double bytes = double(n->buffer->elements()) * n->buffer->type.bytes();
-      const bool innermost = n->buffer->scope == ir::Scope::Register;
-      if (innermost) live_ += bytes;
-      found.register_bytes = std::max(found.register_bytes, live_);
-      stmt(n->body, times);
-      if (innermost) live_ -= bytes;
-    } else if (const auto* n = std::get_if<ir::Let>(&s->node)) {
-      lets_[n->var.get()] = index_terms(n->value, lets_);
-      stmt(n->body, times);
-    }
+    ir::visit(
+        s, [&](const ir::For& n) { loop(n, times); }, [&](const ir::Store& n) { store(n, times); },
+        [&](const ir::Block& n) {
+          for (const ir::Stmt& child : n.stmts) stmt(child, times);
+        },
+        [&](const ir::IfThenElse& n) {
+          found.branches += times;
+          stmt(n.then_stmt, n.else_stmt ? times / 2 : times);
+          if (n.else_stmt) stmt(n.else_stmt, times / 2);
+        },
+        [&](const ir::Allocate& n) {
+          const double bytes = double(n.buffer->elements()) * n.buffer->type.bytes();
+          const bool innermost = n.buffer->scope == ir::Scope::Register;
+          if (innermost) live_ += bytes;
+          found.register_bytes = std::max(found.register_bytes, live_);
+          stmt(n.body, times);
+          if (innermost) live_ -= bytes;
+        },
+        [&](const ir::Let& n) {
+          lets_[n.var.get()] = index_terms(n.value, lets_);
+          stmt(n.body, times);
+        });
   }
 
  private:
@@ -71,36 +74,37 @@ class Collector {
   void expr(LoopNest& nest, const ir::Expr& e, bool broadcast) {
     if (e.use_count() > 1 && !seen_.insert(e.get()).second) return;
     const double lanes = e->type.lanes;
-    if (const auto* n = std::get_if<ir::Load>(&e->node)) {
-      access(nest, n->buffer, n->indices.front(), e->type.lanes, false, broadcast);
-    } else if (const auto* n = std::get_if<ir::MulAdd>(&e->node)) {
-      nest.operations += 2 * lanes;
-      nest.vector_operations += 1;
-      nest.multiply_adds += 1;
-      for (const ir::Expr& child : {n->a, n->b, n->c}) expr(nest, child, false);
-    } else if (const auto* n = std::get_if<ir::Dot4>(&e->node)) {
-      nest.operations += 8 * lanes;
-      nest.vector_operations += 1;
-      nest.multiply_adds += 1;
-      for (const ir::Expr& child : {n->a, n->b, n->c}) expr(nest, child, false);
-    } else if (const auto* n = std::get_if<ir::Binary>(&e->node)) {
+    const auto counted = [&](const auto&... children) {
       count(nest, e);
-      expr(nest, n->a, false);
-      expr(nest, n->b, false);
-    } else if (const auto* n = std::get_if<ir::Unary>(&e->node)) {
-      count(nest, e);
-      expr(nest, n->a, false);
-    } else if (const auto* n = std::get_if<ir::Select>(&e->node)) {
-      for (const ir::Expr& child : {n->condition, n->then_value, n->else_value}) {
-        expr(nest, child, false);
-      }
-    } else if (const auto* n = std::get_if<ir::Cast>(&e->node)) {
-      expr(nest, n->value, false);
-    } else if (const auto* n = std::get_if<ir::Reinterpret>(&e->node)) {
-      expr(nest, n->value, broadcast);
-    } else if (const auto* n = std::get_if<ir::Broadcast>(&e->node)) {
-      expr(nest, n->value, true);
-    }
+      (expr(nest, children, false), ...);
+    };
+    ir::visit(
+        e,
+        [&](const ir::Load& n) {
+          access(nest, n.buffer, n.indices.front(), e->type.lanes, false, broadcast);
+        },
+        [&](const ir::MulAdd& n) {
+          nest.operations += 2 * lanes;
+          nest.vector_operations += 1;
+          nest.multiply_adds += 1;
+          for (const ir::Expr& child : {n.a, n.b, n.c}) expr(nest, child, false);
+        },
+        [&](const ir::Dot4& n) {
+          nest.operations += 8 * lanes;
+          nest.vector_operations += 1;
+          nest.multiply_adds += 1;
+          for (const ir::Expr& child : {n.a, n.b, n.c}) expr(nest, child, false);
+        },
+        [&](const ir::Binary& n) { counted(n.a, n.b); }, [&](const ir::Unary& n) { counted(n.a); },
+        [&](const ir::Select& n) {
+          for (const ir::Expr& child : {n.condition, n.then_value, n.else_value}) {
+            expr(nest, child, false);
+          }
+        },
+        [&](const ir::Cast& n) { expr(nest, n.value, false); },
+        [&](const ir::Reinterpret& n) { expr(nest, n.value, broadcast); },
+        [&](const ir::Broadcast& n) { expr(nest, n.value, true); },
+        [](const ir::OneOf<ir::IntImm, ir::FloatImm, ir::VarRef, ir::Ramp> auto&) {});
   }
 
   void count(LoopNest& nest, const ir::Expr& e) {

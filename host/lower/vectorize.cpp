@@ -8,6 +8,7 @@
 #include "host/ir/loads.h"
 #include "host/ir/mutator.h"
 #include "host/ir/simplify.h"
+#include "host/ir/visit.h"
 
 namespace fettle::lower {
 
@@ -31,22 +32,25 @@ class Widen {
       : var_(std::move(var)), min_(std::move(min)), lanes_(lanes) {}
 
   ir::Stmt widen(const ir::Stmt& stmt) {
-    if (const auto* store = std::get_if<ir::Store>(&stmt->node)) {
-      Expr predicate = store->predicate ? full(widen(store->predicate)) : nullptr;
-      return ir::make_store(store->buffer, {index(store->indices)}, full(widen(store->value)),
-                            predicate);
-    }
-    if (const auto* block = std::get_if<ir::Block>(&stmt->node)) {
-      std::vector<ir::Stmt> stmts;
-      for (const ir::Stmt& s : block->stmts) stmts.push_back(widen(s));
-      return ir::make_block(std::move(stmts));
-    }
-    if (const auto* let = std::get_if<ir::Let>(&stmt->node)) {
-      // What axes that the loop runs over together are at each lane: part of the indices.
-      if (depends(let->value)) return widen(ir::substitute(let->body, {{let->var, let->value}}));
-      return ir::make_let(let->var, let->value, widen(let->body));
-    }
-    throw Problem{"vectorised loop " + var_->name + " holds more than stores"};
+    return ir::visit(
+        stmt,
+        [&](const ir::Store& n) {
+          Expr predicate = n.predicate ? full(widen(n.predicate)) : nullptr;
+          return ir::make_store(n.buffer, {index(n.indices)}, full(widen(n.value)), predicate);
+        },
+        [&](const ir::Block& n) {
+          std::vector<ir::Stmt> stmts;
+          for (const ir::Stmt& s : n.stmts) stmts.push_back(widen(s));
+          return ir::make_block(std::move(stmts));
+        },
+        [&](const ir::Let& n) {
+          // What axes that the loop runs over together are at each lane: part of the indices.
+          if (depends(n.value)) return widen(ir::substitute(n.body, {{n.var, n.value}}));
+          return ir::make_let(n.var, n.value, widen(n.body));
+        },
+        [&](const ir::OneOf<ir::For, ir::IfThenElse, ir::Allocate> auto&) -> ir::Stmt {
+          throw Problem{"vectorised loop " + var_->name + " holds more than stores"};
+        });
   }
 
  private:
@@ -127,36 +131,33 @@ class Widen {
     if (e->type.is_int()) {
       if (auto s = strided(e)) return ir::ramp(s->base, s->stride, lanes_);
     }
-    if (const auto* n = std::get_if<ir::Load>(&e->node)) {
-      Expr predicate = n->predicate ? full(widen(n->predicate)) : nullptr;
-      return ir::load(n->buffer, {index(n->indices)}, predicate, lanes_);
-    }
-    if (const auto* n = std::get_if<ir::Unary>(&e->node))
-      return ir::unary(n->op, full(widen(n->a)));
-    if (const auto* n = std::get_if<ir::Binary>(&e->node)) {
-      return ir::binary(n->op, full(widen(n->a)), full(widen(n->b)));
-    }
-    if (const auto* n = std::get_if<ir::MulAdd>(&e->node)) {
-      return ir::mul_add(full(widen(n->a)), full(widen(n->b)), full(widen(n->c)));
-    }
-    if (const auto* n = std::get_if<ir::Dot4>(&e->node)) {
-      return ir::dot4(full(widen(n->a)), full(widen(n->b)), full(widen(n->c)), n->unsigned_a);
-    }
-    if (const auto* n = std::get_if<ir::Select>(&e->node)) {
-      return ir::select(full(widen(n->condition)), full(widen(n->then_value)),
-                        full(widen(n->else_value)));
-    }
-    if (const auto* n = std::get_if<ir::Cast>(&e->node)) {
-      return ir::cast(e->type.with_lanes(lanes_), full(widen(n->value)));
-    }
-    if (const auto* n = std::get_if<ir::Reinterpret>(&e->node)) {
-      const auto* load = std::get_if<ir::Load>(&n->value->node);
-      if (load && n->value->type.lanes > 1) {
-        return ir::reinterpret(e->type.with_lanes(lanes_), vectors_of(*load, n->value->type.lanes));
-      }
-      return ir::reinterpret(e->type.with_lanes(lanes_), full(widen(n->value)));
-    }
-    throw Problem{"an expression that cannot be vectorised in loop " + var_->name};
+    const auto wide = [&](const Expr& part) { return full(widen(part)); };
+    const ir::DataType type = e->type.with_lanes(lanes_);
+    return ir::visit(
+        e,
+        [&](const ir::Load& n) {
+          Expr predicate = n.predicate ? wide(n.predicate) : nullptr;
+          return ir::load(n.buffer, {index(n.indices)}, predicate, lanes_);
+        },
+        [&](const ir::Unary& n) { return ir::unary(n.op, wide(n.a)); },
+        [&](const ir::Binary& n) { return ir::binary(n.op, wide(n.a), wide(n.b)); },
+        [&](const ir::MulAdd& n) { return ir::mul_add(wide(n.a), wide(n.b), wide(n.c)); },
+        [&](const ir::Dot4& n) { return ir::dot4(wide(n.a), wide(n.b), wide(n.c), n.unsigned_a); },
+        [&](const ir::Select& n) {
+          return ir::select(wide(n.condition), wide(n.then_value), wide(n.else_value));
+        },
+        [&](const ir::Cast& n) { return ir::cast(type, wide(n.value)); },
+        [&](const ir::Reinterpret& n) {
+          const auto* load = std::get_if<ir::Load>(&n.value->node);
+          const int elements = n.value->type.lanes;
+          return ir::reinterpret(
+              type, load && elements > 1 ? vectors_of(*load, elements) : wide(n.value));
+        },
+        // Of one lane, so that nothing else depends on the loop.
+        [&](const ir::OneOf<ir::IntImm, ir::FloatImm, ir::VarRef, ir::Ramp, ir::Broadcast> auto&)
+            -> Expr {
+          throw Problem{"an expression that cannot be vectorised in loop " + var_->name};
+        });
   }
 
   ir::Var var_;

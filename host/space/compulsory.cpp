@@ -8,6 +8,7 @@
 
 #include "host/ir/equal.h"
 #include "host/ir/linear.h"
+#include "host/ir/visit.h"
 
 namespace fettle::space {
 
@@ -249,27 +250,28 @@ class Needs {
 
   // condition: of a choice around the expression; null: none.
   void read(const ir::Expr& e, const ir::Expr& condition, const AxisValues& axes) {
-    if (const auto* load = std::get_if<ir::Load>(&e->node)) {
-      const auto forms = forms_of(*load);
-      if (!forms || !only_inside(load->predicate, *load) || !only_inside(condition, *load)) return;
-      Box box;
-      for (std::size_t d = 0; d < forms->size(); ++d) {
-        box.push_back(common(values_of((*forms)[d], axes), up_to(load->buffer->shape[d])));
-      }
-      Box& most = needed_[dag_.find(load->buffer)->name];
-      if (most.empty() || count(box) > count(most)) most = std::move(box);
-    } else if (const auto* n = std::get_if<ir::Select>(&e->node)) {
-      read(n->condition, condition, axes);
-      if (!condition) read(n->then_value, n->condition, axes);
-    } else if (const auto* n = std::get_if<ir::Binary>(&e->node)) {
-      read(n->a, condition, axes), read(n->b, condition, axes);
-    } else if (const auto* n = std::get_if<ir::Unary>(&e->node)) {
-      read(n->a, condition, axes);
-    } else if (const auto* n = std::get_if<ir::Cast>(&e->node)) {
-      read(n->value, condition, axes);
-    } else if (const auto* n = std::get_if<ir::Reinterpret>(&e->node)) {
-      read(n->value, condition, axes);
-    }
+    ir::visit(
+        e,
+        [&](const ir::Load& load) {
+          const auto forms = forms_of(load);
+          if (!forms || !only_inside(load.predicate, load) || !only_inside(condition, load)) return;
+          Box box;
+          for (std::size_t d = 0; d < forms->size(); ++d) {
+            box.push_back(common(values_of((*forms)[d], axes), up_to(load.buffer->shape[d])));
+          }
+          Box& most = needed_[dag_.find(load.buffer)->name];
+          if (most.empty() || count(box) > count(most)) most = std::move(box);
+        },
+        [&](const ir::Select& n) {
+          read(n.condition, condition, axes);
+          if (!condition) read(n.then_value, n.condition, axes);
+        },
+        [&](const ir::Binary& n) { read(n.a, condition, axes), read(n.b, condition, axes); },
+        [&](const ir::Unary& n) { read(n.a, condition, axes); },
+        [&](const ir::OneOf<ir::Cast, ir::Reinterpret> auto& n) { read(n.value, condition, axes); },
+        [](const ir::OneOf<ir::IntImm, ir::FloatImm, ir::VarRef> auto&) {},
+        // What lowering makes: a DAG that an operator writes has none.
+        [](const ir::OneOf<ir::MulAdd, ir::Dot4, ir::Ramp, ir::Broadcast> auto&) {});
   }
 
   const ComputeDag& dag_;

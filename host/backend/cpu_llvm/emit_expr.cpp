@@ -7,6 +7,8 @@
 #include <llvm/IR/IntrinsicsAArch64.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include "host/ir/visit.h"
+
 namespace fettle::backend::cpu_llvm {
 namespace {
 
@@ -73,46 +75,43 @@ llvm::Value* FunctionEmitter::computed(const ir::Expr& expr) {
   llvm::Value* nothing = llvm::PoisonValue::get(type(expr->type));
   if (error_) return nothing;
   const ir::ExprNode& node = *expr;
-  if (const auto* imm = std::get_if<ir::IntImm>(&node.node)) {
-    return llvm::ConstantInt::getSigned(type(node.type), imm->value);
-  }
-  if (const auto* imm = std::get_if<ir::FloatImm>(&node.node)) {
-    return llvm::ConstantFP::get(type(node.type), imm->value);
-  }
-  if (const auto* ref = std::get_if<ir::VarRef>(&node.node)) {
-    auto found = variables_.find(ref->var.get());
-    if (found != variables_.end()) return found->second.value;
-    fail("variable " + ref->var->name + " is not bound");
-    return nothing;
-  }
-  if (const auto* unary = std::get_if<ir::Unary>(&node.node)) return value_of(node, *unary);
-  if (const auto* binary = std::get_if<ir::Binary>(&node.node)) return value_of(node, *binary);
-  if (const auto* fused = std::get_if<ir::MulAdd>(&node.node)) return value_of(node, *fused);
-  if (const auto* dot = std::get_if<ir::Dot4>(&node.node)) return value_of(node, *dot);
-  if (const auto* select = std::get_if<ir::Select>(&node.node)) {
-    llvm::Value* condition = value(select->condition);
-    llvm::Value* yes = value(select->then_value);
-    return builder_.CreateSelect(condition, yes, value(select->else_value));
-  }
-  if (const auto* cast = std::get_if<ir::Cast>(&node.node))
-    return converted(node.type, cast->value);
-  if (const auto* same = std::get_if<ir::Reinterpret>(&node.node)) {
-    return builder_.CreateBitCast(value(same->value), type(node.type));
-  }
-  if (const auto* read = std::get_if<ir::Load>(&node.node)) return load(node, *read);
-  if (const auto* ramp = std::get_if<ir::Ramp>(&node.node)) {
-    std::vector<llvm::Constant*> steps;
-    for (int lane = 0; lane < node.type.lanes; ++lane) {
-      steps.push_back(llvm::ConstantInt::getSigned(type(node.type.element()), lane * ramp->stride));
-    }
-    return builder_.CreateAdd(broadcast(value(ramp->base), node.type.lanes),
-                              llvm::ConstantVector::get(steps));
-  }
-  if (const auto* copies = std::get_if<ir::Broadcast>(&node.node)) {
-    return broadcast(value(copies->value), node.type.lanes);
-  }
-  fail("an expression of a kind that cpu_llvm does not know");
-  return nothing;
+  return ir::visit(
+      expr,
+      [&](const ir::IntImm& imm) -> llvm::Value* {
+        return llvm::ConstantInt::getSigned(type(node.type), imm.value);
+      },
+      [&](const ir::FloatImm& imm) -> llvm::Value* {
+        return llvm::ConstantFP::get(type(node.type), imm.value);
+      },
+      [&](const ir::VarRef& ref) {
+        auto found = variables_.find(ref.var.get());
+        if (found != variables_.end()) return found->second.value;
+        fail("variable " + ref.var->name + " is not bound");
+        return nothing;
+      },
+      [&](const ir::OneOf<ir::Unary, ir::Binary, ir::MulAdd, ir::Dot4> auto& n) {
+        return value_of(node, n);
+      },
+      [&](const ir::Select& select) {
+        llvm::Value* condition = value(select.condition);
+        llvm::Value* yes = value(select.then_value);
+        return builder_.CreateSelect(condition, yes, value(select.else_value));
+      },
+      [&](const ir::Cast& cast) { return converted(node.type, cast.value); },
+      [&](const ir::Reinterpret& same) {
+        return builder_.CreateBitCast(value(same.value), type(node.type));
+      },
+      [&](const ir::Load& read) { return load(node, read); },
+      [&](const ir::Ramp& ramp) {
+        std::vector<llvm::Constant*> steps;
+        for (int lane = 0; lane < node.type.lanes; ++lane) {
+          steps.push_back(
+              llvm::ConstantInt::getSigned(type(node.type.element()), lane * ramp.stride));
+        }
+        return builder_.CreateAdd(broadcast(value(ramp.base), node.type.lanes),
+                                  llvm::ConstantVector::get(steps));
+      },
+      [&](const ir::Broadcast& copies) { return broadcast(value(copies.value), node.type.lanes); });
 }
 
 llvm::Value* FunctionEmitter::value_of(const ir::ExprNode& node, const ir::Unary& unary) {

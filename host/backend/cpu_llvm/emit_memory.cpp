@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include <llvm/IR/Intrinsics.h>
-
 namespace fettle::backend::cpu_llvm {
 
 // A scalar integer in the pointer's width.
@@ -286,16 +284,6 @@ void FunctionEmitter::emit(const ir::Store& store) {
     builder_.CreateAlignedStore(
         builder_.CreateExtractElement(what, static_cast<std::uint64_t>(lane)), to, alignment);
   }
-}
-
-void FunctionEmitter::emit(const ir::Prefetch& prefetch) {
-  if (prefetch.indices.size() != 1)
-    return fail("a prefetch of " + prefetch.buffer->name + " has not one flat index");
-  llvm::Align ignored;
-  llvm::Value* from = address(prefetch.buffer, prefetch.indices[0], 0, ignored);
-  builder_.CreateIntrinsic(
-      llvm::Intrinsic::prefetch, {from->getType()},
-      {from, builder_.getInt32(0), builder_.getInt32(3), builder_.getInt32(1)});
 }
 
 }  // namespace fettle::backend::cpu_llvm

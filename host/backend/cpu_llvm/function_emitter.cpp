@@ -103,19 +103,15 @@ void FunctionEmitter::emit_body(llvm::Function* body) {
 void FunctionEmitter::emit(const ir::Stmt& stmt) {
   shared_.clear();
   if (error_ || stmt == nullptr) return;
-  if (const auto* block_node = std::get_if<ir::Block>(&stmt->node)) {
-    for (std::span<const ir::Stmt> rest = block_node->stmts; !rest.empty();) {
-      std::size_t done = emit_transposed(rest);
-      if (done == 0) emit(rest[done++]);
-      rest = rest.subspan(done);
-    }
-    return;
+  std::visit([this](const auto& node) { emit(node); }, stmt->node);
+}
+
+void FunctionEmitter::emit(const ir::Block& all) {
+  for (std::span<const ir::Stmt> rest = all.stmts; !rest.empty();) {
+    std::size_t done = emit_transposed(rest);
+    if (done == 0) emit(rest[done++]);
+    rest = rest.subspan(done);
   }
-  std::visit(
-      [this](const auto& node) {
-        if constexpr (!std::is_same_v<std::decay_t<decltype(node)>, ir::Block>) emit(node);
-      },
-      stmt->node);
 }
 
 void FunctionEmitter::emit(const ir::For& loop) {

@@ -71,6 +71,7 @@ class FunctionEmitter {
   // function_emitter.cpp: statements
   void emit_body(llvm::Function* body);
   void emit(const ir::Stmt& stmt);
+  void emit(const ir::Block& all);
   void emit(const ir::For& loop);
   void emit(const ir::IfThenElse& branch);
   void emit(const ir::Allocate& allocate);
@@ -106,7 +107,6 @@ class FunctionEmitter {
   llvm::Value* addresses(const ir::Buffer& buffer, const ir::Expr& vector_index);
   llvm::Value* load(const ir::ExprNode& node, const ir::Load& load);
   void emit(const ir::Store& store);
-  void emit(const ir::Prefetch& prefetch);
   llvm::Value* mask(const ir::Expr& predicate);  // null: all on
   llvm::Value* from_memory(ir::DataType type, llvm::Value* value);
   llvm::Value* to_memory(ir::DataType type, llvm::Value* value);
