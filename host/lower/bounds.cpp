@@ -90,29 +90,21 @@ class Inference {
         if (!load || load->buffer != stage.buffer) return;
         for (std::size_t d = 0; d < rank; ++d) {
           const auto* vector = std::get_if<ir::Ramp>(&load->indices[d]->node);
-          const auto linear = ir::linear_of(ir::simplify(
+          const auto form = ir::affine_of(ir::simplify(
               ir::substitute(vector ? vector->base : load->indices[d], known->second.axis_values)));
-          if (!linear) {
+          if (!form) {
             problem = "is read at an index that is not affine";
             return;
           }
-          ir::Linear fixed;
-          ir::Interval moving{linear->constant, linear->constant};
+          auto [fixed, moving] = ir::parts_of(*form, [&](const ir::Var& var) {
+            return outer.count(var) ? std::nullopt : std::optional(out_.ranges.at(var));
+          });
           if (vector) moving.high += vector->stride * (load->indices[d]->type.lanes - 1);
-          for (const auto& [var, c] : linear->terms) {
-            if (outer.count(var)) {
-              fixed.add(var, c);
-              continue;
-            }
-            const ir::Interval range = out_.ranges.at(var);
-            moving.low += std::min(c * range.low, c * range.high);
-            moving.high += std::max(c * range.low, c * range.high);
-          }
           if (first) {
             bounds.base.push_back(fixed);
             inside[d] = moving;
           } else {
-            ir::Linear difference = fixed;
+            ir::Affine difference = fixed;
             difference.add(bounds.base[d], -1);
             if (!difference.terms.empty()) problem = "is read in two places that move apart";
             inside[d] = {std::min(inside[d].low, moving.low),

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "host/ir/linear.h"
+#include "host/ir/affine.h"
 #include "host/ir/mutator.h"
 #include "host/space/schedule.h"
 
@@ -31,7 +31,7 @@ struct StageBounds {
   std::vector<Definition> definitions;  // parts of fused loops, starts of overlapping tiles
   ir::Substitution axis_values;         // data and reduce axes, in the variables above and,
                                         // for a stage in a consumer, those around it
-  std::vector<ir::Linear> base;         // per axis: first element computed; a launch: 0
+  std::vector<ir::Affine> base;         // per axis: first element computed; a launch: 0
   std::vector<std::int64_t> extents;    // per axis: elements computed at a time
 };
 

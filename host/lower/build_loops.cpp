@@ -246,22 +246,17 @@ class Builder {
     if (!compare || (compare->op != ir::BinaryOp::Le && compare->op != ir::BinaryOp::Lt)) {
       return ir::bool_imm(true);
     }
-    auto least = ir::linear_of(ir::simplify(compare->a)),
-         most = ir::linear_of(ir::simplify(compare->b));
+    auto least = ir::affine_of(ir::simplify(compare->a)),
+         most = ir::affine_of(ir::simplify(compare->b));
     if (!least || !most) return ir::bool_imm(true);
-    ir::Linear difference = *least;  // a - b at its smallest
+    ir::Affine difference = *least;  // a - b at its smallest
     difference.add(*most, -1);
-    ir::Linear smallest;
-    smallest.constant = difference.constant;
-    for (const auto& [var, c] : difference.terms) {
-      const ir::Expr ref = ir::var_ref(var);
-      if (defined(ref, known, bounds)) {
-        smallest.add(var, c);
-      } else {
-        const ir::Interval range = bounds_.ranges.at(var);
-        smallest.constant += std::min(c * range.low, c * range.high);
-      }
-    }
+    const ir::Parts parts = ir::parts_of(difference, [&](const ir::Var& var) {
+      const bool fixed = defined(ir::var_ref(var), known, bounds);
+      return fixed ? std::nullopt : std::optional(bounds_.ranges.at(var));
+    });
+    ir::Affine smallest = parts.fixed;
+    smallest.constant = parts.moving.low;
     return ir::binary(compare->op, smallest.expr(), ir::int_imm(0));
   }
 

@@ -34,7 +34,7 @@ class Collector {
           if (innermost) live_ -= bytes;
         },
         [&](const ir::Let& n) {
-          lets_[n.var.get()] = index_terms(n.value, lets_);
+          lets_[n.var] = ir::movement_of(n.value, lets_);
           stmt(n.body, times);
         });
   }
@@ -43,7 +43,7 @@ class Collector {
   void loop(const ir::For& n, double times) {
     const std::int64_t* extent = ir::as_int(n.extent);
     const double trips = extent ? double(std::max<std::int64_t>(*extent, 1)) : 1;
-    loops_.push_back({n.var.get(), trips, n.kind});
+    loops_.push_back({n.var, trips, n.kind});
     stmt(n.body, times * trips);
     loops_.pop_back();
   }
@@ -53,7 +53,7 @@ class Collector {
     nest.loops = loops_;
     nest.times = times;
     nest.lanes = n.value->type.lanes;
-    nest.stored = index_terms(n.indices.front(), lets_);
+    nest.stored = ir::movement_of(n.indices.front(), lets_);
     access(nest, n.buffer, n.indices.front(), nest.lanes, true, false);
     seen_.clear();
     expr(nest, n.value, false);
@@ -113,7 +113,7 @@ class Collector {
   }
 
   std::vector<LoopTrip> loops_;
-  LetTerms lets_;  // variables are unique, so none is ever taken back
+  ir::Movements lets_;  // variables are unique, so none is ever taken back
   double live_ = 0;
   std::set<const ir::ExprNode*> seen_;  // of the statement at hand
 };

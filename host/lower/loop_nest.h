@@ -21,7 +21,7 @@ struct LoopNest {
   double vector_operations = 0;  // instructions for them
   double multiply_adds = 0;      // of those
   int lanes = 1;
-  IndexTerms stored;  // index of the store
+  ir::Movement stored;  // index of the store
 };
 
 struct LoopNests {

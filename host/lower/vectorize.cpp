@@ -4,7 +4,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "host/ir/linear.h"
+#include "host/ir/affine.h"
 #include "host/ir/loads.h"
 #include "host/ir/mutator.h"
 #include "host/ir/simplify.h"
@@ -19,12 +19,6 @@ using ir::Expr;
 struct Problem {
   std::string what;
 };  // thrown inside this file only
-
-// expr = base + stride * lane variable, with base free of it; empty: not affine.
-struct Strided {
-  Expr base;
-  std::int64_t stride;
-};
 
 class Widen {
  public:
@@ -58,20 +52,8 @@ class Widen {
 
   Expr full(const Expr& e) const { return e->type.lanes == 1 ? ir::broadcast(e, lanes_) : e; }
 
-  std::optional<Strided> strided(const Expr& e) const {
-    if (!depends(e)) return Strided{e, 0};
-    if (std::get_if<ir::VarRef>(&e->node)) return Strided{min_, 1};
-    const auto* op = std::get_if<ir::Binary>(&e->node);
-    if (!op) return std::nullopt;
-    const auto a = strided(op->a), b = strided(op->b);
-    if (!a || !b) return std::nullopt;
-    if (op->op == ir::BinaryOp::Add) return Strided{a->base + b->base, a->stride + b->stride};
-    if (op->op == ir::BinaryOp::Sub) return Strided{a->base - b->base, a->stride - b->stride};
-    if (op->op == ir::BinaryOp::Mul) {
-      if (const auto* c = ir::as_int(op->b)) return Strided{a->base * op->b, a->stride * *c};
-      if (const auto* c = ir::as_int(op->a)) return Strided{op->a * b->base, b->stride * *c};
-    }
-    return std::nullopt;
+  std::optional<ir::Strided> strided(const Expr& e) const {
+    return ir::strided_along(e, var_, min_);
   }
 
   // A vector index, also where it does not depend on the loop.
@@ -84,12 +66,12 @@ class Widen {
 
   // The same by its value at each lane, where quotients and remainders of the loop's variable,
   // of which `strided` knows nothing, add up to steps of one length.
-  std::optional<Strided> stepped(const Expr& e) const {
-    std::optional<ir::Linear> first;
+  std::optional<ir::Strided> stepped(const Expr& e) const {
+    std::optional<ir::Affine> first;
     std::int64_t stride = 0;
     for (int lane = 0; lane < lanes_; ++lane) {
       const Expr at = min_ + ir::int_imm(lane);
-      auto value = ir::linear_of(ir::simplify(ir::substitute(e, {{var_, at}})));
+      auto value = ir::affine_of(ir::simplify(ir::substitute(e, {{var_, at}})));
       if (!value) return std::nullopt;
       if (!first) {
         first = std::move(value);
@@ -99,7 +81,7 @@ class Widen {
       if (lane == 1) stride = value->constant;
       if (!value->terms.empty() || value->constant != lane * stride) return std::nullopt;
     }
-    return Strided{first->expr(), stride};
+    return ir::Strided{first->expr(), stride};
   }
 
   // A vector of elements that is read at each lane, one after the other: lane q / elements

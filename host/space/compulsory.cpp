@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "host/ir/equal.h"
-#include "host/ir/linear.h"
+#include "host/ir/affine.h"
 #include "host/ir/visit.h"
 
 namespace fettle::space {
@@ -62,7 +62,7 @@ Places common(const Places& a, const Places& b) {
 bool within(const Places& a, const Places& b) { return count(common(a, b)) == count(a); }
 
 // The values of a linear form; its variables move independently. Empty: not known.
-Places values_of(const ir::Linear& form, const AxisValues& axes) {
+Places values_of(const ir::Affine& form, const AxisValues& axes) {
   Places sum{{form.constant, form.constant}};
   for (const auto& [var, c] : form.terms) {
     const auto axis = axes.find(var);
@@ -88,12 +88,12 @@ Places values_of(const ir::Linear& form, const AxisValues& axes) {
 }
 
 // The load's indices, where no axis moves two of them.
-std::optional<std::vector<ir::Linear>> forms_of(const ir::Load& load) {
-  std::vector<ir::Linear> forms;
+std::optional<std::vector<ir::Affine>> forms_of(const ir::Load& load) {
+  std::vector<ir::Affine> forms;
   for (const ir::Expr& index : load.indices) {
-    auto form = ir::linear_of(index);
+    auto form = ir::affine_of(index);
     if (!form) return std::nullopt;
-    for (const ir::Linear& other : forms) {
+    for (const ir::Affine& other : forms) {
       for (const auto& [var, c] : form->terms) {
         if (other.coefficient(var) != 0) return std::nullopt;
       }
@@ -159,7 +159,7 @@ class Needs {
     Box box = whole(stage);
     for (std::size_t d = 0; d < stage.axes.size(); ++d) {
       for (std::size_t from = 0; from < forms->size(); ++from) {
-        const ir::Linear& form = (*forms)[from];
+        const ir::Affine& form = (*forms)[from];
         if (form.coefficient(stage.axes[d].var) == 0) continue;
         if (form.terms.size() != 1 || form.terms[0].second != 1) return {};
         const std::int64_t begin = -form.constant;
@@ -203,7 +203,7 @@ class Needs {
   static bool unstored(const Stage& stage, const Box& needed, AxisValues& axes) {
     for (const Axis& axis : stage.axes) axes[axis.var] = up_to(axis.extent);
     for (std::size_t d = 0; d < needed.size(); ++d) {
-      const auto form = ir::linear_of(stage.store_at[d]);
+      const auto form = ir::affine_of(stage.store_at[d]);
       if (!form || form->constant != 0 || form->terms.empty() || form->terms.size() > 2) {
         return false;
       }

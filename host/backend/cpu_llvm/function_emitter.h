@@ -15,6 +15,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include "host/ir/affine.h"
 #include "host/ir/module.h"
 #include "host/space/target.h"
 #include "schemas/wire/result.h"
@@ -50,23 +51,6 @@ class FunctionEmitter {
     int depth = 0;
     bool non_negative = false;
   };
-  struct Term {
-    ir::Expr leaf;
-    std::int64_t factor;
-    int depth;
-  };
-  struct Linear {
-    std::vector<Term> terms;
-    std::int64_t constant = 0;
-  };
-  struct RampForm {
-    ir::Expr base;
-    std::int64_t stride;
-  };
-  struct LaneForm {
-    ir::Expr base;
-    std::vector<std::int64_t> offsets;  // one per lane
-  };
 
   // function_emitter.cpp: statements
   void emit_body(llvm::Function* body);
@@ -100,8 +84,7 @@ class FunctionEmitter {
 
   // emit_memory.cpp: indices, loads and stores
   llvm::Value* index(const ir::Expr& expr);
-  void add_terms(const ir::Expr& expr, std::int64_t factor, Linear& out) const;
-  std::optional<RampForm> as_ramp(const ir::Expr& expr) const;
+  ir::LeafSum terms_of(const ir::Expr& expr) const;
   llvm::Value* address(const ir::Buffer& buffer, const ir::Expr& scalar_index,
                        std::int64_t more_elements, llvm::Align& alignment);
   llvm::Value* addresses(const ir::Buffer& buffer, const ir::Expr& vector_index);
@@ -112,7 +95,6 @@ class FunctionEmitter {
   llvm::Value* to_memory(ir::DataType type, llvm::Value* value);
 
   // emit_permuted.cpp: loads whose lanes repeat or skip elements
-  std::optional<LaneForm> as_lanes(const ir::Expr& expr) const;
   llvm::Value* load_permuted(const ir::ExprNode& node, const ir::Load& load);
 
   // emit_transposed.cpp: stores whose lanes lie apart. How many of the statements it has
@@ -120,9 +102,8 @@ class FunctionEmitter {
   std::size_t emit_transposed(std::span<const ir::Stmt> stmts);
   std::size_t rows_to_transpose(std::span<const ir::Stmt> stmts) const;
   void load_transposed(std::span<const ir::Stmt> rows);
-  std::vector<llvm::Value*> transposed_load(const ir::Buffer& buffer, const RampForm& form,
+  std::vector<llvm::Value*> transposed_load(const ir::Buffer& buffer, const ir::Strided& form,
                                             int lanes, int rows);
-  std::optional<std::int64_t> distance(const ir::Expr& a, const ir::Expr& b) const;
 
   void fail(std::string message);
 
