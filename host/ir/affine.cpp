@@ -101,7 +101,7 @@ struct Approximate {
           sum.add(a.terms.size() >= b.terms.size() ? a : b, factor);
           return true;
         },
-        [](const OneOf<IntImm, FloatImm, Unary, MulAdd, Dot4, Reinterpret, Load> auto&) {
+        [](const OneOf<IntImm, FloatImm, Unary, MulAdd, Intrinsic, Reinterpret, Load> auto&) {
           return true;
         });
   }

@@ -1,6 +1,7 @@
 // Structural equality (equal.h).
 #include "host/ir/equal.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "host/ir/visit.h"
@@ -26,9 +27,10 @@ bool equal(const Expr& a, const Expr& b) {
       [&](const MulAdd& x) {
         return equal(x.a, of_b(x).a) && equal(x.b, of_b(x).b) && equal(x.c, of_b(x).c);
       },
-      [&](const Dot4& x) {
-        return x.unsigned_a == of_b(x).unsigned_a && equal(x.a, of_b(x).a) &&
-               equal(x.b, of_b(x).b) && equal(x.c, of_b(x).c);
+      [&](const Intrinsic& x) {
+        return x.row == of_b(x).row &&
+               std::equal(x.args.begin(), x.args.end(), of_b(x).args.begin(),
+                          [](const Expr& p, const Expr& q) { return equal(p, q); });
       },
       [&](const Select& x) {
         return equal(x.condition, of_b(x).condition) && equal(x.then_value, of_b(x).then_value) &&

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "host/ir/fold.h"
+#include "host/ir/intrinsics.h"
 #include "host/ir/lanes.h"
 #include "host/ir/printer.h"
 #include "host/ir/visit.h"
@@ -13,16 +14,6 @@
 namespace fettle::ir {
 
 namespace {
-
-// sum + the products of the four bytes of a and b.
-std::int64_t dot_product(std::int64_t a, std::int64_t b, std::int64_t sum, bool unsigned_a) {
-  for (int shift = 0; shift < 32; shift += 8) {
-    const auto left = static_cast<std::uint8_t>(a >> shift);
-    const auto right = static_cast<std::int8_t>(b >> shift);
-    sum += (unsigned_a ? std::int64_t(left) : std::int64_t(static_cast<std::int8_t>(left))) * right;
-  }
-  return sum;
-}
 
 struct Storage {
   std::uint8_t* bytes = nullptr;
@@ -177,13 +168,13 @@ class Interpreter {
             out.f[l] = round_to(std::fma(out.f[l], b.f[l], c.f[l]), type.scalar);
           }
         },
-        [&](const Dot4& n) {
-          Value b, c;
-          eval(n.a, out);
-          eval(n.b, b);
-          eval(n.c, c);
+        [&](const Intrinsic& n) {
+          std::vector<Value> args(n.args.size());
+          for (std::size_t i = 0; i < args.size(); ++i) eval(n.args[i], args[i]);
+          std::vector<std::int64_t> operands(args.size());
           for (int l = 0; l < lanes; ++l) {
-            out.i[l] = wrap(dot_product(out.i[l], b.i[l], c.i[l], n.unsigned_a), type.scalar);
+            for (std::size_t i = 0; i < args.size(); ++i) operands[i] = args[i].i[l];
+            out.i[l] = execute(*n.row, operands);
           }
         },
         [&](const Unary& n) {

@@ -3,6 +3,7 @@
 
 #include <unordered_set>
 
+#include "host/ir/intrinsics.h"
 #include "host/ir/visit.h"
 
 namespace fettle::ir {
@@ -48,9 +49,9 @@ Expr Mutator::mutate(const Expr& expr) {
         Expr a = child(n.a), b = child(n.b), c = child(n.c);
         return a == n.a && b == n.b && c == n.c ? expr : mul_add(a, b, c);
       },
-      [&](const Dot4& n) {
-        Expr a = child(n.a), b = child(n.b), c = child(n.c);
-        return a == n.a && b == n.b && c == n.c ? expr : dot4(a, b, c, n.unsigned_a);
+      [&](const Intrinsic& n) {
+        std::vector<Expr> args = mutate_all(n.args);
+        return args == n.args ? expr : intrinsic(*n.row, std::move(args));
       },
       [&](const Select& n) {
         Expr c = child(n.condition), t = child(n.then_value), e = child(n.else_value);

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "host/ir/intrinsics.h"
 #include "host/ir/visit.h"
 
 namespace fettle::ir {
@@ -49,9 +50,7 @@ class Printer {
         [&](const MulAdd& n) {
           return call("mul_add", {n.a, n.b, n.c});
         },
-        [&](const Dot4& n) {
-          return call(n.unsigned_a ? "dot4_u8s8" : "dot4_s8s8", {n.a, n.b, n.c});
-        },
+        [&](const Intrinsic& n) { return call(n.row->name, n.args); },
         [&](const Select& n) {
           return call("select", {n.condition, n.then_value, n.else_value});
         },

@@ -39,7 +39,9 @@ void for_each_child(const Expr& expr, F&& f) {
   visit(
       expr, [](const OneOf<IntImm, FloatImm, VarRef> auto&) {}, [&](const Unary& n) { f(n.a); },
       [&](const Binary& n) { f(n.a), f(n.b); }, [&](const MulAdd& n) { f(n.a), f(n.b), f(n.c); },
-      [&](const Dot4& n) { f(n.a), f(n.b), f(n.c); },
+      [&](const Intrinsic& n) {
+        for (const Expr& arg : n.args) f(arg);
+      },
       [&](const Select& n) { f(n.condition), f(n.then_value), f(n.else_value); },
       [&](const OneOf<Cast, Reinterpret, Broadcast> auto& n) { f(n.value); },
       [&](const Load& n) {

@@ -10,40 +10,12 @@
 
 #include "host/ir/fold.h"
 #include "host/ir/mutator.h"
+#include "host/ir/operation_count.h"
 #include "host/ir/visit.h"
 
 namespace fettle::lower {
 
 namespace {
-
-// Floating-point operations of one statement: what its expressions share is computed once.
-class Operations {
- public:
-  double of(const ir::Expr& e) {
-    if (e.use_count() > 1 && !seen_.insert(e.get()).second) return 0;
-    const double lanes = e->type.lanes;
-    if (const auto* n = std::get_if<ir::MulAdd>(&e->node)) {
-      return 2 * lanes + of(n->a) + of(n->b) + of(n->c);
-    }
-    if (const auto* n = std::get_if<ir::Dot4>(&e->node)) return of(n->a) + of(n->b) + of(n->c);
-    if (const auto* n = std::get_if<ir::Binary>(&e->node)) {
-      return (e->type.is_float() ? lanes : 0) + of(n->a) + of(n->b);
-    }
-    if (const auto* n = std::get_if<ir::Unary>(&e->node)) {
-      return (e->type.is_float() ? lanes : 0) + of(n->a);
-    }
-    if (const auto* n = std::get_if<ir::Select>(&e->node)) {
-      return of(n->condition) + of(n->then_value) + of(n->else_value);
-    }
-    if (const auto* n = std::get_if<ir::Cast>(&e->node)) return of(n->value);
-    if (const auto* n = std::get_if<ir::Reinterpret>(&e->node)) return of(n->value);
-    if (const auto* n = std::get_if<ir::Broadcast>(&e->node)) return of(n->value);
-    return 0;  // index arithmetic is not counted
-  }
-
- private:
-  std::set<const ir::ExprNode*> seen_;
-};
 
 using Values = std::map<ir::Var, std::int64_t>;
 
@@ -97,7 +69,7 @@ class LeastOperations {
           const auto min = value_of(n.min, values_), extent = value_of(n.extent, values_);
           return min && extent ? loop(n.var, *min, *extent, n.body) : 0;
         },
-        [&](const ir::Store& n) { return Operations().of(n.value); },
+        [&](const ir::Store& n) { return ir::operations_of(n.value).floating; },
         [&](const ir::Block& n) {
           double sum = 0;
           for (const ir::Stmt& child : n.stmts) sum += of(child);

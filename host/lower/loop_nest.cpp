@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "host/ir/operation_count.h"
 #include "host/ir/visit.h"
 
 namespace fettle::lower {
@@ -73,43 +74,17 @@ class Collector {
   // What the expressions of a statement share is computed once.
   void expr(LoopNest& nest, const ir::Expr& e, bool broadcast) {
     if (e.use_count() > 1 && !seen_.insert(e.get()).second) return;
-    const double lanes = e->type.lanes;
-    const auto counted = [&](const auto&... children) {
-      count(nest, e);
-      (expr(nest, children, false), ...);
-    };
-    ir::visit(
-        e,
-        [&](const ir::Load& n) {
-          access(nest, n.buffer, n.indices.front(), e->type.lanes, false, broadcast);
-        },
-        [&](const ir::MulAdd& n) {
-          nest.operations += 2 * lanes;
-          nest.vector_operations += 1;
-          nest.multiply_adds += 1;
-          for (const ir::Expr& child : {n.a, n.b, n.c}) expr(nest, child, false);
-        },
-        [&](const ir::Dot4& n) {
-          nest.operations += 8 * lanes;
-          nest.vector_operations += 1;
-          nest.multiply_adds += 1;
-          for (const ir::Expr& child : {n.a, n.b, n.c}) expr(nest, child, false);
-        },
-        [&](const ir::Binary& n) { counted(n.a, n.b); }, [&](const ir::Unary& n) { counted(n.a); },
-        [&](const ir::Select& n) {
-          for (const ir::Expr& child : {n.condition, n.then_value, n.else_value}) {
-            expr(nest, child, false);
-          }
-        },
-        [&](const ir::Cast& n) { expr(nest, n.value, false); },
-        [&](const ir::Reinterpret& n) { expr(nest, n.value, broadcast); },
-        [&](const ir::Broadcast& n) { expr(nest, n.value, true); },
-        [](const ir::OneOf<ir::IntImm, ir::FloatImm, ir::VarRef, ir::Ramp> auto&) {});
-  }
-
-  void count(LoopNest& nest, const ir::Expr& e) {
-    nest.operations += e->type.lanes;
-    nest.vector_operations += 1;
+    // Whatever it counts as: of which class is not told apart here.
+    const ir::OperationCount count = ir::operations_of_node(e, false);
+    nest.operations += count.all();
+    nest.vector_operations += count.all() > 0;
+    if (const auto* n = std::get_if<ir::Load>(&e->node)) {
+      return access(nest, n->buffer, n->indices.front(), e->type.lanes, false, broadcast);
+    }
+    if (std::holds_alternative<ir::Ramp>(e->node)) return;  // of an index
+    const bool copied = std::holds_alternative<ir::Broadcast>(e->node) ||
+                        (broadcast && std::holds_alternative<ir::Reinterpret>(e->node));
+    ir::for_each_child(e, [&](const ir::Expr& child) { expr(nest, child, copied); });
   }
 
   std::vector<LoopTrip> loops_;

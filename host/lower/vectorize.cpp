@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "host/ir/affine.h"
+#include "host/ir/intrinsics.h"
 #include "host/ir/loads.h"
 #include "host/ir/mutator.h"
 #include "host/ir/simplify.h"
@@ -124,7 +125,11 @@ class Widen {
         [&](const ir::Unary& n) { return ir::unary(n.op, wide(n.a)); },
         [&](const ir::Binary& n) { return ir::binary(n.op, wide(n.a), wide(n.b)); },
         [&](const ir::MulAdd& n) { return ir::mul_add(wide(n.a), wide(n.b), wide(n.c)); },
-        [&](const ir::Dot4& n) { return ir::dot4(wide(n.a), wide(n.b), wide(n.c), n.unsigned_a); },
+        [&](const ir::Intrinsic& n) {
+          std::vector<Expr> args;
+          for (const Expr& arg : n.args) args.push_back(wide(arg));
+          return ir::intrinsic(*n.row, std::move(args));
+        },
         [&](const ir::Select& n) {
           return ir::select(wide(n.condition), wide(n.then_value), wide(n.else_value));
         },

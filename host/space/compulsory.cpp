@@ -6,8 +6,8 @@
 #include <map>
 #include <optional>
 
-#include "host/ir/equal.h"
 #include "host/ir/affine.h"
+#include "host/ir/equal.h"
 #include "host/ir/visit.h"
 
 namespace fettle::space {
@@ -271,7 +271,7 @@ class Needs {
         [&](const ir::OneOf<ir::Cast, ir::Reinterpret> auto& n) { read(n.value, condition, axes); },
         [](const ir::OneOf<ir::IntImm, ir::FloatImm, ir::VarRef> auto&) {},
         // What lowering makes: a DAG that an operator writes has none.
-        [](const ir::OneOf<ir::MulAdd, ir::Dot4, ir::Ramp, ir::Broadcast> auto&) {});
+        [](const ir::OneOf<ir::MulAdd, ir::Intrinsic, ir::Ramp, ir::Broadcast> auto&) {});
   }
 
   const ComputeDag& dag_;

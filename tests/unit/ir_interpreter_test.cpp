@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "host/ir/interpreter.h"
+#include "host/ir/intrinsics.h"
 
 namespace fettle::ir {
 namespace {
@@ -77,11 +78,13 @@ TEST(IrInterpreter, DotProductsOfBytes) {
   const auto value = [&](const Expr& e) { return evaluate<std::int32_t>(broadcast(e, 2)); };
   const std::int32_t with_sign = 10 + 3 - 2 + 128 - 128 * 127;
   const std::int32_t without = 10 + 3 - 2 - 255 * 128 + 128 * 127;
-  EXPECT_EQ(value(dot4(a, b, ten, false)), (std::vector<std::int32_t>{with_sign, with_sign}));
-  EXPECT_EQ(value(dot4(a, b, ten, true)), (std::vector<std::int32_t>{without, without}));
+  const IntrinsicRow &s8s8 = *find_intrinsic("dot4_s8s8"), &u8s8 = *find_intrinsic("dot4_u8s8");
+  EXPECT_EQ(value(intrinsic(s8s8, {a, b, ten})), (std::vector<std::int32_t>{with_sign, with_sign}));
+  EXPECT_EQ(value(intrinsic(u8s8, {a, b, ten})), (std::vector<std::int32_t>{without, without}));
   // Sums wrap.
   const Expr most = int_imm(std::numeric_limits<std::int32_t>::max()), one = int_imm(1);
-  EXPECT_EQ(value(dot4(one, one, most, false)).front(), std::numeric_limits<std::int32_t>::min());
+  EXPECT_EQ(value(intrinsic(s8s8, {one, one, most})).front(),
+            std::numeric_limits<std::int32_t>::min());
 }
 
 TEST(IrInterpreter, LoopsLetsAndBranches) {

@@ -1,11 +1,7 @@
 // FunctionEmitter, second part: values.
 #include "host/backend/cpu_llvm/function_emitter.h"
 
-#include <numeric>
-
 #include <llvm/IR/Intrinsics.h>
-#include <llvm/IR/IntrinsicsAArch64.h>
-#include <llvm/IR/IntrinsicsX86.h>
 
 #include "host/ir/visit.h"
 
@@ -89,7 +85,7 @@ llvm::Value* FunctionEmitter::computed(const ir::Expr& expr) {
         fail("variable " + ref.var->name + " is not bound");
         return nothing;
       },
-      [&](const ir::OneOf<ir::Unary, ir::Binary, ir::MulAdd, ir::Dot4> auto& n) {
+      [&](const ir::OneOf<ir::Unary, ir::Binary, ir::MulAdd, ir::Intrinsic> auto& n) {
         return value_of(node, n);
       },
       [&](const ir::Select& select) {
@@ -246,58 +242,6 @@ llvm::Value* FunctionEmitter::value_of(const ir::ExprNode& node, const ir::MulAd
   if (!options_.fused) return builder_.CreateFAdd(builder_.CreateFMul(a, b), c);
   const auto id = options_.ask_for_fma ? llvm::Intrinsic::fma : llvm::Intrinsic::fmuladd;
   return builder_.CreateIntrinsic(id, {a->getType()}, {a, b, c});
-}
-
-// The instruction for vectors of 4, 8 or 16 lanes, which the CPU has; others are taken apart,
-// short ones filled up.
-llvm::Value* FunctionEmitter::value_of(const ir::ExprNode& node, const ir::Dot4& dot) {
-  llvm::Value* nothing = llvm::PoisonValue::get(type(node.type));
-  const auto wanted =
-      dot.unsigned_a ? space::DotProduct::UnsignedBySigned : space::DotProduct::SignedBySigned;
-  if (options_.dot_product != wanted) {
-    fail("a dot product of bytes that the CPU has no instruction for");
-    return nothing;
-  }
-  const int lanes = node.type.lanes;
-  const int most = std::min(options_.vector_bits / 32, dot.unsigned_a ? 16 : 4);  // of a register
-  int widest = 4;
-  while (2 * widest <= most && widest < lanes) widest *= 2;
-  auto* one = llvm::FixedVectorType::get(builder_.getInt32Ty(), 1);
-  const auto as_vector = [&](const ir::Expr& e) {
-    llvm::Value* v = value(e);
-    return lanes == 1 ? builder_.CreateBitCast(v, one) : v;
-  };
-  llvm::Value* operands[] = {as_vector(dot.a), as_vector(dot.b), as_vector(dot.c)};
-  if (lanes == widest) return dot_product(operands[0], operands[1], operands[2]);
-  llvm::Value* result = nothing;
-  for (int at = 0; at < lanes; at += widest) {
-    std::vector<int> part(static_cast<std::size_t>(widest), llvm::PoisonMaskElem);
-    const int count = std::min(widest, lanes - at);
-    std::iota(part.begin(), part.begin() + count, at);
-    llvm::Value* done = dot_product(builder_.CreateShuffleVector(operands[0], part),
-                                    builder_.CreateShuffleVector(operands[1], part),
-                                    builder_.CreateShuffleVector(operands[2], part));
-    for (int lane = 0; lane < count; ++lane) {
-      llvm::Value* sum = builder_.CreateExtractElement(done, static_cast<std::uint64_t>(lane));
-      if (lanes == 1) return sum;
-      result = builder_.CreateInsertElement(result, sum, static_cast<std::uint64_t>(at + lane));
-    }
-  }
-  return result;
-}
-
-llvm::Value* FunctionEmitter::dot_product(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
-  const unsigned lanes = llvm::cast<llvm::FixedVectorType>(c->getType())->getNumElements();
-  if (options_.dot_product == space::DotProduct::SignedBySigned) {
-    auto* bytes = llvm::FixedVectorType::get(builder_.getInt8Ty(), 4 * lanes);
-    return builder_.CreateIntrinsic(
-        llvm::Intrinsic::aarch64_neon_sdot, {c->getType(), bytes},
-        {c, builder_.CreateBitCast(a, bytes), builder_.CreateBitCast(b, bytes)});
-  }
-  const auto id = lanes == 16  ? llvm::Intrinsic::x86_avx512_vpdpbusd_512
-                  : lanes == 8 ? llvm::Intrinsic::x86_avx512_vpdpbusd_256
-                               : llvm::Intrinsic::x86_avx512_vpdpbusd_128;
-  return builder_.CreateIntrinsic(id, {}, {c, a, b});
 }
 
 llvm::Value* FunctionEmitter::converted(const ir::DataType& to, const ir::Expr& from) {

@@ -30,7 +30,7 @@ struct EmitOptions {
   // float16 is widened before LLVM looks: it would compare what was float16 as such, and
   // ARMv7's code generator calls fmaxf for that.
   bool fences_halves = false;
-  space::DotProduct dot_product = space::DotProduct::None;
+  std::vector<const ir::IntrinsicRow*> instructions;  // that the CPU has
   int vector_bits = 128;
 };
 
@@ -70,8 +70,7 @@ class FunctionEmitter {
   llvm::Value* value_of(const ir::ExprNode& node, const ir::Binary& binary);
   llvm::Value* value_of(const ir::ExprNode& node, const ir::Unary& unary);
   llvm::Value* value_of(const ir::ExprNode& node, const ir::MulAdd& mul_add);
-  llvm::Value* value_of(const ir::ExprNode& node, const ir::Dot4& dot);
-  llvm::Value* dot_product(llvm::Value* a, llvm::Value* b, llvm::Value* c);  // of a whole vector
+  llvm::Value* value_of(const ir::ExprNode& node, const ir::Intrinsic& call);  // emit_intrinsic.cpp
   llvm::Value* integer_division(const ir::Binary& binary, llvm::Value* a, llvm::Value* b,
                                 bool is_signed);
   llvm::Value* converted(const ir::DataType& to, const ir::Expr& from);
