@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "host/ir/scope.h"
 #include "host/ir/type.h"
 
 namespace fettle::ir {
@@ -20,14 +21,6 @@ struct VarDecl {
   DataType type;
 };
 using Var = std::shared_ptr<const VarDecl>;
-
-// Where a buffer lives.
-enum class Scope : std::uint8_t {
-  Global,    // a buffer of the Program, passed by address
-  Stack,     // of one call of one thread: too large for registers
-  Register,  // a tile whose every index is constant after unrolling
-  Shared     // one GPU block's
-};
 
 struct BufferDecl {
   std::string name;

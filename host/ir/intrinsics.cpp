@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "host/ir/equal.h"
 #include "host/ir/fold.h"
 #include "host/ir/visit.h"
 
@@ -85,6 +86,37 @@ std::int64_t value_of(const Expr& e, const Values& values) {
       });
 }
 
+using Bound = std::vector<const Load*>;  // by operand; null: not met yet
+
+bool matches(const IntrinsicRow& row, const Expr& pattern, const Expr& value, Bound& bound) {
+  if (pattern->type != value->type) return false;
+  if (const auto* ref = std::get_if<VarRef>(&pattern->node)) {
+    const auto* load = std::get_if<Load>(&value->node);
+    if (!load || load->predicate) return false;
+    for (std::size_t i = 0; i < row.operands.size(); ++i) {
+      if (row.operands[i].element != ref->var) continue;
+      if (bound[i] && bound[i] != load) return false;
+      bound[i] = load;
+      return true;
+    }
+    return false;
+  }
+  if (pattern->node.index() != value->node.index()) return false;
+  if (const auto* op = std::get_if<Binary>(&pattern->node)) {
+    const auto& other = std::get<Binary>(value->node);
+    if (op->op != other.op) return false;
+    const Bound before = bound;
+    if (matches(row, op->a, other.a, bound) && matches(row, op->b, other.b, bound)) return true;
+    bound = before;
+    const bool commutes = op->op == BinaryOp::Add || op->op == BinaryOp::Mul;
+    return commutes && matches(row, op->a, other.b, bound) && matches(row, op->b, other.a, bound);
+  }
+  if (const auto* cast = std::get_if<Cast>(&pattern->node)) {
+    return matches(row, cast->value, std::get<Cast>(value->node).value, bound);
+  }
+  return equal(pattern, value);
+}
+
 }  // namespace
 
 bool IntrinsicRow::takes_unsigned() const {
@@ -123,6 +155,18 @@ Expr intrinsic(const IntrinsicRow& row, std::vector<Expr> args) {
   }
   const DataType type = row.accumulator().packed.with_lanes(lanes);
   return std::make_shared<const ExprNode>(ExprNode{type, Intrinsic{&row, std::move(args)}});
+}
+
+std::optional<std::vector<const Load*>> operands_of(const IntrinsicRow& row, const Expr& value) {
+  const auto* sum = std::get_if<Binary>(&row.pattern->node);
+  const auto* so_far = sum ? std::get_if<VarRef>(&sum->a->node) : nullptr;
+  if (!so_far || sum->op != BinaryOp::Add || so_far->var != row.accumulator().element) {
+    return std::nullopt;
+  }
+  Bound bound(row.operands.size());
+  if (!matches(row, sum->b, value, bound)) return std::nullopt;
+  bound.pop_back();
+  return bound;
 }
 
 std::int64_t execute(const IntrinsicRow& row, std::span<const std::int64_t> operands) {

@@ -3,6 +3,7 @@
 // one file. The interpreter, the counts and the passes know rows only, no instruction.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -55,6 +56,11 @@ const IntrinsicRow* find_sum_of_products(Scalar a, Scalar b);
 // A call, lane by lane: an execution for each lane of the arguments, which have the operands'
 // packed types and equally many lanes. Its value is the accumulator's.
 Expr intrinsic(const IntrinsicRow& row, std::vector<Expr> args);
+
+// What the pattern adds to the accumulator, found in `value`: the loads that stand for the
+// operands but the accumulator, in their order, unpredicated and of the elements' types. Empty:
+// another expression. Factors may stand in either order.
+std::optional<std::vector<const Load*>> operands_of(const IntrinsicRow& row, const Expr& value);
 
 // The reference: what one execution makes of one lane of each operand. Integers only.
 std::int64_t execute(const IntrinsicRow& row, std::span<const std::int64_t> operands);

@@ -97,7 +97,7 @@ Stmt Mutator::rebuilt(const Stmt& stmt) {
         Expr min = mutate(n.min), extent = mutate(n.extent);
         Stmt body = mutate(n.body);
         if (min == n.min && extent == n.extent && body == n.body) return stmt;
-        return make_for(n.var, min, extent, n.kind, body);
+        return make_for(n.var, min, extent, n.kind, body, n.axis);
       },
       [&](const Store& n) {
         std::vector<Expr> indices = mutate_all(n.indices);
@@ -126,7 +126,8 @@ Stmt Mutator::rebuilt(const Stmt& stmt) {
         Expr value = mutate(n.value);
         Stmt body = mutate(n.body);
         return value == n.value && body == n.body ? stmt : make_let(n.var, value, body);
-      });
+      },
+      [&](const Barrier&) { return stmt; });
 }
 
 namespace {

@@ -15,9 +15,7 @@ namespace {
 constexpr const char* kBinary[] = {"+",  "-",  "*",  "/",  "%",  "min", "max", "and",
                                    "or", "<<", ">>", "==", "!=", "<",   "<="};
 constexpr const char* kUnary[] = {"-", "not ", "sqrt", "floor", "abs"};
-constexpr const char* kKinds[] = {"for",      "unrolled",  "vectorized",
-                                  "parallel", "gpu_block", "gpu_thread"};
-constexpr const char* kScopes[] = {"global", "stack", "register", "shared"};
+constexpr const char* kKinds[] = {"for", "unrolled", "vectorized", "parallel"};
 constexpr const char* kRoles[] = {"input", "output", "constant", "scratch"};
 
 std::string number(double value) {
@@ -71,8 +69,10 @@ class Printer {
         s,
         [&](const For& n) {
           const std::string min = expr(n.min), extent = expr(n.extent);
-          line(indent, std::string(kKinds[int(n.kind)]) + " " + name(n.var.get(), n.var->name) +
-                           " in " + min + " +" + extent + " {");
+          const std::string kind =
+              n.kind == ForKind::Bound ? row_of(n.axis).name : kKinds[int(n.kind)];
+          line(indent,
+               kind + " " + name(n.var.get(), n.var->name) + " in " + min + " +" + extent + " {");
           stmt(n.body, indent + 1);
           line(indent, "}");
         },
@@ -101,12 +101,13 @@ class Printer {
           const std::string value = expr(n.value);
           line(indent, "let " + name(n.var.get(), n.var->name) + " = " + value);
           stmt(n.body, indent);
-        });
+        },
+        [&](const Barrier& n) { line(indent, std::string("barrier ") + row_of(n.scope).name); });
   }
 
   std::string declaration(const Buffer& b) {
     return name(b.get(), b->name) + " " + to_string(b->type) + shape(b) + " " +
-           kScopes[int(b->scope)];
+           row_of(b->scope).name;
   }
 
   void function(const Function& f) {

@@ -18,6 +18,7 @@ struct BoundLoop {
   std::int64_t extent;
   ir::ForKind kind;
   bool reduce;
+  ir::ThreadAxis axis = ir::ThreadAxis::None;  // of a Bound loop
 };
 
 // var = value, where value reads loop variables and earlier definitions only.
@@ -41,7 +42,8 @@ struct Bounds {
 };
 
 // InvalidArgument: the schedule cannot be lowered (a tile larger than its loop, a
-// reduction loop split unevenly, a region that is not a box).
+// reduction loop split unevenly, a region that is not a box, a stage in memory of one thread or
+// block that others read).
 Result<Bounds> infer_bounds(const space::Schedule& schedule);
 
 }  // namespace fettle::lower

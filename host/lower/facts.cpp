@@ -39,6 +39,9 @@ std::optional<std::int64_t> value_of(const ir::Expr& e, const Values& values) {
 // told, of two sides the one that does less counts, and of one side none.
 class LeastOperations {
  public:
+  // Of one class of operations.
+  explicit LeastOperations(double ir::OperationCount::*of_class) : of_class_(of_class) {}
+
   double of(const ir::Function& function) {
     return loop(function.parallel, 0, function.extent, function.body);
   }
@@ -69,7 +72,7 @@ class LeastOperations {
           const auto min = value_of(n.min, values_), extent = value_of(n.extent, values_);
           return min && extent ? loop(n.var, *min, *extent, n.body) : 0;
         },
-        [&](const ir::Store& n) { return ir::operations_of(n.value).floating; },
+        [&](const ir::Store& n) { return ir::operations_of(n.value).*of_class_; },
         [&](const ir::Block& n) {
           double sum = 0;
           for (const ir::Stmt& child : n.stmts) sum += of(child);
@@ -86,7 +89,8 @@ class LeastOperations {
           const double operations = of(n.body);
           values_.erase(n.var);
           return operations;
-        });
+        },
+        [](const ir::Barrier&) { return 0.0; });
   }
 
   double loop(const ir::Var& var, std::int64_t min, std::int64_t extent, const ir::Stmt& body) {
@@ -116,7 +120,7 @@ class LeastOperations {
           vars.erase(n.var);
           add(n.min, vars), add(n.extent, vars);
         },
-        [](const ir::Store&) {},
+        [](const ir::OneOf<ir::Store, ir::Barrier> auto&) {},
         [&](const ir::Block& n) {
           for (const ir::Stmt& child : n.stmts) vars.merge(Deciding(deciding(child)));
         },
@@ -139,6 +143,7 @@ class LeastOperations {
     });
   }
 
+  double ir::OperationCount::*of_class_;
   Values values_;
   std::int64_t iterations_ = 0;
   std::unordered_map<const ir::StmtNode*, Deciding> deciding_;
@@ -154,7 +159,9 @@ ProgramFacts program_facts(const ir::Module& module) {
   ProgramFacts facts;
   for (const ir::Launch& launch : module.launches) {
     if (launch.prepare) continue;
-    facts.operations += LeastOperations().of(module.functions[launch.function]);
+    const ir::Function& function = module.functions[launch.function];
+    facts.operations += LeastOperations(&ir::OperationCount::floating).of(function);
+    facts.integer_operations += LeastOperations(&ir::OperationCount::integer).of(function);
   }
   for (const ir::ProgramBuffer& b : module.buffers) {
     if (b.role != ir::Role::Scratch) continue;

@@ -37,7 +37,8 @@ class Collector {
         [&](const ir::Let& n) {
           lets_[n.var] = ir::movement_of(n.value, lets_);
           stmt(n.body, times);
-        });
+        },
+        [](const ir::Barrier&) {});
   }
 
  private:

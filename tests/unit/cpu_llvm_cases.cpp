@@ -240,7 +240,7 @@ Case control() {
   Builder b("control", 9);
   Buffer x = b.reals("x", 9 * 16), out = b.output("out", 9 * 16);
   b.function().thread = make_var("thread");
-  Buffer row = local("row", 16, Scope::Stack);
+  Buffer row = local("row", 16, Scope::Thread);
   Var i = make_var("i"), j = make_var("j"), start = make_var("start");
   Expr at = var_ref(start) + var_ref(i);
   Stmt fill = loop(i, i32(0), i32(16), make_store(row, {var_ref(i)}, float_imm(0)));

@@ -101,6 +101,37 @@ TEST(IrInterpreter, LoopsLetsAndBranches) {
   EXPECT_EQ(data, (std::vector<std::int32_t>{0, 1, 10, 11, 7, 7}));
 }
 
+// Four threads: each writes an element that the block shares, and reads another's.
+TEST(IrInterpreter, ThreadsMeetAtBarriers) {
+  const Buffer out = buffer("out", kInt32, {2, 4}),
+               shared = buffer("shared", kInt32, {4}, Scope::BlockShared),
+               own = buffer("own", kInt32, {1}, Scope::Register);
+  const Var block = make_var("block"), t = make_var("t"), round = make_var("round");
+  const auto run = [&](const Stmt& between, std::vector<std::int32_t>& data) {
+    const Expr me = var_ref(t), other = int_imm(3) - me, first = int_imm(0);
+    const Stmt body =
+        make_block({make_store(shared, {me}, me * int_imm(10) + var_ref(round)), between,
+                    make_store(own, {first}, load(shared, {other})), between,
+                    make_store(out, {var_ref(block), me}, load(own, {first}) + var_ref(block))});
+    const Stmt rounds = make_for(round, int_imm(0), int_imm(2), ForKind::Serial, body);
+    const Stmt threads = make_for(t, int_imm(0), int_imm(4), ForKind::Bound,
+                                  make_allocate(own, rounds), ThreadAxis::ThreadX);
+    const Stmt blocks = make_for(block, int_imm(0), int_imm(2), ForKind::Bound,
+                                 make_allocate(shared, threads), ThreadAxis::BlockX);
+    return interpret(blocks, {{out, bytes(data)}});
+  };
+  std::vector<std::int32_t> data(8);
+  const Stmt barrier = make_barrier(Scope::BlockShared);
+  const Problem problem = run(barrier, data);
+  ASSERT_FALSE(problem) << *problem;
+  EXPECT_EQ(data, (std::vector<std::int32_t>{31, 21, 11, 1, 32, 22, 12, 2}));
+  EXPECT_TRUE(run(make_block({}), data));  // read before written
+  const Expr some = binary(BinaryOp::Lt, var_ref(t), int_imm(2));
+  const Problem apart = run(make_if(some, barrier), data);
+  ASSERT_TRUE(apart);
+  EXPECT_NE(apart->find("not all threads"), std::string::npos) << *apart;
+}
+
 TEST(IrInterpreter, LanesThatAreOffTouchNoMemory) {
   const Buffer in = buffer("in", kFloat32, {2}), out = buffer("out", kFloat32, {4});
   std::vector<float> from{1, 2}, to(4, 9);

@@ -181,8 +181,8 @@ void FunctionEmitter::emit(const ir::IfThenElse& branch) {
 // stack buffer inside a loop does not grow the stack.
 void FunctionEmitter::emit(const ir::Allocate& allocate) {
   const ir::BufferDecl& buffer = *allocate.buffer;
-  if (buffer.scope != ir::Scope::Stack && buffer.scope != ir::Scope::Register) {
-    return fail("allocation of " + buffer.name + " is neither stack nor register");
+  if (ir::row_of(buffer.scope).sharing != ir::Sharing::Thread) {
+    return fail("allocation of " + buffer.name + " is not one thread's");
   }
   llvm::BasicBlock& entry = current_->getEntryBlock();
   llvm::IRBuilder<> at_entry(&entry, entry.begin());
@@ -192,6 +192,10 @@ void FunctionEmitter::emit(const ir::Allocate& allocate) {
   slot->setAlignment(llvm::Align(buffer.alignment));
   buffers_[&buffer] = slot;
   emit(allocate.body);
+}
+
+void FunctionEmitter::emit(const ir::Barrier&) {
+  fail("a barrier: a CPU has no blocks of threads");
 }
 
 void FunctionEmitter::emit(const ir::Let& let) {

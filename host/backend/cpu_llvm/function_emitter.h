@@ -60,6 +60,7 @@ class FunctionEmitter {
   void emit(const ir::IfThenElse& branch);
   void emit(const ir::Allocate& allocate);
   void emit(const ir::Let& let);
+  void emit(const ir::Barrier& barrier);
   void emit_loop(const ir::Var& var, llvm::Value* low, llvm::Value* high, bool surely_entered,
                  bool non_negative, const ir::Stmt& body);
   llvm::BasicBlock* block(const char* name);
