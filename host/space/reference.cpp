@@ -8,8 +8,8 @@
 #include <cmath>
 #include <map>
 
-#include "host/ir/fold.h"
 #include "host/ir/affine.h"
+#include "host/ir/fold.h"
 #include "host/space/tensor.h"
 #include "host/space/wire_types.h"
 #include "schemas/fill/fill.h"

@@ -52,8 +52,7 @@ struct Image {
 TEST(Footprint, LoopsThatOverlapCountTheirUnion) {
   const Image image;
   const Access access = image.access();
-  const std::vector<LoopTrip> loops = {
-      {image.y, 10}, {image.x, 5}, {image.kx, 3}, {image.c, 8}};
+  const std::vector<LoopTrip> loops = {{image.y, 10}, {image.x, 5}, {image.kx, 3}, {image.c, 8}};
   const std::span<const LoopTrip> all(loops);
   EXPECT_EQ(footprint(access, all.subspan(3), 64).bytes, 8 * 4);
   EXPECT_EQ(footprint(access, all.subspan(2), 64).bytes, 3 * 8 * 4);
