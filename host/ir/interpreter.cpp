@@ -97,8 +97,7 @@ class Interpreter : public Evaluator {
   bool waits(const Stmt& s) {
     if (const auto known = waits_.find(s.get()); known != waits_.end()) return known->second;
     bool found = std::holds_alternative<Barrier>(s->node);
-    for_each_part(
-        s, [&](const Stmt& child) { found |= waits(child); }, [](const Expr&) {});
+    for_each_part(s, [&](const Stmt& child) { found |= waits(child); }, [](const Expr&) {});
     return waits_[s.get()] = found;
   }
 

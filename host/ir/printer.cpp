@@ -45,13 +45,9 @@ class Printer {
           if (n.op == BinaryOp::Min || n.op == BinaryOp::Max) return op + "(" + a + ", " + b + ")";
           return "(" + a + " " + op + " " + b + ")";
         },
-        [&](const MulAdd& n) {
-          return call("mul_add", {n.a, n.b, n.c});
-        },
+        [&](const MulAdd& n) { return call("mul_add", {n.a, n.b, n.c}); },
         [&](const Intrinsic& n) { return call(n.row->name, n.args); },
-        [&](const Select& n) {
-          return call("select", {n.condition, n.then_value, n.else_value});
-        },
+        [&](const Select& n) { return call("select", {n.condition, n.then_value, n.else_value}); },
         [&](const Cast& n) { return call(to_string(e->type), {n.value}); },
         [&](const Reinterpret& n) { return call("bits_as_" + to_string(e->type), {n.value}); },
         [&](const Load& n) {

@@ -40,7 +40,7 @@ std::optional<std::int64_t> value_of(const ir::Expr& e, const Values& values) {
 class LeastOperations {
  public:
   // Of one class of operations.
-  explicit LeastOperations(double ir::OperationCount::*of_class) : of_class_(of_class) {}
+  explicit LeastOperations(double ir::OperationCount::* of_class) : of_class_(of_class) {}
 
   double of(const ir::Function& function) {
     return loop(function.parallel, 0, function.extent, function.body);
@@ -143,7 +143,7 @@ class LeastOperations {
     });
   }
 
-  double ir::OperationCount::*of_class_;
+  double ir::OperationCount::* of_class_;
   Values values_;
   std::int64_t iterations_ = 0;
   std::unordered_map<const ir::StmtNode*, Deciding> deciding_;
