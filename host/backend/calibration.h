@@ -12,9 +12,10 @@
 namespace fettle::backend {
 
 enum class Ceiling {
-  Arithmetic,     // multiply-adds of float32 vectors, all operands in registers
-  Bandwidth,      // reads that hit one level of the memory hierarchy
-  LaunchOverhead  // a launch that does nothing
+  Arithmetic,         // multiply-adds of float32 vectors, all operands in registers
+  IntegerArithmetic,  // the same of integers, by the instruction that does most at once
+  Bandwidth,          // reads that hit one level of the memory hierarchy
+  LaunchOverhead      // a launch that does nothing
 };
 
 struct CalibrationProgram {

@@ -5,8 +5,8 @@
 
 namespace fettle::ir {
 
-// Understands what indices and conditions are made of: variables, integers and binary
-// operations; false where there is anything else, unless it is the same node.
+// The same operations on the same variables and constants. Two loads are not taken to be
+// equal, as what they read may have changed in between; the same node is equal to itself.
 bool equal(const Expr& a, const Expr& b);
 
 }  // namespace fettle::ir

@@ -200,12 +200,6 @@ Expr mul_add(Expr a, Expr b, Expr c) {
   return node(type, MulAdd{std::move(a), std::move(b), std::move(c)});
 }
 
-Expr dot4(Expr a, Expr b, Expr c, bool unsigned_a) {
-  assert(a->type.scalar == Scalar::Int32 && a->type == b->type && b->type == c->type);
-  const DataType type = a->type;
-  return node(type, Dot4{std::move(a), std::move(b), std::move(c), unsigned_a});
-}
-
 Expr select(Expr condition, Expr then_value, Expr else_value) {
   assert(condition->type.is_bool() && then_value->type == else_value->type);
   assert(condition->type.lanes == then_value->type.lanes);

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "host/ir/scope.h"
 #include "host/ir/type.h"
 
 namespace fettle::ir {
@@ -20,14 +21,6 @@ struct VarDecl {
   DataType type;
 };
 using Var = std::shared_ptr<const VarDecl>;
-
-// Where a buffer lives.
-enum class Scope : std::uint8_t {
-  Global,    // a buffer of the Program, passed by address
-  Stack,     // of one call of one thread: too large for registers
-  Register,  // a tile whose every index is constant after unrolling
-  Shared     // one GPU block's
-};
 
 struct BufferDecl {
   std::string name;
@@ -79,12 +72,11 @@ struct Binary {
 struct MulAdd {
   Expr a, b, c;
 };
-// c + the sum of four products of bytes, lane by lane, in int32 that wraps: what a CPU's
-// dot-product instruction does. a, b, c and the node are int32; a lane of a and of b is four
-// bytes, the first in the lowest bits: b's are signed, a's too or all unsigned.
-struct Dot4 {
-  Expr a, b, c;
-  bool unsigned_a;
+// An instruction with a shape, lane by lane; one argument per operand of its row.
+struct IntrinsicRow;  // intrinsics.h
+struct Intrinsic {
+  const IntrinsicRow* row;
+  std::vector<Expr> args;
 };
 struct Select {
   Expr condition, then_value, else_value;
@@ -113,8 +105,8 @@ struct Broadcast {
 
 struct ExprNode {
   DataType type;
-  std::variant<IntImm, FloatImm, VarRef, Unary, Binary, MulAdd, Dot4, Select, Cast, Reinterpret,
-               Load, Ramp, Broadcast>
+  std::variant<IntImm, FloatImm, VarRef, Unary, Binary, MulAdd, Intrinsic, Select, Cast,
+               Reinterpret, Load, Ramp, Broadcast>
       node;
 };
 
@@ -129,7 +121,6 @@ Expr var_ref(const Var& var);
 Expr unary(UnaryOp op, Expr a);
 Expr binary(BinaryOp op, Expr a, Expr b);
 Expr mul_add(Expr a, Expr b, Expr c);
-Expr dot4(Expr a, Expr b, Expr c, bool unsigned_a);
 Expr select(Expr condition, Expr then_value, Expr else_value);
 Expr cast(DataType type, Expr value);
 Expr reinterpret(DataType type, Expr value);  // of the same size

@@ -1,407 +1,193 @@
 // The reference interpreter (interpreter.h).
 #include "host/ir/interpreter.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
+#include <deque>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
-#include "host/ir/fold.h"
+#include "host/ir/evaluator.h"
 #include "host/ir/printer.h"
-#include "schemas/half/half.h"
+#include "host/ir/visit.h"
 
 namespace fettle::ir {
 
 namespace {
 
-constexpr int kMostLanes = 128;
-
-// Lanes are integers or doubles, as the type says.
-struct Value {
-  DataType type;
-  union {
-    std::int64_t i[kMostLanes];
-    double f[kMostLanes];
-  };
-  Value() {}
-};
-
-double round_to(double value, Scalar scalar) {
-  return scalar == Scalar::Float32 ? static_cast<float>(value) : value;
-}
-
-// sum + the products of the four bytes of a and b.
-std::int64_t dot_product(std::int64_t a, std::int64_t b, std::int64_t sum, bool unsigned_a) {
-  for (int shift = 0; shift < 32; shift += 8) {
-    const auto left = static_cast<std::uint8_t>(a >> shift);
-    const auto right = static_cast<std::int8_t>(b >> shift);
-    sum += (unsigned_a ? std::int64_t(left) : std::int64_t(static_cast<std::int8_t>(left))) * right;
-  }
-  return sum;
-}
-
-struct Storage {
-  std::uint8_t* bytes = nullptr;
-  std::int64_t elements = 0;
-  std::vector<bool>* written = nullptr;  // null: its contents were given
-};
-
-// What went wrong; stops the run. Caught in run() below, never seen outside.
-struct Stop {
-  std::string what;
-};
-
-class Interpreter {
+class Interpreter : public Evaluator {
  public:
-  void bind(const Buffer& buffer, std::span<std::uint8_t> bytes) {
-    if (static_cast<std::int64_t>(bytes.size()) < buffer->elements() * buffer->type.bytes()) {
-      throw Stop{"buffer " + buffer->name + " has " + std::to_string(bytes.size()) + " bytes"};
-    }
-    storage_[buffer.get()] = {bytes.data(), buffer->elements(), nullptr};
-  }
-  void set(const Var& var, std::int64_t value) { variables_[var.get()] = value; }
+  void set(const Var& var, std::int64_t value) { here_.variables[var.get()] = value; }
 
   void run(const Stmt& s) {
-    if (const auto* n = std::get_if<For>(&s->node)) {
-      const std::int64_t min = integer(n->min), count = integer(n->extent);
-      for (std::int64_t i = min; i < min + count; ++i) {
-        variables_[n->var.get()] = i;
-        run(n->body);
-      }
-    } else if (const auto* n = std::get_if<Store>(&s->node)) {
-      try {
-        store(*n);
-      } catch (Stop& stop) {
-        if (stop.what.find(" in: ") == std::string::npos) stop.what += " in: " + print(s);
-        throw;
-      }
-    } else if (const auto* n = std::get_if<Block>(&s->node)) {
-      for (const Stmt& child : n->stmts) run(child);
-    } else if (const auto* n = std::get_if<IfThenElse>(&s->node)) {
-      if (integer(n->condition)) {
-        run(n->then_stmt);
-      } else if (n->else_stmt) {
-        run(n->else_stmt);
-      }
-    } else if (const auto* n = std::get_if<Allocate>(&s->node)) {
-      allocate(*n);
-    } else if (const auto* n = std::get_if<Let>(&s->node)) {
-      variables_[n->var.get()] = integer(n->value);
-      run(n->body);
-    }
-    // Prefetch changes nothing.
+    visit(
+        s,
+        [&](const For& n) {
+          const std::int64_t min = integer(n.min), count = integer(n.extent);
+          const bool threads = within_block(n.axis), outside = in_block_;
+          if (threads && waits(n.body)) {
+            Threads alone = {here_}, all = threads_of(n, alone);
+            return together(n.body, all);
+          }
+          in_block_ |= threads;
+          const int thread = here_.thread;
+          for (std::int64_t i = min; i < min + count; ++i) {
+            here_.variables[n.var.get()] = i;
+            if (threads) here_.thread = static_cast<int>(thread * count + i - min);
+            run(n.body);
+          }
+          here_.thread = thread;
+          in_block_ = outside;
+        },
+        [&](const Store& n) {
+          try {
+            store(n);
+          } catch (Stop& stop) {
+            if (stop.what.find(" in: ") == std::string::npos) stop.what += " in: " + print(s);
+            throw;
+          }
+        },
+        [&](const Block& n) {
+          for (const Stmt& child : n.stmts) run(child);
+        },
+        [&](const IfThenElse& n) {
+          if (integer(n.condition)) {
+            run(n.then_stmt);
+          } else if (n.else_stmt) {
+            run(n.else_stmt);
+          }
+        },
+        [&](const Allocate& n) { allocate(n); },
+        [&](const Let& n) {
+          here_.variables[n.var.get()] = integer(n.value);
+          run(n.body);
+        },
+        [&](const Barrier&) { ++barriers_; });  // outside of the loops over threads
   }
 
  private:
+  using Threads = std::vector<Context>;
+
+  // Contents of an allocated buffer.
+  struct Contents {
+    std::vector<std::uint8_t> bytes;
+    std::vector<bool> written;
+    std::optional<Meetings> meetings;
+
+    explicit Contents(const Buffer& buffer)
+        : bytes(buffer->elements() * buffer->type.bytes(), 0xCD),
+          written(buffer->elements(), false) {
+      if (row_of(buffer->scope).sharing == Sharing::Block) meetings.emplace(buffer->elements());
+    }
+    Storage storage() {
+      return {bytes.data(), std::ssize(written), &written, meetings ? &*meetings : nullptr};
+    }
+  };
+
   void allocate(const Allocate& n) {
-    const std::int64_t elements = n.buffer->elements();
-    std::vector<std::uint8_t> bytes(elements * n.buffer->type.bytes(), 0xCD);
-    std::vector<bool> written(elements, false);
-    storage_[n.buffer.get()] = {bytes.data(), elements, &written};
+    if (in_block_ && row_of(n.buffer->scope).sharing == Sharing::Block) {
+      throw Stop{"buffer " + n.buffer->name + " of a block is allocated by each thread"};
+    }
+    Contents contents(n.buffer);
+    here_.storage[n.buffer.get()] = contents.storage();
     run(n.body);
-    storage_.erase(n.buffer.get());
+    here_.storage.erase(n.buffer.get());
   }
 
-  std::int64_t integer(const Expr& e) {
-    Value v;
-    eval(e, v);
-    return v.i[0];
+  // Whether there is a barrier in it.
+  bool waits(const Stmt& s) {
+    if (const auto known = waits_.find(s.get()); known != waits_.end()) return known->second;
+    bool found = std::holds_alternative<Barrier>(s->node);
+    for_each_part(s, [&](const Stmt& child) { found |= waits(child); }, [](const Expr&) {});
+    return waits_[s.get()] = found;
   }
 
-  const Storage& storage(const Buffer& buffer) {
-    auto it = storage_.find(buffer.get());
-    if (it == storage_.end()) throw Stop{"buffer " + buffer->name + " is not bound"};
-    return it->second;
-  }
-
-  // Flat element numbers of an access, -1 for lanes that are off.
-  void locate(const Buffer& buffer, const std::vector<Expr>& indices, const Expr& predicate,
-              int lanes, std::int64_t* at) {
-    Value on, index;
-    if (predicate) eval(predicate, on);
-    for (int l = 0; l < lanes; ++l) at[l] = predicate && !on.i[l] ? -1 : 0;
-    const bool flat = indices.size() == 1 && buffer->shape.size() != 1;
-    if (!flat && indices.size() != buffer->shape.size()) {
-      throw Stop{std::to_string(indices.size()) + " indices for " + buffer->name};
-    }
-    for (std::size_t d = 0; d < indices.size(); ++d) {
-      eval(indices[d], index);
-      const std::int64_t extent = flat ? buffer->elements() : buffer->shape[d];
-      if (index.type.lanes != 1 && index.type.lanes != lanes) throw Stop{"lanes of an index"};
-      for (int l = 0; l < lanes; ++l) {
-        if (at[l] < 0) continue;
-        const std::int64_t i = index.i[index.type.lanes == 1 ? 0 : l];
-        if (i < 0 || i >= extent) {
-          throw Stop{buffer->name + " index " + std::to_string(i) + " of dimension " +
-                     std::to_string(d) + " outside [0, " + std::to_string(extent) + ")"};
-        }
-        at[l] = at[l] * extent + i;
-      }
-    }
-    // One index for several lanes names the first of neighbours only as a Ramp.
-    if (lanes > 1 && (indices.empty() || index.type.lanes != lanes)) {
-      throw Stop{"a vector access of " + buffer->name + " without a vector index"};
+  template <typename F>
+  void as_each(Threads& threads, F f) {
+    for (Context& thread : threads) {
+      std::swap(here_, thread);
+      f();
+      std::swap(here_, thread);
     }
   }
 
-  void store(const Store& n) {
-    Value value;
-    eval(n.value, value);
-    std::int64_t at[kMostLanes];
-    locate(n.buffer, n.indices, n.predicate, value.type.lanes, at);
-    const Storage& to = storage(n.buffer);
-    for (int l = 0; l < value.type.lanes; ++l) {
-      if (at[l] < 0) continue;
-      put(n.buffer->type, to.bytes + at[l] * n.buffer->type.bytes(), value, l);
-      if (to.written) (*to.written)[at[l]] = true;
-    }
+  // The value that all threads agree on; they come to a barrier together or not at all.
+  std::int64_t agreed(Threads& threads, const Expr& e) {
+    std::optional<std::int64_t> value;
+    as_each(threads, [&] {
+      const std::int64_t own = integer(e);
+      if (value && *value != own) {
+        throw Stop{"not all threads of a block come to a barrier: they differ in " + print(e)};
+      }
+      value = own;
+    });
+    return value.value_or(0);
   }
 
-  void eval(const Expr& e, Value& out) {
-    const DataType type = e->type;
-    const int lanes = type.lanes;
-    if (lanes > kMostLanes) throw Stop{"more than 128 lanes"};
-    if (const auto* n = std::get_if<IntImm>(&e->node)) {
-      out.i[0] = n->value;
-    } else if (const auto* n = std::get_if<FloatImm>(&e->node)) {
-      out.f[0] = n->value;
-    } else if (const auto* n = std::get_if<VarRef>(&e->node)) {
-      auto it = variables_.find(n->var.get());
-      if (it == variables_.end()) throw Stop{"variable " + n->var->name + " has no value"};
-      out.i[0] = it->second;
-    } else if (const auto* n = std::get_if<Load>(&e->node)) {
-      load(*n, type, out);
-    } else if (const auto* n = std::get_if<Ramp>(&e->node)) {
-      eval(n->base, out);
-      const std::int64_t base = out.i[0];
-      for (int l = 0; l < lanes; ++l) out.i[l] = wrap(base + n->stride * l, type.scalar);
-    } else if (const auto* n = std::get_if<Broadcast>(&e->node)) {
-      eval(n->value, out);
-      for (int l = 1; l < lanes; ++l) out.i[l] = out.i[0];
-    } else if (const auto* n = std::get_if<Binary>(&e->node)) {
-      binary_op(*n, out);
-    } else if (const auto* n = std::get_if<MulAdd>(&e->node)) {
-      Value b, c;
-      eval(n->a, out);
-      eval(n->b, b);
-      eval(n->c, c);
-      for (int l = 0; l < lanes; ++l) {
-        out.f[l] = round_to(std::fma(out.f[l], b.f[l], c.f[l]), type.scalar);
+  // One thread for each of `threads` and iteration of the loop, which is bound to threads.
+  Threads threads_of(const For& loop, Threads& threads) {
+    Threads out;
+    as_each(threads, [&] {
+      const std::int64_t min = integer(loop.min), count = integer(loop.extent);
+      for (std::int64_t i = min; i < min + count; ++i) {
+        out.push_back(here_);
+        out.back().variables[loop.var.get()] = i;
+        out.back().thread = static_cast<int>(here_.thread * count + i - min);
       }
-    } else if (const auto* n = std::get_if<Dot4>(&e->node)) {
-      Value b, c;
-      eval(n->a, out);
-      eval(n->b, b);
-      eval(n->c, c);
-      for (int l = 0; l < lanes; ++l) {
-        out.i[l] = wrap(dot_product(out.i[l], b.i[l], c.i[l], n->unsigned_a), type.scalar);
-      }
-    } else if (const auto* n = std::get_if<Unary>(&e->node)) {
-      eval(n->a, out);
-      for (int l = 0; l < lanes; ++l) unary_op(n->op, type, out, l);
-    } else if (const auto* n = std::get_if<Select>(&e->node)) {
-      Value condition, other;
-      eval(n->condition, condition);
-      eval(n->then_value, out);
-      eval(n->else_value, other);
-      for (int l = 0; l < lanes; ++l) {
-        if (!condition.i[l]) out.i[l] = other.i[l];
-      }
-    } else if (const auto* n = std::get_if<Cast>(&e->node)) {
-      eval(n->value, out);
-      for (int l = 0; l < lanes; ++l) cast_lane(out.type, type, out, l);
-    } else {
-      reinterpret(std::get<Reinterpret>(e->node), type, out);
-    }
-    out.type = type;
+    });
+    return out;
   }
 
-  void load(const Load& n, DataType type, Value& out) {
-    std::int64_t at[kMostLanes];
-    locate(n.buffer, n.indices, n.predicate, type.lanes, at);
-    const Storage& from = storage(n.buffer);
-    for (int l = 0; l < type.lanes; ++l) {
-      out.i[l] = 0;  // also the double 0
-      if (at[l] < 0) continue;
-      if (from.written && !(*from.written)[at[l]]) {
-        throw Stop{n.buffer->name + " element " + std::to_string(at[l]) + " read before written"};
-      }
-      get(n.buffer->type, from.bytes + at[l] * n.buffer->type.bytes(), out, l);
-    }
-  }
-
-  void binary_op(const Binary& n, Value& out) {
-    Value b;
-    eval(n.a, out);
-    eval(n.b, b);
-    const DataType operands = n.a->type;
-    for (int l = 0; l < operands.lanes; ++l) {
-      if (!operands.is_float()) {
-        const auto value = fold_int(n.op, out.i[l], b.i[l], operands.scalar);
-        if (!value) throw Stop{"division by " + std::to_string(b.i[l]) + " or such a shift"};
-        out.i[l] = *value;
-        continue;
-      }
-      const double x = out.f[l], y = b.f[l];
-      switch (n.op) {
-        case BinaryOp::Add:
-          out.f[l] = round_to(x + y, operands.scalar);
-          break;
-        case BinaryOp::Sub:
-          out.f[l] = round_to(x - y, operands.scalar);
-          break;
-        case BinaryOp::Mul:
-          out.f[l] = round_to(x * y, operands.scalar);
-          break;
-        case BinaryOp::Div:
-          out.f[l] = round_to(x / y, operands.scalar);
-          break;
-        case BinaryOp::Min:
-          out.f[l] = x < y ? x : y;
-          break;
-        case BinaryOp::Max:
-          out.f[l] = x > y ? x : y;
-          break;
-        case BinaryOp::Eq:
-          out.i[l] = x == y;
-          break;
-        case BinaryOp::Ne:
-          out.i[l] = x != y;
-          break;
-        case BinaryOp::Lt:
-          out.i[l] = x < y;
-          break;
-        case BinaryOp::Le:
-          out.i[l] = x <= y;
-          break;
-        default:
-          throw Stop{"an integer operation on floats"};
-      }
-    }
-  }
-
-  static void unary_op(UnaryOp op, DataType type, Value& out, int l) {
-    if (!type.is_float()) {
-      const std::int64_t x = out.i[l];
-      out.i[l] = wrap(op == UnaryOp::Neg   ? -x
-                      : op == UnaryOp::Not ? !x
-                      : x < 0              ? -x
-                                           : x,
-                      type.scalar);
+  // By all threads of a block: from barrier to barrier one thread after the other.
+  void together(const Stmt& s, Threads& threads) {
+    if (!waits(s)) {
+      const bool outside = std::exchange(in_block_, true);
+      as_each(threads, [&] { run(s); });
+      in_block_ = outside;
       return;
     }
-    const double x = out.f[l];
-    switch (op) {
-      case UnaryOp::Neg:
-        out.f[l] = -x;
-        break;
-      case UnaryOp::Sqrt:
-        out.f[l] = round_to(std::sqrt(x), type.scalar);
-        break;
-      case UnaryOp::Floor:
-        out.f[l] = std::floor(x);
-        break;
-      case UnaryOp::Abs:
-        out.f[l] = std::fabs(x);
-        break;
-      case UnaryOp::Not:
-        throw Stop{"not of a float"};
-    }
+    const auto inside = [&](const Stmt& child) { together(child, threads); };
+    visit(
+        s,
+        [&](const For& n) {
+          if (within_block(n.axis)) {
+            Threads more = threads_of(n, threads);
+            return together(n.body, more);
+          }
+          const std::int64_t min = agreed(threads, n.min), count = agreed(threads, n.extent);
+          for (std::int64_t i = min; i < min + count; ++i) {
+            for (Context& thread : threads) thread.variables[n.var.get()] = i;
+            inside(n.body);
+          }
+        },
+        [&](const Block& n) {
+          for (const Stmt& child : n.stmts) inside(child);
+        },
+        [&](const IfThenElse& n) {
+          if (agreed(threads, n.condition)) {
+            inside(n.then_stmt);
+          } else if (n.else_stmt) {
+            inside(n.else_stmt);
+          }
+        },
+        [&](const Allocate& n) {
+          const bool own = row_of(n.buffer->scope).sharing == Sharing::Thread;
+          std::deque<Contents> contents;
+          for (Context& thread : threads) {
+            if (own || contents.empty()) contents.emplace_back(n.buffer);
+            thread.storage[n.buffer.get()] = contents.back().storage();
+          }
+          inside(n.body);
+          for (Context& thread : threads) thread.storage.erase(n.buffer.get());
+        },
+        [&](const Let& n) {
+          as_each(threads, [&] { here_.variables[n.var.get()] = integer(n.value); });
+          inside(n.body);
+        },
+        [](const Store&) {}, [&](const Barrier&) { ++barriers_; });  // all have come here
   }
 
-  static void cast_lane(DataType from, DataType to, Value& v, int l) {
-    if (from.is_float() && to.is_float()) {
-      v.f[l] = round_to(v.f[l], to.scalar);
-    } else if (from.is_float()) {
-      if (!(std::fabs(v.f[l]) < 9.2e18)) throw Stop{"a float too large for its cast"};
-      v.i[l] = wrap(static_cast<std::int64_t>(v.f[l]), to.scalar);
-    } else if (to.is_float()) {
-      v.f[l] = round_to(static_cast<double>(v.i[l]), to.scalar);
-    } else {
-      v.i[l] = wrap(v.i[l], to.scalar);
-    }
-  }
-
-  void reinterpret(const Reinterpret& n, DataType type, Value& out) {
-    eval(n.value, out);
-    const DataType from = n.value->type;
-    std::uint8_t bytes[8 * kMostLanes];
-    if (from.bytes() * from.lanes != type.bytes() * type.lanes) throw Stop{"size of reinterpret"};
-    for (int l = 0; l < from.lanes; ++l) put(from, bytes + l * from.bytes(), out, l);
-    for (int l = 0; l < type.lanes; ++l) get(type, bytes + l * type.bytes(), out, l);
-  }
-
-  template <typename T>
-  static T read(const std::uint8_t* at) {
-    T value;
-    std::memcpy(&value, at, sizeof value);
-    return value;
-  }
-  template <typename T>
-  static void write(std::uint8_t* at, T value) {
-    std::memcpy(at, &value, sizeof value);
-  }
-
-  static void get(DataType type, const std::uint8_t* at, Value& v, int l) {
-    switch (type.scalar) {
-      case Scalar::Bool:
-      case Scalar::UInt8:
-        v.i[l] = read<std::uint8_t>(at);
-        break;
-      case Scalar::Int8:
-        v.i[l] = read<std::int8_t>(at);
-        break;
-      case Scalar::Int16:
-        v.i[l] = read<std::int16_t>(at);
-        break;
-      case Scalar::Int32:
-        v.i[l] = read<std::int32_t>(at);
-        break;
-      case Scalar::Int64:
-        v.i[l] = read<std::int64_t>(at);
-        break;
-      case Scalar::Float32:
-        v.f[l] = read<float>(at);
-        break;
-      case Scalar::Float64:
-        v.f[l] = read<double>(at);
-        break;
-      case Scalar::Float16:
-        v.f[l] = float_of_half(read<std::uint16_t>(at));
-        break;
-    }
-  }
-
-  static void put(DataType type, std::uint8_t* at, const Value& v, int l) {
-    switch (type.scalar) {
-      case Scalar::Bool:
-      case Scalar::UInt8:
-      case Scalar::Int8:
-        write(at, static_cast<std::uint8_t>(v.i[l]));
-        break;
-      case Scalar::Int16:
-        write(at, static_cast<std::int16_t>(v.i[l]));
-        break;
-      case Scalar::Int32:
-        write(at, static_cast<std::int32_t>(v.i[l]));
-        break;
-      case Scalar::Int64:
-        write(at, v.i[l]);
-        break;
-      case Scalar::Float32:
-        write(at, static_cast<float>(v.f[l]));
-        break;
-      case Scalar::Float64:
-        write(at, v.f[l]);
-        break;
-      case Scalar::Float16:
-        write(at, half_of(v.f[l]));
-        break;
-    }
-  }
-
-  std::unordered_map<const BufferDecl*, Storage> storage_;
-  std::unordered_map<const VarDecl*, std::int64_t> variables_;
+  bool in_block_ = false;  // inside a loop over threads of a block
+  std::unordered_map<const StmtNode*, bool> waits_;
 };
 
 }  // namespace

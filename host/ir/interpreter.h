@@ -24,7 +24,9 @@ using Memory = std::map<Buffer, std::span<std::uint8_t>>;
 // Empty: it ran. Otherwise what was wrong, with the statement it happened in.
 using Problem = std::optional<std::string>;
 
-// Loops of every kind run in sequence.
+// Loops of every kind run in sequence, but threads of a block only from one barrier to the
+// next: all come there before any goes on. A barrier that not all come to is an error, and so
+// is an element that one thread writes and another reads with no barrier in between.
 Problem interpret(const Stmt& stmt, const Memory& memory,
                   const std::map<Var, std::int64_t>& variables = {});
 

@@ -1,16 +1,20 @@
 // Rebuilding and walking trees (mutator.h).
 #include "host/ir/mutator.h"
 
+#include <unordered_set>
+
+#include "host/ir/intrinsics.h"
+#include "host/ir/visit.h"
+
 namespace fettle::ir {
 
 namespace {
 
-template <typename... Ts>
-struct Cases : Ts... {
-  using Ts::operator()...;
-};
-template <typename... Ts>
-Cases(Ts...) -> Cases<Ts...>;
+// Variables and constants are cheaper to visit than to look up.
+bool is_leaf(const Expr& e) {
+  return std::holds_alternative<VarRef>(e->node) || std::holds_alternative<IntImm>(e->node) ||
+         std::holds_alternative<FloatImm>(e->node);
+}
 
 }  // namespace
 
@@ -22,11 +26,7 @@ std::vector<Expr> Mutator::mutate_all(const std::vector<Expr>& exprs) {
 }
 
 Expr Mutator::child(const Expr& expr) {
-  // Variables and constants are cheaper to visit than to look up.
-  if (!expr || expr.use_count() < 2 || std::holds_alternative<VarRef>(expr->node) ||
-      std::holds_alternative<IntImm>(expr->node) || std::holds_alternative<FloatImm>(expr->node)) {
-    return mutate(expr);
-  }
+  if (!expr || expr.use_count() < 2 || is_leaf(expr)) return mutate(expr);
   if (auto known = shared_.find(expr); known != shared_.end()) return known->second;
   Expr out = mutate(expr);
   shared_.emplace(expr, out);
@@ -35,56 +35,50 @@ Expr Mutator::child(const Expr& expr) {
 
 Expr Mutator::mutate(const Expr& expr) {
   if (!expr) return expr;
-  return std::visit(
-      Cases{
-          [&](const IntImm&) { return expr; },
-          [&](const FloatImm&) { return expr; },
-          [&](const VarRef&) { return expr; },
-          [&](const Unary& n) {
-            Expr a = child(n.a);
-            return a == n.a ? expr : unary(n.op, a);
-          },
-          [&](const Binary& n) {
-            Expr a = child(n.a), b = child(n.b);
-            return a == n.a && b == n.b ? expr : binary(n.op, a, b);
-          },
-          [&](const MulAdd& n) {
-            Expr a = child(n.a), b = child(n.b), c = child(n.c);
-            return a == n.a && b == n.b && c == n.c ? expr : mul_add(a, b, c);
-          },
-          [&](const Dot4& n) {
-            Expr a = child(n.a), b = child(n.b), c = child(n.c);
-            return a == n.a && b == n.b && c == n.c ? expr : dot4(a, b, c, n.unsigned_a);
-          },
-          [&](const Select& n) {
-            Expr c = child(n.condition), t = child(n.then_value), e = child(n.else_value);
-            return c == n.condition && t == n.then_value && e == n.else_value ? expr
-                                                                              : select(c, t, e);
-          },
-          [&](const Cast& n) {
-            Expr v = child(n.value);
-            return v == n.value ? expr : cast(expr->type, v);
-          },
-          [&](const Reinterpret& n) {
-            Expr v = child(n.value);
-            return v == n.value ? expr : reinterpret(expr->type, v);
-          },
-          [&](const Load& n) {
-            std::vector<Expr> indices = mutate_all(n.indices);
-            Expr predicate = child(n.predicate);
-            if (indices == n.indices && predicate == n.predicate) return expr;
-            return load(n.buffer, std::move(indices), predicate, expr->type.lanes);
-          },
-          [&](const Ramp& n) {
-            Expr base = child(n.base);
-            return base == n.base ? expr : ramp(base, n.stride, expr->type.lanes);
-          },
-          [&](const Broadcast& n) {
-            Expr v = child(n.value);
-            return v == n.value ? expr : broadcast(v, expr->type.lanes);
-          },
+  return visit(
+      expr, [&](const OneOf<IntImm, FloatImm, VarRef> auto&) { return expr; },
+      [&](const Unary& n) {
+        Expr a = child(n.a);
+        return a == n.a ? expr : unary(n.op, a);
       },
-      expr->node);
+      [&](const Binary& n) {
+        Expr a = child(n.a), b = child(n.b);
+        return a == n.a && b == n.b ? expr : binary(n.op, a, b);
+      },
+      [&](const MulAdd& n) {
+        Expr a = child(n.a), b = child(n.b), c = child(n.c);
+        return a == n.a && b == n.b && c == n.c ? expr : mul_add(a, b, c);
+      },
+      [&](const Intrinsic& n) {
+        std::vector<Expr> args = mutate_all(n.args);
+        return args == n.args ? expr : intrinsic(*n.row, std::move(args));
+      },
+      [&](const Select& n) {
+        Expr c = child(n.condition), t = child(n.then_value), e = child(n.else_value);
+        return c == n.condition && t == n.then_value && e == n.else_value ? expr : select(c, t, e);
+      },
+      [&](const Cast& n) {
+        Expr v = child(n.value);
+        return v == n.value ? expr : cast(expr->type, v);
+      },
+      [&](const Reinterpret& n) {
+        Expr v = child(n.value);
+        return v == n.value ? expr : reinterpret(expr->type, v);
+      },
+      [&](const Load& n) {
+        std::vector<Expr> indices = mutate_all(n.indices);
+        Expr predicate = child(n.predicate);
+        if (indices == n.indices && predicate == n.predicate) return expr;
+        return load(n.buffer, std::move(indices), predicate, expr->type.lanes);
+      },
+      [&](const Ramp& n) {
+        Expr base = child(n.base);
+        return base == n.base ? expr : ramp(base, n.stride, expr->type.lanes);
+      },
+      [&](const Broadcast& n) {
+        Expr v = child(n.value);
+        return v == n.value ? expr : broadcast(v, expr->type.lanes);
+      });
 }
 
 Stmt Mutator::mutate(const Stmt& stmt) {
@@ -97,71 +91,79 @@ Stmt Mutator::mutate(const Stmt& stmt) {
 }
 
 Stmt Mutator::rebuilt(const Stmt& stmt) {
-  return std::visit(
-      Cases{
-          [&](const For& n) {
-            Expr min = mutate(n.min), extent = mutate(n.extent);
-            Stmt body = mutate(n.body);
-            if (min == n.min && extent == n.extent && body == n.body) return stmt;
-            return make_for(n.var, min, extent, n.kind, body);
-          },
-          [&](const Store& n) {
-            std::vector<Expr> indices = mutate_all(n.indices);
-            Expr value = child(n.value), predicate = child(n.predicate);
-            if (indices == n.indices && value == n.value && predicate == n.predicate) return stmt;
-            return make_store(n.buffer, std::move(indices), value, predicate);
-          },
-          [&](const Block& n) {
-            std::vector<Stmt> stmts;
-            for (const Stmt& s : n.stmts) stmts.push_back(mutate(s));
-            return stmts == n.stmts ? stmt : make_block(std::move(stmts));
-          },
-          [&](const IfThenElse& n) {
-            Expr condition = mutate(n.condition);
-            Stmt then_stmt = mutate(n.then_stmt), else_stmt = mutate(n.else_stmt);
-            if (condition == n.condition && then_stmt == n.then_stmt && else_stmt == n.else_stmt) {
-              return stmt;
-            }
-            return make_if(condition, then_stmt, else_stmt);
-          },
-          [&](const Allocate& n) {
-            Stmt body = mutate(n.body);
-            return body == n.body ? stmt : make_allocate(n.buffer, body);
-          },
-          [&](const Let& n) {
-            Expr value = mutate(n.value);
-            Stmt body = mutate(n.body);
-            return value == n.value && body == n.body ? stmt : make_let(n.var, value, body);
-          },
-          [&](const Prefetch& n) {
-            std::vector<Expr> indices = mutate_all(n.indices);
-            if (indices == n.indices) return stmt;
-            return Stmt(std::make_shared<const StmtNode>(StmtNode{Prefetch{n.buffer, indices}}));
-          },
+  return visit(
+      stmt,
+      [&](const For& n) {
+        Expr min = mutate(n.min), extent = mutate(n.extent);
+        Stmt body = mutate(n.body);
+        if (min == n.min && extent == n.extent && body == n.body) return stmt;
+        return make_for(n.var, min, extent, n.kind, body, n.axis);
       },
-      stmt->node);
+      [&](const Store& n) {
+        std::vector<Expr> indices = mutate_all(n.indices);
+        Expr value = child(n.value), predicate = child(n.predicate);
+        if (indices == n.indices && value == n.value && predicate == n.predicate) return stmt;
+        return make_store(n.buffer, std::move(indices), value, predicate);
+      },
+      [&](const Block& n) {
+        std::vector<Stmt> stmts;
+        for (const Stmt& s : n.stmts) stmts.push_back(mutate(s));
+        return stmts == n.stmts ? stmt : make_block(std::move(stmts));
+      },
+      [&](const IfThenElse& n) {
+        Expr condition = mutate(n.condition);
+        Stmt then_stmt = mutate(n.then_stmt), else_stmt = mutate(n.else_stmt);
+        if (condition == n.condition && then_stmt == n.then_stmt && else_stmt == n.else_stmt) {
+          return stmt;
+        }
+        return make_if(condition, then_stmt, else_stmt);
+      },
+      [&](const Allocate& n) {
+        Stmt body = mutate(n.body);
+        return body == n.body ? stmt : make_allocate(n.buffer, body);
+      },
+      [&](const Let& n) {
+        Expr value = mutate(n.value);
+        Stmt body = mutate(n.body);
+        return value == n.value && body == n.body ? stmt : make_let(n.var, value, body);
+      },
+      [&](const Barrier&) { return stmt; });
 }
 
 namespace {
 
-// Uses the mutator's traversal; changes nothing.
-class Walker : public Mutator {
+// Parents first; what the expressions of one statement share is shown once.
+class Walker {
  public:
-  Walker(const std::function<void(const Stmt&)>* on_stmt,
-         const std::function<void(const Expr&)>* on_expr)
+  Walker(const std::function<void(const Stmt&)>& on_stmt,
+         const std::function<void(const Expr&)>& on_expr)
       : on_stmt_(on_stmt), on_expr_(on_expr) {}
-  Expr mutate(const Expr& expr) override {
-    if (expr && on_expr_) (*on_expr_)(expr);
-    return Mutator::mutate(expr);
+
+  void show(const Expr& expr) {
+    on_expr_(expr);
+    for_each_child(expr, [&](const Expr& child) { show_once(child); });
   }
-  Stmt mutate(const Stmt& stmt) override {
-    if (stmt && on_stmt_) (*on_stmt_)(stmt);
-    return Mutator::mutate(stmt);
+
+  void show(const Stmt& stmt) {
+    if (on_stmt_) on_stmt_(stmt);
+    std::unordered_set<const ExprNode*> around;
+    std::swap(around, seen_);
+    for_each_part(
+        stmt, [&](const Stmt& child) { show(child); },
+        [&](const Expr& part) {
+          if (on_expr_) show_once(part);
+        });
+    std::swap(around, seen_);
   }
 
  private:
-  const std::function<void(const Stmt&)>* on_stmt_;
-  const std::function<void(const Expr&)>* on_expr_;
+  void show_once(const Expr& expr) {
+    if (expr.use_count() < 2 || is_leaf(expr) || seen_.insert(expr.get()).second) show(expr);
+  }
+
+  const std::function<void(const Stmt&)>& on_stmt_;
+  const std::function<void(const Expr&)>& on_expr_;
+  std::unordered_set<const ExprNode*> seen_;
 };
 
 class Substitute : public Mutator {
@@ -185,12 +187,12 @@ class Substitute : public Mutator {
 }  // namespace
 
 void walk(const Expr& expr, const std::function<void(const Expr&)>& on_expr) {
-  Walker(nullptr, &on_expr).mutate(expr);
+  if (expr) Walker(nullptr, on_expr).show(expr);
 }
 
 void walk(const Stmt& stmt, const std::function<void(const Stmt&)>& on_stmt,
           const std::function<void(const Expr&)>& on_expr) {
-  Walker(on_stmt ? &on_stmt : nullptr, on_expr ? &on_expr : nullptr).mutate(stmt);
+  if (stmt) Walker(on_stmt, on_expr).show(stmt);
 }
 
 Expr substitute(const Expr& expr, const Substitution& values) {

@@ -5,6 +5,9 @@
 #include <map>
 #include <set>
 
+#include "host/ir/intrinsics.h"
+#include "host/ir/visit.h"
+
 namespace fettle::ir {
 
 namespace {
@@ -12,9 +15,7 @@ namespace {
 constexpr const char* kBinary[] = {"+",  "-",  "*",  "/",  "%",  "min", "max", "and",
                                    "or", "<<", ">>", "==", "!=", "<",   "<="};
 constexpr const char* kUnary[] = {"-", "not ", "sqrt", "floor", "abs"};
-constexpr const char* kKinds[] = {"for",      "unrolled",  "vectorized",
-                                  "parallel", "gpu_block", "gpu_thread"};
-constexpr const char* kScopes[] = {"global", "stack", "register", "shared"};
+constexpr const char* kKinds[] = {"for", "unrolled", "vectorized", "parallel"};
 constexpr const char* kRoles[] = {"input", "output", "constant", "scratch"};
 
 std::string number(double value) {
@@ -30,85 +31,79 @@ class Printer {
   std::string text;
 
   std::string expr(const Expr& e) {
-    if (const auto* n = std::get_if<IntImm>(&e->node)) {
-      if (e->type.is_bool()) return n->value ? "true" : "false";
-      return std::to_string(n->value);
-    }
-    if (const auto* n = std::get_if<FloatImm>(&e->node)) return number(n->value);
-    if (const auto* n = std::get_if<VarRef>(&e->node)) return name(n->var.get(), n->var->name);
-    if (const auto* n = std::get_if<Unary>(&e->node)) {
-      return std::string(kUnary[int(n->op)]) + "(" + expr(n->a) + ")";
-    }
-    if (const auto* n = std::get_if<Binary>(&e->node)) {
-      const std::string op = kBinary[int(n->op)], a = expr(n->a), b = expr(n->b);
-      if (n->op == BinaryOp::Min || n->op == BinaryOp::Max) return op + "(" + a + ", " + b + ")";
-      return "(" + a + " " + op + " " + b + ")";
-    }
-    if (const auto* n = std::get_if<MulAdd>(&e->node)) {
-      return "mul_add(" + expr(n->a) + ", " + expr(n->b) + ", " + expr(n->c) + ")";
-    }
-    if (const auto* n = std::get_if<Dot4>(&e->node)) {
-      return std::string(n->unsigned_a ? "dot4_u8s8(" : "dot4_s8s8(") + expr(n->a) + ", " +
-             expr(n->b) + ", " + expr(n->c) + ")";
-    }
-    if (const auto* n = std::get_if<Select>(&e->node)) {
-      return "select(" + expr(n->condition) + ", " + expr(n->then_value) + ", " +
-             expr(n->else_value) + ")";
-    }
-    if (const auto* n = std::get_if<Cast>(&e->node)) {
-      return to_string(e->type) + "(" + expr(n->value) + ")";
-    }
-    if (const auto* n = std::get_if<Reinterpret>(&e->node)) {
-      return "bits_as_" + to_string(e->type) + "(" + expr(n->value) + ")";
-    }
-    if (const auto* n = std::get_if<Load>(&e->node)) {
-      return access(n->buffer, n->indices) + (n->predicate ? " if " + expr(n->predicate) : "");
-    }
-    if (const auto* n = std::get_if<Ramp>(&e->node)) {
-      return "ramp(" + expr(n->base) + ", " + std::to_string(n->stride) + ", " +
-             std::to_string(e->type.lanes) + ")";
-    }
-    const auto& wide = std::get<Broadcast>(e->node);
-    return "x" + std::to_string(e->type.lanes) + "(" + expr(wide.value) + ")";
+    return visit(
+        e,
+        [&](const IntImm& n) {
+          if (e->type.is_bool()) return std::string(n.value ? "true" : "false");
+          return std::to_string(n.value);
+        },
+        [&](const FloatImm& n) { return number(n.value); },
+        [&](const VarRef& n) { return name(n.var.get(), n.var->name); },
+        [&](const Unary& n) { return std::string(kUnary[int(n.op)]) + "(" + expr(n.a) + ")"; },
+        [&](const Binary& n) {
+          const std::string op = kBinary[int(n.op)], a = expr(n.a), b = expr(n.b);
+          if (n.op == BinaryOp::Min || n.op == BinaryOp::Max) return op + "(" + a + ", " + b + ")";
+          return "(" + a + " " + op + " " + b + ")";
+        },
+        [&](const MulAdd& n) { return call("mul_add", {n.a, n.b, n.c}); },
+        [&](const Intrinsic& n) { return call(n.row->name, n.args); },
+        [&](const Select& n) { return call("select", {n.condition, n.then_value, n.else_value}); },
+        [&](const Cast& n) { return call(to_string(e->type), {n.value}); },
+        [&](const Reinterpret& n) { return call("bits_as_" + to_string(e->type), {n.value}); },
+        [&](const Load& n) {
+          return access(n.buffer, n.indices) + (n.predicate ? " if " + expr(n.predicate) : "");
+        },
+        [&](const Ramp& n) {
+          return "ramp(" + expr(n.base) + ", " + std::to_string(n.stride) + ", " +
+                 std::to_string(e->type.lanes) + ")";
+        },
+        [&](const Broadcast& n) { return call("x" + std::to_string(e->type.lanes), {n.value}); });
   }
 
   void stmt(const Stmt& s, int indent) {
-    if (const auto* n = std::get_if<For>(&s->node)) {
-      const std::string min = expr(n->min), extent = expr(n->extent);
-      line(indent, std::string(kKinds[int(n->kind)]) + " " + name(n->var.get(), n->var->name) +
-                       " in " + min + " +" + extent + " {");
-      stmt(n->body, indent + 1);
-      line(indent, "}");
-    } else if (const auto* n = std::get_if<Store>(&s->node)) {
-      const std::string to = access(n->buffer, n->indices);
-      line(indent,
-           to + " = " + expr(n->value) + (n->predicate ? " where " + expr(n->predicate) : ""));
-    } else if (const auto* n = std::get_if<Block>(&s->node)) {
-      for (const Stmt& child : n->stmts) stmt(child, indent);
-    } else if (const auto* n = std::get_if<IfThenElse>(&s->node)) {
-      line(indent, "if " + expr(n->condition) + " {");
-      stmt(n->then_stmt, indent + 1);
-      if (n->else_stmt) {
-        line(indent, "} else {");
-        stmt(n->else_stmt, indent + 1);
-      }
-      line(indent, "}");
-    } else if (const auto* n = std::get_if<Allocate>(&s->node)) {
-      line(indent, "allocate " + declaration(n->buffer));
-      stmt(n->body, indent);
-    } else if (const auto* n = std::get_if<Let>(&s->node)) {
-      const std::string value = expr(n->value);
-      line(indent, "let " + name(n->var.get(), n->var->name) + " = " + value);
-      stmt(n->body, indent);
-    } else {
-      const auto& prefetch = std::get<Prefetch>(s->node);
-      line(indent, "prefetch " + access(prefetch.buffer, prefetch.indices));
-    }
+    visit(
+        s,
+        [&](const For& n) {
+          const std::string min = expr(n.min), extent = expr(n.extent);
+          const std::string kind =
+              n.kind == ForKind::Bound ? row_of(n.axis).name : kKinds[int(n.kind)];
+          line(indent,
+               kind + " " + name(n.var.get(), n.var->name) + " in " + min + " +" + extent + " {");
+          stmt(n.body, indent + 1);
+          line(indent, "}");
+        },
+        [&](const Store& n) {
+          const std::string to = access(n.buffer, n.indices);
+          line(indent,
+               to + " = " + expr(n.value) + (n.predicate ? " where " + expr(n.predicate) : ""));
+        },
+        [&](const Block& n) {
+          for (const Stmt& child : n.stmts) stmt(child, indent);
+        },
+        [&](const IfThenElse& n) {
+          line(indent, "if " + expr(n.condition) + " {");
+          stmt(n.then_stmt, indent + 1);
+          if (n.else_stmt) {
+            line(indent, "} else {");
+            stmt(n.else_stmt, indent + 1);
+          }
+          line(indent, "}");
+        },
+        [&](const Allocate& n) {
+          line(indent, "allocate " + declaration(n.buffer));
+          stmt(n.body, indent);
+        },
+        [&](const Let& n) {
+          const std::string value = expr(n.value);
+          line(indent, "let " + name(n.var.get(), n.var->name) + " = " + value);
+          stmt(n.body, indent);
+        },
+        [&](const Barrier& n) { line(indent, std::string("barrier ") + row_of(n.scope).name); });
   }
 
   std::string declaration(const Buffer& b) {
     return name(b.get(), b->name) + " " + to_string(b->type) + shape(b) + " " +
-           kScopes[int(b->scope)];
+           row_of(b->scope).name;
   }
 
   void function(const Function& f) {
@@ -144,6 +139,12 @@ class Printer {
       s += (i ? ", " : "") + std::to_string(b->shape[i]);
     }
     return s + "]";
+  }
+
+  std::string call(const std::string& function, const std::vector<Expr>& args) {
+    std::string s = function + "(";
+    for (std::size_t i = 0; i < args.size(); ++i) s += (i ? ", " : "") + expr(args[i]);
+    return s + ")";
   }
 
   std::string access(const Buffer& b, const std::vector<Expr>& indices) {

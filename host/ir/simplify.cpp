@@ -13,10 +13,7 @@ class Simplifier : public Mutator {
 
   Expr mutate(const Expr& expr) override {
     if (!expr) return expr;
-    if (auto linear = linear_of(expr)) {
-      const Expr shorter = linear->expr(expr->type);
-      return shorter;
-    }
+    if (const auto form = affine_of(expr)) return form->expr(expr->type);
     Expr e = Mutator::mutate(expr);
     const auto* op = std::get_if<Binary>(&e->node);
     if (!op || op->a->type.lanes != 1 || !op->a->type.is_int()) return e;
@@ -79,12 +76,12 @@ class Simplifier : public Mutator {
     if (m && n) ranges_[loop.var] = {*m, *m + *n - 1};
     Stmt body = mutate(loop.body);
     ranges_.erase(loop.var);
-    return make_for(loop.var, min, extent, loop.kind, body);
+    return make_for(loop.var, min, extent, loop.kind, body, loop.axis);
   }
 
   Stmt simplify_let(const Let& let) {
     const Expr value = mutate(let.value);
-    if (linear_of(value)) return mutate(substitute(let.body, {{let.var, value}}));
+    if (affine_of(value)) return mutate(substitute(let.body, {{let.var, value}}));
     if (auto range = bounds_of(value, ranges_)) ranges_[let.var] = *range;
     Stmt body = mutate(let.body);
     ranges_.erase(let.var);

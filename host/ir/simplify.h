@@ -1,8 +1,8 @@
-// Simplifier: indices into linear form, comparisons, min, max, div and mod decided
+// Simplifier: indices into affine form, comparisons, min, max, div and mod decided
 // by the ranges of loop variables, loops of one iteration and dead branches removed.
 #pragma once
 
-#include "host/ir/linear.h"
+#include "host/ir/affine.h"
 #include "host/ir/stmt.h"
 
 namespace fettle::ir {

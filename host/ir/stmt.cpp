@@ -12,9 +12,10 @@ Stmt node(Node n) {
 }
 }  // namespace
 
-Stmt make_for(Var var, Expr min, Expr extent, ForKind kind, Stmt body) {
+Stmt make_for(Var var, Expr min, Expr extent, ForKind kind, Stmt body, ThreadAxis axis) {
   assert(min->type == var->type && extent->type == var->type && body);
-  return node(For{std::move(var), std::move(min), std::move(extent), kind, std::move(body)});
+  assert((kind == ForKind::Bound) == (axis != ThreadAxis::None));
+  return node(For{std::move(var), std::move(min), std::move(extent), kind, std::move(body), axis});
 }
 
 Stmt make_store(Buffer buffer, std::vector<Expr> indices, Expr value, Expr predicate) {
@@ -53,5 +54,7 @@ Stmt make_let(Var var, Expr value, Stmt body) {
   assert(var->type == value->type);
   return node(Let{std::move(var), std::move(value), std::move(body)});
 }
+
+Stmt make_barrier(Scope scope) { return node(Barrier{scope}); }
 
 }  // namespace fettle::ir

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "host/ir/loads.h"
 #include "host/ir/mutator.h"
 #include "host/ir/simplify.h"
 
@@ -47,16 +48,22 @@ class Inference {
     return {};
   }
 
+  ir::Sharing sharing(const Stage& stage) const {
+    return ir::row_of(schedule_.plan(stage).scope).sharing;
+  }
+
   // Variables that have a value where the stage is computed: the loops of its
-  // consumer down to the one it is computed in, and what is around the consumer.
+  // consumer down to the one it is computed in, and what is around the consumer. A stage that
+  // a block's threads share is computed for all of them: their loops move.
   std::set<ir::Var> around(const Stage& stage) const {
+    const bool shared = sharing(stage) == ir::Sharing::Block;
     std::set<ir::Var> vars;
     const Stage* at = &stage;
     while (schedule_.plan(*at).at) {
       const StagePlan& plan = schedule_.plan(*at);
       const StageBounds& consumer = out_.stages.at(plan.consumer);
       for (const BoundLoop& loop : consumer.loops) {
-        vars.insert(loop.var);
+        if (!shared || !ir::within_block(loop.axis)) vars.insert(loop.var);
         if (loop.var == plan.loop) break;
       }
       bool changed = true;
@@ -90,29 +97,23 @@ class Inference {
         if (!load || load->buffer != stage.buffer) return;
         for (std::size_t d = 0; d < rank; ++d) {
           const auto* vector = std::get_if<ir::Ramp>(&load->indices[d]->node);
-          const auto linear = ir::linear_of(ir::simplify(
+          const auto form = ir::affine_of(ir::simplify(
               ir::substitute(vector ? vector->base : load->indices[d], known->second.axis_values)));
-          if (!linear) {
+          if (!form) {
             problem = "is read at an index that is not affine";
             return;
           }
-          ir::Linear fixed;
-          ir::Interval moving{linear->constant, linear->constant};
+          auto [fixed, moving] = ir::parts_of(*form, [&](const ir::Var& var) {
+            if (outer.count(var)) return std::optional<ir::Interval>();
+            if (const char* others = seen_by_others(stage, var)) problem = others;
+            return std::optional(out_.ranges.at(var));
+          });
           if (vector) moving.high += vector->stride * (load->indices[d]->type.lanes - 1);
-          for (const auto& [var, c] : linear->terms) {
-            if (outer.count(var)) {
-              fixed.add(var, c);
-              continue;
-            }
-            const ir::Interval range = out_.ranges.at(var);
-            moving.low += std::min(c * range.low, c * range.high);
-            moving.high += std::max(c * range.low, c * range.high);
-          }
           if (first) {
             bounds.base.push_back(fixed);
             inside[d] = moving;
           } else {
-            ir::Linear difference = fixed;
+            ir::Affine difference = fixed;
             difference.add(bounds.base[d], -1);
             if (!difference.terms.empty()) problem = "is read in two places that move apart";
             inside[d] = {std::min(inside[d].low, moving.low),
@@ -131,8 +132,44 @@ class Inference {
     return {};
   }
 
+  // Why a stage must not be kept where it is, when it is read at this variable's values.
+  const char* seen_by_others(const Stage& stage, const ir::Var& var) const {
+    if (sharing(stage) == ir::Sharing::Thread && by_threads_.count(var)) {
+      return "is kept by one thread and read by others";
+    }
+    return by_blocks_.count(var) ? "is kept in one block and read by others" : nullptr;
+  }
+
+  // Loops that are bound where they cannot be.
+  Result<void> check_bound(const Stage& stage) const {
+    const StagePlan& plan = schedule_.plan(stage);
+    bool threads = false;  // around the stage or in it
+    for (const space::Loop& loop : plan.loops) {
+      threads |= loop.axis != ir::ThreadAxis::None;
+      if (!plan.at || loop.axis == ir::ThreadAxis::None) continue;
+      if (sharing(stage) != ir::Sharing::Block || !ir::within_block(loop.axis)) {
+        return unfit(stage, "loop " + loop.name + " is bound to " + ir::row_of(loop.axis).name +
+                                ", in a stage that one thread computes");
+      }
+    }
+    for (const Stage* at = &stage; schedule_.plan(*at).at;) {
+      at = schedule_.dag().find(schedule_.plan(*at).consumer);
+      for (const space::Loop& loop : schedule_.plan(*at).loops) {
+        threads |= loop.axis != ir::ThreadAxis::None;
+      }
+    }
+    if (plan.at && plan.scope == ir::Scope::BlockShared && !threads) {
+      return unfit(stage, "is shared by the threads of a block, and there are no blocks");
+    }
+    if (plan.at && plan.scope == ir::Scope::Global && threads) {
+      return unfit(stage, "a scratch area per thread of a CPU, inside blocks");
+    }
+    return {};
+  }
+
   Result<void> bound_loops(const Stage& stage, StageBounds& bounds) {
     const StagePlan& plan = schedule_.plan(stage);
+    if (auto fit = check_bound(stage); !fit) return fit;
     std::map<ir::Var, std::int64_t> extents;
     for (std::size_t d = 0; d < stage.axes.size(); ++d)
       extents[stage.axes[d].var] = bounds.extents[d];
@@ -161,7 +198,10 @@ class Inference {
       }
     }
     for (const space::Loop& loop : plan.loops) {
-      bounds.loops.push_back({loop.var, extents.at(loop.var), loop.kind, loop.reduce});
+      bounds.loops.push_back({loop.var, extents.at(loop.var), loop.kind, loop.reduce, loop.axis});
+      if (loop.axis != ir::ThreadAxis::None) {
+        (ir::within_block(loop.axis) ? by_threads_ : by_blocks_).insert(loop.var);
+      }
       out_.ranges[loop.var] = {0, extents.at(loop.var) - 1};
     }
 
@@ -200,6 +240,15 @@ class Inference {
       }
       bounds.definitions.insert(bounds.definitions.end(), parts.begin(), parts.end());
     }
+    // A definition moves with what it is made of; those come first.
+    for (const Definition& d : bounds.definitions) {
+      for (std::set<ir::Var>* moving : {&by_threads_, &by_blocks_}) {
+        const bool moves = std::any_of(moving->begin(), moving->end(), [&](const ir::Var& var) {
+          return ir::mentions(d.value, var);
+        });
+        if (moves) moving->insert(d.var);
+      }
+    }
     for (std::size_t d = 0; d < stage.axes.size(); ++d) {
       bounds.axis_values[stage.axes[d].var] =
           ir::simplify(bounds.base[d].expr() + value_of(stage.axes[d].var));
@@ -212,6 +261,7 @@ class Inference {
 
   const space::Schedule& schedule_;
   Bounds out_;
+  std::set<ir::Var> by_threads_, by_blocks_;  // that differ between a block's threads, and blocks
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "host/ir/linear.h"
+#include "host/ir/affine.h"
 #include "host/ir/mutator.h"
 #include "host/space/schedule.h"
 
@@ -18,6 +18,7 @@ struct BoundLoop {
   std::int64_t extent;
   ir::ForKind kind;
   bool reduce;
+  ir::ThreadAxis axis = ir::ThreadAxis::None;  // of a Bound loop
 };
 
 // var = value, where value reads loop variables and earlier definitions only.
@@ -31,7 +32,7 @@ struct StageBounds {
   std::vector<Definition> definitions;  // parts of fused loops, starts of overlapping tiles
   ir::Substitution axis_values;         // data and reduce axes, in the variables above and,
                                         // for a stage in a consumer, those around it
-  std::vector<ir::Linear> base;         // per axis: first element computed; a launch: 0
+  std::vector<ir::Affine> base;         // per axis: first element computed; a launch: 0
   std::vector<std::int64_t> extents;    // per axis: elements computed at a time
 };
 
@@ -41,7 +42,8 @@ struct Bounds {
 };
 
 // InvalidArgument: the schedule cannot be lowered (a tile larger than its loop, a
-// reduction loop split unevenly, a region that is not a box).
+// reduction loop split unevenly, a region that is not a box, a stage in memory of one thread or
+// block that others read).
 Result<Bounds> infer_bounds(const space::Schedule& schedule);
 
 }  // namespace fettle::lower

@@ -7,6 +7,8 @@
 
 #include "host/ir/mutator.h"
 #include "host/ir/simplify.h"
+#include "host/lower/instruction_call.h"
+#include "host/lower/thread_blocks.h"
 
 namespace fettle::lower {
 
@@ -49,6 +51,7 @@ class Builder {
         launch.buffers.push_back(index_of(param));
         if (!function.written[i]) launch.prepare &= constant.count(param) > 0;
       }
+      if (auto met = check_barriers(function); !met) return std::move(met).error();
       if (launch.prepare) constant.insert(stage.buffer);
       module_.functions.push_back(std::move(function));
       module_.launches.push_back(std::move(launch));
@@ -95,6 +98,7 @@ class Builder {
     function.name = stage.name;
     std::replace(function.name.begin(), function.name.end(), '.', '_');
     function.parallel = ir::make_var("task");
+    sizes_ = block_sizes(schedule_, bounds_, stage);
     function.body = build(stage);
     std::set<ir::Buffer> read, written;
     bool thread_used = false;
@@ -119,7 +123,21 @@ class Builder {
 
   ir::Stmt build(const Stage& stage) {
     const StageBounds& bounds = bounds_.stages.at(stage.name);
-    return emit(stage, bounds, 0, {}, false);
+    ir::Stmt nest = emit(stage, bounds, 0, {}, false);
+    if (!schedule_.plan(stage).at || sharing(stage) != ir::Sharing::Block) return nest;
+    // Of threads along axes that the stage does not bind, the first ones compute it.
+    for (const auto& [axis, var] : threads_) {
+      const bool bound = std::any_of(bounds.loops.begin(), bounds.loops.end(),
+                                     [&](const BoundLoop& l) { return l.axis == axis; });
+      if (bound) continue;
+      nest = ir::make_if(ir::binary(ir::BinaryOp::Eq, ir::var_ref(var), ir::int_imm(0)),
+                         std::move(nest));
+    }
+    return nest;
+  }
+
+  ir::Sharing sharing(const Stage& stage) const {
+    return ir::row_of(schedule_.plan(stage).scope).sharing;
   }
 
   // Loads of stages at the places they are kept, relative to the part computed.
@@ -180,6 +198,11 @@ class Builder {
       return ir::make_store(place.buffer, at, space::neutral_of(stage.combiner, stage.body->type));
     }
     ir::Expr value = rewrite_loads(stage, stage.body);
+    if (const ir::IntrinsicRow* row = schedule_.plan(stage).instruction) {
+      return ir::make_store(
+          place.buffer, at,
+          instruction_call(*row, value, bounds.loops.back().var, ir::load(place.buffer, at)));
+    }
     if (!stage.reduce_axes.empty()) {
       value = space::combine(stage.combiner, ir::load(place.buffer, at), value);
     }
@@ -212,15 +235,41 @@ class Builder {
         changed = true;
       }
     }
+    const bool outermost = threads_.empty();
+    const bool begins = ir::within_block(loop.axis) && threads_.emplace(loop.axis, loop.var).second;
     ir::Stmt body = emit(stage, bounds, depth + 1, inner, initialise);
-    if (!initialise) body = attach(stage, loop.var, std::move(body));
+    if (!initialise) body = attach(stage, loop, std::move(body));
     if (!initialise) body = skip(stage, bounds, loop.var, inner, std::move(body));
     for (auto d = definitions.rbegin(); d != definitions.rend(); ++d) {
       body = ir::make_let(d->var, d->value, std::move(body));
     }
-    body = ir::make_for(loop.var, ir::int_imm(0), ir::int_imm(loop.extent), loop.kind,
-                        std::move(body));
+    const bool is_call = schedule_.plan(stage).instruction && depth + 1 == bounds.loops.size();
+    if (!is_call || initialise) body = around(loop, std::move(body));
+    if (begins) threads_.erase(loop.axis);
+    if (begins && outermost) {
+      for (const ir::Buffer& buffer : shared_) body = ir::make_allocate(buffer, std::move(body));
+      shared_.clear();
+    }
     return zero ? ir::make_block({zero, body}) : body;
+  }
+
+  // The loop around its body. A block's threads are the same in all loops over one axis: inside
+  // another such loop a loop's variable is the other's.
+  ir::Stmt around(const BoundLoop& loop, ir::Stmt body) const {
+    const ir::Expr begin = ir::int_imm(0);
+    if (!ir::within_block(loop.axis)) {
+      return ir::make_for(loop.var, begin, ir::int_imm(loop.extent), loop.kind, std::move(body),
+                          loop.axis);
+    }
+    const std::int64_t size = sizes_.at(loop.axis);
+    if (loop.extent < size) {
+      body =
+          ir::make_if(ir::binary(ir::BinaryOp::Lt, ir::var_ref(loop.var), ir::int_imm(loop.extent)),
+                      std::move(body));
+    }
+    const ir::Var& thread = threads_.at(loop.axis);
+    if (thread != loop.var) return ir::make_let(loop.var, ir::var_ref(thread), std::move(body));
+    return ir::make_for(loop.var, begin, ir::int_imm(size), loop.kind, std::move(body), loop.axis);
   }
 
   // The body under the condition that something in it can add to the sums.
@@ -246,22 +295,17 @@ class Builder {
     if (!compare || (compare->op != ir::BinaryOp::Le && compare->op != ir::BinaryOp::Lt)) {
       return ir::bool_imm(true);
     }
-    auto least = ir::linear_of(ir::simplify(compare->a)),
-         most = ir::linear_of(ir::simplify(compare->b));
+    auto least = ir::affine_of(ir::simplify(compare->a)),
+         most = ir::affine_of(ir::simplify(compare->b));
     if (!least || !most) return ir::bool_imm(true);
-    ir::Linear difference = *least;  // a - b at its smallest
+    ir::Affine difference = *least;  // a - b at its smallest
     difference.add(*most, -1);
-    ir::Linear smallest;
-    smallest.constant = difference.constant;
-    for (const auto& [var, c] : difference.terms) {
-      const ir::Expr ref = ir::var_ref(var);
-      if (defined(ref, known, bounds)) {
-        smallest.add(var, c);
-      } else {
-        const ir::Interval range = bounds_.ranges.at(var);
-        smallest.constant += std::min(c * range.low, c * range.high);
-      }
-    }
+    const ir::Parts parts = ir::parts_of(difference, [&](const ir::Var& var) {
+      const bool fixed = defined(ir::var_ref(var), known, bounds);
+      return fixed ? std::nullopt : std::optional(bounds_.ranges.at(var));
+    });
+    ir::Affine smallest = parts.fixed;
+    smallest.constant = parts.moving.low;
     return ir::binary(compare->op, smallest.expr(), ir::int_imm(0));
   }
 
@@ -278,18 +322,55 @@ class Builder {
     return all;
   }
 
-  // Puts the stages computed in this loop before its body, producers first.
-  ir::Stmt attach(const Stage& stage, const ir::Var& loop, ir::Stmt body) {
-    const auto& stages = dag_.stages;
-    for (auto producer = stages.rbegin(); producer != stages.rend(); ++producer) {
-      if (producer->placeholder()) continue;
-      const StagePlan& plan = schedule_.plan(*producer);
-      if (!plan.at || plan.consumer != stage.name || plan.loop != loop) continue;
-      body = ir::make_block({build(*producer), body});
-      const ir::Buffer& buffer = places_.at(producer->buffer).buffer;
-      if (buffer->scope != ir::Scope::Global) body = ir::make_allocate(buffer, body);
+  // Puts the stages computed in this loop before its body, producers first. What a block's
+  // threads share is read after a barrier, and after another one computed again.
+  ir::Stmt attach(const Stage& stage, const BoundLoop& loop, ir::Stmt body) {
+    struct Part {
+      ir::Stmt nest;
+      ir::Buffer buffer;
+      bool waits;  // for what threads have written before
+    };
+    std::vector<Part> parts;
+    std::set<ir::Buffer> fresh;  // written since the last barrier
+    const auto waits = [&](const ir::Stmt& s) {
+      bool found = false;
+      if (!fresh.empty()) {
+        ir::walk(s, nullptr, [&](const ir::Expr& e) {
+          const auto* load = std::get_if<ir::Load>(&e->node);
+          found |= load && fresh.count(load->buffer) > 0;
+        });
+      }
+      if (found) fresh.clear();
+      return found;
+    };
+    bool shares = false;
+    for (const Stage& producer : dag_.stages) {
+      if (producer.placeholder()) continue;
+      const StagePlan& plan = schedule_.plan(producer);
+      if (!plan.at || plan.consumer != stage.name || plan.loop != loop.var) continue;
+      Part part{build(producer), places_.at(producer.buffer).buffer, false};
+      part.waits = waits(part.nest);
+      if (sharing(producer) == ir::Sharing::Block && !sizes_.empty()) {
+        fresh.insert(part.buffer);
+        shares = true;
+      }
+      parts.push_back(std::move(part));
     }
-    return body;
+    const ir::Stmt barrier = ir::make_barrier(ir::Scope::BlockShared);
+    if (waits(body)) body = ir::make_block({barrier, body});
+    for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+      body = ir::make_block({part->nest, body});
+      if (part->waits) body = ir::make_block({barrier, body});
+      const ir::Scope scope = part->buffer->scope;
+      if (scope == ir::Scope::Global) continue;
+      if (ir::row_of(scope).sharing == ir::Sharing::Block && !threads_.empty()) {
+        shared_.push_back(part->buffer);  // once for the block, not by each thread
+      } else {
+        body = ir::make_allocate(part->buffer, body);
+      }
+    }
+    const bool once = loop.kind == ir::ForKind::Bound && !ir::within_block(loop.axis);
+    return shares && !once ? ir::make_block({body, barrier}) : body;
   }
 
   const space::Schedule& schedule_;
@@ -298,6 +379,9 @@ class Builder {
   const space::Target& target_;
   ir::Var thread_ = ir::make_var("thread");
   std::map<ir::Buffer, Place> places_;
+  BlockSizes sizes_;                           // of the launch's blocks, in threads
+  std::map<ir::ThreadAxis, ir::Var> threads_;  // of the loops at hand
+  std::vector<ir::Buffer> shared_;             // to be allocated around them
   ir::Module module_;
 };
 

@@ -59,7 +59,7 @@ class DropImplied : public ir::Mutator {
  private:
   // A form that is >= 0 in the branch at hand, and what that branch binds.
   struct Known {
-    ir::Linear form;
+    ir::Affine form;
     Bound bound;
   };
 

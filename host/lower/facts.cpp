@@ -10,39 +10,12 @@
 
 #include "host/ir/fold.h"
 #include "host/ir/mutator.h"
+#include "host/ir/operation_count.h"
+#include "host/ir/visit.h"
 
 namespace fettle::lower {
 
 namespace {
-
-// Floating-point operations of one statement: what its expressions share is computed once.
-class Operations {
- public:
-  double of(const ir::Expr& e) {
-    if (e.use_count() > 1 && !seen_.insert(e.get()).second) return 0;
-    const double lanes = e->type.lanes;
-    if (const auto* n = std::get_if<ir::MulAdd>(&e->node)) {
-      return 2 * lanes + of(n->a) + of(n->b) + of(n->c);
-    }
-    if (const auto* n = std::get_if<ir::Dot4>(&e->node)) return of(n->a) + of(n->b) + of(n->c);
-    if (const auto* n = std::get_if<ir::Binary>(&e->node)) {
-      return (e->type.is_float() ? lanes : 0) + of(n->a) + of(n->b);
-    }
-    if (const auto* n = std::get_if<ir::Unary>(&e->node)) {
-      return (e->type.is_float() ? lanes : 0) + of(n->a);
-    }
-    if (const auto* n = std::get_if<ir::Select>(&e->node)) {
-      return of(n->condition) + of(n->then_value) + of(n->else_value);
-    }
-    if (const auto* n = std::get_if<ir::Cast>(&e->node)) return of(n->value);
-    if (const auto* n = std::get_if<ir::Reinterpret>(&e->node)) return of(n->value);
-    if (const auto* n = std::get_if<ir::Broadcast>(&e->node)) return of(n->value);
-    return 0;  // index arithmetic is not counted
-  }
-
- private:
-  std::set<const ir::ExprNode*> seen_;
-};
 
 using Values = std::map<ir::Var, std::int64_t>;
 
@@ -66,6 +39,9 @@ std::optional<std::int64_t> value_of(const ir::Expr& e, const Values& values) {
 // told, of two sides the one that does less counts, and of one side none.
 class LeastOperations {
  public:
+  // Of one class of operations.
+  explicit LeastOperations(double ir::OperationCount::* of_class) : of_class_(of_class) {}
+
   double of(const ir::Function& function) {
     return loop(function.parallel, 0, function.extent, function.body);
   }
@@ -90,29 +66,31 @@ class LeastOperations {
   }
 
   double count(const ir::Stmt& s) {
-    if (const auto* n = std::get_if<ir::For>(&s->node)) {
-      const auto min = value_of(n->min, values_), extent = value_of(n->extent, values_);
-      return min && extent ? loop(n->var, *min, *extent, n->body) : 0;
-    }
-    if (const auto* n = std::get_if<ir::Store>(&s->node)) return Operations().of(n->value);
-    if (const auto* n = std::get_if<ir::Block>(&s->node)) {
-      double sum = 0;
-      for (const ir::Stmt& child : n->stmts) sum += of(child);
-      return sum;
-    }
-    if (const auto* n = std::get_if<ir::IfThenElse>(&s->node)) {
-      const auto condition = value_of(n->condition, values_);
-      if (condition) return of(*condition ? n->then_stmt : n->else_stmt);
-      return std::min(of(n->then_stmt), of(n->else_stmt));
-    }
-    if (const auto* n = std::get_if<ir::Allocate>(&s->node)) return of(n->body);
-    if (const auto* n = std::get_if<ir::Let>(&s->node)) {
-      if (const auto value = value_of(n->value, values_)) values_[n->var] = *value;
-      const double operations = of(n->body);
-      values_.erase(n->var);
-      return operations;
-    }
-    return 0;
+    return ir::visit(
+        s,
+        [&](const ir::For& n) {
+          const auto min = value_of(n.min, values_), extent = value_of(n.extent, values_);
+          return min && extent ? loop(n.var, *min, *extent, n.body) : 0;
+        },
+        [&](const ir::Store& n) { return ir::operations_of(n.value).*of_class_; },
+        [&](const ir::Block& n) {
+          double sum = 0;
+          for (const ir::Stmt& child : n.stmts) sum += of(child);
+          return sum;
+        },
+        [&](const ir::IfThenElse& n) {
+          const auto condition = value_of(n.condition, values_);
+          if (condition) return of(*condition ? n.then_stmt : n.else_stmt);
+          return std::min(of(n.then_stmt), of(n.else_stmt));
+        },
+        [&](const ir::Allocate& n) { return of(n.body); },
+        [&](const ir::Let& n) {
+          if (const auto value = value_of(n.value, values_)) values_[n.var] = *value;
+          const double operations = of(n.body);
+          values_.erase(n.var);
+          return operations;
+        },
+        [](const ir::Barrier&) { return 0.0; });
   }
 
   double loop(const ir::Var& var, std::int64_t min, std::int64_t extent, const ir::Stmt& body) {
@@ -135,22 +113,27 @@ class LeastOperations {
     const auto before = deciding_.find(s.get());
     if (before != deciding_.end()) return before->second;
     Deciding vars;
-    if (const auto* n = std::get_if<ir::For>(&s->node)) {
-      vars = deciding(n->body);
-      vars.erase(n->var);
-      add(n->min, vars), add(n->extent, vars);
-    } else if (const auto* n = std::get_if<ir::Block>(&s->node)) {
-      for (const ir::Stmt& child : n->stmts) vars.merge(Deciding(deciding(child)));
-    } else if (const auto* n = std::get_if<ir::IfThenElse>(&s->node)) {
-      vars = deciding(n->then_stmt);
-      if (n->else_stmt) vars.merge(Deciding(deciding(n->else_stmt)));
-      if (!vars.empty() || of(n->then_stmt) != of(n->else_stmt)) add(n->condition, vars);
-    } else if (const auto* n = std::get_if<ir::Allocate>(&s->node)) {
-      vars = deciding(n->body);
-    } else if (const auto* n = std::get_if<ir::Let>(&s->node)) {
-      vars = deciding(n->body);
-      if (vars.erase(n->var)) add(n->value, vars);
-    }
+    ir::visit(
+        s,
+        [&](const ir::For& n) {
+          vars = deciding(n.body);
+          vars.erase(n.var);
+          add(n.min, vars), add(n.extent, vars);
+        },
+        [](const ir::OneOf<ir::Store, ir::Barrier> auto&) {},
+        [&](const ir::Block& n) {
+          for (const ir::Stmt& child : n.stmts) vars.merge(Deciding(deciding(child)));
+        },
+        [&](const ir::IfThenElse& n) {
+          vars = deciding(n.then_stmt);
+          if (n.else_stmt) vars.merge(Deciding(deciding(n.else_stmt)));
+          if (!vars.empty() || of(n.then_stmt) != of(n.else_stmt)) add(n.condition, vars);
+        },
+        [&](const ir::Allocate& n) { vars = deciding(n.body); },
+        [&](const ir::Let& n) {
+          vars = deciding(n.body);
+          if (vars.erase(n.var)) add(n.value, vars);
+        });
     return deciding_[s.get()] = std::move(vars);
   }
 
@@ -160,6 +143,7 @@ class LeastOperations {
     });
   }
 
+  double ir::OperationCount::* of_class_;
   Values values_;
   std::int64_t iterations_ = 0;
   std::unordered_map<const ir::StmtNode*, Deciding> deciding_;
@@ -175,7 +159,9 @@ ProgramFacts program_facts(const ir::Module& module) {
   ProgramFacts facts;
   for (const ir::Launch& launch : module.launches) {
     if (launch.prepare) continue;
-    facts.operations += LeastOperations().of(module.functions[launch.function]);
+    const ir::Function& function = module.functions[launch.function];
+    facts.operations += LeastOperations(&ir::OperationCount::floating).of(function);
+    facts.integer_operations += LeastOperations(&ir::OperationCount::integer).of(function);
   }
   for (const ir::ProgramBuffer& b : module.buffers) {
     if (b.role != ir::Role::Scratch) continue;

@@ -6,10 +6,11 @@
 namespace fettle::lower {
 
 struct ProgramFacts {
-  double operations = 0;     // floating-point operations of the timed launches, per run: never
-                             // more than are executed, and as many where conditions are
-                             // decided by loop variables
-  double scratch_bytes = 0;  // of all scratch buffers
+  // Of the timed launches, per run: never more than are executed, and as many where conditions
+  // are decided by loop variables.
+  double operations = 0;          // floating-point
+  double integer_operations = 0;  // on values; indices and conditions are left out
+  double scratch_bytes = 0;       // of all scratch buffers
 };
 
 ProgramFacts program_facts(const ir::Module& module);

@@ -85,7 +85,7 @@ void add_registers(Features& f, const Hot& hot, double register_bytes,
   const double tile = register_bytes / vector_bytes;
   std::vector<LoopTrip> tile_loops;  // unrolled and in the result's index: not of the reduction
   for (const LoopTrip& loop : hot.inside(hot.body)) {
-    if (nest.stored.count(loop.var)) tile_loops.push_back(loop);
+    if (nest.stored.coefficient(loop.var) != 0) tile_loops.push_back(loop);
   }
   double operands = 0, loads = 0, broadcasts = 0;
   for (std::size_t i = 0; i < nest.accesses.size(); ++i) {
@@ -162,12 +162,11 @@ void add_access(Features& f, const Hot& hot, const Access* access, std::size_t p
   const Footprint of_body = footprint(*access, hot.inside(hot.body), hot.line_bytes);
   double stride = 0, distance = 0;
   if (hot.body > 0) {
-    const auto term = access->terms.find(hot.nest.loops[hot.body - 1].var);
-    if (term != access->terms.end()) stride = std::fabs(term->second) * element;
+    stride = std::fabs(access->movement.coefficient(hot.nest.loops[hot.body - 1].var)) * element;
   }
   // What is touched between two uses of the same data.
   for (std::size_t depth = hot.body; depth-- > 0;) {
-    if (access->terms.count(hot.nest.loops[depth].var)) continue;
+    if (access->movement.coefficient(hot.nest.loops[depth].var) != 0) continue;
     distance = hot.footprint[depth + 1];
     break;
   }

@@ -1,6 +1,7 @@
 // The multiply-add pass (fuse_multiply_add.h).
 #include "host/lower/fuse_multiply_add.h"
 
+#include "host/ir/intrinsics.h"
 #include "host/ir/mutator.h"
 
 namespace fettle::lower {
@@ -12,10 +13,11 @@ const ir::Binary* as_product(const ir::Expr& e) {
   return op && op->op == ir::BinaryOp::Mul ? op : nullptr;
 }
 
-// dot4(a, b, 0): the products alone.
-const ir::Dot4* as_products_of_bytes(const ir::Expr& e) {
-  const auto* dot = std::get_if<ir::Dot4>(&e->node);
-  return dot && ir::as_int(dot->c) && *ir::as_int(dot->c) == 0 ? dot : nullptr;
+// An instruction that adds to zero: what it adds, alone.
+const ir::Intrinsic* as_addend(const ir::Expr& e) {
+  const auto* call = std::get_if<ir::Intrinsic>(&e->node);
+  const std::int64_t* sum = call ? ir::as_int(call->args.back()) : nullptr;
+  return sum && *sum == 0 ? call : nullptr;
 }
 
 class Fuse : public ir::Mutator {
@@ -25,8 +27,11 @@ class Fuse : public ir::Mutator {
     const ir::Expr e = ir::Mutator::mutate(expr);
     const auto* sum = e ? std::get_if<ir::Binary>(&e->node) : nullptr;
     if (!sum || sum->op != ir::BinaryOp::Add) return e;
-    if (const ir::Dot4* dot = as_products_of_bytes(sum->b))
-      return ir::dot4(dot->a, dot->b, sum->a, dot->unsigned_a);
+    if (const ir::Intrinsic* call = as_addend(sum->b)) {
+      std::vector<ir::Expr> args = call->args;
+      args.back() = sum->a;
+      return ir::intrinsic(*call->row, std::move(args));
+    }
     if (!e->type.is_float()) return e;
     if (const ir::Binary* product = as_product(sum->b))
       return ir::mul_add(product->a, product->b, sum->a);

@@ -5,7 +5,7 @@
 
 namespace fettle::lower {
 
-// x + a * b and a * b + x, floats; x + dot4(a, b, 0), which becomes dot4(a, b, x). On CPUs
+// x + a * b and a * b + x, floats; x + an instruction that adds to 0, which adds to x then. On CPUs
 // without a fused operation the back end rounds twice, so the meaning stays within the
 // tolerance of float sums.
 ir::Stmt fuse_multiply_add(const ir::Stmt& stmt);

@@ -26,24 +26,22 @@ Bound bound_in(const ir::Stmt& stmt) {
   return bound;
 }
 
-std::optional<ir::Linear> least_of(const ir::Expr& comparison, const Bound& bound) {
+std::optional<ir::Affine> least_of(const ir::Expr& comparison, const Bound& bound) {
   const auto* op = std::get_if<ir::Binary>(&comparison->node);
   if (!op || (op->op != ir::BinaryOp::Lt && op->op != ir::BinaryOp::Le)) return std::nullopt;
-  const auto a = ir::linear_of(op->a), b = ir::linear_of(op->b);
+  const auto a = ir::affine_of(op->a), b = ir::affine_of(op->b);
   if (!a || !b) return std::nullopt;
-  ir::Linear difference = *b;
+  ir::Affine difference = *b;
   difference.add(*a, -1);
-  ir::Linear least;
-  least.constant = difference.constant - (op->op == ir::BinaryOp::Lt ? 1 : 0);
   for (const auto& [var, c] : difference.terms) {
     if (bound.unknown.count(var)) return std::nullopt;
-    const auto range = bound.ranges.find(var);
-    if (range == bound.ranges.end()) {
-      least.add(var, c);
-    } else {
-      least.constant += c * (c > 0 ? range->second.low : range->second.high);
-    }
   }
+  const ir::Parts parts = ir::parts_of(difference, [&](const ir::Var& var) {
+    const auto range = bound.ranges.find(var);
+    return range == bound.ranges.end() ? std::nullopt : std::optional(range->second);
+  });
+  ir::Affine least = parts.fixed;
+  least.constant = parts.moving.low - (op->op == ir::BinaryOp::Lt ? 1 : 0);
   return least;
 }
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "host/ir/linear.h"
+#include "host/ir/affine.h"
 #include "host/ir/stmt.h"
 
 namespace fettle::lower {
@@ -19,7 +19,7 @@ struct Bound {
 Bound bound_in(const ir::Stmt& stmt);
 
 // a < b or a <= b holds for all values of the bound variables where this form of the
-// other ones is >= 0. Empty: no such comparison, or not linear.
-std::optional<ir::Linear> least_of(const ir::Expr& comparison, const Bound& bound);
+// other ones is >= 0. Empty: no such comparison, or not affine.
+std::optional<ir::Affine> least_of(const ir::Expr& comparison, const Bound& bound);
 
 }  // namespace fettle::lower

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <set>
 
+#include "host/ir/operation_count.h"
+#include "host/ir/visit.h"
+
 namespace fettle::lower {
 
 namespace {
@@ -13,34 +16,36 @@ class Collector {
   LoopNests found;
 
   void stmt(const ir::Stmt& s, double times) {
-    if (const auto* n = std::get_if<ir::For>(&s->node)) {
-      loop(*n, times);
-    } else if (const auto* n = std::get_if<ir::Store>(&s->node)) {
-      store(*n, times);
-    } else if (const auto* n = std::get_if<ir::Block>(&s->node)) {
-      for (const ir::Stmt& child : n->stmts) stmt(child, times);
-    } else if (const auto* n = std::get_if<ir::IfThenElse>(&s->node)) {
-      found.branches += times;
-      stmt(n->then_stmt, n->else_stmt ? times / 2 : times);
-      if (n->else_stmt) stmt(n->else_stmt, times / 2);
-    } else if (const auto* n = std::get_if<ir::Allocate>(&s->node)) {
-      const double bytes = double(n->buffer->elements()) * n->buffer->type.bytes();
-      const bool innermost = n->buffer->scope == ir::Scope::Register;
-      if (innermost) live_ += bytes;
-      found.register_bytes = std::max(found.register_bytes, live_);
-      stmt(n->body, times);
-      if (innermost) live_ -= bytes;
-    } else if (const auto* n = std::get_if<ir::Let>(&s->node)) {
-      lets_[n->var.get()] = index_terms(n->value, lets_);
-      stmt(n->body, times);
-    }
+    ir::visit(
+        s, [&](const ir::For& n) { loop(n, times); }, [&](const ir::Store& n) { store(n, times); },
+        [&](const ir::Block& n) {
+          for (const ir::Stmt& child : n.stmts) stmt(child, times);
+        },
+        [&](const ir::IfThenElse& n) {
+          found.branches += times;
+          stmt(n.then_stmt, n.else_stmt ? times / 2 : times);
+          if (n.else_stmt) stmt(n.else_stmt, times / 2);
+        },
+        [&](const ir::Allocate& n) {
+          const double bytes = double(n.buffer->elements()) * n.buffer->type.bytes();
+          const bool innermost = n.buffer->scope == ir::Scope::Register;
+          if (innermost) live_ += bytes;
+          found.register_bytes = std::max(found.register_bytes, live_);
+          stmt(n.body, times);
+          if (innermost) live_ -= bytes;
+        },
+        [&](const ir::Let& n) {
+          lets_[n.var] = ir::movement_of(n.value, lets_);
+          stmt(n.body, times);
+        },
+        [](const ir::Barrier&) {});
   }
 
  private:
   void loop(const ir::For& n, double times) {
     const std::int64_t* extent = ir::as_int(n.extent);
     const double trips = extent ? double(std::max<std::int64_t>(*extent, 1)) : 1;
-    loops_.push_back({n.var.get(), trips, n.kind});
+    loops_.push_back({n.var, trips, n.kind});
     stmt(n.body, times * trips);
     loops_.pop_back();
   }
@@ -50,7 +55,7 @@ class Collector {
     nest.loops = loops_;
     nest.times = times;
     nest.lanes = n.value->type.lanes;
-    nest.stored = index_terms(n.indices.front(), lets_);
+    nest.stored = ir::movement_of(n.indices.front(), lets_);
     access(nest, n.buffer, n.indices.front(), nest.lanes, true, false);
     seen_.clear();
     expr(nest, n.value, false);
@@ -70,46 +75,21 @@ class Collector {
   // What the expressions of a statement share is computed once.
   void expr(LoopNest& nest, const ir::Expr& e, bool broadcast) {
     if (e.use_count() > 1 && !seen_.insert(e.get()).second) return;
-    const double lanes = e->type.lanes;
+    // Whatever it counts as: of which class is not told apart here.
+    const ir::OperationCount count = ir::operations_of_node(e, false);
+    nest.operations += count.all();
+    nest.vector_operations += count.all() > 0;
     if (const auto* n = std::get_if<ir::Load>(&e->node)) {
-      access(nest, n->buffer, n->indices.front(), e->type.lanes, false, broadcast);
-    } else if (const auto* n = std::get_if<ir::MulAdd>(&e->node)) {
-      nest.operations += 2 * lanes;
-      nest.vector_operations += 1;
-      nest.multiply_adds += 1;
-      for (const ir::Expr& child : {n->a, n->b, n->c}) expr(nest, child, false);
-    } else if (const auto* n = std::get_if<ir::Dot4>(&e->node)) {
-      nest.operations += 8 * lanes;
-      nest.vector_operations += 1;
-      nest.multiply_adds += 1;
-      for (const ir::Expr& child : {n->a, n->b, n->c}) expr(nest, child, false);
-    } else if (const auto* n = std::get_if<ir::Binary>(&e->node)) {
-      count(nest, e);
-      expr(nest, n->a, false);
-      expr(nest, n->b, false);
-    } else if (const auto* n = std::get_if<ir::Unary>(&e->node)) {
-      count(nest, e);
-      expr(nest, n->a, false);
-    } else if (const auto* n = std::get_if<ir::Select>(&e->node)) {
-      for (const ir::Expr& child : {n->condition, n->then_value, n->else_value}) {
-        expr(nest, child, false);
-      }
-    } else if (const auto* n = std::get_if<ir::Cast>(&e->node)) {
-      expr(nest, n->value, false);
-    } else if (const auto* n = std::get_if<ir::Reinterpret>(&e->node)) {
-      expr(nest, n->value, broadcast);
-    } else if (const auto* n = std::get_if<ir::Broadcast>(&e->node)) {
-      expr(nest, n->value, true);
+      return access(nest, n->buffer, n->indices.front(), e->type.lanes, false, broadcast);
     }
-  }
-
-  void count(LoopNest& nest, const ir::Expr& e) {
-    nest.operations += e->type.lanes;
-    nest.vector_operations += 1;
+    if (std::holds_alternative<ir::Ramp>(e->node)) return;  // of an index
+    const bool copied = std::holds_alternative<ir::Broadcast>(e->node) ||
+                        (broadcast && std::holds_alternative<ir::Reinterpret>(e->node));
+    ir::for_each_child(e, [&](const ir::Expr& child) { expr(nest, child, copied); });
   }
 
   std::vector<LoopTrip> loops_;
-  LetTerms lets_;  // variables are unique, so none is ever taken back
+  ir::Movements lets_;  // variables are unique, so none is ever taken back
   double live_ = 0;
   std::set<const ir::ExprNode*> seen_;  // of the statement at hand
 };

@@ -17,11 +17,10 @@ struct LoopNest {
   std::vector<Access> accesses;  // of memory, and `register_accesses` of register tiles
   std::vector<bool> broadcast;   // per access: one element for all lanes
   double register_accesses = 0;
-  double operations = 0;         // floating point, of one execution; a multiply-add is two
+  double operations = 0;         // of every class, of one execution
   double vector_operations = 0;  // instructions for them
-  double multiply_adds = 0;      // of those
   int lanes = 1;
-  IndexTerms stored;  // index of the store
+  ir::Movement stored;  // index of the store
 };
 
 struct LoopNests {

@@ -13,7 +13,7 @@ namespace {
 // Replaces comparisons that least_of() understands in conditions by true.
 class Drop : public ir::Mutator {
  public:
-  Drop(const Bound& inside, std::vector<ir::Linear>& needed) : inside_(inside), needed_(needed) {}
+  Drop(const Bound& inside, std::vector<ir::Affine>& needed) : inside_(inside), needed_(needed) {}
   using ir::Mutator::mutate;
 
   ir::Expr mutate(const ir::Expr& expr) override {
@@ -49,8 +49,8 @@ class Drop : public ir::Mutator {
   }
 
   // Of forms that differ in their constant only, the smallest decides.
-  void require(const ir::Linear& least) {
-    for (ir::Linear& known : needed_) {
+  void require(const ir::Affine& least) {
+    for (ir::Affine& known : needed_) {
       if (known.terms != least.terms) continue;
       known.constant = std::min(known.constant, least.constant);
       return;
@@ -59,7 +59,7 @@ class Drop : public ir::Mutator {
   }
 
   const Bound& inside_;
-  std::vector<ir::Linear>& needed_;
+  std::vector<ir::Affine>& needed_;
 };
 
 class SplitBorder : public ir::Mutator {
@@ -69,10 +69,10 @@ class SplitBorder : public ir::Mutator {
     const auto* tile = stmt ? std::get_if<ir::Allocate>(&stmt->node) : nullptr;
     if (!tile || tile->buffer->scope != ir::Scope::Register) return ir::Mutator::mutate(stmt);
     const Bound inside = bound_in(tile->body);
-    std::vector<ir::Linear> needed;
+    std::vector<ir::Affine> needed;
     const ir::Stmt plain = Drop(inside, needed).mutate(stmt);
     ir::Expr holds = ir::bool_imm(true);
-    for (const ir::Linear& least : needed) {
+    for (const ir::Affine& least : needed) {
       holds = ir::binary(ir::BinaryOp::And, holds,
                          ir::binary(ir::BinaryOp::Le, ir::int_imm(0), least.expr()));
     }

@@ -7,7 +7,7 @@ namespace fettle::lower {
 
 // Around each register tile: if all comparisons in the conditions of its loads, selects
 // and branches hold for the whole tile, the tile without them, else the tile as it is.
-// Only comparisons that are linear in loop variables are looked at. What a padding
+// Only comparisons that are affine in loop variables are looked at. What a padding
 // stage that was inlined needs. Runs on indices per dimension, before unrolling,
 // while the loops of a tile still say how far their variables go.
 ir::Stmt split_border(const ir::Stmt& stmt);

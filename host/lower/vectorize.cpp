@@ -4,10 +4,12 @@
 #include <optional>
 #include <unordered_map>
 
-#include "host/ir/linear.h"
+#include "host/ir/affine.h"
+#include "host/ir/intrinsics.h"
 #include "host/ir/loads.h"
 #include "host/ir/mutator.h"
 #include "host/ir/simplify.h"
+#include "host/ir/visit.h"
 
 namespace fettle::lower {
 
@@ -19,34 +21,31 @@ struct Problem {
   std::string what;
 };  // thrown inside this file only
 
-// expr = base + stride * lane variable, with base free of it; empty: not affine.
-struct Strided {
-  Expr base;
-  std::int64_t stride;
-};
-
 class Widen {
  public:
   Widen(ir::Var var, Expr min, int lanes)
       : var_(std::move(var)), min_(std::move(min)), lanes_(lanes) {}
 
   ir::Stmt widen(const ir::Stmt& stmt) {
-    if (const auto* store = std::get_if<ir::Store>(&stmt->node)) {
-      Expr predicate = store->predicate ? full(widen(store->predicate)) : nullptr;
-      return ir::make_store(store->buffer, {index(store->indices)}, full(widen(store->value)),
-                            predicate);
-    }
-    if (const auto* block = std::get_if<ir::Block>(&stmt->node)) {
-      std::vector<ir::Stmt> stmts;
-      for (const ir::Stmt& s : block->stmts) stmts.push_back(widen(s));
-      return ir::make_block(std::move(stmts));
-    }
-    if (const auto* let = std::get_if<ir::Let>(&stmt->node)) {
-      // What axes that the loop runs over together are at each lane: part of the indices.
-      if (depends(let->value)) return widen(ir::substitute(let->body, {{let->var, let->value}}));
-      return ir::make_let(let->var, let->value, widen(let->body));
-    }
-    throw Problem{"vectorised loop " + var_->name + " holds more than stores"};
+    return ir::visit(
+        stmt,
+        [&](const ir::Store& n) {
+          Expr predicate = n.predicate ? full(widen(n.predicate)) : nullptr;
+          return ir::make_store(n.buffer, {index(n.indices)}, full(widen(n.value)), predicate);
+        },
+        [&](const ir::Block& n) {
+          std::vector<ir::Stmt> stmts;
+          for (const ir::Stmt& s : n.stmts) stmts.push_back(widen(s));
+          return ir::make_block(std::move(stmts));
+        },
+        [&](const ir::Let& n) {
+          // What axes that the loop runs over together are at each lane: part of the indices.
+          if (depends(n.value)) return widen(ir::substitute(n.body, {{n.var, n.value}}));
+          return ir::make_let(n.var, n.value, widen(n.body));
+        },
+        [&](const ir::OneOf<ir::For, ir::IfThenElse, ir::Allocate, ir::Barrier> auto&) -> ir::Stmt {
+          throw Problem{"vectorised loop " + var_->name + " holds more than stores"};
+        });
   }
 
  private:
@@ -54,20 +53,8 @@ class Widen {
 
   Expr full(const Expr& e) const { return e->type.lanes == 1 ? ir::broadcast(e, lanes_) : e; }
 
-  std::optional<Strided> strided(const Expr& e) const {
-    if (!depends(e)) return Strided{e, 0};
-    if (std::get_if<ir::VarRef>(&e->node)) return Strided{min_, 1};
-    const auto* op = std::get_if<ir::Binary>(&e->node);
-    if (!op) return std::nullopt;
-    const auto a = strided(op->a), b = strided(op->b);
-    if (!a || !b) return std::nullopt;
-    if (op->op == ir::BinaryOp::Add) return Strided{a->base + b->base, a->stride + b->stride};
-    if (op->op == ir::BinaryOp::Sub) return Strided{a->base - b->base, a->stride - b->stride};
-    if (op->op == ir::BinaryOp::Mul) {
-      if (const auto* c = ir::as_int(op->b)) return Strided{a->base * op->b, a->stride * *c};
-      if (const auto* c = ir::as_int(op->a)) return Strided{op->a * b->base, b->stride * *c};
-    }
-    return std::nullopt;
+  std::optional<ir::Strided> strided(const Expr& e) const {
+    return ir::strided_along(e, var_, min_);
   }
 
   // A vector index, also where it does not depend on the loop.
@@ -80,12 +67,12 @@ class Widen {
 
   // The same by its value at each lane, where quotients and remainders of the loop's variable,
   // of which `strided` knows nothing, add up to steps of one length.
-  std::optional<Strided> stepped(const Expr& e) const {
-    std::optional<ir::Linear> first;
+  std::optional<ir::Strided> stepped(const Expr& e) const {
+    std::optional<ir::Affine> first;
     std::int64_t stride = 0;
     for (int lane = 0; lane < lanes_; ++lane) {
       const Expr at = min_ + ir::int_imm(lane);
-      auto value = ir::linear_of(ir::simplify(ir::substitute(e, {{var_, at}})));
+      auto value = ir::affine_of(ir::simplify(ir::substitute(e, {{var_, at}})));
       if (!value) return std::nullopt;
       if (!first) {
         first = std::move(value);
@@ -95,7 +82,7 @@ class Widen {
       if (lane == 1) stride = value->constant;
       if (!value->terms.empty() || value->constant != lane * stride) return std::nullopt;
     }
-    return Strided{first->expr(), stride};
+    return ir::Strided{first->expr(), stride};
   }
 
   // A vector of elements that is read at each lane, one after the other: lane q / elements
@@ -127,36 +114,37 @@ class Widen {
     if (e->type.is_int()) {
       if (auto s = strided(e)) return ir::ramp(s->base, s->stride, lanes_);
     }
-    if (const auto* n = std::get_if<ir::Load>(&e->node)) {
-      Expr predicate = n->predicate ? full(widen(n->predicate)) : nullptr;
-      return ir::load(n->buffer, {index(n->indices)}, predicate, lanes_);
-    }
-    if (const auto* n = std::get_if<ir::Unary>(&e->node))
-      return ir::unary(n->op, full(widen(n->a)));
-    if (const auto* n = std::get_if<ir::Binary>(&e->node)) {
-      return ir::binary(n->op, full(widen(n->a)), full(widen(n->b)));
-    }
-    if (const auto* n = std::get_if<ir::MulAdd>(&e->node)) {
-      return ir::mul_add(full(widen(n->a)), full(widen(n->b)), full(widen(n->c)));
-    }
-    if (const auto* n = std::get_if<ir::Dot4>(&e->node)) {
-      return ir::dot4(full(widen(n->a)), full(widen(n->b)), full(widen(n->c)), n->unsigned_a);
-    }
-    if (const auto* n = std::get_if<ir::Select>(&e->node)) {
-      return ir::select(full(widen(n->condition)), full(widen(n->then_value)),
-                        full(widen(n->else_value)));
-    }
-    if (const auto* n = std::get_if<ir::Cast>(&e->node)) {
-      return ir::cast(e->type.with_lanes(lanes_), full(widen(n->value)));
-    }
-    if (const auto* n = std::get_if<ir::Reinterpret>(&e->node)) {
-      const auto* load = std::get_if<ir::Load>(&n->value->node);
-      if (load && n->value->type.lanes > 1) {
-        return ir::reinterpret(e->type.with_lanes(lanes_), vectors_of(*load, n->value->type.lanes));
-      }
-      return ir::reinterpret(e->type.with_lanes(lanes_), full(widen(n->value)));
-    }
-    throw Problem{"an expression that cannot be vectorised in loop " + var_->name};
+    const auto wide = [&](const Expr& part) { return full(widen(part)); };
+    const ir::DataType type = e->type.with_lanes(lanes_);
+    return ir::visit(
+        e,
+        [&](const ir::Load& n) {
+          Expr predicate = n.predicate ? wide(n.predicate) : nullptr;
+          return ir::load(n.buffer, {index(n.indices)}, predicate, lanes_);
+        },
+        [&](const ir::Unary& n) { return ir::unary(n.op, wide(n.a)); },
+        [&](const ir::Binary& n) { return ir::binary(n.op, wide(n.a), wide(n.b)); },
+        [&](const ir::MulAdd& n) { return ir::mul_add(wide(n.a), wide(n.b), wide(n.c)); },
+        [&](const ir::Intrinsic& n) {
+          std::vector<Expr> args;
+          for (const Expr& arg : n.args) args.push_back(wide(arg));
+          return ir::intrinsic(*n.row, std::move(args));
+        },
+        [&](const ir::Select& n) {
+          return ir::select(wide(n.condition), wide(n.then_value), wide(n.else_value));
+        },
+        [&](const ir::Cast& n) { return ir::cast(type, wide(n.value)); },
+        [&](const ir::Reinterpret& n) {
+          const auto* load = std::get_if<ir::Load>(&n.value->node);
+          const int elements = n.value->type.lanes;
+          return ir::reinterpret(
+              type, load && elements > 1 ? vectors_of(*load, elements) : wide(n.value));
+        },
+        // Of one lane, so that nothing else depends on the loop.
+        [&](const ir::OneOf<ir::IntImm, ir::FloatImm, ir::VarRef, ir::Ramp, ir::Broadcast> auto&)
+            -> Expr {
+          throw Problem{"an expression that cannot be vectorised in loop " + var_->name};
+        });
   }
 
   ir::Var var_;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "host/ir/linear.h"
+#include "host/ir/affine.h"
 #include "host/ir/loads.h"
 #include "host/ir/mutator.h"
 #include "host/space/algorithms/dot_product.h"
@@ -48,7 +48,7 @@ bool find_factors(const ComputeDag& dag, const Stage& stage, AxisRoles& roles) {
 
 // stride * a spatial axis + dilation * a reduction axis + anything constant.
 std::optional<WindowPair> pair_in(const Stage& stage, const ir::Expr& index) {
-  const auto linear = ir::linear_of(index);
+  const auto linear = ir::affine_of(index);
   if (!linear || linear->terms.size() != 2) return std::nullopt;
   WindowPair pair{};
   int found = 0;

@@ -6,8 +6,9 @@
 #include <map>
 #include <optional>
 
+#include "host/ir/affine.h"
 #include "host/ir/equal.h"
-#include "host/ir/linear.h"
+#include "host/ir/visit.h"
 
 namespace fettle::space {
 
@@ -61,7 +62,7 @@ Places common(const Places& a, const Places& b) {
 bool within(const Places& a, const Places& b) { return count(common(a, b)) == count(a); }
 
 // The values of a linear form; its variables move independently. Empty: not known.
-Places values_of(const ir::Linear& form, const AxisValues& axes) {
+Places values_of(const ir::Affine& form, const AxisValues& axes) {
   Places sum{{form.constant, form.constant}};
   for (const auto& [var, c] : form.terms) {
     const auto axis = axes.find(var);
@@ -87,12 +88,12 @@ Places values_of(const ir::Linear& form, const AxisValues& axes) {
 }
 
 // The load's indices, where no axis moves two of them.
-std::optional<std::vector<ir::Linear>> forms_of(const ir::Load& load) {
-  std::vector<ir::Linear> forms;
+std::optional<std::vector<ir::Affine>> forms_of(const ir::Load& load) {
+  std::vector<ir::Affine> forms;
   for (const ir::Expr& index : load.indices) {
-    auto form = ir::linear_of(index);
+    auto form = ir::affine_of(index);
     if (!form) return std::nullopt;
-    for (const ir::Linear& other : forms) {
+    for (const ir::Affine& other : forms) {
       for (const auto& [var, c] : form->terms) {
         if (other.coefficient(var) != 0) return std::nullopt;
       }
@@ -158,7 +159,7 @@ class Needs {
     Box box = whole(stage);
     for (std::size_t d = 0; d < stage.axes.size(); ++d) {
       for (std::size_t from = 0; from < forms->size(); ++from) {
-        const ir::Linear& form = (*forms)[from];
+        const ir::Affine& form = (*forms)[from];
         if (form.coefficient(stage.axes[d].var) == 0) continue;
         if (form.terms.size() != 1 || form.terms[0].second != 1) return {};
         const std::int64_t begin = -form.constant;
@@ -202,7 +203,7 @@ class Needs {
   static bool unstored(const Stage& stage, const Box& needed, AxisValues& axes) {
     for (const Axis& axis : stage.axes) axes[axis.var] = up_to(axis.extent);
     for (std::size_t d = 0; d < needed.size(); ++d) {
-      const auto form = ir::linear_of(stage.store_at[d]);
+      const auto form = ir::affine_of(stage.store_at[d]);
       if (!form || form->constant != 0 || form->terms.empty() || form->terms.size() > 2) {
         return false;
       }
@@ -249,27 +250,28 @@ class Needs {
 
   // condition: of a choice around the expression; null: none.
   void read(const ir::Expr& e, const ir::Expr& condition, const AxisValues& axes) {
-    if (const auto* load = std::get_if<ir::Load>(&e->node)) {
-      const auto forms = forms_of(*load);
-      if (!forms || !only_inside(load->predicate, *load) || !only_inside(condition, *load)) return;
-      Box box;
-      for (std::size_t d = 0; d < forms->size(); ++d) {
-        box.push_back(common(values_of((*forms)[d], axes), up_to(load->buffer->shape[d])));
-      }
-      Box& most = needed_[dag_.find(load->buffer)->name];
-      if (most.empty() || count(box) > count(most)) most = std::move(box);
-    } else if (const auto* n = std::get_if<ir::Select>(&e->node)) {
-      read(n->condition, condition, axes);
-      if (!condition) read(n->then_value, n->condition, axes);
-    } else if (const auto* n = std::get_if<ir::Binary>(&e->node)) {
-      read(n->a, condition, axes), read(n->b, condition, axes);
-    } else if (const auto* n = std::get_if<ir::Unary>(&e->node)) {
-      read(n->a, condition, axes);
-    } else if (const auto* n = std::get_if<ir::Cast>(&e->node)) {
-      read(n->value, condition, axes);
-    } else if (const auto* n = std::get_if<ir::Reinterpret>(&e->node)) {
-      read(n->value, condition, axes);
-    }
+    ir::visit(
+        e,
+        [&](const ir::Load& load) {
+          const auto forms = forms_of(load);
+          if (!forms || !only_inside(load.predicate, load) || !only_inside(condition, load)) return;
+          Box box;
+          for (std::size_t d = 0; d < forms->size(); ++d) {
+            box.push_back(common(values_of((*forms)[d], axes), up_to(load.buffer->shape[d])));
+          }
+          Box& most = needed_[dag_.find(load.buffer)->name];
+          if (most.empty() || count(box) > count(most)) most = std::move(box);
+        },
+        [&](const ir::Select& n) {
+          read(n.condition, condition, axes);
+          if (!condition) read(n.then_value, n.condition, axes);
+        },
+        [&](const ir::Binary& n) { read(n.a, condition, axes), read(n.b, condition, axes); },
+        [&](const ir::Unary& n) { read(n.a, condition, axes); },
+        [&](const ir::OneOf<ir::Cast, ir::Reinterpret> auto& n) { read(n.value, condition, axes); },
+        [](const ir::OneOf<ir::IntImm, ir::FloatImm, ir::VarRef> auto&) {},
+        // What lowering makes: a DAG that an operator writes has none.
+        [](const ir::OneOf<ir::MulAdd, ir::Intrinsic, ir::Ramp, ir::Broadcast> auto&) {});
   }
 
   const ComputeDag& dag_;

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <map>
 
+#include "host/ir/affine.h"
 #include "host/ir/fold.h"
-#include "host/ir/linear.h"
 #include "host/space/tensor.h"
 #include "host/space/wire_types.h"
 #include "schemas/fill/fill.h"
@@ -154,11 +154,11 @@ class StageEvaluator {
  private:
   // The values in the order of the axes, at the places where the stage stores them.
   Result<Tensor> stored(const Tensor& values) const {
-    ir::Linear flat;
+    ir::Affine flat;
     for (std::size_t d = 0; d < stage_.store_at.size(); ++d) {
-      auto linear = ir::linear_of(stage_.store_at[d]);
+      auto linear = ir::affine_of(stage_.store_at[d]);
       if (!linear) return refuse(stage_, "a place that is not affine");
-      ir::Linear scaled;
+      ir::Affine scaled;
       scaled.add(flat, stage_.buffer->shape[d]);
       scaled.add(*linear);
       flat = std::move(scaled);
@@ -215,7 +215,7 @@ class StageEvaluator {
     }
   }
 
-  Result<Affine> affine(const ir::Linear& linear) const {
+  Result<Affine> affine(const ir::Affine& linear) const {
     Affine out;
     out.coefficients.assign(loops_.size(), 0);
     out.constant = linear.constant;
@@ -247,7 +247,7 @@ class StageEvaluator {
       nodes_[*id].buffer[0] = n->value;
       return id;
     }
-    if (auto linear = e->type.is_int() ? ir::linear_of(e) : std::nullopt) {
+    if (auto linear = e->type.is_int() ? ir::affine_of(e) : std::nullopt) {
       auto at = affine(*linear);
       if (!at) return std::move(at).error();
       node.kind = Node::Kind::Index;
@@ -302,15 +302,15 @@ class StageEvaluator {
       return refuse(stage_, "reads " + n.buffer->name + " before it is computed");
     Node node{Node::Kind::Load};
     node.tensor = &tensor->second;
-    ir::Linear flat;
+    ir::Affine flat;
     for (std::size_t d = 0; d < n.indices.size(); ++d) {
-      auto linear = ir::linear_of(n.indices[d]);
+      auto linear = ir::affine_of(n.indices[d]);
       if (!linear) return refuse(stage_, "index of " + n.buffer->name + " is not affine");
       const auto range = ir::bounds_of(n.indices[d], ranges_);
       if (!n.predicate && (!range || range->low < 0 || range->high >= n.buffer->shape[d])) {
         return refuse(stage_, "index outside " + n.buffer->name);
       }
-      ir::Linear scaled;
+      ir::Affine scaled;
       scaled.add(flat, n.buffer->shape[d]);
       scaled.add(*linear);
       flat = std::move(scaled);

@@ -39,9 +39,8 @@ struct Words {
     return "transpose " + s.constant + " by " + s.axis;
   }
   std::string operator()(const ComputeAtStep& s) {
-    static const char* const scopes[] = {"global", "stack", "register", "shared"};
     return "compute " + s.stage + " at " + s.consumer + "." + s.loop + " in " +
-           scopes[int(s.scope)];
+           ir::row_of(s.scope).name;
   }
   std::string operator()(const SplitStep& s) {
     return "split " + s.stage + "." + s.loop + " by " + std::to_string(s.factor) + " into " +
@@ -57,10 +56,16 @@ struct Words {
     return "skip zeros of " + s.producer + " in " + s.stage + "." + s.loop;
   }
   std::string operator()(const AnnotateStep& s) {
-    static const char* const kinds[] = {"serial",   "unroll", "vectorize",
-                                        "parallel", "block",  "thread"};
+    static const char* const kinds[] = {"serial", "unroll", "vectorize", "parallel", "bind"};
     return std::string(kinds[int(s.kind)]) + " " + s.stage + "." + s.loop;
   }
+  std::string operator()(const BindStep& s) {
+    return "bind " + s.stage + "." + s.loop + " to " + ir::row_of(s.axis).name;
+  }
+  std::string operator()(const CacheReadStep& s) {
+    return "cache_read " + s.stage + " for " + s.reader + " as " + s.stage + "." + s.suffix;
+  }
+  std::string operator()(const TensorizeStep& s) { return "tensorize " + s.stage + " by " + s.row; }
 };
 
 }  // namespace
@@ -222,6 +227,8 @@ Result<void> Schedule::run(const AnnotateStep& s) {
       return absent("only the outermost loop can be parallel");
     if (loop->reduce) return absent("a reduction loop cannot be parallel");
   }
+  if (s.kind == ir::ForKind::Bound)
+    return absent("a loop is bound to an axis by a step of its own");
   if (s.kind == ir::ForKind::Vectorized && loop->reduce) {
     return absent("a reduction loop cannot be vectorised");
   }

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "host/ir/intrinsics.h"
 #include "host/ir/stmt.h"
 #include "host/space/compute_dag.h"
 #include "schemas/wire/result.h"
@@ -25,6 +26,12 @@ struct InlineStep {
 // in registers.
 struct CacheWriteStep {
   std::string stage;
+};
+
+// `reader` reads `stage` through a copy of it, the new stage "<stage>.<suffix>". The copy can be
+// computed at a loop in any scope: what the loop's iterations read is then kept near to them.
+struct CacheReadStep {
+  std::string stage, reader, suffix;
 };
 
 // Layout rewrite of a factor: its axis `axis`, which its one reader reads by an axis of its own
@@ -70,7 +77,9 @@ struct TransposeConstantStep {
 };
 
 // The stage is computed inside loop `loop` of `consumer`, for what is read there.
-// scope: Register, Stack, or Global: a scratch area per thread.
+// scope: Register or Thread: one thread's; Global: a scratch area per thread of a CPU;
+// BlockShared and an accelerator's memories: what all threads of the block read there, with
+// barriers before the readers and before it is computed again.
 struct ComputeAtStep {
   std::string stage, consumer, loop;
   ir::Scope scope;
@@ -113,9 +122,24 @@ struct AnnotateStep {
   ir::ForKind kind;
 };
 
-using Step = std::variant<InlineStep, CacheWriteStep, PackConstantStep, TileAxisStep, RfactorStep,
-                          TransposeConstantStep, ComputeAtStep, SplitStep, FuseStep, ReorderStep,
-                          SkipZerosStep, AnnotateStep>;
+// The loop's iterations are run by blocks or by threads of a block. A launch has one size along
+// an axis, its longest loop's; in shorter ones the threads beyond do nothing. Stages that
+// threads compute together (BlockShared) may bind loops to the same threads as their consumer.
+struct BindStep {
+  std::string stage, loop;
+  ir::ThreadAxis axis;
+};
+
+// The innermost loop of a sum, as long as the row's tile, becomes one instruction. The stage's
+// body is the row's pattern, and its operands lie side by side along that loop in memory.
+struct TensorizeStep {
+  std::string stage;
+  std::string row;  // name in ir::intrinsics()
+};
+
+using Step = std::variant<InlineStep, CacheWriteStep, CacheReadStep, PackConstantStep, TileAxisStep,
+                          RfactorStep, TransposeConstantStep, ComputeAtStep, SplitStep, FuseStep,
+                          ReorderStep, SkipZerosStep, AnnotateStep, BindStep, TensorizeStep>;
 std::string to_string(const Step& step);
 
 struct Loop {
@@ -123,6 +147,7 @@ struct Loop {
   ir::Var var;
   ir::ForKind kind = ir::ForKind::Serial;
   bool reduce = false;
+  ir::ThreadAxis axis = ir::ThreadAxis::None;  // of a Bound loop
 };
 
 // How a loop's variable follows from others.
@@ -152,6 +177,7 @@ struct StagePlan {
   std::vector<Loop> loops;          // outermost first
   std::vector<Relation> relations;  // in the order made
   std::vector<Skip> skips;
+  const ir::IntrinsicRow* instruction = nullptr;  // the innermost loop is one of it; null: none
 };
 
 class Schedule {
@@ -168,6 +194,7 @@ class Schedule {
  private:
   Result<void> run(const InlineStep& step);
   Result<void> run(const CacheWriteStep& step);
+  Result<void> run(const CacheReadStep& step);
   Result<void> run(const PackConstantStep& step);
   Result<void> run(const TileAxisStep& step);
   Result<void> run(const RfactorStep& step);
@@ -178,6 +205,8 @@ class Schedule {
   Result<void> run(const ReorderStep& step);
   Result<void> run(const SkipZerosStep& step);
   Result<void> run(const AnnotateStep& step);
+  Result<void> run(const BindStep& step);
+  Result<void> run(const TensorizeStep& step);
 
   int index_of(const std::string& stage) const;  // -1: none
   Loop* find_loop(const std::string& stage, const std::string& loop);

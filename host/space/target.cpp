@@ -94,12 +94,27 @@ bool Target::converts_float16() const {
   return arch == "aarch64";
 }
 
-DotProduct Target::dot_product() const {
-  if (arch == "aarch64" && has(features, "+dotprod")) return DotProduct::SignedBySigned;
-  if (arch != "x86_64") return DotProduct::None;
-  const bool evex = has(features, "+avx512vnni") && has(features, "+avx512vl");
-  const bool vex = has(features, "+avxvnni") && vector_bits <= 256;
-  return evex || vex ? DotProduct::UnsignedBySigned : DotProduct::None;
+std::vector<const ir::IntrinsicRow*> Target::instructions() const {
+  std::vector<const ir::IntrinsicRow*> there;
+  for (const ir::IntrinsicRow& row : ir::intrinsics()) {
+    const bool has_it =
+        std::any_of(row.available.begin(), row.available.end(), [&](const ir::Availability& where) {
+          return where.arch == arch && vector_bits <= where.most_vector_bits &&
+                 std::all_of(where.features.begin(), where.features.end(),
+                             [&](const std::string& feature) { return has(features, feature); });
+        });
+    if (has_it) there.push_back(&row);
+  }
+  return there;
+}
+
+const ir::IntrinsicRow* Target::sums_of_byte_products() const {
+  const auto there = instructions();
+  for (const ir::Scalar left : {ir::Scalar::Int8, ir::Scalar::UInt8}) {
+    const ir::IntrinsicRow* row = ir::find_sum_of_products(left, ir::Scalar::Int8);
+    if (std::find(there.begin(), there.end(), row) != there.end()) return row;
+  }
+  return nullptr;
 }
 
 Result<Target> target_for(const wire::DeviceInfoT& device, int threads) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "host/ir/intrinsics.h"
 #include "schemas/device_generated.h"
 #include "schemas/wire/result.h"
 
@@ -16,9 +17,6 @@ struct CacheLevel {
   int line_bytes;
   int shared_by;
 };
-
-// Which bytes the CPU's instruction for int32 sums of four products takes.
-enum class DotProduct : std::uint8_t { None, UnsignedBySigned, SignedBySigned };
 
 struct Target {
   std::string backend;  // row of host/backend/registry.cpp: "cpu_llvm"
@@ -37,8 +35,11 @@ struct Target {
   // call functions, which an image cannot.
   bool converts_float16() const;
 
-  // VNNI's vpdpbusd on x86-64, sdot on AArch64.
-  DotProduct dot_product() const;
+  // Rows of ir::intrinsics() that the device has, in their order.
+  std::vector<const ir::IntrinsicRow*> instructions() const;
+  // Of those: the one that sums products of int8, or of uint8 by int8 where none does. Null:
+  // there is neither.
+  const ir::IntrinsicRow* sums_of_byte_products() const;
 
   std::string canonical() const;  // JSON, keys sorted
   static Result<Target> parse(const std::string& canonical);

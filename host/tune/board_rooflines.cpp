@@ -51,7 +51,8 @@ Result<void> BoardRooflines::ask(const std::vector<Measured>& doubted,
     Board& board = boards_[id];
     const Roofline was = std::exchange(board.roofline, *roofline);
     const bool higher = roofline->operations_per_second > was.operations_per_second ||
-                        roofline->bytes_per_second > was.bytes_per_second;
+                        roofline->bytes_per_second > was.bytes_per_second ||
+                        roofline->integer_operations_per_second > was.integer_operations_per_second;
     board.futile = higher || !again ? 0 : board.futile + 1;
   }
   return {};

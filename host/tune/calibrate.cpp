@@ -16,6 +16,8 @@ std::string figure_name(const backend::CalibrationProgram& program) {
   switch (program.ceiling) {
     case backend::Ceiling::Arithmetic:
       return "arithmetic_gflops" + threads;
+    case backend::Ceiling::IntegerArithmetic:
+      return "integer_gops" + threads;
     case backend::Ceiling::LaunchOverhead:
       return "launch_ns" + threads;
     case backend::Ceiling::Bandwidth:
@@ -109,6 +111,7 @@ Result<CalibrationFigures> calibrate(Runner& runner, const std::string& board_id
     double& figure = result.figures[figure_name(program)];
     switch (program.ceiling) {
       case backend::Ceiling::Arithmetic:
+      case backend::Ceiling::IntegerArithmetic:
         figure = std::max(figure, program.operations / nanoseconds);
         break;
       case backend::Ceiling::Bandwidth:
@@ -140,6 +143,7 @@ Roofline roofline_of(const std::map<std::string, double>& figures, int threads) 
   for (const auto& [name, value] : figures) {
     if (!name.ends_with(suffix)) continue;
     if (name.starts_with("arithmetic_gflops")) roofline.operations_per_second = value * 1e9;
+    if (name.starts_with("integer_gops")) roofline.integer_operations_per_second = value * 1e9;
     // Only the first level bounds every program; a slower one would condemn programs
     // whose data fits above it.
     if (name.starts_with("l1_gbytes_per_s")) roofline.bytes_per_second = value * 1e9;

@@ -14,7 +14,7 @@
 namespace fettle::tune {
 
 // Figures by name, as the database keeps them: "arithmetic_gflops_core",
-// "l1_gbytes_per_s_all", "memory_gbytes_per_s_core", "launch_ns_core", …:
+// "integer_gops_core", "l1_gbytes_per_s_all", "memory_gbytes_per_s_core", "launch_ns_core", …:
 // _core is one thread, _all every thread of the target.
 struct CalibrationFigures {
   std::map<std::string, double> figures;

@@ -12,6 +12,9 @@ namespace fettle::tune {
 double Roofline::least_seconds(const wire::ProgramFactsT& facts) const {
   double seconds = 0;
   if (operations_per_second > 0) seconds = facts.operations / operations_per_second;
+  if (integer_operations_per_second > 0) {
+    seconds = std::max(seconds, facts.integer_operations / integer_operations_per_second);
+  }
   if (bytes_per_second > 0) seconds = std::max(seconds, facts.compulsory_bytes / bytes_per_second);
   return seconds;
 }
@@ -29,9 +32,10 @@ std::optional<wire::FailureT> implausible(const Roofline& roofline,
   char text[256];
   std::snprintf(
       text, sizeof text,
-      "measured %.0f ns, but %.4g operations and %.4g compulsory bytes take this board at "
-      "least %.0f ns (%.4g operations/s, %.4g bytes/s)",
-      *measured, facts.operations, facts.compulsory_bytes, least, roofline.operations_per_second,
+      "measured %.0f ns, but %.4g operations, %.4g of integers and %.4g compulsory bytes take this "
+      "board at least %.0f ns (%.4g operations/s, %.4g of integers, %.4g bytes/s)",
+      *measured, facts.operations, facts.integer_operations, facts.compulsory_bytes, least,
+      roofline.operations_per_second, roofline.integer_operations_per_second,
       roofline.bytes_per_second);
   return make_failure(wire::Stage::Accept, Error{ErrorCode::Implausible, text, {}});
 }

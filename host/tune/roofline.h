@@ -13,6 +13,7 @@ struct Roofline {
   double operations_per_second = 0;  // a multiply-add is two
   double bytes_per_second = 0;       // of the fastest cache level, all threads together
   double main_memory_bytes_per_second = 0;
+  double integer_operations_per_second = 0;  // 0 also: no instruction was found that bounds them
 
   double peak_gflops() const { return operations_per_second * 1e-9; }
   // Fewest seconds that a program of these facts can take; 0 when nothing is calibrated.

@@ -20,15 +20,28 @@ namespace {
 
 constexpr ir::DataType kByte{ir::Scalar::UInt8, 1};
 
-// Operations on floats, those of a node that is used twice once.
-double float_operations(const ir::Expr& value) {
-  std::set<const ir::ExprNode*> seen;
+// Operations on floats, or on int8 and their sums; those of a node that is used twice once.
+// Whatever has to do with indices is under a load or a choice's condition.
+double operations_on(bool floats, const ir::Expr& value) {
+  std::set<const ir::ExprNode*> seen, not_values;
   double sum = 0;
   ir::walk(value, [&](const ir::Expr& e) {
-    if (!e->type.is_float() || !seen.insert(e.get()).second) return;
+    const auto* choice = std::get_if<ir::Select>(&e->node);
+    const auto* load = std::get_if<ir::Load>(&e->node);
+    const auto leave_out = [&](const ir::Expr& part) {
+      ir::walk(part, [&](const ir::Expr& inner) { not_values.insert(inner.get()); });
+    };
+    if (choice) leave_out(choice->condition);
+    if (load && load->predicate) leave_out(load->predicate);
+    if (load) std::for_each(load->indices.begin(), load->indices.end(), leave_out);
+    const bool counted =
+        floats ? e->type.is_float() : e->type.is_int() && !not_values.count(e.get());
+    if (!counted || !seen.insert(e.get()).second) return;
     const bool one =
         std::holds_alternative<ir::Binary>(e->node) || std::holds_alternative<ir::Unary>(e->node);
-    const double each = std::holds_alternative<ir::MulAdd>(e->node) ? 2 : one ? 1 : 0;
+    // Four products and their sums.
+    const bool dot = std::holds_alternative<ir::Intrinsic>(e->node);
+    const double each = std::holds_alternative<ir::MulAdd>(e->node) ? 2 : dot ? 8 : one ? 1 : 0;
     sum += each * e->type.lanes;
   });
   return sum;
@@ -38,8 +51,12 @@ double float_operations(const ir::Expr& value) {
 // buffers is marked.
 class Noting : public ir::Mutator {
  public:
-  std::map<ir::Buffer, ir::Buffer> marks;               // of a buffer: a byte for each element
-  std::vector<std::pair<ir::Buffer, double>> counters;  // operations of each count
+  std::map<ir::Buffer, ir::Buffer> marks;  // of a buffer: a byte for each element
+  struct Counter {
+    ir::Buffer buffer;
+    double operations, integer_operations;  // of each count
+  };
+  std::vector<Counter> counters;
 
   using ir::Mutator::mutate;
   ir::Stmt mutate(const ir::Stmt& stmt) override {
@@ -70,14 +87,15 @@ class Noting : public ir::Mutator {
     const ir::Expr first = ir::int_imm(0);
     all.push_back(
         ir::make_store(counter, {first}, ir::load(counter, {first}) + ir::int_imm(1, ir::kInt64)));
-    counters.emplace_back(counter, float_operations(store->value));
+    counters.push_back(
+        {counter, operations_on(true, store->value), operations_on(false, store->value)});
     all.push_back(stmt);
     return ir::make_block(std::move(all));
   }
 };
 
 struct Done {
-  double operations = 0, bytes = 0;
+  double operations = 0, integer_operations = 0, bytes = 0;
 };
 
 // What one timed run does. Bytes: of inputs, outputs and constants, packed ones as packed.
@@ -105,17 +123,18 @@ void count(const ir::Module& module, int threads, Done& done) {
     };
     for (const ir::Buffer& buffer : function.params) bind(buffer);
     for (const auto& [buffer, marked] : marks) bind(marked);
-    for (const auto& [counter, operations] : noting.counters) bind(counter);
+    for (const auto& counter : noting.counters) bind(counter.buffer);
     for (std::int64_t i = 0; i < function.extent; ++i) {
       std::map<ir::Var, std::int64_t> values{{function.parallel, i}};
       if (function.thread) values[function.thread] = i % threads;
       const ir::Problem problem = ir::interpret(body, memory, values);
       ASSERT_FALSE(problem) << *problem;
     }
-    for (const auto& [counter, operations] : noting.counters) {
+    for (const auto& [counter, operations, integer_operations] : noting.counters) {
       std::int64_t times = 0;
       std::memcpy(&times, contents[counter].data(), sizeof times);
       done.operations += double(times) * operations;
+      done.integer_operations += double(times) * integer_operations;
     }
   }
   for (const ir::ProgramBuffer& b : module.buffers) {
@@ -134,15 +153,17 @@ struct Share {
 
 // facts <= what is done, for every program; how much of it they cover, in all.
 void check(const space::TaskSpace& task, const space::Configuration& configuration,
-           const std::string& what, Share& operations, Share& bytes) {
+           const std::string& what, Share& operations, Share& integers, Share& bytes) {
   SCOPED_TRACE(what);
   auto module = lower::lower_configuration(task, configuration);
   ASSERT_TRUE(module) << module.error().text();
-  const double least = lower::program_facts(*module).operations,
-               touched = space::compulsory_bytes(task.dag());
+  const lower::ProgramFacts facts = lower::program_facts(*module);
+  const double least = facts.operations, touched = space::compulsory_bytes(task.dag());
   Done done;
   count(*module, task.target().threads, done);
   ASSERT_LE(least, done.operations);
+  ASSERT_LE(facts.integer_operations, done.integer_operations);
+  integers.facts += facts.integer_operations, integers.done += done.integer_operations;
   ASSERT_LE(touched, done.bytes);
   operations.facts += least, operations.done += done.operations;
   bytes.facts += touched, bytes.done += done.bytes;
@@ -161,7 +182,7 @@ TEST(FactsProperty, RandomProgramsDoNoLess) {
               (unsigned long long)count);
   std::mt19937_64 rng(seed);
   const auto targets = property::small_targets();
-  Share operations, bytes;
+  Share operations, integers, bytes;
   for (std::uint64_t i = 0; i < count; ++i) {
     const space::Workload workload = property::random_workload(rng);
     const space::Target& target = targets[i % targets.size()];
@@ -171,7 +192,7 @@ TEST(FactsProperty, RandomProgramsDoNoLess) {
     const auto configuration = space->random(rng);
     check(*task, configuration,
           workload.canonical() + " " + target.cpu + " " + space->to_json(configuration), operations,
-          bytes);
+          integers, bytes);
     if (HasFatalFailure()) return;
   }
   std::printf("operations %.4f, bytes %.4f of what is done\n", operations.facts / operations.done,
@@ -199,7 +220,7 @@ TEST(FactsProperty, WidePaddingAndStrides) {
   for (const std::string& layer : layers) {
     const auto workload = space::Workload::parse(layer);
     ASSERT_TRUE(workload) << workload.error().text();
-    Share operations, bytes;
+    Share operations, integers, bytes;
     for (int i = 0; i < 24; ++i) {
       const space::Target target = property::small_targets()[std::size_t(i % 6)];
       const auto task = space::open_cpu_space(workload->dag(), target);
@@ -207,7 +228,7 @@ TEST(FactsProperty, WidePaddingAndStrides) {
       const space::SearchSpace* space = &task->space();
       const auto configuration = space->random(rng);
       check(*task, configuration, layer + " " + target.cpu + " " + space->to_json(configuration),
-            operations, bytes);
+            operations, integers, bytes);
       if (HasFatalFailure()) return;
     }
     std::printf("bytes %.4f of %s\n", bytes.facts / bytes.done, layer.c_str());

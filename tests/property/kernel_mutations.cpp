@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "host/ir/intrinsics.h"
 #include "host/ir/mutator.h"
 
 namespace fettle::testing {
@@ -131,14 +132,14 @@ class Maker : public Mutator {
       if (mistake_ == Mistake::WrongFactor && fused->a != fused->b && here())
         return mul_add(fused->a, fused->a, fused->c);
     }
-    if (const auto* dot = as<Dot4>(expr)) {
-      if (mistake_ == Mistake::DroppedTerm && here()) return dot->c;
+    if (const auto* dot = as<Intrinsic>(expr)) {
+      const Expr &a = dot->args[0], &b = dot->args[1], &c = dot->args[2];
+      if (mistake_ == Mistake::DroppedTerm && here()) return c;
       if (mistake_ == Mistake::LostSum && !first_term_ && here())
-        return dot4(dot->a, dot->b, zero_of(expr->type), dot->unsigned_a);
-      if (mistake_ == Mistake::WrongFactor && here())
-        return dot4(dot->a, dot->a, dot->c, dot->unsigned_a);
-      if (mistake_ == Mistake::WrongSign && dot->unsigned_a && here())
-        return dot4(dot->b, dot->a, dot->c, dot->unsigned_a);
+        return intrinsic(*dot->row, {a, b, zero_of(expr->type)});
+      if (mistake_ == Mistake::WrongFactor && here()) return intrinsic(*dot->row, {a, a, c});
+      if (mistake_ == Mistake::WrongSign && dot->row->takes_unsigned() && here())
+        return intrinsic(*dot->row, {b, a, c});
     }
     if (const auto* op = as<Binary>(expr)) {
       if (in_output_ && expr->type.is_float()) {

@@ -235,21 +235,20 @@ Case register_tile() {
   return {"register_tile", b.finish(), true};
 }
 
-// Rows of growing length through a stack buffer, with Let, IfThenElse and Prefetch.
+// Rows of growing length through a stack buffer, with Let and IfThenElse.
 Case control() {
   Builder b("control", 9);
   Buffer x = b.reals("x", 9 * 16), out = b.output("out", 9 * 16);
   b.function().thread = make_var("thread");
-  Buffer row = local("row", 16, Scope::Stack);
+  Buffer row = local("row", 16, Scope::Thread);
   Var i = make_var("i"), j = make_var("j"), start = make_var("start");
   Expr at = var_ref(start) + var_ref(i);
   Stmt fill = loop(i, i32(0), i32(16), make_store(row, {var_ref(i)}, float_imm(0)));
   Stmt copy = loop(i, i32(1), b.p(), make_store(row, {var_ref(i)}, load(x, {at}) * float_imm(2)));
-  Stmt prefetch = std::make_shared<const StmtNode>(StmtNode{Prefetch{x, {var_ref(start)}}});
   Stmt choose = make_if(binary(BinaryOp::Lt, binary(BinaryOp::Mod, var_ref(j), i32(3)), i32(2)),
                         make_store(out, {var_ref(start) + var_ref(j)}, load(row, {var_ref(j)})),
                         make_store(out, {var_ref(start) + var_ref(j)}, float_imm(-1)));
-  Stmt body = make_block({prefetch, fill, copy, loop(j, i32(0), i32(16), choose),
+  Stmt body = make_block({fill, copy, loop(j, i32(0), i32(16), choose),
                           make_if(binary(BinaryOp::Eq, b.p(), i32(4)),
                                   make_store(out, {var_ref(start)}, float_imm(5)))});
   Expr never = binary(BinaryOp::Lt, var_ref(b.function().thread), i32(0));

@@ -325,18 +325,23 @@ TEST(Profile, TheA9UsesNeonForVectors) {
 }
 
 TEST(Calibration, ProgramsBuildEverywhereAndKeepTheirChainsInRegisters) {
-  for (space::Target target : all_targets()) {
+  std::vector<space::Target> targets = all_targets();
+  targets.push_back(aarch64_target());
+  targets.back().cpu = "cortex-a76", targets.back().features = {"+dotprod"};
+  for (space::Target& target : targets) {
     target.threads = 2;
     Result<std::vector<backend::CalibrationProgram>> programs = cpu::cpu_calibration(target);
     ASSERT_TRUE(programs.ok()) << programs.error().text();
-    EXPECT_EQ(programs->size(), 2 * (3 + target.caches.size()));
+    const std::size_t arithmetic = target.sums_of_byte_products() ? 2 : 1;
+    EXPECT_EQ(programs->size(), 2 * (arithmetic + 2 + target.caches.size()));
     for (const backend::CalibrationProgram& each : *programs) {
-      if (each.ceiling != backend::Ceiling::Arithmetic) continue;
+      const bool integers = each.ceiling == backend::Ceiling::IntegerArithmetic;
+      if (each.ceiling != backend::Ceiling::Arithmetic && !integers) continue;
       Result<std::vector<cpu::Instruction>> code =
           cpu::disassemble(*each.program.images[0], target);
       ASSERT_TRUE(code.ok());
       const cpu::CodeCounts loop = cpu::count(cpu::hottest_loop(*code, target.arch), target.arch);
-      EXPECT_GE(loop.fused + loop.multiplies, 8) << target.arch;
+      EXPECT_GE(integers ? loop.dot_products : loop.fused + loop.multiplies, 8) << target.arch;
       EXPECT_EQ(loop.loads + loop.stores, 0) << target.arch << "\n"
                                              << cpu::to_text(cpu::hottest_loop(*code, target.arch));
     }

@@ -1,7 +1,7 @@
 // Makers, linear forms, bounds and the simplifier.
 #include <gtest/gtest.h>
 
-#include "host/ir/linear.h"
+#include "host/ir/affine.h"
 #include "host/ir/mutator.h"
 #include "host/ir/printer.h"
 #include "host/ir/simplify.h"
@@ -48,18 +48,61 @@ TEST(IrExpr, ALoadThatIsOffIsZero) {
   EXPECT_EQ(print(load(b, {n(0)}, bool_imm(true))), "b[0]");
 }
 
-TEST(IrLinear, CollectsTerms) {
-  const auto linear = linear_of((vx() + n(3)) * n(4) - vy() + vx());
-  ASSERT_TRUE(linear);
-  EXPECT_EQ(linear->coefficient(x), 5);
-  EXPECT_EQ(linear->coefficient(y), -1);
-  EXPECT_EQ(linear->constant, 12);
-  EXPECT_FALSE(linear_of(vx() * vy()));
-  EXPECT_FALSE(linear_of(binary(BinaryOp::Min, vx(), n(3))));
-  EXPECT_TRUE(linear_of(vx() - vx())->terms.empty());
+TEST(IrAffine, CollectsTerms) {
+  const auto form = affine_of((vx() + n(3)) * n(4) - vy() + vx());
+  ASSERT_TRUE(form);
+  EXPECT_EQ(form->coefficient(x), 5);
+  EXPECT_EQ(form->coefficient(y), -1);
+  EXPECT_EQ(form->constant, 12);
+  EXPECT_FALSE(affine_of(vx() * vy()));
+  EXPECT_FALSE(affine_of(binary(BinaryOp::Min, vx(), n(3))));
+  EXPECT_TRUE(affine_of(vx() - vx())->terms.empty());
 }
 
-TEST(IrLinear, BoundsFollowRanges) {
+TEST(IrAffine, WhatIsNoSumIsALeaf) {
+  const Expr half = binary(BinaryOp::Div, vx(), n(2));
+  const LeafSum sum = leaf_sum_of((half + vy()) * n(6) - half * n(2) - (vy() - n(5)));
+  ASSERT_EQ(sum.terms.size(), 2u);
+  EXPECT_EQ(sum.coefficient(half), 4);
+  EXPECT_EQ(sum.coefficient(vy()), 5);
+  EXPECT_EQ(sum.constant, 5);
+  EXPECT_TRUE(leaf_sum_of(half - half).terms.empty());
+}
+
+TEST(IrAffine, MovementIsApproximate) {
+  const Var begin = make_var("begin");
+  const Movements lets{{begin, movement_of(vx() * n(4))}};
+  const Expr last = binary(BinaryOp::Min, var_ref(begin), n(60));
+  const Movement m = movement_of(ramp(last * n(2) + binary(BinaryOp::Div, vy(), n(8)), 3, 4), lets);
+  EXPECT_EQ(m.coefficient(x), 8);
+  EXPECT_EQ(m.coefficient(y), 0.125);
+  EXPECT_EQ(m.coefficient(begin), 0);
+}
+
+TEST(IrAffine, Strides) {
+  const Expr half = binary(BinaryOp::Div, vy(), n(2));
+  const auto along = strided_along((vx() + half) * n(6) - vx(), x, n(3));
+  ASSERT_TRUE(along);
+  EXPECT_EQ(along->stride, 5);
+  EXPECT_EQ(print(along->base), print((n(3) + half) * n(6) - n(3)));
+  EXPECT_FALSE(strided_along(binary(BinaryOp::Mod, vx(), n(4)), x, n(0)));
+  const auto lanes = strided_lanes(ramp(vx(), 2, 4) * broadcast(n(3), 4) + broadcast(vy(), 4));
+  ASSERT_TRUE(lanes);
+  EXPECT_EQ(lanes->stride, 6);
+  EXPECT_EQ(print(lanes->base), print(vx() * n(3) + vy()));
+  EXPECT_FALSE(strided_lanes(ramp(vx(), 2, 4) * ramp(vx(), 1, 4)));
+}
+
+TEST(IrAffine, PartsThatMove) {
+  const Parts parts = parts_of(*affine_of(vx() * n(2) - vy() + n(1)), [&](const Var& var) {
+    return var == y ? std::optional(Interval{0, 3}) : std::nullopt;
+  });
+  EXPECT_EQ(print(parts.fixed.expr()), print(vx() * n(2)));
+  EXPECT_EQ(parts.moving.low, -2);
+  EXPECT_EQ(parts.moving.high, 1);
+}
+
+TEST(IrAffine, BoundsFollowRanges) {
   const Ranges ranges{{x, {0, 9}}, {y, {-2, 3}}};
   const auto check = [&](const Expr& e, std::int64_t low, std::int64_t high) {
     const auto b = bounds_of(e, ranges);

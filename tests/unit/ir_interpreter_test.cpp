@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "host/ir/interpreter.h"
+#include "host/ir/intrinsics.h"
 
 namespace fettle::ir {
 namespace {
@@ -77,11 +78,13 @@ TEST(IrInterpreter, DotProductsOfBytes) {
   const auto value = [&](const Expr& e) { return evaluate<std::int32_t>(broadcast(e, 2)); };
   const std::int32_t with_sign = 10 + 3 - 2 + 128 - 128 * 127;
   const std::int32_t without = 10 + 3 - 2 - 255 * 128 + 128 * 127;
-  EXPECT_EQ(value(dot4(a, b, ten, false)), (std::vector<std::int32_t>{with_sign, with_sign}));
-  EXPECT_EQ(value(dot4(a, b, ten, true)), (std::vector<std::int32_t>{without, without}));
+  const IntrinsicRow &s8s8 = *find_intrinsic("dot4_s8s8"), &u8s8 = *find_intrinsic("dot4_u8s8");
+  EXPECT_EQ(value(intrinsic(s8s8, {a, b, ten})), (std::vector<std::int32_t>{with_sign, with_sign}));
+  EXPECT_EQ(value(intrinsic(u8s8, {a, b, ten})), (std::vector<std::int32_t>{without, without}));
   // Sums wrap.
   const Expr most = int_imm(std::numeric_limits<std::int32_t>::max()), one = int_imm(1);
-  EXPECT_EQ(value(dot4(one, one, most, false)).front(), std::numeric_limits<std::int32_t>::min());
+  EXPECT_EQ(value(intrinsic(s8s8, {one, one, most})).front(),
+            std::numeric_limits<std::int32_t>::min());
 }
 
 TEST(IrInterpreter, LoopsLetsAndBranches) {
@@ -96,6 +99,37 @@ TEST(IrInterpreter, LoopsLetsAndBranches) {
                              make_for(j, int_imm(0), int_imm(2), ForKind::Vectorized, body));
   ASSERT_FALSE(interpret(nest, {{out, bytes(data)}}));
   EXPECT_EQ(data, (std::vector<std::int32_t>{0, 1, 10, 11, 7, 7}));
+}
+
+// Four threads: each writes an element that the block shares, and reads another's.
+TEST(IrInterpreter, ThreadsMeetAtBarriers) {
+  const Buffer out = buffer("out", kInt32, {2, 4}),
+               shared = buffer("shared", kInt32, {4}, Scope::BlockShared),
+               own = buffer("own", kInt32, {1}, Scope::Register);
+  const Var block = make_var("block"), t = make_var("t"), round = make_var("round");
+  const auto run = [&](const Stmt& between, std::vector<std::int32_t>& data) {
+    const Expr me = var_ref(t), other = int_imm(3) - me, first = int_imm(0);
+    const Stmt body =
+        make_block({make_store(shared, {me}, me * int_imm(10) + var_ref(round)), between,
+                    make_store(own, {first}, load(shared, {other})), between,
+                    make_store(out, {var_ref(block), me}, load(own, {first}) + var_ref(block))});
+    const Stmt rounds = make_for(round, int_imm(0), int_imm(2), ForKind::Serial, body);
+    const Stmt threads = make_for(t, int_imm(0), int_imm(4), ForKind::Bound,
+                                  make_allocate(own, rounds), ThreadAxis::ThreadX);
+    const Stmt blocks = make_for(block, int_imm(0), int_imm(2), ForKind::Bound,
+                                 make_allocate(shared, threads), ThreadAxis::BlockX);
+    return interpret(blocks, {{out, bytes(data)}});
+  };
+  std::vector<std::int32_t> data(8);
+  const Stmt barrier = make_barrier(Scope::BlockShared);
+  const Problem problem = run(barrier, data);
+  ASSERT_FALSE(problem) << *problem;
+  EXPECT_EQ(data, (std::vector<std::int32_t>{31, 21, 11, 1, 32, 22, 12, 2}));
+  EXPECT_TRUE(run(make_block({}), data));  // read before written
+  const Expr some = binary(BinaryOp::Lt, var_ref(t), int_imm(2));
+  const Problem apart = run(make_if(some, barrier), data);
+  ASSERT_TRUE(apart);
+  EXPECT_NE(apart->find("not all threads"), std::string::npos) << *apart;
 }
 
 TEST(IrInterpreter, LanesThatAreOffTouchNoMemory) {

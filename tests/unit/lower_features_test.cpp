@@ -53,8 +53,7 @@ struct Image {
 TEST(Footprint, LoopsThatOverlapCountTheirUnion) {
   const Image image;
   const Access access = image.access();
-  const std::vector<LoopTrip> loops = {
-      {image.y.get(), 10}, {image.x.get(), 5}, {image.kx.get(), 3}, {image.c.get(), 8}};
+  const std::vector<LoopTrip> loops = {{image.y, 10}, {image.x, 5}, {image.kx, 3}, {image.c, 8}};
   const std::span<const LoopTrip> all(loops);
   EXPECT_EQ(footprint(access, all.subspan(3), 64).bytes, 8 * 4);
   EXPECT_EQ(footprint(access, all.subspan(2), 64).bytes, 3 * 8 * 4);
@@ -67,13 +66,13 @@ TEST(Footprint, LoopsThatOverlapCountTheirUnion) {
 
 TEST(Footprint, IsNeverMoreThanTheBuffer) {
   const Image image;
-  const std::vector<LoopTrip> loops = {{image.y.get(), 1000}, {image.c.get(), 1000}};
+  const std::vector<LoopTrip> loops = {{image.y, 1000}, {image.c, 1000}};
   EXPECT_LE(footprint(image.access(), loops, 64).bytes, 10 * 12 * 8 * 4);
 }
 
 TEST(Footprint, AStrideTouchesALinePerElement) {
   const Image image;
-  const std::vector<LoopTrip> column = {{image.y.get(), 10}};
+  const std::vector<LoopTrip> column = {{image.y, 10}};
   const Footprint touched = footprint(image.access(), column, 64);
   EXPECT_EQ(touched.bytes, 10 * 4);
   EXPECT_EQ(touched.lines, 10);

@@ -37,14 +37,14 @@ TEST(LowerSchedule, PaddingInlinedIntoTheReduction) {
 TEST(LowerSchedule, PaddingOnTheStackOfATask) {
   expect_right(conv(), {InlineStep{"biased"}, SplitStep{"activated", "y", 3, "yo", "yi"},
                         AnnotateStep{"activated", "n", ir::ForKind::Parallel},
-                        ComputeAtStep{"conv", "activated", "yi", ir::Scope::Stack},
-                        ComputeAtStep{"pad", "activated", "yo", ir::Scope::Stack}});
+                        ComputeAtStep{"conv", "activated", "yi", ir::Scope::Thread},
+                        ComputeAtStep{"pad", "activated", "yo", ir::Scope::Thread}});
 }
 
 TEST(LowerSchedule, PaddingInALoopOfTheReductionItself) {
   expect_right(conv(),
                {InlineStep{"biased"}, ReorderStep{"conv", {"n", "y", "x", "oc", "kh", "kw", "ic"}},
-                ComputeAtStep{"pad", "conv", "y", ir::Scope::Stack}});
+                ComputeAtStep{"pad", "conv", "y", ir::Scope::Thread}});
 }
 
 // Padding of NaNs instead of zeros: whoever reads it shows.
@@ -83,7 +83,7 @@ TEST(LowerSchedule, UnevenSplitsOverlap) {
                         SplitStep{"activated", "oc", 8, "co", "ci"},
                         AnnotateStep{"activated", "ci", ir::ForKind::Vectorized},
                         ReorderStep{"activated", {"n", "yo", "co", "ym", "x", "yr", "ci"}},
-                        ComputeAtStep{"conv", "activated", "ym", ir::Scope::Stack}});
+                        ComputeAtStep{"conv", "activated", "ym", ir::Scope::Thread}});
 }
 
 TEST(LowerSchedule, MisfitsAreRefused) {
@@ -105,7 +105,7 @@ TEST(LowerSchedule, MisfitsAreRefused) {
   EXPECT_TRUE(refused({ReorderStep{"conv", {"n", "n"}}}));
   EXPECT_TRUE(refused({AnnotateStep{"conv", "y", ir::ForKind::Parallel}}));
   EXPECT_TRUE(refused({AnnotateStep{"conv", "ic", ir::ForKind::Vectorized}}));
-  EXPECT_TRUE(refused({ComputeAtStep{"biased", "conv", "n", ir::Scope::Stack}}));
+  EXPECT_TRUE(refused({ComputeAtStep{"biased", "conv", "n", ir::Scope::Thread}}));
   EXPECT_TRUE(refused({PackConstantStep{"input", "c", 2}}));
   EXPECT_TRUE(refused({PackConstantStep{"weight", "oc", 11}}));
   EXPECT_TRUE(refused({SkipZerosStep{"conv", "pad", "y"}}));

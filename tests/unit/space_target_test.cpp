@@ -107,22 +107,27 @@ TEST(SpaceTarget, Armv7HasFmaOnlyOnCoresKnownForIt) {
 }
 
 TEST(SpaceTarget, DotProductsNeedTheirFeature) {
-  Target t{"cpu_llvm", "x86_64", "", "x86-64-v4", {"+avx512f", "+avx512vl"}, 512, 32, true, 1};
-  EXPECT_EQ(t.dot_product(), DotProduct::None);
-  t.features.push_back("+avx512vnni");
-  EXPECT_EQ(t.dot_product(), DotProduct::UnsignedBySigned);
-  t.features = {"+avxvnni"};  // 128 and 256 bits only
-  EXPECT_EQ(t.dot_product(), DotProduct::None);
-  t.vector_bits = 256;
-  EXPECT_EQ(t.dot_product(), DotProduct::UnsignedBySigned);
-  t.features = {"-avxvnni"};
-  EXPECT_EQ(t.dot_product(), DotProduct::None);
-  const auto of_profile = [](const char* key) {
-    const Profile* profile = find_profile(key, "aarch64");
-    return profile ? profile->target.dot_product() : DotProduct::UnsignedBySigned;
+  const auto name = [](const Target& target) {
+    const ir::IntrinsicRow* row = target.sums_of_byte_products();
+    EXPECT_EQ(target.instructions().size(), row ? 1u : 0u);
+    return std::string(row ? row->name : "");
   };
-  EXPECT_EQ(of_profile("rk3399-big"), DotProduct::None);
-  EXPECT_EQ(of_profile("jetson-orin"), DotProduct::SignedBySigned);
+  Target t{"cpu_llvm", "x86_64", "", "x86-64-v4", {"+avx512f", "+avx512vl"}, 512, 32, true, 1};
+  EXPECT_EQ(name(t), "");
+  t.features.push_back("+avx512vnni");
+  EXPECT_EQ(name(t), "dot4_u8s8");
+  t.features = {"+avxvnni"};  // 128 and 256 bits only
+  EXPECT_EQ(name(t), "");
+  t.vector_bits = 256;
+  EXPECT_EQ(name(t), "dot4_u8s8");
+  t.features = {"-avxvnni"};
+  EXPECT_EQ(name(t), "");
+  const auto of_profile = [&](const char* key) {
+    const Profile* profile = find_profile(key, "aarch64");
+    return profile ? name(profile->target) : "no profile";
+  };
+  EXPECT_EQ(of_profile("rk3399-big"), "");
+  EXPECT_EQ(of_profile("jetson-orin"), "dot4_s8s8");
 }
 
 TEST(SpaceTarget, CanonicalFormSurvives) {

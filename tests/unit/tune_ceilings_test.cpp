@@ -2,6 +2,7 @@
 // are wrong or fail, several boards.
 #include <gtest/gtest.h>
 
+#include "host/tune/calibrate.h"
 #include "tests/unit/tune_rig.h"
 
 namespace fettle::tune {
@@ -19,6 +20,22 @@ TEST(TuneLoop, AResultAboveTheRooflineIsAFailure) {
   const TuneSummary summary = rig.run();
   EXPECT_EQ(summary.progress.failures.at("Accept Implausible"), 10u);
   EXPECT_EQ(summary.progress.tasks[0].best_nanoseconds, 6e5);
+}
+
+TEST(Roofline, IntegersHaveTheirOwnCeiling) {
+  Roofline roofline = roofline_of({{"arithmetic_gflops_core", 1}, {"integer_gops_core", 8}}, 1);
+  EXPECT_DOUBLE_EQ(roofline.integer_operations_per_second, 8e9);
+  wire::ProgramFactsT facts;
+  facts.operations = 1e6, facts.integer_operations = 16e6;
+  EXPECT_DOUBLE_EQ(roofline.least_seconds(facts), 2e-3);
+  const wire::OutcomeT fast = measurement(1e6), slow = measurement(2.1e6);
+  const auto judged = implausible(roofline, facts, *fast.body.AsMeasurement());
+  ASSERT_TRUE(judged);
+  EXPECT_NE(judged->error->message.find("1.6e+07 of integers"), std::string::npos)
+      << judged->error->message;
+  EXPECT_FALSE(implausible(roofline, facts, *slow.body.AsMeasurement()));
+  roofline.integer_operations_per_second = 0;  // not known: not judged
+  EXPECT_FALSE(implausible(roofline, facts, *fast.body.AsMeasurement()));
 }
 
 TEST(TuneLoop, AWrongCalibrationIsMeasuredAgainBeforeAResultIsCalledImplausible) {

@@ -99,6 +99,7 @@ class CpuTask : public Task {
     const lower::ProgramFacts facts = lower::program_facts(*module);
     output.facts = std::make_unique<wire::ProgramFactsT>();
     output.facts->operations = facts.operations;
+    output.facts->integer_operations = facts.integer_operations;
     output.facts->compulsory_bytes = compulsory_bytes_;
     output.facts->scratch_bytes = facts.scratch_bytes;
     output.facts->error_growth = task_.error_growth(configuration);
@@ -143,6 +144,7 @@ class CpuTask : public Task {
     text += "--- facts\n" + counts_line("image", count(*code, target().arch)) +
             "code: " + std::to_string(image->cpu->text_bytes) + " bytes\n" +
             "operations: " + std::to_string(facts.operations) +
+            ", of integers: " + std::to_string(facts.integer_operations) +
             ", compulsory bytes: " + std::to_string(compulsory_bytes_) +
             ", scratch bytes: " + std::to_string(facts.scratch_bytes) + "\n";
     return text;

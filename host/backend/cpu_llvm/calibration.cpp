@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "host/backend/cpu_llvm/program.h"
+#include "host/ir/intrinsics.h"
 #include "host/ir/module.h"
 
 namespace fettle::backend::cpu_llvm {
@@ -16,11 +17,11 @@ constexpr std::int64_t kFmaRounds = 20'000;       // per launch: far above its o
 constexpr std::int64_t kReadBytes = 8 << 20;      // per thread and launch from a cache
 constexpr std::int64_t kMemoryBytes = 256 << 20;  // largest buffer read from main memory
 
-ir::Buffer make_buffer(const char* name, std::int64_t elements,
+ir::Buffer make_buffer(const char* name, std::int64_t elements, ir::DataType type = ir::kFloat32,
                        ir::Scope scope = ir::Scope::Global) {
   auto buffer = std::make_shared<ir::BufferDecl>();
   buffer->name = name;
-  buffer->type = ir::kFloat32;
+  buffer->type = type;
   buffer->shape = {elements};
   buffer->scope = scope;
   return buffer;
@@ -48,7 +49,7 @@ class Accumulators {
         lanes_(lanes),
         out_(out),
         row_(std::move(row)),
-        tile_(make_buffer("tile", std::int64_t{count} * lanes, ir::Scope::Register)) {
+        tile_(make_buffer("tile", std::int64_t{count} * lanes, out->type, ir::Scope::Register)) {
     for (int i = 0; i < count; ++i) {
       begin_.push_back(ir::make_store(tile_, {at(i)}, ir::load(start, {at(i)}, nullptr, lanes)));
     }
@@ -101,32 +102,52 @@ Result<CalibrationProgram> finish(CalibrationProgram made, const ir::Module& mod
   return made;
 }
 
-// x and y stay in registers; |x| < 1, so that the chains stay finite and normal.
-Result<CalibrationProgram> arithmetic(const space::Target& target, int threads) {
-  const int lanes = lanes_of(target), chains = chains_of(target);
+// Chains of sum = update(sum, x, y). x and y stay in registers. each: operations of an update of
+// one lane.
+template <typename Update>
+Result<CalibrationProgram> chained(CalibrationProgram made, ir::DataType type, ir::Fill fill,
+                                   double each, const space::Target& target, Update update) {
+  const int lanes = lanes_of(target), chains = chains_of(target), threads = made.threads;
   const std::int64_t width = std::int64_t{lanes} * chains;
-  ir::Function function = make_function("fma_peak", threads);
-  ir::Buffer start = make_buffer("start", width), factors = make_buffer("factors", 2 * lanes);
-  ir::Buffer out = make_buffer("out", width * threads);
+  ir::Function function = make_function("arithmetic_peak", threads);
+  ir::Buffer start = make_buffer("start", width, type),
+             factors = make_buffer("factors", 2 * lanes, type);
+  ir::Buffer out = make_buffer("out", width * threads, type);
   function.params = {start, factors, out};
   function.written = {false, false, true};
   Accumulators sums(chains, lanes, start, out, ir::var_ref(function.parallel));
   Expr x = ir::load(factors, {ir::ramp(ir::int_imm(0), 1, lanes)}, nullptr, lanes);
   Expr y = ir::load(factors, {ir::ramp(ir::int_imm(lanes), 1, lanes)}, nullptr, lanes);
   std::vector<Stmt> updates;
-  for (int i = 0; i < chains; ++i) updates.push_back(sums.set(i, ir::mul_add(sums.value(i), x, y)));
+  for (int i = 0; i < chains; ++i) updates.push_back(sums.set(i, update(sums.value(i), x, y)));
   function.body = sums.around(serial(ir::make_var("round"), kFmaRounds, ir::make_block(updates)));
 
   ir::Module module;
-  const ir::Fill fill{ir::Fill::Kind::UniformReal, 0.25, 0.75, 1};
   module.buffers = {{start, ir::Role::Input, fill},
                     {factors, ir::Role::Constant, fill},
                     {out, ir::Role::Output, {}}};
   module.functions = {function};
   module.launches = {{0, {0, 1, 2}, false}};
-  CalibrationProgram made = named("fma", Ceiling::Arithmetic, threads);
-  made.operations = 2.0 * static_cast<double>(width * kFmaRounds * threads);
+  made.operations = each * static_cast<double>(width * kFmaRounds * threads);
   return finish(std::move(made), module, target);
+}
+
+// |x| < 1, so that the chains stay finite and normal.
+Result<CalibrationProgram> arithmetic(const space::Target& target, int threads) {
+  return chained(
+      named("fma", Ceiling::Arithmetic, threads), ir::kFloat32,
+      {ir::Fill::Kind::UniformReal, 0.25, 0.75, 1}, 2, target,
+      [](const Expr& sum, const Expr& x, const Expr& y) { return ir::mul_add(sum, x, y); });
+}
+
+// Of sums of products of bytes, whose instruction does more operations at once than any other.
+Result<CalibrationProgram> integer_arithmetic(const space::Target& target,
+                                              const ir::IntrinsicRow& row, int threads) {
+  return chained(named(row.name, Ceiling::IntegerArithmetic, threads), row.accumulator().packed,
+                 {ir::Fill::Kind::UniformInt, -1e6, 1e6, 1}, row.operations.integer, target,
+                 [&](const Expr& sum, const Expr& x, const Expr& y) {
+                   return ir::intrinsic(row, {x, y, sum});
+                 });
 }
 
 // Every thread reads `bytes` of its own, `rounds` times. A prepare launch writes them
@@ -218,6 +239,9 @@ Result<std::vector<CalibrationProgram>> cpu_calibration(const space::Target& tar
     last_level = std::max(last_level, cache.bytes);
   for (int threads : counts) {
     add(arithmetic(target, threads));
+    if (const ir::IntrinsicRow* row = target.sums_of_byte_products()) {
+      add(integer_arithmetic(target, *row, threads));
+    }
     std::int64_t level_below = 0;
     for (const space::CacheLevel& cache : target.caches) {
       const std::int64_t bytes =

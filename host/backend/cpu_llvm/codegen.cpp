@@ -110,7 +110,7 @@ Result<Object> compile_object(const ir::Module& module, const space::Target& tar
   options.ask_for_fma = target.fma && target.arch == "armv7";
   options.fences_halves = target.arch == "armv7";
   options.vector_bits = target.vector_bits;
-  options.dot_product = target.dot_product();
+  options.instructions = target.instructions();
   options.has_round =
       target.arch == "aarch64" ||
       (target.arch == "x86_64" && (*machine)->getMCSubtargetInfo()->checkFeatures("+sse4.1"));

@@ -1,11 +1,9 @@
 // FunctionEmitter, second part: values.
 #include "host/backend/cpu_llvm/function_emitter.h"
 
-#include <numeric>
-
 #include <llvm/IR/Intrinsics.h>
-#include <llvm/IR/IntrinsicsAArch64.h>
-#include <llvm/IR/IntrinsicsX86.h>
+
+#include "host/ir/visit.h"
 
 namespace fettle::backend::cpu_llvm {
 namespace {
@@ -73,46 +71,43 @@ llvm::Value* FunctionEmitter::computed(const ir::Expr& expr) {
   llvm::Value* nothing = llvm::PoisonValue::get(type(expr->type));
   if (error_) return nothing;
   const ir::ExprNode& node = *expr;
-  if (const auto* imm = std::get_if<ir::IntImm>(&node.node)) {
-    return llvm::ConstantInt::getSigned(type(node.type), imm->value);
-  }
-  if (const auto* imm = std::get_if<ir::FloatImm>(&node.node)) {
-    return llvm::ConstantFP::get(type(node.type), imm->value);
-  }
-  if (const auto* ref = std::get_if<ir::VarRef>(&node.node)) {
-    auto found = variables_.find(ref->var.get());
-    if (found != variables_.end()) return found->second.value;
-    fail("variable " + ref->var->name + " is not bound");
-    return nothing;
-  }
-  if (const auto* unary = std::get_if<ir::Unary>(&node.node)) return value_of(node, *unary);
-  if (const auto* binary = std::get_if<ir::Binary>(&node.node)) return value_of(node, *binary);
-  if (const auto* fused = std::get_if<ir::MulAdd>(&node.node)) return value_of(node, *fused);
-  if (const auto* dot = std::get_if<ir::Dot4>(&node.node)) return value_of(node, *dot);
-  if (const auto* select = std::get_if<ir::Select>(&node.node)) {
-    llvm::Value* condition = value(select->condition);
-    llvm::Value* yes = value(select->then_value);
-    return builder_.CreateSelect(condition, yes, value(select->else_value));
-  }
-  if (const auto* cast = std::get_if<ir::Cast>(&node.node))
-    return converted(node.type, cast->value);
-  if (const auto* same = std::get_if<ir::Reinterpret>(&node.node)) {
-    return builder_.CreateBitCast(value(same->value), type(node.type));
-  }
-  if (const auto* read = std::get_if<ir::Load>(&node.node)) return load(node, *read);
-  if (const auto* ramp = std::get_if<ir::Ramp>(&node.node)) {
-    std::vector<llvm::Constant*> steps;
-    for (int lane = 0; lane < node.type.lanes; ++lane) {
-      steps.push_back(llvm::ConstantInt::getSigned(type(node.type.element()), lane * ramp->stride));
-    }
-    return builder_.CreateAdd(broadcast(value(ramp->base), node.type.lanes),
-                              llvm::ConstantVector::get(steps));
-  }
-  if (const auto* copies = std::get_if<ir::Broadcast>(&node.node)) {
-    return broadcast(value(copies->value), node.type.lanes);
-  }
-  fail("an expression of a kind that cpu_llvm does not know");
-  return nothing;
+  return ir::visit(
+      expr,
+      [&](const ir::IntImm& imm) -> llvm::Value* {
+        return llvm::ConstantInt::getSigned(type(node.type), imm.value);
+      },
+      [&](const ir::FloatImm& imm) -> llvm::Value* {
+        return llvm::ConstantFP::get(type(node.type), imm.value);
+      },
+      [&](const ir::VarRef& ref) {
+        auto found = variables_.find(ref.var.get());
+        if (found != variables_.end()) return found->second.value;
+        fail("variable " + ref.var->name + " is not bound");
+        return nothing;
+      },
+      [&](const ir::OneOf<ir::Unary, ir::Binary, ir::MulAdd, ir::Intrinsic> auto& n) {
+        return value_of(node, n);
+      },
+      [&](const ir::Select& select) {
+        llvm::Value* condition = value(select.condition);
+        llvm::Value* yes = value(select.then_value);
+        return builder_.CreateSelect(condition, yes, value(select.else_value));
+      },
+      [&](const ir::Cast& cast) { return converted(node.type, cast.value); },
+      [&](const ir::Reinterpret& same) {
+        return builder_.CreateBitCast(value(same.value), type(node.type));
+      },
+      [&](const ir::Load& read) { return load(node, read); },
+      [&](const ir::Ramp& ramp) {
+        std::vector<llvm::Constant*> steps;
+        for (int lane = 0; lane < node.type.lanes; ++lane) {
+          steps.push_back(
+              llvm::ConstantInt::getSigned(type(node.type.element()), lane * ramp.stride));
+        }
+        return builder_.CreateAdd(broadcast(value(ramp.base), node.type.lanes),
+                                  llvm::ConstantVector::get(steps));
+      },
+      [&](const ir::Broadcast& copies) { return broadcast(value(copies.value), node.type.lanes); });
 }
 
 llvm::Value* FunctionEmitter::value_of(const ir::ExprNode& node, const ir::Unary& unary) {
@@ -247,58 +242,6 @@ llvm::Value* FunctionEmitter::value_of(const ir::ExprNode& node, const ir::MulAd
   if (!options_.fused) return builder_.CreateFAdd(builder_.CreateFMul(a, b), c);
   const auto id = options_.ask_for_fma ? llvm::Intrinsic::fma : llvm::Intrinsic::fmuladd;
   return builder_.CreateIntrinsic(id, {a->getType()}, {a, b, c});
-}
-
-// The instruction for vectors of 4, 8 or 16 lanes, which the CPU has; others are taken apart,
-// short ones filled up.
-llvm::Value* FunctionEmitter::value_of(const ir::ExprNode& node, const ir::Dot4& dot) {
-  llvm::Value* nothing = llvm::PoisonValue::get(type(node.type));
-  const auto wanted =
-      dot.unsigned_a ? space::DotProduct::UnsignedBySigned : space::DotProduct::SignedBySigned;
-  if (options_.dot_product != wanted) {
-    fail("a dot product of bytes that the CPU has no instruction for");
-    return nothing;
-  }
-  const int lanes = node.type.lanes;
-  const int most = std::min(options_.vector_bits / 32, dot.unsigned_a ? 16 : 4);  // of a register
-  int widest = 4;
-  while (2 * widest <= most && widest < lanes) widest *= 2;
-  auto* one = llvm::FixedVectorType::get(builder_.getInt32Ty(), 1);
-  const auto as_vector = [&](const ir::Expr& e) {
-    llvm::Value* v = value(e);
-    return lanes == 1 ? builder_.CreateBitCast(v, one) : v;
-  };
-  llvm::Value* operands[] = {as_vector(dot.a), as_vector(dot.b), as_vector(dot.c)};
-  if (lanes == widest) return dot_product(operands[0], operands[1], operands[2]);
-  llvm::Value* result = nothing;
-  for (int at = 0; at < lanes; at += widest) {
-    std::vector<int> part(static_cast<std::size_t>(widest), llvm::PoisonMaskElem);
-    const int count = std::min(widest, lanes - at);
-    std::iota(part.begin(), part.begin() + count, at);
-    llvm::Value* done = dot_product(builder_.CreateShuffleVector(operands[0], part),
-                                    builder_.CreateShuffleVector(operands[1], part),
-                                    builder_.CreateShuffleVector(operands[2], part));
-    for (int lane = 0; lane < count; ++lane) {
-      llvm::Value* sum = builder_.CreateExtractElement(done, static_cast<std::uint64_t>(lane));
-      if (lanes == 1) return sum;
-      result = builder_.CreateInsertElement(result, sum, static_cast<std::uint64_t>(at + lane));
-    }
-  }
-  return result;
-}
-
-llvm::Value* FunctionEmitter::dot_product(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
-  const unsigned lanes = llvm::cast<llvm::FixedVectorType>(c->getType())->getNumElements();
-  if (options_.dot_product == space::DotProduct::SignedBySigned) {
-    auto* bytes = llvm::FixedVectorType::get(builder_.getInt8Ty(), 4 * lanes);
-    return builder_.CreateIntrinsic(
-        llvm::Intrinsic::aarch64_neon_sdot, {c->getType(), bytes},
-        {c, builder_.CreateBitCast(a, bytes), builder_.CreateBitCast(b, bytes)});
-  }
-  const auto id = lanes == 16  ? llvm::Intrinsic::x86_avx512_vpdpbusd_512
-                  : lanes == 8 ? llvm::Intrinsic::x86_avx512_vpdpbusd_256
-                               : llvm::Intrinsic::x86_avx512_vpdpbusd_128;
-  return builder_.CreateIntrinsic(id, {}, {c, a, b});
 }
 
 llvm::Value* FunctionEmitter::converted(const ir::DataType& to, const ir::Expr& from) {

@@ -3,91 +3,36 @@
 
 #include <algorithm>
 
-#include <llvm/IR/Intrinsics.h>
-
 namespace fettle::backend::cpu_llvm {
+
+// Terms of the index, those of the outermost loops first.
+ir::LeafSum FunctionEmitter::terms_of(const ir::Expr& expr) const {
+  ir::LeafSum sum = ir::leaf_sum_of(expr);
+  std::stable_sort(sum.terms.begin(), sum.terms.end(), [&](const auto& a, const auto& b) {
+    return depth_of(a.first) < depth_of(b.first);
+  });
+  return sum;
+}
 
 // A scalar integer in the pointer's width.
 llvm::Value* FunctionEmitter::index(const ir::Expr& expr) {
-  Linear sum;
-  add_terms(expr, 1, sum);
-  std::stable_sort(sum.terms.begin(), sum.terms.end(),
-                   [](const Term& a, const Term& b) { return a.depth < b.depth; });
+  const ir::LeafSum sum = terms_of(expr);
   llvm::Value* total = nullptr;
-  for (const Term& term : sum.terms) {
-    llvm::Value* leaf = nullptr;
-    if (const auto* ref = std::get_if<ir::VarRef>(&term.leaf->node)) {
+  for (const auto& [leaf, factor] : sum.terms) {
+    llvm::Value* term = nullptr;
+    if (const auto* ref = std::get_if<ir::VarRef>(&leaf->node)) {
       auto found = variables_.find(ref->var.get());
-      if (found != variables_.end()) leaf = found->second.index;
+      if (found != variables_.end()) term = found->second.index;
     }
-    if (leaf == nullptr) leaf = builder_.CreateSExtOrTrunc(value(term.leaf), index_type_);
-    if (term.factor != 1) {
-      leaf = builder_.CreateNSWMul(leaf, llvm::ConstantInt::getSigned(index_type_, term.factor));
+    if (term == nullptr) term = builder_.CreateSExtOrTrunc(value(leaf), index_type_);
+    if (factor != 1) {
+      term = builder_.CreateNSWMul(term, llvm::ConstantInt::getSigned(index_type_, factor));
     }
-    total = total == nullptr ? leaf : builder_.CreateNSWAdd(total, leaf);
+    total = total == nullptr ? term : builder_.CreateNSWAdd(total, term);
   }
   llvm::Value* constant = llvm::ConstantInt::getSigned(index_type_, sum.constant);
   if (total == nullptr) return constant;
   return sum.constant == 0 ? total : builder_.CreateNSWAdd(total, constant);
-}
-
-void FunctionEmitter::add_terms(const ir::Expr& expr, std::int64_t factor, Linear& out) const {
-  if (const std::int64_t* constant = ir::as_int(expr)) {
-    out.constant += *constant * factor;
-    return;
-  }
-  if (const auto* binary = std::get_if<ir::Binary>(&expr->node)) {
-    if (binary->op == ir::BinaryOp::Add || binary->op == ir::BinaryOp::Sub) {
-      add_terms(binary->a, factor, out);
-      add_terms(binary->b, binary->op == ir::BinaryOp::Add ? factor : -factor, out);
-      return;
-    }
-    if (binary->op == ir::BinaryOp::Mul) {
-      if (const std::int64_t* right = ir::as_int(binary->b))
-        return add_terms(binary->a, factor * *right, out);
-      if (const std::int64_t* left = ir::as_int(binary->a))
-        return add_terms(binary->b, factor * *left, out);
-    }
-  }
-  if (const auto* ref = std::get_if<ir::VarRef>(&expr->node)) {
-    for (Term& term : out.terms) {
-      const auto* other = std::get_if<ir::VarRef>(&term.leaf->node);
-      if (other != nullptr && other->var == ref->var) {
-        term.factor += factor;
-        return;
-      }
-    }
-  }
-  out.terms.push_back({expr, factor, depth_of(expr)});
-}
-
-// base + stride * lane, when the vector index has that form.
-std::optional<FunctionEmitter::RampForm> FunctionEmitter::as_ramp(const ir::Expr& expr) const {
-  if (const auto* ramp = std::get_if<ir::Ramp>(&expr->node))
-    return RampForm{ramp->base, ramp->stride};
-  if (const auto* copies = std::get_if<ir::Broadcast>(&expr->node))
-    return RampForm{copies->value, 0};
-  if (const std::int64_t* constant = ir::as_int(expr)) {
-    return RampForm{ir::int_imm(*constant, expr->type.element()), 0};
-  }
-  const auto* binary = std::get_if<ir::Binary>(&expr->node);
-  if (binary == nullptr) return std::nullopt;
-  std::optional<RampForm> a = as_ramp(binary->a), b = as_ramp(binary->b);
-  if (!a || !b) return std::nullopt;
-  switch (binary->op) {
-    case ir::BinaryOp::Add:
-      return RampForm{a->base + b->base, a->stride + b->stride};
-    case ir::BinaryOp::Sub:
-      return RampForm{a->base - b->base, a->stride - b->stride};
-    case ir::BinaryOp::Mul:
-      if (b->stride == 0 && ir::as_int(b->base))
-        return RampForm{a->base * b->base, a->stride * *ir::as_int(b->base)};
-      if (a->stride == 0 && ir::as_int(a->base))
-        return RampForm{a->base * b->base, b->stride * *ir::as_int(a->base)};
-      return std::nullopt;
-    default:
-      return std::nullopt;
-  }
 }
 
 // &buffer[index + more_elements]; alignment: what the terms prove.
@@ -99,20 +44,16 @@ llvm::Value* FunctionEmitter::address(const ir::Buffer& buffer, const ir::Expr& 
     return llvm::PoisonValue::get(builder_.getPtrTy());
   }
   const std::int64_t bytes = buffer->type.bytes();
-  Linear sum;
-  add_terms(scalar_index, 1, sum);
+  ir::LeafSum sum = terms_of(scalar_index);
   sum.constant += more_elements;
-  std::stable_sort(sum.terms.begin(), sum.terms.end(),
-                   [](const Term& a, const Term& b) { return a.depth < b.depth; });
   std::uint64_t bits = buffer->alignment | static_cast<std::uint64_t>(sum.constant * bytes);
   llvm::Value* at = found->second;
-  for (const Term& term : sum.terms) {
-    if (term.factor == 0) continue;
-    llvm::Value* offset = index(term.leaf);
-    offset = builder_.CreateNSWMul(offset,
-                                   llvm::ConstantInt::getSigned(index_type_, term.factor * bytes));
+  for (const auto& [leaf, factor] : sum.terms) {
+    llvm::Value* offset = index(leaf);
+    offset =
+        builder_.CreateNSWMul(offset, llvm::ConstantInt::getSigned(index_type_, factor * bytes));
     at = builder_.CreatePtrAdd(at, offset);
-    bits |= static_cast<std::uint64_t>(term.factor * bytes);
+    bits |= static_cast<std::uint64_t>(factor * bytes);
   }
   if (sum.constant != 0) {
     at = builder_.CreatePtrAdd(at, llvm::ConstantInt::getSigned(index_type_, sum.constant * bytes));
@@ -128,7 +69,7 @@ llvm::Value* FunctionEmitter::addresses(const ir::Buffer& buffer, const ir::Expr
   const int lanes = vector_index->type.lanes;
   llvm::Value* lane_index = nullptr;
   auto* wide = llvm::FixedVectorType::get(index_type_, static_cast<unsigned>(lanes));
-  if (std::optional<RampForm> form = as_ramp(vector_index)) {
+  if (const std::optional<ir::Strided> form = ir::strided_lanes(vector_index)) {
     std::vector<llvm::Constant*> steps;
     for (int lane = 0; lane < lanes; ++lane) {
       steps.push_back(llvm::ConstantInt::getSigned(index_type_, lane * form->stride));
@@ -190,7 +131,7 @@ llvm::Value* FunctionEmitter::load(const ir::ExprNode& node, const ir::Load& loa
     result->addIncoming(got, after);
     return from_memory(node.type, result);
   }
-  std::optional<RampForm> form = as_ramp(at);
+  const std::optional<ir::Strided> form = ir::strided_lanes(at);
   if (form && form->stride == 1) {
     llvm::Value* from = address(load.buffer, form->base, 0, alignment);
     const auto* one = on ? std::get_if<ir::Broadcast>(&load.predicate->node) : nullptr;
@@ -263,7 +204,7 @@ void FunctionEmitter::emit(const ir::Store& store) {
     }
     return;
   }
-  std::optional<RampForm> form = as_ramp(at);
+  const std::optional<ir::Strided> form = ir::strided_lanes(at);
   if (form && form->stride == 1) {
     llvm::Value* to = address(store.buffer, form->base, 0, alignment);
     if (on == nullptr) {
@@ -286,16 +227,6 @@ void FunctionEmitter::emit(const ir::Store& store) {
     builder_.CreateAlignedStore(
         builder_.CreateExtractElement(what, static_cast<std::uint64_t>(lane)), to, alignment);
   }
-}
-
-void FunctionEmitter::emit(const ir::Prefetch& prefetch) {
-  if (prefetch.indices.size() != 1)
-    return fail("a prefetch of " + prefetch.buffer->name + " has not one flat index");
-  llvm::Align ignored;
-  llvm::Value* from = address(prefetch.buffer, prefetch.indices[0], 0, ignored);
-  builder_.CreateIntrinsic(
-      llvm::Intrinsic::prefetch, {from->getType()},
-      {from, builder_.getInt32(0), builder_.getInt32(3), builder_.getInt32(1)});
 }
 
 }  // namespace fettle::backend::cpu_llvm

@@ -31,27 +31,23 @@ bool reads(const ir::Expr& value, const ir::Buffer& buffer) {
   return found;
 }
 
-}  // namespace
-
 // How much more b is than a, where it is a constant.
-std::optional<std::int64_t> FunctionEmitter::distance(const ir::Expr& a, const ir::Expr& b) const {
-  Linear from, to;
-  add_terms(a, 1, from);
-  add_terms(b, 1, to);
-  const auto in = [](const Term& term, const Linear& sum) {
-    return std::any_of(sum.terms.begin(), sum.terms.end(), [&](const Term& other) {
-      return term.factor == other.factor && ir::equal(term.leaf, other.leaf);
+std::optional<std::int64_t> distance(const ir::Expr& a, const ir::Expr& b) {
+  const ir::LeafSum from = ir::leaf_sum_of(a), to = ir::leaf_sum_of(b);
+  const auto all_in = [](const ir::LeafSum& some, const ir::LeafSum& sum) {
+    return std::all_of(some.terms.begin(), some.terms.end(), [&](const auto& term) {
+      return std::any_of(sum.terms.begin(), sum.terms.end(), [&](const auto& other) {
+        return term.second == other.second && ir::equal(term.first, other.first);
+      });
     });
-  };
-  const auto all_in = [&](const Linear& some, const Linear& other) {
-    return std::all_of(some.terms.begin(), some.terms.end(),
-                       [&](const Term& term) { return in(term, other); });
   };
   if (from.terms.size() != to.terms.size() || !all_in(from, to) || !all_in(to, from)) {
     return std::nullopt;
   }
   return to.constant - from.constant;
 }
+
+}  // namespace
 
 // A power of two; 1: there is nothing to transpose.
 std::size_t FunctionEmitter::rows_to_transpose(std::span<const ir::Stmt> stmts) const {
@@ -60,7 +56,7 @@ std::size_t FunctionEmitter::rows_to_transpose(std::span<const ir::Stmt> stmts) 
   if (first->buffer->scope != ir::Scope::Global) return 1;
   const int lanes = first->value->type.lanes;
   if (lanes < 2 || !std::has_single_bit(static_cast<unsigned>(lanes))) return 1;
-  const std::optional<RampForm> begin = as_ramp(first->indices[0]);
+  const std::optional<ir::Strided> begin = ir::strided_lanes(first->indices[0]);
   if (!begin) return 1;
   const std::int64_t most = std::min<std::int64_t>({lanes, begin->stride, std::ssize(stmts)});
   std::size_t rows = 0;
@@ -71,7 +67,7 @@ std::size_t FunctionEmitter::rows_to_transpose(std::span<const ir::Stmt> stmts) 
         reads(store->value, store->buffer)) {
       break;
     }
-    const std::optional<RampForm> at = as_ramp(store->indices[0]);
+    const std::optional<ir::Strided> at = ir::strided_lanes(store->indices[0]);
     if (!at || at->stride != begin->stride ||
         distance(begin->base, at->base) != static_cast<std::int64_t>(rows)) {
       break;
@@ -88,13 +84,13 @@ void FunctionEmitter::load_transposed(std::span<const ir::Stmt> rows) {
   for (std::size_t i = 0; i < loads.front().size(); ++i) {
     const ir::Expr& first = loads.front()[i];
     const auto& load = std::get<ir::Load>(first->node);
-    const std::optional<RampForm> begin = as_ramp(load.indices.back());
+    const std::optional<ir::Strided> begin = ir::strided_lanes(load.indices.back());
     bool apart = begin && begin->stride >= std::ssize(rows) && first->type.lanes == lanes &&
                  load.buffer->scope == ir::Scope::Global;
     for (std::size_t row = 0; apart && row < rows.size(); ++row) {
       if (i >= loads[row].size()) return;
       const auto& other = std::get<ir::Load>(loads[row][i]->node);
-      const std::optional<RampForm> at = as_ramp(other.indices.back());
+      const std::optional<ir::Strided> at = ir::strided_lanes(other.indices.back());
       apart = other.buffer == load.buffer && other.predicate == nullptr &&
               loads[row][i]->type == first->type && at && at->stride == begin->stride &&
               distance(begin->base, at->base) == static_cast<std::int64_t>(row);
@@ -112,7 +108,7 @@ void FunctionEmitter::load_transposed(std::span<const ir::Stmt> rows) {
 // [row][lane] of what lies in memory as [lane][row], lanes a stride apart. `rows` is a power
 // of two, at most `lanes`, which is one too.
 std::vector<llvm::Value*> FunctionEmitter::transposed_load(const ir::Buffer& buffer,
-                                                           const RampForm& form, int lanes,
+                                                           const ir::Strided& form, int lanes,
                                                            int rows) {
   llvm::Type* bits = builder_.getIntNTy(static_cast<unsigned>(8 * buffer->type.bytes()));
   llvm::Type* part = llvm::FixedVectorType::get(bits, static_cast<unsigned>(rows));
@@ -184,7 +180,7 @@ std::size_t FunctionEmitter::emit_transposed(std::span<const ir::Stmt> stmts) {
     rows = std::move(zipped);
   }
 
-  const RampForm form = *as_ramp(first.indices[0]);
+  const ir::Strided form = *ir::strided_lanes(first.indices[0]);
   for (int lane = 0; lane < lanes; ++lane) {
     std::vector<int> part;
     for (int i = 0; i < n; ++i) part.push_back(lane * n % lanes + i);

@@ -103,19 +103,15 @@ void FunctionEmitter::emit_body(llvm::Function* body) {
 void FunctionEmitter::emit(const ir::Stmt& stmt) {
   shared_.clear();
   if (error_ || stmt == nullptr) return;
-  if (const auto* block_node = std::get_if<ir::Block>(&stmt->node)) {
-    for (std::span<const ir::Stmt> rest = block_node->stmts; !rest.empty();) {
-      std::size_t done = emit_transposed(rest);
-      if (done == 0) emit(rest[done++]);
-      rest = rest.subspan(done);
-    }
-    return;
+  std::visit([this](const auto& node) { emit(node); }, stmt->node);
+}
+
+void FunctionEmitter::emit(const ir::Block& all) {
+  for (std::span<const ir::Stmt> rest = all.stmts; !rest.empty();) {
+    std::size_t done = emit_transposed(rest);
+    if (done == 0) emit(rest[done++]);
+    rest = rest.subspan(done);
   }
-  std::visit(
-      [this](const auto& node) {
-        if constexpr (!std::is_same_v<std::decay_t<decltype(node)>, ir::Block>) emit(node);
-      },
-      stmt->node);
 }
 
 void FunctionEmitter::emit(const ir::For& loop) {
@@ -185,8 +181,8 @@ void FunctionEmitter::emit(const ir::IfThenElse& branch) {
 // stack buffer inside a loop does not grow the stack.
 void FunctionEmitter::emit(const ir::Allocate& allocate) {
   const ir::BufferDecl& buffer = *allocate.buffer;
-  if (buffer.scope != ir::Scope::Stack && buffer.scope != ir::Scope::Register) {
-    return fail("allocation of " + buffer.name + " is neither stack nor register");
+  if (ir::row_of(buffer.scope).sharing != ir::Sharing::Thread) {
+    return fail("allocation of " + buffer.name + " is not one thread's");
   }
   llvm::BasicBlock& entry = current_->getEntryBlock();
   llvm::IRBuilder<> at_entry(&entry, entry.begin());
@@ -196,6 +192,10 @@ void FunctionEmitter::emit(const ir::Allocate& allocate) {
   slot->setAlignment(llvm::Align(buffer.alignment));
   buffers_[&buffer] = slot;
   emit(allocate.body);
+}
+
+void FunctionEmitter::emit(const ir::Barrier&) {
+  fail("a barrier: a CPU has no blocks of threads");
 }
 
 void FunctionEmitter::emit(const ir::Let& let) {

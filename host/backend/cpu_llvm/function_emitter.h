@@ -15,6 +15,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include "host/ir/affine.h"
 #include "host/ir/module.h"
 #include "host/space/target.h"
 #include "schemas/wire/result.h"
@@ -29,7 +30,7 @@ struct EmitOptions {
   // float16 is widened before LLVM looks: it would compare what was float16 as such, and
   // ARMv7's code generator calls fmaxf for that.
   bool fences_halves = false;
-  space::DotProduct dot_product = space::DotProduct::None;
+  std::vector<const ir::IntrinsicRow*> instructions;  // that the CPU has
   int vector_bits = 128;
 };
 
@@ -50,31 +51,16 @@ class FunctionEmitter {
     int depth = 0;
     bool non_negative = false;
   };
-  struct Term {
-    ir::Expr leaf;
-    std::int64_t factor;
-    int depth;
-  };
-  struct Linear {
-    std::vector<Term> terms;
-    std::int64_t constant = 0;
-  };
-  struct RampForm {
-    ir::Expr base;
-    std::int64_t stride;
-  };
-  struct LaneForm {
-    ir::Expr base;
-    std::vector<std::int64_t> offsets;  // one per lane
-  };
 
   // function_emitter.cpp: statements
   void emit_body(llvm::Function* body);
   void emit(const ir::Stmt& stmt);
+  void emit(const ir::Block& all);
   void emit(const ir::For& loop);
   void emit(const ir::IfThenElse& branch);
   void emit(const ir::Allocate& allocate);
   void emit(const ir::Let& let);
+  void emit(const ir::Barrier& barrier);
   void emit_loop(const ir::Var& var, llvm::Value* low, llvm::Value* high, bool surely_entered,
                  bool non_negative, const ir::Stmt& body);
   llvm::BasicBlock* block(const char* name);
@@ -85,8 +71,7 @@ class FunctionEmitter {
   llvm::Value* value_of(const ir::ExprNode& node, const ir::Binary& binary);
   llvm::Value* value_of(const ir::ExprNode& node, const ir::Unary& unary);
   llvm::Value* value_of(const ir::ExprNode& node, const ir::MulAdd& mul_add);
-  llvm::Value* value_of(const ir::ExprNode& node, const ir::Dot4& dot);
-  llvm::Value* dot_product(llvm::Value* a, llvm::Value* b, llvm::Value* c);  // of a whole vector
+  llvm::Value* value_of(const ir::ExprNode& node, const ir::Intrinsic& call);  // emit_intrinsic.cpp
   llvm::Value* integer_division(const ir::Binary& binary, llvm::Value* a, llvm::Value* b,
                                 bool is_signed);
   llvm::Value* converted(const ir::DataType& to, const ir::Expr& from);
@@ -99,20 +84,17 @@ class FunctionEmitter {
 
   // emit_memory.cpp: indices, loads and stores
   llvm::Value* index(const ir::Expr& expr);
-  void add_terms(const ir::Expr& expr, std::int64_t factor, Linear& out) const;
-  std::optional<RampForm> as_ramp(const ir::Expr& expr) const;
+  ir::LeafSum terms_of(const ir::Expr& expr) const;
   llvm::Value* address(const ir::Buffer& buffer, const ir::Expr& scalar_index,
                        std::int64_t more_elements, llvm::Align& alignment);
   llvm::Value* addresses(const ir::Buffer& buffer, const ir::Expr& vector_index);
   llvm::Value* load(const ir::ExprNode& node, const ir::Load& load);
   void emit(const ir::Store& store);
-  void emit(const ir::Prefetch& prefetch);
   llvm::Value* mask(const ir::Expr& predicate);  // null: all on
   llvm::Value* from_memory(ir::DataType type, llvm::Value* value);
   llvm::Value* to_memory(ir::DataType type, llvm::Value* value);
 
   // emit_permuted.cpp: loads whose lanes repeat or skip elements
-  std::optional<LaneForm> as_lanes(const ir::Expr& expr) const;
   llvm::Value* load_permuted(const ir::ExprNode& node, const ir::Load& load);
 
   // emit_transposed.cpp: stores whose lanes lie apart. How many of the statements it has
@@ -120,9 +102,8 @@ class FunctionEmitter {
   std::size_t emit_transposed(std::span<const ir::Stmt> stmts);
   std::size_t rows_to_transpose(std::span<const ir::Stmt> stmts) const;
   void load_transposed(std::span<const ir::Stmt> rows);
-  std::vector<llvm::Value*> transposed_load(const ir::Buffer& buffer, const RampForm& form,
+  std::vector<llvm::Value*> transposed_load(const ir::Buffer& buffer, const ir::Strided& form,
                                             int lanes, int rows);
-  std::optional<std::int64_t> distance(const ir::Expr& a, const ir::Expr& b) const;
 
   void fail(std::string message);
 

@@ -33,7 +33,7 @@ std::unique_ptr<wire::BufferT> wire_buffer(const ir::ProgramBuffer& from) {
 Result<void> check_instructions(const wire::ImageT& image, const space::Target& target) {
   Result<std::vector<Instruction>> code = disassemble(image, target);
   if (!code) return std::move(code).error();
-  const bool dots = target.dot_product() != space::DotProduct::None;
+  const bool dots = target.sums_of_byte_products() != nullptr;
   for (const Instruction& each : *code) {
     const char* lacks = nullptr;
     if (!target.fma && is_fused(target.arch, each.mnemonic)) lacks = "fused multiply-add";
@@ -66,8 +66,7 @@ Result<wire::ImageT> make_image(const ir::Module& module, const space::Target& t
   for (const ir::Function& function : module.functions) names.push_back(function.name);
   Result<wire::ImageT> image = flatten(*linked, target, names);
   if (!image) return image;
-  if (!target.fma ||
-      (target.dot_product() == space::DotProduct::None && computes_in_bytes(module))) {
+  if (!target.fma || (!target.sums_of_byte_products() && computes_in_bytes(module))) {
     if (Result<void> clean = check_instructions(*image, target); !clean) {
       return std::move(clean).error();
     }

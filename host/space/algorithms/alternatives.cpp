@@ -39,8 +39,8 @@ void append(std::vector<Alternative>& out, const ComputeDag& dag, const Target& 
   const std::string suffix = channels_last ? "_channels_last" : "";
   out.push_back(
       {channels_last ? "channels_last" : "direct", Algorithm::Direct, channels_last, dag});
-  if (const DotProduct dot = target.dot_product(); dot != DotProduct::None) {
-    if (auto packed = with_dot_products(dag, dot == DotProduct::UnsignedBySigned)) {
+  if (const ir::IntrinsicRow* row = target.sums_of_byte_products()) {
+    if (auto packed = with_dot_products(dag, row->takes_unsigned())) {
       out.push_back({"dot_product" + suffix, Algorithm::DotProduct, channels_last,
                      std::move(packed).value()});
     }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "host/ir/intrinsics.h"
 #include "host/ir/loads.h"
 #include "host/space/axis_roles.h"
 #include "host/space/operators/stages.h"
@@ -163,8 +164,10 @@ Result<ComputeDag> with_dot_products(ComputeDag dag, bool add_128) {
   constant_at[summed] = ir::var_ref(fours.var);
   sum.reduce_axes.back() = fours;
   const ir::Expr four = ir::load(source.buffer, data_at, nullptr, int(kFour));
-  sum.body = ir::dot4(ir::reinterpret(ir::kInt32, four), ir::load(quads.buffer, constant_at),
-                      ir::int_imm(0), add_128);
+  const auto* row =
+      ir::find_sum_of_products(add_128 ? ir::Scalar::UInt8 : ir::Scalar::Int8, ir::Scalar::Int8);
+  sum.body = ir::intrinsic(*row, {ir::reinterpret(ir::kInt32, four),
+                                  ir::load(quads.buffer, constant_at), ir::int_imm(0)});
 
   std::vector<Stage> made{quads};
   if (add_128) {
@@ -185,11 +188,11 @@ Result<ComputeDag> with_dot_products(ComputeDag dag, bool add_128) {
 }
 
 std::optional<PackedFactors> packed_factors(const Stage& stage) {
-  const auto* dot = stage.body ? std::get_if<ir::Dot4>(&stage.body->node) : nullptr;
+  const auto* dot = stage.body ? std::get_if<ir::Intrinsic>(&stage.body->node) : nullptr;
   if (!dot) return std::nullopt;
-  const auto* bytes = std::get_if<ir::Reinterpret>(&dot->a->node);
+  const auto* bytes = std::get_if<ir::Reinterpret>(&dot->args[0]->node);
   const auto* data = bytes ? std::get_if<ir::Load>(&bytes->value->node) : nullptr;
-  const auto* constant = std::get_if<ir::Load>(&dot->b->node);
+  const auto* constant = std::get_if<ir::Load>(&dot->args[1]->node);
   if (!data || !constant) return std::nullopt;
   return PackedFactors{data, constant};
 }

@@ -1,5 +1,5 @@
 // Packed dot products: sums of int8 products four terms at a time, for CPUs that have an
-// instruction for it (ir::Dot4).
+// instruction for it (ir::Intrinsic).
 #pragma once
 
 #include <optional>

@@ -1,7 +1,7 @@
 // Recognising windows (window.h).
 #include "host/space/algorithms/window.h"
 
-#include "host/ir/linear.h"
+#include "host/ir/affine.h"
 
 namespace fettle::space {
 
@@ -10,7 +10,7 @@ namespace {
 // Which dimension of a load is exactly first + second (second: may be null); -1: none.
 int dimension_of(const ir::Load& load, const ir::Var& first, const ir::Var& second) {
   for (std::size_t d = 0; d < load.indices.size(); ++d) {
-    const auto linear = ir::linear_of(load.indices[d]);
+    const auto linear = ir::affine_of(load.indices[d]);
     if (!linear || linear->constant != 0 || linear->coefficient(first) != 1) continue;
     if (linear->terms.size() != (second ? 2u : 1u)) continue;
     if (!second || linear->coefficient(second) == 1) return int(d);

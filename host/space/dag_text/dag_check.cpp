@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "host/ir/linear.h"
+#include "host/ir/affine.h"
 #include "host/ir/mutator.h"
 
 namespace fettle::space {
@@ -62,14 +62,14 @@ void conjuncts(const ir::Expr& condition, std::vector<ir::Expr>& out) {
 }
 
 // Where a <= b or a < b holds: a form that is not negative then.
-std::optional<ir::Linear> slack_of(const ir::Expr& condition) {
+std::optional<ir::Affine> slack_of(const ir::Expr& condition) {
   const auto* compare = std::get_if<ir::Binary>(&condition->node);
   if (!compare || (compare->op != ir::BinaryOp::Le && compare->op != ir::BinaryOp::Lt) ||
       !compare->a->type.is_int()) {
     return std::nullopt;
   }
-  auto slack = ir::linear_of(compare->b);
-  const auto less = ir::linear_of(compare->a);
+  auto slack = ir::affine_of(compare->b);
+  const auto less = ir::affine_of(compare->a);
   if (!slack || !less) return std::nullopt;
   slack->add(*less, -1);
   if (compare->op == ir::BinaryOp::Lt) slack->constant -= 1;
@@ -100,7 +100,7 @@ class Loads {
   }
 
   // Inside [0, extent) for all values of the axes.
-  bool inside(const ir::Linear& index, std::int64_t extent) const {
+  bool inside(const ir::Affine& index, std::int64_t extent) const {
     std::int64_t low = index.constant, high = index.constant;
     for (const auto& [var, c] : index.terms) {
       const ir::Interval range = ranges_.at(var);
@@ -119,7 +119,7 @@ class Loads {
     std::vector<ir::Expr> conditions;
     if (load.predicate) conjuncts(load.predicate, conditions);
     for (std::size_t d = 0; d < load.indices.size(); ++d) {
-      const auto index = ir::linear_of(load.indices[d]);
+      const auto index = ir::affine_of(load.indices[d]);
       const std::string place = load.buffer->name + ", dimension " + std::to_string(d + 1);
       if (!index) return wrong(stage_, "reads " + place + " at an index that is not affine");
       if (!guarded(*index, load.buffer->shape[d], conditions)) {
@@ -131,7 +131,7 @@ class Loads {
   }
 
   // Inside by the ranges of the axes, or where the conditions hold.
-  bool guarded(const ir::Linear& index, std::int64_t extent,
+  bool guarded(const ir::Affine& index, std::int64_t extent,
                const std::vector<ir::Expr>& conditions) const {
     std::int64_t low = index.constant, high = index.constant;
     for (const auto& [var, c] : index.terms) {
@@ -143,7 +143,7 @@ class Loads {
     for (const ir::Expr& condition : conditions) {
       const auto slack = slack_of(condition);
       if (!slack) continue;
-      ir::Linear above = index, below = index;
+      ir::Affine above = index, below = index;
       above.add(*slack, -1);
       below.add(*slack);
       if (is_constant(above)) low = std::max(low, above.constant);
@@ -152,7 +152,7 @@ class Loads {
     return low >= 0 && high < extent;
   }
 
-  static bool is_constant(const ir::Linear& form) {
+  static bool is_constant(const ir::Affine& form) {
     for (const auto& [var, c] : form.terms) {
       if (c != 0) return false;
     }
@@ -171,7 +171,7 @@ bool stores_each_place(const Stage& stage) {
   std::int64_t stride = 1, constant = 0;
   std::map<ir::Var, std::int64_t> flat;
   for (std::size_t d = stage.store_at.size(); d-- > 0;) {
-    const auto place = ir::linear_of(stage.store_at[d]);
+    const auto place = ir::affine_of(stage.store_at[d]);
     if (!place) return false;
     for (const auto& [var, c] : place->terms) flat[var] += c * stride;
     constant += place->constant * stride;
@@ -211,7 +211,7 @@ Result<void> check_stage(const ComputeDag& dag, std::size_t i, std::set<ir::Buff
     return wrong(stage, "stores at another number of indices than its shape has");
   }
   for (std::size_t d = 0; d < stage.store_at.size(); ++d) {
-    const auto place = ir::linear_of(stage.store_at[d]);
+    const auto place = ir::affine_of(stage.store_at[d]);
     if (!place || !loads.inside(*place, stage.buffer->shape[d])) {
       return wrong(stage, "stores outside of its shape");
     }

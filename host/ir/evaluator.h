@@ -1,0 +1,71 @@
+// Evaluator: the interpreter's expressions and stores, as one thread sees memory.
+#pragma once
+
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "host/ir/lanes.h"
+#include "host/ir/stmt.h"
+
+namespace fettle::ir {
+
+// Who touched the elements of memory that a block's threads share, since which barrier. Finds
+// what a barrier is missing for, in whatever order the threads run.
+class Meetings {
+ public:
+  explicit Meetings(std::int64_t elements) : last_(elements) {}
+  // Throw Stop: another thread wrote the element since the last barrier; or read it. Several
+  // may write it: tiles that overlap do, the same values.
+  void read(std::int64_t element, int thread, std::int64_t barriers, const std::string& buffer);
+  void written(std::int64_t element, int thread, std::int64_t barriers, const std::string& buffer);
+
+ private:
+  static constexpr int kSeveral = -1;
+  struct Touch {
+    int thread = 0;
+    std::int64_t barriers = -1;  // how many there had been
+  };
+  struct Element {
+    Touch write, read;
+  };
+  std::vector<Element> last_;
+};
+
+struct Storage {
+  std::uint8_t* bytes = nullptr;
+  std::int64_t elements = 0;
+  std::vector<bool>* written = nullptr;  // null: its contents were given
+  Meetings* meetings = nullptr;          // of memory that threads share
+};
+
+// What one thread sees.
+struct Context {
+  std::unordered_map<const BufferDecl*, Storage> storage;
+  std::unordered_map<const VarDecl*, std::int64_t> variables;
+  int thread = 0;  // of those of its block
+};
+
+// Throws Stop where the IR does what it must not.
+class Evaluator {
+ public:
+  // At least as many bytes as the buffer has; they outlive the evaluator.
+  void bind(const Buffer& buffer, std::span<std::uint8_t> bytes);
+  void eval(const Expr& e, Value& out);
+  std::int64_t integer(const Expr& e);
+  void store(const Store& n);
+
+ protected:
+  Context here_;               // of the thread that runs
+  std::int64_t barriers_ = 0;  // that have been met
+
+ private:
+  const Storage& storage(const Buffer& buffer);
+  void locate(const Buffer& buffer, const std::vector<Expr>& indices, const Expr& predicate,
+              int lanes, std::int64_t* at);
+  void load(const Load& n, DataType type, Value& out);
+  void reinterpret(const Reinterpret& n, DataType type, Value& out);
+};
+
+}  // namespace fettle::ir
