@@ -31,7 +31,7 @@ extern "C" void on_signal(int) {
 Interrupt::Interrupt() {
   times_asked = 0;
   if (pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK) != 0) pipe_ends[0] = pipe_ends[1] = -1;
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, &old_interrupt);

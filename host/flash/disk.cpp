@@ -85,7 +85,7 @@ DiskFacts read_disk_facts(const fs::path& root, const std::string& path, dev_t d
 }
 
 Result<DiskFacts> read_disk(const std::string& path) {
-  struct stat status {};
+  struct stat status{};
   if (::stat(path.c_str(), &status) != 0) {
     return Error{ErrorCode::NotFound, path + ": " + std::strerror(errno), {}};
   }

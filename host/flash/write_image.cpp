@@ -76,7 +76,7 @@ bool write_fully(int fd, const std::uint8_t* from, std::size_t size) {
 }
 
 Result<std::uint64_t> size_of(const Fd& file, const std::string& path) {
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file.get(), &status) != 0) return io("looking at " + path);
   if (!S_ISREG(status.st_mode) || status.st_size == 0) {
     return Error{ErrorCode::InvalidArgument, path + " is no image file", {}};

@@ -38,9 +38,8 @@ class Fields {
   void get(const char* name, double& to, bool required = true);
   void get(const char* name, bool& to, bool required = true);
   template <typename Integer>
-  requires(std::is_integral_v<Integer> &&
-           !std::is_same_v<Integer, bool>) void get(const char* name, Integer& to,
-                                                    bool required = true) {
+    requires(std::is_integral_v<Integer> && !std::is_same_v<Integer, bool>)
+  void get(const char* name, Integer& to, bool required = true) {
     if constexpr (std::is_signed_v<Integer>) {
       std::int64_t wide = to;
       integer(name, wide, std::numeric_limits<Integer>::min(), std::numeric_limits<Integer>::max(),

@@ -154,7 +154,7 @@ Result<void> set_journal(const Connection& connection) {
 
 // A log file holds commits that are not in the database file yet.
 bool has_log(const std::string& path) {
-  struct stat facts {};
+  struct stat facts{};
   return stat((path + "-wal").c_str(), &facts) == 0 && facts.st_size > 0;
 }
 
@@ -193,7 +193,7 @@ Result<std::unique_ptr<Connection>> open_read_only(const std::string& path,
 
 Result<std::unique_ptr<Connection>> open_checked(const std::string& path,
                                                  const OpenOptions& options) {
-  struct stat facts {};
+  struct stat facts{};
   const bool exists = stat(path.c_str(), &facts) == 0;
   if (path.empty()) return Error{ErrorCode::InvalidArgument, "the database has no file name", {}};
   if (exists && S_ISDIR(facts.st_mode)) {

@@ -54,6 +54,33 @@ TEST_F(TuneTest, ResumeGoesOnWithoutRepeatingATrial) {
   expect_sound_database(30);
 }
 
+// An operator that fettle does not know, stated as a compute DAG.
+TEST_F(TuneTest, AUsersOwnOperatorIsTunedAndChecked) {
+  const auto result = run_program({FETTLE_PROGRAM, "tune", FETTLE_OWN_OPERATOR, "--json", "--db",
+                                   db, "--repeat", "3", "--min-repeat-ms", "1", "--trials", "20"},
+                                  seconds(240), environment());
+  ASSERT_EQ(result.status, 0) << result.err;
+  const Session session = parse(result.out);
+  ASSERT_EQ(session.trials.size(), 20u);
+  ASSERT_EQ(session.summary["tasks"].size(), 1u);
+  EXPECT_EQ(session.summary["tasks"][0]["title"], "dilated depthwise 28x28x64 k3 d2 with swish");
+  EXPECT_GT(session.summary["tasks"][0]["best_gflops"].get<double>(), 0);
+  const auto all = records();
+  ASSERT_EQ(all.size(), 20u);
+  int right = 0;
+  for (const auto& record : all) {
+    const wire::FailureT* failure = record.failure();
+    EXPECT_FALSE(failure && failure->error->code == ErrorCode::WrongAnswer)
+        << failure->error->message << " " << record.configuration;
+    right += record.measurement() != nullptr;
+  }
+  EXPECT_GE(right, 15);
+  const auto again = run_program({FETTLE_PROGRAM, "explain", std::to_string(all.front().id), "--db",
+                                  db, "--dump-after", "build_loops"});
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_NE(again.out.find("sums"), std::string::npos) << again.out;
+}
+
 TEST_F(TuneTest, TheTableIsForPeople) {
   auto words = tune({"--trials", "6"});
   std::erase(words, "--json");

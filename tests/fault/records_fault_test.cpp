@@ -214,7 +214,9 @@ TEST(RecordsFault, WhicheverCallFailsNothingAcknowledgedIsLost) {
       for (int nth = 1;; ++nth, ++runs) {
         ASSERT_LT(nth, 10'000);
         const std::string path = folder.file("n" + std::to_string(runs) + ".db");
-        { ASSERT_DONE(open_or_die(path).insert(measured(0, 10))); }
+        {
+          ASSERT_DONE(open_or_die(path).insert(measured(0, 10)));
+        }
         std::set<std::string> acknowledged{text_of(measured(0, 10))};
         test::arm(nth, code, for_good);
         {

@@ -22,7 +22,9 @@ TEST(MedianInterval, SixValuesGiveTheirRange) {
 TEST(MedianInterval, RanksOfTheSignTest) {
   // Published table of the sign test's 95 % interval: n = 10: 2nd and 9th, n = 20: 6th and 15th,
   // n = 50: 18th and 33rd.
-  const struct { int n, low, high; } rows[] = {{10, 2, 9}, {20, 6, 15}, {50, 18, 33}};
+  const struct {
+    int n, low, high;
+  } rows[] = {{10, 2, 9}, {20, 6, 15}, {50, 18, 33}};
   for (const auto& row : rows) {
     std::vector<double> values;
     for (int i = row.n; i >= 1; --i) values.push_back(i);

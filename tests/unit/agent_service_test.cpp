@@ -87,7 +87,7 @@ TEST(MakeKey, RootMakesItForTheFoldersOwner) {
   ASSERT_EQ(chown(folder.c_str(), 4321, 8765), 0);
   const std::string path = folder / "agent.key";
   EXPECT_TRUE(make_key_file(path).ok());
-  struct stat status {};
+  struct stat status{};
   EXPECT_EQ(stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_uid, 4321u);
   EXPECT_EQ(status.st_gid, 8765u);
@@ -104,7 +104,7 @@ TEST(MakeKey, OncePerBoardAndForItsUserOnly) {
   const auto made = make_key_file(path), again = make_key_file(path);
   ASSERT_TRUE(made.ok() && again.ok());
   EXPECT_EQ(*made, *again) << "a second installation must not change the board's key";
-  struct stat status {};
+  struct stat status{};
   ASSERT_EQ(stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
   AgentOptions options;

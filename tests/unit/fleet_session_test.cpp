@@ -387,7 +387,7 @@ TEST_F(Keys, AreMadeStoredAndReadBack) {
   EXPECT_EQ(made->public_key, loaded->public_key);
   EXPECT_EQ(made->secret_key, loaded->secret_key);
   EXPECT_EQ(*public_key_of(made->secret_key), made->public_key);
-  struct stat status {};
+  struct stat status{};
   ASSERT_EQ(::stat(folder.key_file("board-7").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
   ASSERT_EQ(::stat(home.c_str(), &status), 0);

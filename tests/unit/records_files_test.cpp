@@ -18,7 +18,9 @@ using test::TempFolder;
 TEST(RecordsFiles, AnotherSchemaVersionSaysWhatToDo) {
   TempFolder folder;
   const std::string path = folder.file("r.db");
-  { Database database = open_or_die(path); }
+  {
+    Database database = open_or_die(path);
+  }
   for (const char* version : {"3", "0"}) {
     {
       Result<std::unique_ptr<Connection>> raw =

@@ -81,9 +81,7 @@ TEST(Activations, HardSwishAndClip) {
   const auto right = [](double x) { return x * std::min(std::max(x + 3, 0.0), 6.0) / 6; };
   EXPECT_LT(worst_of(hard_swish, right, -5, 5), 1e-6);
   const auto six = [](const ir::Expr& x) { return clip(x, 0, 6); };
-  EXPECT_EQ(worst_of(
-                six, [](double x) { return std::min(std::max(x, 0.0), 6.0); }, -9, 9),
-            0);
+  EXPECT_EQ(worst_of(six, [](double x) { return std::min(std::max(x, 0.0), 6.0); }, -9, 9), 0);
 }
 
 }  // namespace

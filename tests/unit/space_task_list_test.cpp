@@ -57,6 +57,17 @@ TEST(TaskList, FilesMergeEqualWorkloads) {
   EXPECT_NE(list->skipped[0].reason.find("not there yet"), std::string::npos);
 }
 
+TEST(TaskList, AFileMayBeOneOperatorOfOnesOwn) {
+  const File file(R"({"title": "doubled", "stages": [
+    {"name": "x", "role": "input", "axes": [["i", 8]]},
+    {"name": "y", "role": "output", "axes": [["i", 8]], "value": "x[i] * 2"}]})");
+  const auto list = load_workload_file(file.path());
+  ASSERT_TRUE(list) << list.error().text();
+  ASSERT_EQ(list->tasks.size(), 1u);
+  EXPECT_EQ(list->tasks[0].workload.title(), "doubled");
+  EXPECT_EQ(list->tasks[0].workload.operations(), 8);
+}
+
 TEST(TaskList, BadEntriesAreNamed) {
   for (const auto& [text, says] :
        {std::pair<const char*, const char*>{R"([{"op":"dense"}])", "entry 1"},

@@ -58,18 +58,16 @@ ComputeDag softmax_dag(const OperatorCall& w) {
   const Stage input = make_operand(w.scalar(), "input", {{"n", rows}, {"k", length}},
                                    ir::Role::Input, kInputStream, 1);
   dag.stages.push_back(input);
-  const Stage largest = append_row_reduction(dag, "largest", rows, length, Combiner::Max,
-                                             [&](const ir::Expr& n, const ir::Expr& k) {
-                                               return widened(at(input, {n, k}));
-                                             });
+  const Stage largest = append_row_reduction(
+      dag, "largest", rows, length, Combiner::Max,
+      [&](const ir::Expr& n, const ir::Expr& k) { return widened(at(input, {n, k})); });
   const Stage power =
       append_rows(dag, "power", rows, length, [&](const ir::Expr& n, const ir::Expr& k) {
         return exponential(widened(at(input, {n, k})) - of_row(largest, n));
       });
-  const Stage sum = append_row_reduction(dag, "sum", rows, length, Combiner::Sum,
-                                         [&](const ir::Expr& n, const ir::Expr& k) {
-                                           return at(power, {n, k});
-                                         });
+  const Stage sum =
+      append_row_reduction(dag, "sum", rows, length, Combiner::Sum,
+                           [&](const ir::Expr& n, const ir::Expr& k) { return at(power, {n, k}); });
   const Stage inverse = append_column(dag, "inverse", rows, [&](const ir::Expr& n) {
     return ir::binary(ir::BinaryOp::Div, ir::float_imm(1), of_row(sum, n));
   });
@@ -95,10 +93,9 @@ ComputeDag layer_norm_dag(const OperatorCall& w) {
       make_operand(w.scalar(), "shift", {{"k", length}}, ir::Role::Constant, kShiftStream, 1);
   dag.stages = {input, scale, shift};
   const ir::Expr share = reciprocal(length);
-  const Stage sum = append_row_reduction(dag, "sum", rows, length, Combiner::Sum,
-                                         [&](const ir::Expr& n, const ir::Expr& k) {
-                                           return widened(at(input, {n, k}));
-                                         });
+  const Stage sum = append_row_reduction(
+      dag, "sum", rows, length, Combiner::Sum,
+      [&](const ir::Expr& n, const ir::Expr& k) { return widened(at(input, {n, k})); });
   const Stage mean =
       append_column(dag, "mean", rows, [&](const ir::Expr& n) { return of_row(sum, n) * share; });
   const Stage squares = append_row_reduction(
