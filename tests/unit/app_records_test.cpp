@@ -7,6 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "host/records/workload_form.h"
 #include "tests/support/running_program.h"
 #include "tests/unit/records_sample.h"
 
@@ -42,7 +43,7 @@ class RecordCommands : public ::testing::Test {
                                 R"({"op":"dense","in_features":64,"out_features":64})"});
       EXPECT_EQ(told.status, 0) << told.err;
       std::istringstream lines(told.out);
-      std::vector<std::string> values(3);
+      std::vector<std::string> values(4);
       for (std::string& value : values) {
         std::getline(lines, value);
         value.erase(0, 15);  // "workload       ", …
@@ -50,9 +51,14 @@ class RecordCommands : public ::testing::Test {
       return values;
     }();
     TuningRecord record = measured(0, nanoseconds);
-    record.workload = parts[0];
-    record.target = parts[1];
-    record.configuration = parts[2];
+    const auto form = workload_form(parts[1]);
+    EXPECT_TRUE(form) << parts[1];
+    record.workload = form ? form->canonical : "";
+    record.workload_hash = form ? form->hash : "";
+    record.title = parts[0];
+    record.source = parts[1];
+    record.target = parts[2];
+    record.configuration = parts[3];
     record.operations = 2.0 * 64 * 64;
     record.peak_gflops = 0;
     return record;
