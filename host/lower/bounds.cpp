@@ -30,6 +30,7 @@ class Inference {
     for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
       if (stage->placeholder()) continue;
       StageBounds bounds;
+      past_end_.clear();
       auto region = schedule_.plan(*stage).at ? read_region(*stage, bounds) : whole(*stage, bounds);
       if (!region) return std::move(region).error();
       auto looped = bound_loops(*stage, bounds);
@@ -87,6 +88,7 @@ class Inference {
     const std::set<ir::Var> outer = around(stage);
     const std::size_t rank = stage.axes.size();
     std::vector<ir::Interval> inside(rank);
+    std::vector<bool> beyond(rank, false);
     bool first = true;
     std::string problem;
     for (const Stage& reader : schedule_.dag().stages) {
@@ -104,6 +106,7 @@ class Inference {
             return;
           }
           auto [fixed, moving] = ir::parts_of(*form, [&](const ir::Var& var) {
+            if (beyond_.count(var)) beyond[d] = true;
             if (outer.count(var)) return std::optional<ir::Interval>();
             if (const char* others = seen_by_others(stage, var)) problem = others;
             return std::optional(out_.ranges.at(var));
@@ -128,6 +131,7 @@ class Inference {
     for (std::size_t d = 0; d < rank; ++d) {
       bounds.base[d].constant += inside[d].low;
       bounds.extents.push_back(inside[d].high - inside[d].low + 1);
+      if (beyond[d]) past_end_.push_back(d);
     }
     return {};
   }
@@ -167,26 +171,94 @@ class Inference {
     return {};
   }
 
+  // Whether a loop that `part` has become stands inside a reduction loop.
+  static bool is_inside_reduction(const StagePlan& plan, const ir::Var& part) {
+    std::set<ir::Var> parts{part};
+    for (const space::Relation& relation : plan.relations) {
+      if (const auto* split = std::get_if<space::SplitRelation>(&relation)) {
+        if (parts.count(split->parent)) parts.insert({split->outer, split->inner});
+      } else {
+        const auto& fuse = std::get<space::FuseRelation>(relation);
+        for (const ir::Var& from : fuse.parts) {
+          if (parts.count(from)) parts.insert(fuse.fused);
+        }
+      }
+    }
+    bool reduction = false;
+    for (const space::Loop& loop : plan.loops) {
+      if (reduction && parts.count(loop.var)) return true;
+      reduction |= loop.reduce;
+    }
+    return false;
+  }
+
+  // Computed only where value < extent; its variables may be beyond that, and so what is
+  // computed for their values.
+  void guard(const ir::Expr& value, std::int64_t extent, StageBounds& bounds) {
+    bounds.guards.push_back(ir::binary(ir::BinaryOp::Lt, value, ir::int_imm(extent)));
+    mark_beyond(value);
+  }
+  void mark_beyond(const ir::Expr& value) {
+    ir::walk(value, [&](const ir::Expr& e) {
+      if (const auto* ref = std::get_if<ir::VarRef>(&e->node)) beyond_.insert(ref->var);
+    });
+  }
+
+  // To a multiple of the padded split of that axis, if there is one.
+  static std::int64_t rounded_up(const StagePlan& plan, const ir::Var& axis, std::int64_t extent) {
+    for (const space::Relation& relation : plan.relations) {
+      const auto* split = std::get_if<space::SplitRelation>(&relation);
+      if (!split || split->parent != axis || split->tail != space::Tail::Pad) continue;
+      return (extent + split->factor - 1) / split->factor * split->factor;
+    }
+    return extent;
+  }
+
+  // Longer storage, and where its elements are none of the stage's.
+  void pad(const Stage& stage, StageBounds& bounds) {
+    const StagePlan& plan = schedule_.plan(stage);
+    const auto is_beyond = [&](const Axis& axis) {
+      bounds.inside.push_back(
+          ir::binary(ir::BinaryOp::Lt, ir::var_ref(axis.var), ir::int_imm(axis.extent)));
+    };
+    for (std::size_t d = 0; d < stage.axes.size(); ++d) {
+      const std::int64_t padded = rounded_up(plan, stage.axes[d].var, bounds.extents[d]);
+      if (padded != bounds.extents[d]) is_beyond(stage.axes[d]);
+      bounds.extents[d] = padded;
+    }
+    for (const Axis& axis : stage.reduce_axes) {
+      if (rounded_up(plan, axis.var, axis.extent) != axis.extent) is_beyond(axis);
+    }
+  }
+
   Result<void> bound_loops(const Stage& stage, StageBounds& bounds) {
     const StagePlan& plan = schedule_.plan(stage);
     if (auto fit = check_bound(stage); !fit) return fit;
+    pad(stage, bounds);
     std::map<ir::Var, std::int64_t> extents;
     for (std::size_t d = 0; d < stage.axes.size(); ++d)
       extents[stage.axes[d].var] = bounds.extents[d];
-    for (const Axis& axis : stage.reduce_axes) extents[axis.var] = axis.extent;
+    for (const Axis& axis : stage.reduce_axes) {
+      extents[axis.var] = rounded_up(plan, axis.var, axis.extent);
+    }
 
     // Downward: extents of what loops were made into.
     for (const space::Relation& relation : plan.relations) {
       if (const auto* split = std::get_if<space::SplitRelation>(&relation)) {
         const std::int64_t extent = extents.at(split->parent);
-        if (split->factor > extent) {
+        const bool overlaps = split->tail == space::Tail::Overlap;
+        if (overlaps && split->factor > extent) {
           return unfit(stage, "loop " + split->parent->name + " of " + std::to_string(extent) +
                                   " split by " + std::to_string(split->factor));
         }
-        if (split->reduce && extent % split->factor != 0) {
+        if (overlaps && split->reduce && extent % split->factor != 0) {
           return unfit(stage, "reduction loop " + split->parent->name + " of " +
                                   std::to_string(extent) + " split by " +
                                   std::to_string(split->factor));
+        }
+        if (overlaps && extent % split->factor != 0 && is_inside_reduction(plan, split->outer)) {
+          return unfit(stage, "tiles of loop " + split->parent->name +
+                                  " overlap inside a reduction loop, which would add twice");
         }
         extents[split->outer] = (extent + split->factor - 1) / split->factor;
         extents[split->inner] = split->factor;
@@ -215,7 +287,7 @@ class Inference {
       if (const auto* split = std::get_if<space::SplitRelation>(&*relation)) {
         const std::int64_t extent = extents.at(split->parent);
         ir::Expr begin = value_of(split->outer) * ir::int_imm(split->factor);
-        if (extent % split->factor != 0) {
+        if (extent % split->factor != 0 && split->tail == space::Tail::Overlap) {
           const ir::Var start = ir::make_var(split->parent->name + ".begin");
           bounds.definitions.push_back(
               {start, ir::binary(ir::BinaryOp::Min, begin, ir::int_imm(extent - split->factor))});
@@ -223,6 +295,9 @@ class Inference {
           begin = ir::var_ref(start);
         }
         values[split->parent] = begin + value_of(split->inner);
+        if (extent % split->factor != 0 && split->tail == space::Tail::Guard) {
+          guard(values[split->parent], extent, bounds);
+        }
         continue;
       }
       const auto& fuse = std::get<space::FuseRelation>(*relation);
@@ -253,8 +328,23 @@ class Inference {
       bounds.axis_values[stage.axes[d].var] =
           ir::simplify(bounds.base[d].expr() + value_of(stage.axes[d].var));
     }
+    // What its readers' tails have no use for.
+    for (const std::size_t d : past_end_) {
+      const ir::Expr& value = bounds.axis_values.at(stage.axes[d].var);
+      guard(value, stage.axes[d].extent, bounds);
+      bounds.guards.push_back(ir::binary(ir::BinaryOp::Le, ir::int_imm(0), value));
+    }
     for (const Axis& axis : stage.reduce_axes) {
       bounds.axis_values[axis.var] = ir::simplify(value_of(axis.var));
+    }
+    if (plan.instruction) {
+      const ir::Var& last = bounds.loops.back().var;
+      const bool tail = std::any_of(bounds.guards.begin(), bounds.guards.end(),
+                                    [&](const ir::Expr& g) { return ir::mentions(g, last); });
+      if (tail || !bounds.inside.empty()) return unfit(stage, "a tail in an instruction's loop");
+    }
+    for (const ir::Expr& inside : bounds.inside) {
+      mark_beyond(ir::substitute(inside, bounds.axis_values));
     }
     return {};
   }
@@ -262,9 +352,22 @@ class Inference {
   const space::Schedule& schedule_;
   Bounds out_;
   std::set<ir::Var> by_threads_, by_blocks_;  // that differ between a block's threads, and blocks
+  std::set<ir::Var> beyond_;           // loop variables with which an axis may be past its end
+  std::vector<std::size_t> past_end_;  // axes of the stage at hand that are read there
 };
 
 }  // namespace
+
+bool defined(const ir::Expr& value, const std::set<ir::Var>& known, const StageBounds& bounds) {
+  bool all = true;
+  ir::walk(value, [&](const ir::Expr& e) {
+    const auto* ref = std::get_if<ir::VarRef>(&e->node);
+    if (!ref || known.count(ref->var)) return;
+    for (const BoundLoop& l : bounds.loops) all &= l.var != ref->var;
+    for (const Definition& d : bounds.definitions) all &= d.var != ref->var;
+  });
+  return all;
+}
 
 Result<Bounds> infer_bounds(const space::Schedule& schedule) { return Inference(schedule).run(); }
 

@@ -5,9 +5,11 @@
 #include <limits>
 #include <set>
 
+#include "host/ir/loads.h"
 #include "host/ir/mutator.h"
 #include "host/ir/simplify.h"
 #include "host/lower/instruction_call.h"
+#include "host/lower/tails.h"
 #include "host/lower/thread_blocks.h"
 
 namespace fettle::lower {
@@ -52,7 +54,7 @@ class Builder {
         if (!function.written[i]) launch.prepare &= constant.count(param) > 0;
       }
       if (auto met = check_barriers(function); !met) return std::move(met).error();
-      if (launch.prepare) constant.insert(stage.buffer);
+      if (launch.prepare) constant.insert(places_.at(stage.buffer).buffer);
       module_.functions.push_back(std::move(function));
       module_.launches.push_back(std::move(launch));
     }
@@ -69,8 +71,9 @@ class Builder {
       }
       const StagePlan& plan = schedule_.plan(stage);
       if (!plan.at) {
-        module_.buffers.push_back({stage.buffer, stage.role, {}});
-        places_[stage.buffer] = {stage.buffer, {}};
+        const ir::Buffer buffer = padded_buffer(stage, bounds_.stages.at(stage.name));
+        module_.buffers.push_back({buffer, stage.role, {}});
+        places_[stage.buffer] = {buffer, {}};
         continue;
       }
       ir::BufferDecl decl = *stage.buffer;
@@ -194,19 +197,22 @@ class Builder {
         at.push_back(ir::simplify(ir::substitute(index, bounds.axis_values), bounds_.ranges));
       }
     }
+    const ir::Expr on = lanes_guard(bounds, initialise);
     if (initialise) {
-      return ir::make_store(place.buffer, at, space::neutral_of(stage.combiner, stage.body->type));
+      return ir::make_store(place.buffer, at, space::neutral_of(stage.combiner, stage.body->type),
+                            on);
     }
-    ir::Expr value = rewrite_loads(stage, stage.body);
+    ir::Expr value = rewrite_loads(stage, body_within(stage, bounds));
+    if (on) value = ir::guard_loads(value, on, [](const ir::Load&) { return true; });
     if (const ir::IntrinsicRow* row = schedule_.plan(stage).instruction) {
       return ir::make_store(
           place.buffer, at,
           instruction_call(*row, value, bounds.loops.back().var, ir::load(place.buffer, at)));
     }
     if (!stage.reduce_axes.empty()) {
-      value = space::combine(stage.combiner, ir::load(place.buffer, at), value);
+      value = space::combine(stage.combiner, ir::load(place.buffer, at, on), value);
     }
-    return ir::make_store(place.buffer, at, value);
+    return ir::make_store(place.buffer, at, value, on);
   }
 
   // Loops from number `depth` on. `known`: variables that have a value already.
@@ -238,6 +244,12 @@ class Builder {
     const bool outermost = threads_.empty();
     const bool begins = ir::within_block(loop.axis) && threads_.emplace(loop.axis, loop.var).second;
     ir::Stmt body = emit(stage, bounds, depth + 1, inner, initialise);
+    for (const ir::Expr& guard : bounds.guards) {
+      if (differs_by_lane(guard, bounds) || !defined(guard, inner, bounds)) continue;
+      if (depth > 0 && defined(guard, known, bounds)) continue;  // around an outer loop's body
+      const ir::Expr needed = ir::simplify(guard, bounds_.ranges);
+      if (!ir::as_int(needed)) body = ir::make_if(needed, std::move(body));
+    }
     if (!initialise) body = attach(stage, loop, std::move(body));
     if (!initialise) body = skip(stage, bounds, loop.var, inner, std::move(body));
     for (auto d = definitions.rbegin(); d != definitions.rend(); ++d) {
@@ -307,19 +319,6 @@ class Builder {
     ir::Affine smallest = parts.fixed;
     smallest.constant = parts.moving.low;
     return ir::binary(compare->op, smallest.expr(), ir::int_imm(0));
-  }
-
-  // A variable of this stage must be known; those of loops around it always are.
-  static bool defined(const ir::Expr& value, const std::set<ir::Var>& known,
-                      const StageBounds& bounds) {
-    bool all = true;
-    ir::walk(value, [&](const ir::Expr& e) {
-      const auto* ref = std::get_if<ir::VarRef>(&e->node);
-      if (!ref || known.count(ref->var)) return;
-      for (const BoundLoop& l : bounds.loops) all &= l.var != ref->var;
-      for (const Definition& d : bounds.definitions) all &= d.var != ref->var;
-    });
-    return all;
   }
 
   // Puts the stages computed in this loop before its body, producers first. What a block's

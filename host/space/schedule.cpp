@@ -43,8 +43,9 @@ struct Words {
            ir::row_of(s.scope).name;
   }
   std::string operator()(const SplitStep& s) {
+    static const char* const tails[] = {"", ", tail guarded", ", tail padded"};
     return "split " + s.stage + "." + s.loop + " by " + std::to_string(s.factor) + " into " +
-           s.outer + ", " + s.inner;
+           s.outer + ", " + s.inner + tails[int(s.tail)];
   }
   std::string operator()(const FuseStep& s) {
     return "fuse " + s.stage + "." + join(s.loops) + " into " + s.fused;
@@ -120,6 +121,9 @@ Result<void> Schedule::run(const ComputeAtStep& s) {
   if (!loop) return absent("no such loop");
   if (dag_.stages[stage].role == ir::Role::Output)
     return absent("an output is a launch of its own");
+  if (!dag_.stages[stage].store_at.empty()) {
+    return absent("a stage that is stored elsewhere than at its axes is a launch of its own");
+  }
   if (index_of(s.consumer) <= stage) return absent("the consumer comes before the stage");
   StagePlan& plan = plans_[s.stage];
   plan.at = true;
@@ -129,6 +133,22 @@ Result<void> Schedule::run(const ComputeAtStep& s) {
   return {};
 }
 
+namespace {
+
+// Whether the value is defined whatever zeros are read in place of what is there.
+bool is_defined_of_zeros(const ir::Expr& body) {
+  bool defined = true;
+  ir::walk(body, [&](const ir::Expr& e) {
+    const auto* n = std::get_if<ir::Binary>(&e->node);
+    defined &= !n || (n->op != ir::BinaryOp::Div && n->op != ir::BinaryOp::Mod);
+    const auto* cast = std::get_if<ir::Cast>(&e->node);
+    defined &= !cast || e->type.is_float() || !cast->value->type.is_float();
+  });
+  return defined;
+}
+
+}  // namespace
+
 Result<void> Schedule::run(const SplitStep& s) {
   const Loop* loop = find_loop(s.stage, s.loop);
   if (!loop) return absent("no such loop");
@@ -137,9 +157,21 @@ Result<void> Schedule::run(const SplitStep& s) {
     return absent("a loop of that name exists");
   }
   StagePlan& plan = plans_[s.stage];
+  if (s.tail == Tail::Pad) {
+    const Stage& stage = dag_.stages[std::size_t(index_of(s.stage))];
+    const auto& axes = loop->reduce ? stage.reduce_axes : stage.axes;
+    const bool axis =
+        std::any_of(axes.begin(), axes.end(), [&](const Axis& a) { return a.var == loop->var; });
+    if (!axis) return absent("a padded loop must be an axis");
+    if (!loop->reduce && (stage.role == ir::Role::Output || !stage.store_at.empty())) {
+      return absent("the stage's storage cannot be padded");
+    }
+    if (!is_defined_of_zeros(stage.body)) return absent("zeros in padding have no value");
+  }
   const Loop outer{s.outer, ir::make_var(s.outer), ir::ForKind::Serial, loop->reduce};
   const Loop inner{s.inner, ir::make_var(s.inner), ir::ForKind::Serial, loop->reduce};
-  plan.relations.push_back(SplitRelation{loop->var, outer.var, inner.var, s.factor, loop->reduce});
+  plan.relations.push_back(
+      SplitRelation{loop->var, outer.var, inner.var, s.factor, loop->reduce, s.tail});
   const auto at = plan.loops.begin() + (loop - plan.loops.data());
   *at = outer;
   plan.loops.insert(at + 1, inner);

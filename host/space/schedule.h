@@ -85,14 +85,26 @@ struct ComputeAtStep {
   ir::Scope scope;
 };
 
-// loop -> outer, inner with inner's extent = factor <= loop's extent. Where the
-// factor does not divide it, the last iteration of outer begins early and
-// overlaps the one before: values are computed twice, none is guarded. Hence
-// reduction loops need a dividing factor.
+// What happens past a loop's end where a split's factor does not divide its extent.
+enum class Tail : std::uint8_t {
+  // The last iteration of outer begins early and overlaps the one before: values are computed
+  // twice, none is guarded. Not for reduction loops, whose factors must divide.
+  Overlap,
+  // Nothing: iterations past the end do not happen, nor those of stages computed in them.
+  Guard,
+  // They happen, in storage that is made as much longer; what they read past the end is 0, and
+  // in a reduction they count as the neutral element. For loops that are axes, reduced or of
+  // stages other than the output, that are stored at their axes; and of what divides by nothing.
+  Pad
+};
+
+// loop -> outer, inner with inner's extent = factor; at most the loop's extent for tails that
+// overlap.
 struct SplitStep {
   std::string stage, loop;
   std::int64_t factor;
   std::string outer, inner;
+  Tail tail = Tail::Overlap;
 };
 
 // Neighbouring loops become one; the first is outermost.
@@ -155,6 +167,7 @@ struct SplitRelation {
   ir::Var parent, outer, inner;
   std::int64_t factor;
   bool reduce;
+  Tail tail = Tail::Overlap;
 };
 struct FuseRelation {
   std::vector<ir::Var> parts;

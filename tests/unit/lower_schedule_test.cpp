@@ -119,6 +119,65 @@ TEST(LowerSchedule, MisfitsAreRefused) {
   EXPECT_TRUE(refused({TileAxisStep{"pad", "y", 2}}));  // read at y + kh
 }
 
+// Seven rows by threes, ten channels by fours and by more than there are, four summed channels by
+// threes: past the end nothing happens, or it does in longer storage.
+TEST(LowerSchedule, GuardedTails) {
+  expect_right(conv(), {SplitStep{"conv", "y", 3, "yo", "yi", Tail::Guard},
+                        SplitStep{"conv", "ic", 3, "io", "ii", Tail::Guard},
+                        ReorderStep{"conv", {"n", "io", "yo", "yi", "ii"}}});
+  expect_right(conv(), {SplitStep{"conv", "oc", 16, "co", "ci", Tail::Guard},
+                        SplitStep{"conv", "ci", 4, "cm", "cj"},
+                        ReorderStep{"conv", {"n", "y", "x", "co", "cm", "kh", "kw", "ic", "cj"}},
+                        AnnotateStep{"conv", "cj", ir::ForKind::Vectorized}});
+  // What is computed in a guarded loop is read in part only, and computed no further.
+  expect_right(conv(),
+               {InlineStep{"biased"}, SplitStep{"activated", "y", 4, "yo", "yi", Tail::Guard},
+                SplitStep{"activated", "oc", 4, "co", "ci", Tail::Guard},
+                AnnotateStep{"activated", "ci", ir::ForKind::Vectorized},
+                ReorderStep{"activated", {"n", "yo", "co", "yi", "x", "ci"}},
+                ComputeAtStep{"conv", "activated", "co", ir::Scope::Global},
+                ComputeAtStep{"pad", "conv", "y", ir::Scope::Global}});
+}
+
+TEST(LowerSchedule, PaddedTails) {
+  const auto longer = [](const char* name, std::vector<std::int64_t> shape) {
+    return [=](const ir::Module& module) {
+      for (const ir::ProgramBuffer& b : module.buffers) {
+        if (b.buffer->name == name) {
+          EXPECT_EQ(b.buffer->shape, shape);
+        }
+      }
+    };
+  };
+  expect_right(conv(),
+               {SplitStep{"conv", "oc", 8, "co", "ci", Tail::Pad},
+                ReorderStep{"conv", {"n", "y", "x", "co", "kh", "kw", "ic", "ci"}},
+                AnnotateStep{"conv", "ci", ir::ForKind::Vectorized}},
+               longer("conv", {1, 7, 6, 16}));
+  expect_right(conv(), {SplitStep{"conv", "ic", 3, "io", "ii", Tail::Pad}},
+               longer("conv", {1, 7, 6, 10}));
+  const Workload largest = workload_of(
+      {{"op", "max_pool2d"}, {"height", 8}, {"width", 8}, {"channels", 3}, {"kernel", {1, 3}}});
+  expect_right(largest, {SplitStep{"pool", "kw", 2, "ko", "ki", Tail::Pad}});
+  const auto refused = [](const Workload& workload, const SplitStep& step) {
+    Schedule schedule(workload.dag());
+    return !schedule.apply(step);
+  };
+  EXPECT_TRUE(refused(conv(), {"activated", "y", 3, "yo", "yi", Tail::Pad}));  // the output
+  const Workload softmax = workload_of({{"op", "softmax"}, {"batch", 3}, {"features", 5}});
+  EXPECT_TRUE(refused(softmax, {"inverse", "n", 2, "o", "i", Tail::Pad}));  // 1 / 0
+}
+
+// Inside a reduction, elements of two tiles would be added to twice.
+TEST(LowerSchedule, TilesInsideAReductionDoNotOverlap) {
+  Schedule schedule(conv().dag());
+  ASSERT_TRUE(schedule.apply(SplitStep{"conv", "y", 3, "yo", "yi"}));
+  ASSERT_TRUE(schedule.apply(ReorderStep{"conv", {"n", "kh", "yo", "yi"}}));
+  const auto module = lower_schedule(schedule, target());
+  ASSERT_FALSE(module);
+  EXPECT_NE(module.error().message.find("would add twice"), std::string::npos);
+}
+
 // An axis in tiles in memory too, down to the output, which stays where it was; tiles that
 // divide the axis, and such that overlap. Of a constant they come first.
 TEST(LowerSchedule, AxesInTiles) {
@@ -217,6 +276,8 @@ TEST(LowerSchedule, ConfigurationsBeyondTheMemoryAreNoneOfTheSpace) {
 TEST(LowerSchedule, StepsArePlainWords) {
   EXPECT_EQ(to_string(Step{SplitStep{"conv", "ic", 4, "io", "ii"}}),
             "split conv.ic by 4 into io, ii");
+  EXPECT_EQ(to_string(Step{SplitStep{"conv", "ic", 4, "io", "ii", Tail::Guard}}),
+            "split conv.ic by 4 into io, ii, tail guarded");
   EXPECT_EQ(to_string(Step{ComputeAtStep{"pad", "conv", "y", ir::Scope::Register}}),
             "compute pad at conv.y in register");
 }
