@@ -195,6 +195,14 @@ TEST(DagText, HostileTextsEndInAnError) {
   EXPECT_FALSE(with_value(many("!", 50000) + "true"));
   EXPECT_FALSE(with_value(many("1.0+", 20000) + "1.0"));
   EXPECT_FALSE(with_value(many("sqrt(", 5000)));
+  Json chain = Json::parse(kOwn);  // each part as deep as one may be, on top of the one before
+  chain["stages"][3]["let"] = Json::array({{"p0", "sums[n, y, x, c]"}});
+  for (int i = 1; i < 100; ++i) {
+    chain["stages"][3]["let"].push_back(
+        {"p" + std::to_string(i), "p" + std::to_string(i - 1) + many(" + sums[n, y, x, c]", 50)});
+  }
+  chain["stages"][3]["value"] = "p99";
+  EXPECT_FALSE(Workload::parse(chain));
   EXPECT_FALSE(with_value("1e999"));
   EXPECT_FALSE(with_value("99999999999999999999999"));
   EXPECT_FALSE(with_value(std::string("sums[n,\0y]", 10)));

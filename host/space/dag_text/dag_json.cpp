@@ -17,6 +17,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr int kDeepest = 1000;  // of an expression's tree
+
 const std::map<ir::Role, const char*> kRoles = {
     {ir::Role::Input, "input"}, {ir::Role::Constant, "constant"}, {ir::Role::Output, "output"}};
 const std::map<Combiner, const char*> kCombiners = {
@@ -306,7 +308,36 @@ class Reader {
     auto parsed = parse_expression(text, scope_);
     if (!parsed) return std::move(parsed).error();
     approximates_ |= parsed->approximates;
+    if (depth_of(parsed->value) > kDeepest) return bad("an expression is nested too deeply");
     return std::move(parsed->value);
+  }
+
+  // Of the tree, through parts that were defined before: whoever walks it recurses.
+  int depth_of(const ir::Expr& e) {
+    if (const auto known = depths_.find(e); known != depths_.end()) return known->second;
+    int deepest = 0;
+    const auto below = [&](const ir::Expr& child) {
+      if (child) deepest = std::max(deepest, depth_of(child));
+    };
+    std::visit(
+        [&](const auto& n) {
+          using Node = std::decay_t<decltype(n)>;
+          if constexpr (std::is_same_v<Node, ir::Unary>) {
+            below(n.a);
+          } else if constexpr (std::is_same_v<Node, ir::Binary>) {
+            below(n.a), below(n.b);
+          } else if constexpr (std::is_same_v<Node, ir::Select>) {
+            below(n.condition), below(n.then_value), below(n.else_value);
+          } else if constexpr (std::is_same_v<Node, ir::Cast> ||
+                               std::is_same_v<Node, ir::Reinterpret>) {
+            below(n.value);
+          } else if constexpr (std::is_same_v<Node, ir::Load>) {
+            for (const ir::Expr& index : n.indices) below(index);
+            below(n.predicate);
+          }
+        },
+        e->node);
+    return depths_[e] = deepest + 1;
   }
 
   Result<void> read_tolerance(const Json& json) {
@@ -361,6 +392,7 @@ class Reader {
   ComputeDag dag_;
   ExpressionScope scope_;
   std::vector<std::size_t> unfilled_;
+  std::map<ir::Expr, int> depths_;
   bool approximates_ = false;
 };
 

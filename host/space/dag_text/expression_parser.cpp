@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kDeepest = 200;  // nesting of parentheses and calls
 constexpr std::size_t kLongest = 1 << 16;
-constexpr int kMostValues = 4096;  // so that no tree is deeper than a stack
+constexpr int kMostValues = 512;  // so that no tree is deeper than a stack
 
 struct Problem {
   std::string what;
