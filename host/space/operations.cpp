@@ -1,34 +1,9 @@
 // Nominal operations of a DAG (operations.h).
 #include "host/space/operations.h"
 
-#include <unordered_set>
+#include "host/ir/operation_count.h"
 
 namespace fettle::space {
-namespace {
-
-class Counter {
- public:
-  double of(const ir::Expr& e) {
-    if (!seen_.insert(e.get()).second) return 0;
-    return std::visit([&](const auto& n) { return count(n); }, e->node);
-  }
-
- private:
-  double count(const ir::Unary& n) { return 1 + of(n.a); }
-  double count(const ir::Binary& n) { return 1 + of(n.a) + of(n.b); }
-  double count(const ir::MulAdd& n) { return 2 + of(n.a) + of(n.b) + of(n.c); }
-  double count(const ir::Select& n) { return of(n.then_value) + of(n.else_value); }
-  double count(const ir::Cast& n) { return of(n.value); }
-  double count(const ir::Reinterpret& n) { return of(n.value); }
-  template <typename Leaf>
-  double count(const Leaf&) {  // literals, axes, loads with their indices
-    return 0;
-  }
-
-  std::unordered_set<const ir::ExprNode*> seen_;
-};
-
-}  // namespace
 
 double nominal_operations(const ComputeDag& dag) {
   double sum = 0;
@@ -38,7 +13,9 @@ double nominal_operations(const ComputeDag& dag) {
     for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {
       for (const Axis& axis : *axes) iterations *= double(axis.extent);
     }
-    sum += iterations * (Counter().of(stage.body) + (stage.reduce_axes.empty() ? 0 : 1));
+    const ir::OperationCount body = ir::operations_of(stage.body);
+    const double combined = stage.reduce_axes.empty() ? 0 : 1;
+    sum += iterations * (body.floating + body.integer + combined);
   }
   return sum;
 }

@@ -6,6 +6,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "host/ir/visit.h"
+
 namespace fettle::space {
 namespace {
 
@@ -101,24 +103,7 @@ class Printer {
   void count(const ir::Expr& e) {
     if (is_literal(e) || std::holds_alternative<ir::VarRef>(e->node)) return;
     if (++uses_[e.get()] > 1) return;
-    std::visit(
-        [&](const auto& n) {
-          using Node = std::decay_t<decltype(n)>;
-          if constexpr (std::is_same_v<Node, ir::Unary>) {
-            count(n.a);
-          } else if constexpr (std::is_same_v<Node, ir::Binary>) {
-            count(n.a), count(n.b);
-          } else if constexpr (std::is_same_v<Node, ir::Select>) {
-            count(n.condition), count(n.then_value), count(n.else_value);
-          } else if constexpr (std::is_same_v<Node, ir::Cast> ||
-                               std::is_same_v<Node, ir::Reinterpret>) {
-            count(n.value);
-          } else if constexpr (std::is_same_v<Node, ir::Load>) {
-            for (const ir::Expr& i : n.indices) count(i);
-            if (n.predicate) count(n.predicate);
-          }
-        },
-        e->node);
+    ir::for_each_child(e, [&](const ir::Expr& child) { count(child); });
     order_.push_back(e.get());
   }
 
@@ -195,8 +180,8 @@ class Printer {
     if (n.predicate) text += " | " + expr(n.predicate).text;
     return {text + "]"};
   }
-  template <typename Node>
-  Piece written(ir::DataType, const Node&) {
+  Piece written(ir::DataType,
+                const ir::OneOf<ir::MulAdd, ir::Intrinsic, ir::Ramp, ir::Broadcast> auto&) {
     error_ = Error{ErrorCode::Unsupported, "vectors and instructions have no text in a DAG"};
     return {};
   }
