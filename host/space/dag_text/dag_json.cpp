@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "host/ir/visit.h"
 #include "host/space/dag_text/dag_check.h"
 #include "host/space/dag_text/expression_parser.h"
 #include "host/space/dag_text/expression_printer.h"
@@ -316,27 +317,8 @@ class Reader {
   int depth_of(const ir::Expr& e) {
     if (const auto known = depths_.find(e); known != depths_.end()) return known->second;
     int deepest = 0;
-    const auto below = [&](const ir::Expr& child) {
-      if (child) deepest = std::max(deepest, depth_of(child));
-    };
-    std::visit(
-        [&](const auto& n) {
-          using Node = std::decay_t<decltype(n)>;
-          if constexpr (std::is_same_v<Node, ir::Unary>) {
-            below(n.a);
-          } else if constexpr (std::is_same_v<Node, ir::Binary>) {
-            below(n.a), below(n.b);
-          } else if constexpr (std::is_same_v<Node, ir::Select>) {
-            below(n.condition), below(n.then_value), below(n.else_value);
-          } else if constexpr (std::is_same_v<Node, ir::Cast> ||
-                               std::is_same_v<Node, ir::Reinterpret>) {
-            below(n.value);
-          } else if constexpr (std::is_same_v<Node, ir::Load>) {
-            for (const ir::Expr& index : n.indices) below(index);
-            below(n.predicate);
-          }
-        },
-        e->node);
+    ir::for_each_child(
+        e, [&](const ir::Expr& child) { deepest = std::max(deepest, depth_of(child)); });
     return depths_[e] = deepest + 1;
   }
 
