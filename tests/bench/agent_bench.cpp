@@ -114,8 +114,8 @@ Result<void> run_agent_bench(const AgentBenchOptions& options) {
   if (options.json) std::cout << summary.dump() << std::endl;
   if (!native_seen) {
     return Error{ErrorCode::NotFound,
-                 "no agent for this machine (" + native_arch() + ") under '" + folder.string() +
-                     "': its memory and start could not be measured",
+                 std::string("no agent for this machine (") + native_arch() + ") under '" +
+                     folder.string() + "': its memory and start could not be measured",
                  {}};
   }
   return {};

@@ -38,16 +38,6 @@ fs::path default_agents_folder() {
   return sibling_program("").parent_path().parent_path() / "agents";
 }
 
-std::string native_arch() {
-#if defined(__x86_64__)
-  return "x86_64";
-#elif defined(__aarch64__)
-  return "aarch64";
-#else
-  return "armv7";
-#endif
-}
-
 Result<std::unique_ptr<PrivateFleet>> PrivateFleet::start() {
   std::unique_ptr<PrivateFleet> fleet(new PrivateFleet);
   std::string pattern = (fs::temp_directory_path() / "fettle-bench-XXXXXX").string();

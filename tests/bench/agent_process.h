@@ -13,12 +13,12 @@
 
 #include "host/fleet/broker.h"
 #include "host/fleet/session.h"
+#include "schemas/wire/native_arch.h"
 
 namespace fettle::bench {
 
 // ARCH/fettle-agent beside the folder that this program lies in ("build/agents").
 std::filesystem::path default_agents_folder();
-std::string native_arch();  // as build/agents names it
 // `name` in the folder of this program.
 std::filesystem::path sibling_program(const std::string& name);
 
