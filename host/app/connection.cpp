@@ -5,11 +5,10 @@
 
 #include "host/app/cores.h"
 #include "host/app/message.h"
+#include "host/backend/backend.h"
 
 namespace fettle::app {
 namespace {
-
-constexpr const char* kLocal = "local";
 
 // A session, and the agent that it rests on.
 class LocalRunner final : public tune::Runner {
@@ -44,6 +43,19 @@ class LocalRunner final : public tune::Runner {
   std::unique_ptr<fleet::Session> session_;
   const fleet::LocalAgent* agent_;  // null: the boards are someone else's
 };
+
+Result<backend::LocalDevice> local_device(const std::string& key) {
+  std::string known;
+  for (const backend::Backend* each : backend::backends()) {
+    for (const backend::LocalDevice& device : each->local_devices()) {
+      if (device.key == key) return device;
+      known += (known.empty() ? "" : ", ") + device.key;
+    }
+  }
+  return Error{ErrorCode::NotFound,
+               "no broker is named, so the device keys are those of this machine (" + known +
+                   "), not \"" + key + "\"; --broker names the one that has that board"};
+}
 
 std::string list_of(const std::vector<int>& cores) {
   std::string text;
@@ -81,12 +93,8 @@ Result<fleet::BrokerAddress> broker_address(const std::string& url, const std::s
 
 // A broker on the loopback interface with keys that live as long as this session.
 Result<void> Connection::start_local(const ConnectionOptions& options) {
-  if (options.device_key != kLocal) {
-    return Error{ErrorCode::NotFound,
-                 "no broker is named, so the only device key is \"local\", not \"" +
-                     options.device_key + "\"; --broker names the one that has that board",
-                 {}};
-  }
+  const auto device = local_device(options.device_key);
+  if (!device) return device.error();
   const auto program = fleet::find_agent(fleet::machine_arch());
   if (!program) return program.error();
   auto broker_keys = fleet::make_key_pair(), client_keys = fleet::make_key_pair(),
@@ -121,9 +129,11 @@ Result<void> Connection::start_local(const ConnectionOptions& options) {
   agent_options.broker_url = address_.url;
   agent_options.broker_public_key = address_.public_key;
   agent_options.keys = *agent_keys;
-  agent_options.device_key = kLocal;
+  agent_options.device_key = device->key;
   agent_options.arguments = {"--device-cores", list_of({first, cores.end()}), "--log-level",
                              "warning"};
+  agent_options.arguments.insert(agent_options.arguments.end(), device->agent_options.begin(),
+                                 device->agent_options.end());
   agent_options.cores = cores;  // this process itself is going to keep off the device's
   agent_options.log = [](const std::string& line) { note("agent: " + line); };
   auto agent = fleet::LocalAgent::start(std::move(agent_options));

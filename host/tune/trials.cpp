@@ -141,7 +141,6 @@ void Trials::propose(std::size_t task) {
   candidate.configuration = std::move(proposed.front());
   wire::BuildRequestT request;
   request.id = next_trial_++;
-  request.backend = target_.backend;
   request.workload = tasks_[task].task.workload.canonical();
   request.target = target_text_;
   request.configuration = tasks_[task].space->to_json(candidate.configuration);
@@ -227,7 +226,7 @@ Result<void> Trials::submit(std::uint64_t trial) {
   wire::MeasureRequestT request;
   request.program = std::move(candidate.output->program);
   request.options = std::make_unique<wire::MeasureOptionsT>(options_.measure);
-  request.options->threads = static_cast<std::uint32_t>(target_.threads);
+  request.options->threads = static_cast<std::uint32_t>(target_.threads());
   if (options_.racing) {
     const TaskProgress& seen = progress_.tasks[task];
     // In ticks of the device's clock, as its samples are.
