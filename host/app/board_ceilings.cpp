@@ -82,8 +82,14 @@ Result<tune::Roofline> BoardCeilings::known_or_measured(const std::string& board
   if (known) roofline = tune::roofline_of(known->figures, target_.threads());
   if (roofline.operations_per_second > 0) return roofline;
 
+  auto programs = backend::calibration_programs(target_);
+  if (!programs && programs.error().code == ErrorCode::Unsupported) {
+    warn("no % of peak, and nothing can be told implausible: " + programs.error().text());
+    return roofline;
+  }
+  if (!programs) return programs.error();
   note(fmt::format("calibrating {}, once for this board", name));
-  auto measured = measure(board_id, others);
+  auto measured = tune::calibrate(runner_, board_id, stop_, std::move(*programs), others);
   if (!measured) return measured.error();
   for (const std::string& problem : measured->problems) warn("calibration: " + problem);
   roofline = tune::roofline_of(measured->figures, target_.threads());
@@ -118,7 +124,9 @@ Result<tune::Roofline> BoardCeilings::known_or_measured(const std::string& board
 Result<tune::Roofline> BoardCeilings::measured_again(const std::string& board_id,
                                                      std::vector<tune::Measured>& others) {
   Seen& seen = seen_[board_id];
-  auto measured = measure(board_id, others);
+  auto programs = backend::calibration_programs(target_);
+  if (!programs) return programs.error();
+  auto measured = tune::calibrate(runner_, board_id, stop_, std::move(*programs), others);
   if (!measured) return measured.error();
   const auto known =
       database_.calibration(runner_.device().key, board_id, seen.device_index, target_.threads());
@@ -137,13 +145,6 @@ Result<tune::Roofline> BoardCeilings::measured_again(const std::string& board_id
     seen.roofline.main_memory_bytes_per_second = roofline.main_memory_bytes_per_second;
   }
   return seen.roofline;
-}
-
-Result<tune::CalibrationFigures> BoardCeilings::measure(const std::string& board_id,
-                                                        std::vector<tune::Measured>& others) {
-  auto programs = backend::calibration_programs(target_);
-  if (!programs) return programs.error();
-  return tune::calibrate(runner_, board_id, stop_, std::move(*programs), others);
 }
 
 Result<void> BoardCeilings::store(const std::string& board_id,

@@ -63,6 +63,19 @@ std::string list_of(const std::vector<int>& cores) {
   return text;
 }
 
+// The last cores are the device's: interrupts favour the first ones. `threads`: how many; 0: all
+// but one.
+Result<std::vector<int>> cores_for_device(const std::vector<int>& cores, int threads) {
+  const std::size_t wanted =
+      threads > 0 ? static_cast<std::size_t>(threads) : std::max<std::size_t>(1, cores.size() - 1);
+  if (wanted > cores.size()) {
+    return Error{ErrorCode::InvalidArgument, "--hardware threads=" + std::to_string(wanted) +
+                                                 ": this machine has " +
+                                                 std::to_string(cores.size()) + " core(s) for us"};
+  }
+  return std::vector<int>(cores.end() - static_cast<std::ptrdiff_t>(wanted), cores.end());
+}
+
 }  // namespace
 
 Result<fleet::BrokerAddress> broker_address(const std::string& url, const std::string& public_key) {
@@ -111,27 +124,25 @@ Result<void> Connection::start_local(const ConnectionOptions& options) {
   broker_ = std::move(*broker);
   address_ = {broker_->endpoint(), broker_->public_key(), *client_keys};
 
-  // The last cores are the device's: interrupts favour the first ones.
   const std::vector<int> cores = usable_cores();
-  const std::size_t wanted = options.local_threads > 0
-                                 ? static_cast<std::size_t>(options.local_threads)
-                                 : std::max<std::size_t>(1, cores.size() - 1);
-  if (wanted > cores.size()) {
-    return Error{ErrorCode::InvalidArgument,
-                 "--hardware threads=" + std::to_string(wanted) + ": this machine has " +
-                     std::to_string(cores.size()) + " core(s) for us",
-                 {}};
+  std::vector<int> device_cores;
+  if (device->takes_cores) {
+    auto chosen = cores_for_device(cores, options.local_threads);
+    if (!chosen) return chosen.error();
+    device_cores = std::move(*chosen);
+    free_cores_.assign(cores.begin(), cores.end() - std::ssize(device_cores));
   }
-  const auto first = cores.end() - static_cast<std::ptrdiff_t>(wanted);
-  free_cores_.assign(cores.begin(), first);
   fleet::LocalAgentOptions agent_options;
   agent_options.program = *program;
   agent_options.broker_url = address_.url;
   agent_options.broker_public_key = address_.public_key;
   agent_options.keys = *agent_keys;
   agent_options.device_key = device->key;
-  agent_options.arguments = {"--device-cores", list_of({first, cores.end()}), "--log-level",
-                             "warning"};
+  agent_options.arguments = {"--log-level", "warning"};
+  if (device->takes_cores) {
+    agent_options.arguments.insert(agent_options.arguments.end(),
+                                   {"--device-cores", list_of(device_cores)});
+  }
   agent_options.arguments.insert(agent_options.arguments.end(), device->agent_options.begin(),
                                  device->agent_options.end());
   agent_options.cores = cores;  // this process itself is going to keep off the device's

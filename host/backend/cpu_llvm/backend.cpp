@@ -210,7 +210,7 @@ class CpuBackend : public Backend {
     return there && here && there->arch == here->arch && there->cpu == here->cpu &&
            there->features == here->features && there->threads == here->threads;
   }
-  std::vector<LocalDevice> local_devices() const override { return {{"local", {}}}; }
+  std::vector<LocalDevice> local_devices() const override { return {{"local", {}, true}}; }
   Result<std::vector<CalibrationProgram>> calibration(const space::Target& target) const override {
     auto cpu = space::CpuTarget::parse(target);
     if (!cpu) return std::move(cpu).error();
