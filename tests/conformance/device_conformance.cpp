@@ -4,12 +4,17 @@
 #include <cmath>
 #include <cstring>
 
+#include "agent/platform/cpu_facts.h"
+
 namespace fettle::agent {
 
 void Conformance::SetUp() {
   if (const char* missing = GetParam().missing()) GTEST_SKIP() << missing;
+  // As they were at first: a device of threads keeps the one that opens it on its own core.
+  static const std::vector<std::uint32_t> cores = usable_cores();
   DeviceConfig config;
   config.key = "conformance";
+  config.cores = cores;
   config.memory_limit_bytes = std::uint64_t{32} << 20;
   const DeviceRow* row = find_device_row(GetParam().kind);
   ASSERT_TRUE(row);
