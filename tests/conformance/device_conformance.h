@@ -17,6 +17,7 @@ struct ConformingKind {
   //   kCount        each of the first `extent` outputs is one more than before, or 1
   //   kSlow         as kGood, after a million steps or more
   //   kWriteBehind  as kGood, and writes behind the output
+  // All have the same image: a launch of one program can be put into another.
   wire::ProgramT (*program)(CandidateKind candidate, std::uint32_t extent);
   Bytes (*answer)();         // what kGood computes
   wire::ImageKind foreign;   // an image that it cannot load

@@ -8,26 +8,10 @@
 #include "host/backend/cpu_llvm/flatten.h"
 #include "host/backend/cpu_llvm/link.h"
 #include "host/backend/cpu_llvm/runtime.h"
-#include "host/space/wire_types.h"
+#include "host/backend/module_program.h"
 
 namespace fettle::backend::cpu_llvm {
 namespace {
-
-std::unique_ptr<wire::BufferT> wire_buffer(const ir::ProgramBuffer& from) {
-  auto buffer = std::make_unique<wire::BufferT>();
-  buffer->name = from.buffer->name;
-  buffer->bytes = static_cast<std::uint64_t>(from.buffer->elements()) *
-                  static_cast<std::uint64_t>(from.buffer->type.bytes());
-  buffer->alignment = from.buffer->alignment;
-  buffer->role = space::wire_role(from.role);
-  buffer->fill = std::make_unique<wire::FillT>();
-  buffer->fill->kind = space::wire_kind(from.fill.kind);
-  buffer->fill->dtype = space::wire_type(from.buffer->type.scalar);
-  buffer->fill->low = from.fill.low;
-  buffer->fill->high = from.fill.high;
-  buffer->fill->stream = from.fill.stream;
-  return buffer;
-}
 
 // Holds only what the CPU has, of the instructions that not every CPU of its kind has.
 Result<void> check_instructions(const wire::ImageT& image, const space::CpuTarget& target) {
@@ -77,24 +61,12 @@ Result<wire::ImageT> make_image(const ir::Module& module, const space::CpuTarget
 Result<wire::ProgramT> make_program(const ir::Module& module, const space::CpuTarget& target) {
   Result<wire::ImageT> image = make_image(module, target);
   if (!image) return std::move(image).error();
-  wire::ProgramT program;
+  wire::ProgramT program = module_program(module);
   program.target = target.triple.empty() ? target.arch : target.triple;
   program.images.push_back(std::make_unique<wire::ImageT>(std::move(*image)));
-  for (const ir::ProgramBuffer& buffer : module.buffers)
-    program.buffers.push_back(wire_buffer(buffer));
-  for (const ir::Launch& from : module.launches) {
-    const ir::Function& function = module.functions[static_cast<std::size_t>(from.function)];
-    auto launch = std::make_unique<wire::LaunchT>();
-    launch->entry = static_cast<std::uint32_t>(from.function);
-    for (int buffer : from.buffers) {
-      launch->args.emplace_back(wire::ArgKind::Buffer, static_cast<std::uint32_t>(buffer), 0, 0,
-                                0.0);
-    }
-    launch->phase = from.prepare ? wire::Phase::Prepare : wire::Phase::Run;
-    launch->parallel_extent = static_cast<std::uint32_t>(function.extent);
-    // Scratch per thread was laid out for the target's threads.
+  // Scratch per thread was laid out for the target's threads.
+  for (const ir::Function& function : module.functions) {
     if (function.thread) program.max_threads = static_cast<std::uint32_t>(target.threads);
-    program.launches.push_back(std::move(launch));
   }
   return program;
 }

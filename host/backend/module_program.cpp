@@ -1,0 +1,50 @@
+// Buffers and launches of a module (module_program.h).
+#include "host/backend/module_program.h"
+
+#include "host/space/wire_types.h"
+
+namespace fettle::backend {
+namespace {
+
+std::unique_ptr<wire::BufferT> wire_buffer(const ir::ProgramBuffer& from) {
+  auto buffer = std::make_unique<wire::BufferT>();
+  buffer->name = from.buffer->name;
+  buffer->bytes = static_cast<std::uint64_t>(from.buffer->elements()) *
+                  static_cast<std::uint64_t>(from.buffer->type.bytes());
+  buffer->alignment = from.buffer->alignment;
+  buffer->role = space::wire_role(from.role);
+  buffer->fill = std::make_unique<wire::FillT>();
+  buffer->fill->kind = space::wire_kind(from.fill.kind);
+  buffer->fill->dtype = space::wire_type(from.buffer->type.scalar);
+  buffer->fill->low = from.fill.low;
+  buffer->fill->high = from.fill.high;
+  buffer->fill->stream = from.fill.stream;
+  return buffer;
+}
+
+std::unique_ptr<wire::LaunchT> wire_launch(const ir::Module& module, const ir::Launch& from) {
+  auto launch = std::make_unique<wire::LaunchT>();
+  launch->entry = static_cast<std::uint32_t>(from.function);
+  for (int buffer : from.buffers) {
+    launch->args.emplace_back(wire::ArgKind::Buffer, static_cast<std::uint32_t>(buffer), 0, 0, 0.0);
+  }
+  launch->phase = from.prepare ? wire::Phase::Prepare : wire::Phase::Run;
+  launch->parallel_extent =
+      static_cast<std::uint32_t>(module.functions[static_cast<std::size_t>(from.function)].extent);
+  return launch;
+}
+
+}  // namespace
+
+wire::ProgramT module_program(const ir::Module& module) {
+  wire::ProgramT program;
+  for (const ir::ProgramBuffer& buffer : module.buffers) {
+    program.buffers.push_back(wire_buffer(buffer));
+  }
+  for (const ir::Launch& launch : module.launches) {
+    program.launches.push_back(wire_launch(module, launch));
+  }
+  return program;
+}
+
+}  // namespace fettle::backend
