@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct DeviceConfig {
   std::uint32_t threads = 0;         // most threads of a candidate; 0: one per core
   std::string cpu;                   // LLVM's name when the user knows better
   bool emulated = false;
+  std::map<std::string, std::string> settings;  // what its kind's own options have set
   std::vector<std::string> options_of_kind;  // names of those given to it that not all kinds know
   // Instructions: an emulator counts the clock by executed instructions (icount).
   wire::ClockDomain clock = wire::ClockDomain::Nanoseconds;

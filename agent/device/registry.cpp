@@ -6,14 +6,22 @@
 
 namespace fettle::agent {
 
-std::span<const DeviceRow> device_rows() {
-  static const DeviceRow rows[] = {
+namespace {
+
+std::vector<DeviceRow>& rows() {
+  static std::vector<DeviceRow> rows = {
       {wire::DeviceKind::Cpu, "cpu", describe_cpu, open_cpu, cpu_sandbox, cpu_self_test,
        cpu_options()},
       {wire::DeviceKind::Null, "null", describe_null, open_null, null_sandbox, null_self_test, {}},
   };
   return rows;
 }
+
+}  // namespace
+
+std::span<const DeviceRow> device_rows() { return rows(); }
+
+void add_device_row(const DeviceRow& row) { rows().push_back(row); }
 
 bool take_facts(wire::DeviceInfoT& described, const wire::DeviceInfoT& seen) {
   if (seen.key != described.key || seen.index != described.index || seen.kind != described.kind) {

@@ -33,7 +33,10 @@ struct DeviceRow {
 // worker speaks of another device.
 bool take_facts(wire::DeviceInfoT& described, const wire::DeviceInfoT& seen);
 
+// All rows, those of this build first.
 std::span<const DeviceRow> device_rows();
 const DeviceRow* find_device_row(wire::DeviceKind kind);
+// One more row, of an agent that brings its own device; before anything else is asked.
+void add_device_row(const DeviceRow& row);
 
 }  // namespace fettle::agent

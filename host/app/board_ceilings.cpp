@@ -77,20 +77,26 @@ Result<tune::Roofline> BoardCeilings::known_or_measured(const std::string& board
   if (device.emulated) return roofline;
   const std::string name =
       board_id == runner_.board().id ? device.key : device.key + " (board " + board_id + ")";
-  const auto known = database_.calibration(device.key, board_id, device.index, target_.threads);
+  const auto known = database_.calibration(device.key, board_id, device.index, target_.threads());
   if (!known && known.error().code != ErrorCode::NotFound) return known.error();
-  if (known) roofline = tune::roofline_of(known->figures, target_.threads);
+  if (known) roofline = tune::roofline_of(known->figures, target_.threads());
   if (roofline.operations_per_second > 0) return roofline;
 
+  auto programs = backend::calibration_programs(target_);
+  if (!programs && programs.error().code == ErrorCode::Unsupported) {
+    warn("no % of peak, and nothing can be told implausible: " + programs.error().text());
+    return roofline;
+  }
+  if (!programs) return programs.error();
   note(fmt::format("calibrating {}, once for this board", name));
-  auto measured = measure(board_id, others);
+  auto measured = tune::calibrate(runner_, board_id, stop_, std::move(*programs), others);
   if (!measured) return measured.error();
   for (const std::string& problem : measured->problems) warn("calibration: " + problem);
-  roofline = tune::roofline_of(measured->figures, target_.threads);
+  roofline = tune::roofline_of(measured->figures, target_.threads());
   if (measured->problems.empty()) {
     if (auto stored = store(board_id, std::move(measured->figures)); !stored) return stored.error();
   }
-  const double sheet = data_sheet_gflops(device, target_.threads);
+  const double sheet = data_sheet_gflops(device, target_.threads());
   if (roofline.operations_per_second <= 0 && sheet > 0) {
     roofline.operations_per_second = sheet * 1e9;
     warn(fmt::format("% of peak is of the data sheet's {:.4g} GFLOPS until {} is calibrated", sheet,
@@ -100,7 +106,7 @@ Result<tune::Roofline> BoardCeilings::known_or_measured(const std::string& board
   } else {
     note(fmt::format(
         "peak of {}: {:.4g} GFLOPS on {} thread(s), {:.3g} GB/s cache, {:.3g} GB/s memory", name,
-        roofline.peak_gflops(), target_.threads, roofline.bytes_per_second * 1e-9,
+        roofline.peak_gflops(), target_.threads(), roofline.bytes_per_second * 1e-9,
         roofline.main_memory_bytes_per_second * 1e-9));
     if (sheet > 0) {
       const double share = roofline.peak_gflops() / sheet;
@@ -118,17 +124,19 @@ Result<tune::Roofline> BoardCeilings::known_or_measured(const std::string& board
 Result<tune::Roofline> BoardCeilings::measured_again(const std::string& board_id,
                                                      std::vector<tune::Measured>& others) {
   Seen& seen = seen_[board_id];
-  auto measured = measure(board_id, others);
+  auto programs = backend::calibration_programs(target_);
+  if (!programs) return programs.error();
+  auto measured = tune::calibrate(runner_, board_id, stop_, std::move(*programs), others);
   if (!measured) return measured.error();
   const auto known =
-      database_.calibration(runner_.device().key, board_id, seen.device_index, target_.threads);
+      database_.calibration(runner_.device().key, board_id, seen.device_index, target_.threads());
   auto figures = std::move(measured->figures);
   if (known) figures = tune::best_of(std::move(figures), known->figures);
   // Figures that are not whole would never be measured again.
   if (known || measured->problems.empty()) {
     if (auto stored = store(board_id, figures); !stored) return stored.error();
   }
-  const tune::Roofline roofline = tune::roofline_of(figures, target_.threads);
+  const tune::Roofline roofline = tune::roofline_of(figures, target_.threads());
   if (roofline.operations_per_second > 0) {
     seen.roofline.operations_per_second = roofline.operations_per_second;
   }
@@ -139,20 +147,13 @@ Result<tune::Roofline> BoardCeilings::measured_again(const std::string& board_id
   return seen.roofline;
 }
 
-Result<tune::CalibrationFigures> BoardCeilings::measure(const std::string& board_id,
-                                                        std::vector<tune::Measured>& others) {
-  auto programs = backend::calibration_programs(target_);
-  if (!programs) return programs.error();
-  return tune::calibrate(runner_, board_id, stop_, std::move(*programs), others);
-}
-
 Result<void> BoardCeilings::store(const std::string& board_id,
                                   std::map<std::string, double> figures) {
   records::Calibration calibration;
   calibration.device_key = runner_.device().key;
   calibration.board_id = board_id;
   calibration.device_index = seen_[board_id].device_index;
-  calibration.threads = target_.threads;
+  calibration.threads = target_.threads();
   calibration.unix_ms = unix_ms_now();
   calibration.figures = std::move(figures);
   return database_.put_calibration(calibration);

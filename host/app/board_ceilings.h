@@ -43,8 +43,6 @@ class BoardCeilings {
                                            std::vector<tune::Measured>& others);
   Result<tune::Roofline> measured_again(const std::string& board_id,
                                         std::vector<tune::Measured>& others);
-  Result<tune::CalibrationFigures> measure(const std::string& board_id,
-                                           std::vector<tune::Measured>& others);
   Result<void> store(const std::string& board_id, std::map<std::string, double> figures);
 
   records::Database& database_;

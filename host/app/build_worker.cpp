@@ -34,10 +34,7 @@ class OpenTask {
     if (!workload) return workload.error();
     auto target = space::Target::parse(request.target);
     if (!target) return target.error();
-    const backend::Backend* backend = backend::find_backend(request.backend);
-    if (!backend)
-      return Error{ErrorCode::Unsupported, "no back end \"" + request.backend + "\"", {}};
-    return backend->open(workload->dag(), *target);
+    return backend::open_task(workload->dag(), *target);
   }
 
   std::string workload_, target_;

@@ -5,11 +5,10 @@
 
 #include "host/app/cores.h"
 #include "host/app/message.h"
+#include "host/backend/backend.h"
 
 namespace fettle::app {
 namespace {
-
-constexpr const char* kLocal = "local";
 
 // A session, and the agent that it rests on.
 class LocalRunner final : public tune::Runner {
@@ -45,10 +44,36 @@ class LocalRunner final : public tune::Runner {
   const fleet::LocalAgent* agent_;  // null: the boards are someone else's
 };
 
+Result<backend::LocalDevice> local_device(const std::string& key) {
+  std::string known;
+  for (const backend::Backend* each : backend::backends()) {
+    for (const backend::LocalDevice& device : each->local_devices()) {
+      if (device.key == key) return device;
+      known += (known.empty() ? "" : ", ") + device.key;
+    }
+  }
+  return Error{ErrorCode::NotFound,
+               "no broker is named, so the device keys are those of this machine (" + known +
+                   "), not \"" + key + "\"; --broker names the one that has that board"};
+}
+
 std::string list_of(const std::vector<int>& cores) {
   std::string text;
   for (int core : cores) text += (text.empty() ? "" : ",") + std::to_string(core);
   return text;
+}
+
+// The last cores are the device's: interrupts favour the first ones. `threads`: how many; 0: all
+// but one.
+Result<std::vector<int>> cores_for_device(const std::vector<int>& cores, int threads) {
+  const std::size_t wanted =
+      threads > 0 ? static_cast<std::size_t>(threads) : std::max<std::size_t>(1, cores.size() - 1);
+  if (wanted > cores.size()) {
+    return Error{ErrorCode::InvalidArgument, "--hardware threads=" + std::to_string(wanted) +
+                                                 ": this machine has " +
+                                                 std::to_string(cores.size()) + " core(s) for us"};
+  }
+  return std::vector<int>(cores.end() - static_cast<std::ptrdiff_t>(wanted), cores.end());
 }
 
 }  // namespace
@@ -81,12 +106,8 @@ Result<fleet::BrokerAddress> broker_address(const std::string& url, const std::s
 
 // A broker on the loopback interface with keys that live as long as this session.
 Result<void> Connection::start_local(const ConnectionOptions& options) {
-  if (options.device_key != kLocal) {
-    return Error{ErrorCode::NotFound,
-                 "no broker is named, so the only device key is \"local\", not \"" +
-                     options.device_key + "\"; --broker names the one that has that board",
-                 {}};
-  }
+  const auto device = local_device(options.device_key);
+  if (!device) return device.error();
   const auto program = fleet::find_agent(fleet::machine_arch());
   if (!program) return program.error();
   auto broker_keys = fleet::make_key_pair(), client_keys = fleet::make_key_pair(),
@@ -103,27 +124,27 @@ Result<void> Connection::start_local(const ConnectionOptions& options) {
   broker_ = std::move(*broker);
   address_ = {broker_->endpoint(), broker_->public_key(), *client_keys};
 
-  // The last cores are the device's: interrupts favour the first ones.
   const std::vector<int> cores = usable_cores();
-  const std::size_t wanted = options.local_threads > 0
-                                 ? static_cast<std::size_t>(options.local_threads)
-                                 : std::max<std::size_t>(1, cores.size() - 1);
-  if (wanted > cores.size()) {
-    return Error{ErrorCode::InvalidArgument,
-                 "--hardware threads=" + std::to_string(wanted) + ": this machine has " +
-                     std::to_string(cores.size()) + " core(s) for us",
-                 {}};
+  std::vector<int> device_cores;
+  if (device->takes_cores) {
+    auto chosen = cores_for_device(cores, options.local_threads);
+    if (!chosen) return chosen.error();
+    device_cores = std::move(*chosen);
+    free_cores_.assign(cores.begin(), cores.end() - std::ssize(device_cores));
   }
-  const auto first = cores.end() - static_cast<std::ptrdiff_t>(wanted);
-  free_cores_.assign(cores.begin(), first);
   fleet::LocalAgentOptions agent_options;
   agent_options.program = *program;
   agent_options.broker_url = address_.url;
   agent_options.broker_public_key = address_.public_key;
   agent_options.keys = *agent_keys;
-  agent_options.device_key = kLocal;
-  agent_options.arguments = {"--device-cores", list_of({first, cores.end()}), "--log-level",
-                             "warning"};
+  agent_options.device_key = device->key;
+  agent_options.arguments = {"--log-level", "warning"};
+  if (device->takes_cores) {
+    agent_options.arguments.insert(agent_options.arguments.end(),
+                                   {"--device-cores", list_of(device_cores)});
+  }
+  agent_options.arguments.insert(agent_options.arguments.end(), device->agent_options.begin(),
+                                 device->agent_options.end());
   agent_options.cores = cores;  // this process itself is going to keep off the device's
   agent_options.log = [](const std::string& line) { note("agent: " + line); };
   auto agent = fleet::LocalAgent::start(std::move(agent_options));

@@ -83,9 +83,8 @@ Result<space::Target> target_of(const ExplainCommand& command) {
   if (profile == profiles.end()) {  // a record without one
     return Error{ErrorCode::NotFound, "no target profile \"" + command.profile + "\"", {}};
   }
-  space::Target target = profile->target;
-  if (target.backend.empty()) target.backend = "cpu_llvm";
-  return target;
+  const backend::HardwareValue one_thread{"threads", 1};
+  return backend::target_for(space::device_of(*profile), std::span(&one_thread, 1));
 }
 
 Result<void> explain(ExplainCommand command) {

@@ -4,56 +4,48 @@
 #include <algorithm>
 #include <charconv>
 
+#include "host/backend/backend.h"
+
 namespace fettle::app {
 namespace {
 
-struct Key {
-  const char* name;
-  std::int64_t low, high;
-  void (*apply)(space::Target&, std::int64_t);
-};
-
-void set_cache(space::Target& target, int level, std::int64_t bytes) {
-  for (space::CacheLevel& cache : target.caches) {
-    if (cache.level == level) {
-      cache.bytes = bytes;
-      return;
+// "threads, vector_bits, …": of one back end, or of all.
+std::string keys_of(const backend::Backend* only) {
+  std::string text;
+  for (const backend::Backend* each : backend::backends()) {
+    if (only && each != only) continue;
+    for (const backend::HardwareKey& key : each->hardware_keys()) {
+      text += (text.empty() ? "" : ", ") + std::string(key.name);
     }
   }
-  target.caches.push_back({level, bytes, 64, 1});
-  std::sort(target.caches.begin(), target.caches.end(),
-            [](const auto& a, const auto& b) { return a.level < b.level; });
+  return text.empty() ? "none" : text;
 }
 
-constexpr std::int64_t kGiB = std::int64_t{1} << 30;
-constexpr Key kKeys[] = {
-    {"threads", 1, 1024, nullptr},
-    {"vector_bits", 32, 2048,
-     [](space::Target& t, std::int64_t v) { t.vector_bits = static_cast<int>(v); }},
-    {"vector_registers", 4, 256,
-     [](space::Target& t, std::int64_t v) { t.vector_registers = static_cast<int>(v); }},
-    {"l1_bytes", 1024, kGiB, [](space::Target& t, std::int64_t v) { set_cache(t, 1, v); }},
-    {"l2_bytes", 1024, kGiB, [](space::Target& t, std::int64_t v) { set_cache(t, 2, v); }},
-    {"l3_bytes", 1024, kGiB, [](space::Target& t, std::int64_t v) { set_cache(t, 3, v); }},
-    {"memory_bytes", 1 << 20, 1024 * kGiB,
-     [](space::Target& t, std::int64_t v) { t.memory_bytes = v; }},
-};
+const backend::HardwareKey* find_key(const backend::Backend& backend, const std::string& name) {
+  for (const backend::HardwareKey& key : backend.hardware_keys()) {
+    if (name == key.name) return &key;
+  }
+  return nullptr;
+}
 
-Error wrong(const std::string& what) {
-  std::string known;
-  for (const Key& key : kKeys) known += (known.empty() ? "" : ", ") + std::string(key.name);
-  return Error{
-      ErrorCode::InvalidArgument, what + "; it takes key=value,… with the keys " + known, {}};
+Error wrong(const std::string& what, const backend::Backend* only = nullptr) {
+  return {ErrorCode::InvalidArgument,
+          what + "; it takes key=value,… with the keys " + keys_of(only)};
+}
+
+std::string bounds_text(const backend::HardwareKey& key, const std::string& value) {
+  return std::string(key.name) + " wants a whole number from " + std::to_string(key.low) + " to " +
+         std::to_string(key.high) + ", not \"" + value + "\"";
 }
 
 }  // namespace
 
-const char* const kHardwareHelp =
-    "Corrections to what the board says of itself: key=value,… with threads, vector_bits, "
-    "vector_registers, l1_bytes, l2_bytes, l3_bytes, memory_bytes";
+std::string hardware_help() {
+  return "Corrections to what the board says of itself: key=value,… with " + keys_of(nullptr);
+}
 
-Result<HardwareOptions> parse_hardware(const std::string& text) {
-  HardwareOptions options;
+Result<backend::Hardware> parse_hardware(const std::string& text) {
+  backend::Hardware hardware;
   std::size_t at = 0;
   while (at < text.size()) {
     const std::size_t end = std::min(text.find(',', at), text.size());
@@ -62,42 +54,40 @@ Result<HardwareOptions> parse_hardware(const std::string& text) {
     const std::size_t equals = item.find('=');
     if (equals == std::string::npos) return wrong("holds \"" + item + "\"");
     const std::string name = item.substr(0, equals), value = item.substr(equals + 1);
-    const Key* key = std::find_if(std::begin(kKeys), std::end(kKeys),
-                                  [&](const Key& k) { return name == k.name; });
-    if (key == std::end(kKeys)) return wrong("does not know \"" + name + "\"");
     std::int64_t number = 0;
     const auto parsed = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (parsed.ec != std::errc() || parsed.ptr != value.data() + value.size() ||
-        number < key->low || number > key->high) {
-      return wrong(name + " wants a whole number from " + std::to_string(key->low) + " to " +
-                   std::to_string(key->high) + ", not \"" + value + "\"");
+    const bool whole = parsed.ec == std::errc() && parsed.ptr == value.data() + value.size();
+    const backend::HardwareKey* known = nullptr;
+    bool fits = false;
+    for (const backend::Backend* each : backend::backends()) {
+      if (const backend::HardwareKey* key = find_key(*each, name)) {
+        known = key;
+        fits |= whole && number >= key->low && number <= key->high;
+      }
     }
-    if (key->apply) {
-      options.facts.emplace_back(name, number);
-    } else {
-      options.threads = static_cast<int>(number);
-    }
+    if (!known) return wrong("does not know \"" + name + "\"");
+    if (!fits) return wrong(bounds_text(*known, value));
+    hardware.push_back({name, number});
   }
-  return options;
+  return hardware;
 }
 
-Result<space::Target> target_of(const wire::DeviceInfoT& device, const HardwareOptions& options) {
-  const int cores =
-      device.cpu && !device.cpu->cores.empty() ? static_cast<int>(device.cpu->cores.size()) : 1;
-  if (options.threads > cores) {
-    return Error{ErrorCode::InvalidArgument,
-                 "--hardware threads=" + std::to_string(options.threads) + ": the device " +
-                     device.key + " has " + std::to_string(cores) + " core(s)",
-                 {}};
-  }
-  auto target = space::target_for(device, options.threads ? options.threads : cores);
-  if (!target) return target;
-  for (const auto& [name, value] : options.facts) {
-    for (const Key& key : kKeys) {
-      if (name == key.name) key.apply(*target, value);
+Result<space::Target> target_of(const wire::DeviceInfoT& device,
+                                const backend::Hardware& hardware) {
+  for (const backend::Backend* each : backend::backends()) {
+    if (each->kind() != device.kind) continue;
+    for (const backend::HardwareValue& given : hardware) {
+      const backend::HardwareKey* key = find_key(*each, given.name);
+      if (!key) {
+        return wrong("--hardware: " + device.key + " knows no \"" + given.name + "\"", each);
+      }
+      if (given.value < key->low || given.value > key->high) {
+        return wrong("--hardware: " + bounds_text(*key, std::to_string(given.value)), each);
+      }
     }
+    break;
   }
-  return target;
+  return backend::target_for(device, hardware);
 }
 
 }  // namespace fettle::app

@@ -2,23 +2,21 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
+#include "host/backend/hardware.h"
 #include "host/space/target.h"
+#include "schemas/device_generated.h"
+#include "schemas/wire/result.h"
 
 namespace fettle::app {
 
-struct HardwareOptions {
-  int threads = 0;                                          // 0: as many as the device has cores
-  std::vector<std::pair<std::string, std::int64_t>> facts;  // the other keys, as given
-};
-
+// Keys of any back end: which of them the device's own knows shows when it is there.
 // InvalidArgument names the keys that there are.
-Result<HardwareOptions> parse_hardware(const std::string& text);
-// The target of that device with the corrections applied. InvalidArgument: more
-// threads than the device has cores.
-Result<space::Target> target_of(const wire::DeviceInfoT& device, const HardwareOptions& options);
+Result<backend::Hardware> parse_hardware(const std::string& text);
+// The target of that device with the corrections applied. InvalidArgument: a key that its back end
+// does not have, or a value that the device cannot have.
+Result<space::Target> target_of(const wire::DeviceInfoT& device, const backend::Hardware& hardware);
 
-extern const char* const kHardwareHelp;
+std::string hardware_help();
 
 }  // namespace fettle::app

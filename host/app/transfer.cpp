@@ -13,11 +13,10 @@ namespace {
 
 constexpr std::size_t kMostLessons = 1200;
 
-bool same_kind(const std::string& recorded, const space::Target& target) {
+bool teaches(const std::string& recorded, const space::Target& target) {
   const auto other = space::Target::parse(recorded);
-  return other && other->backend == target.backend && other->arch == target.arch &&
-         other->cpu == target.cpu && other->features == target.features &&
-         other->threads == target.threads;
+  if (!other || other->backend() != target.backend()) return false;
+  return backend::find_backend(target.backend())->teaches(*other, target);
 }
 
 }  // namespace
@@ -36,7 +35,7 @@ Result<std::vector<Lesson>> earlier_lessons(const records::Database& database,
   std::map<std::string, std::vector<Lesson>> by_workload;
   auto read = database.for_each(filter, [&](const records::TuningRecord& record) {
     const auto [kind, fresh] = kinds.emplace(record.target, false);
-    if (fresh) kind->second = same_kind(record.target, target);
+    if (fresh) kind->second = teaches(record.target, target);
     if (!kind->second || record.reused) return true;
     const bool is_own = own.contains(record.workload);
     if (is_own && (!resumed || record.target != same_target || record.device_key != device.key)) {

@@ -37,7 +37,7 @@ void add_tune_command(CLI::App& app, int& status) {
   option("--broker-key", command->broker_key,
          "The broker's public key (default: of this account's own broker)")
       ->group("Where");
-  option("--hardware", command->hardware, kHardwareHelp)
+  option("--hardware", command->hardware, hardware_help())
       ->check([](const std::string& text) {
         const auto hardware = parse_hardware(text);
         return hardware ? "" : hardware.error().text();

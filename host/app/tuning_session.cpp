@@ -52,9 +52,9 @@ struct OpenTasks {
 
 Result<OpenTasks> open_tasks(const model::TaskList& list, const space::Target& target) {
   OpenTasks result;
-  if (!backend::find_backend(target.backend)) {
+  if (!backend::find_backend(target.backend())) {
     return Error{
-        ErrorCode::Unsupported, "no back end \"" + target.backend + "\" in this build", {}};
+        ErrorCode::Unsupported, "no back end \"" + target.backend() + "\" in this build", {}};
   }
   for (const space::Task& task : list.tasks) {
     auto opened = backend::open_task(task.workload.dag(), target);
@@ -143,7 +143,7 @@ Result<void> transfer(const records::Database& database, const wire::DeviceInfoT
                       tune::Background* background) {
   auto lessons = earlier_lessons(database, device, target, tasks, resumed);
   if (!lessons) return lessons.error();
-  const backend::Backend& backend = *backend::find_backend(target.backend);
+  const backend::Backend& backend = *backend::find_backend(target.backend());
   auto learn = [lessons = std::move(*lessons), experience, &backend, target, with_prior] {
     learn_lessons(lessons, backend, target, with_prior, *experience);
   };
@@ -160,7 +160,8 @@ Result<std::vector<tune::TuneTask>> searched_tasks(
     const TuneCommand& command, const OpenTasks& open,
     std::vector<std::vector<records::TuningRecord>>& histories, const space::Target& target,
     std::shared_ptr<cost::Experience> experience, tune::Background* background) {
-  const std::vector<std::string> features = backend::find_backend(target.backend)->feature_names();
+  const std::vector<std::string> features =
+      backend::find_backend(target.backend())->feature_names();
   std::vector<tune::TuneTask> tasks;
   for (std::size_t i = 0; i < open.tasks.size(); ++i) {
     const backend::Task& opened = *open.opened[i];
@@ -194,8 +195,10 @@ Result<int> run(const TuneCommand& command) {
   auto database = records::Database::open(command.db);
   if (!database) return database.error();
 
+  const auto threads = backend::value_of(*hardware, "threads");
+  const int local_threads = static_cast<int>(threads.value_or(0));
   auto connection = Connection::open({command.broker, command.broker_key, command.device,
-                                      command.what, hardware->threads, &interrupt});
+                                      command.what, local_threads, &interrupt});
   if (!connection) return connection.error();
   tune::Runner& runner = connection->runner();
   // Records go under the device's own key, also where it was asked for by another of its keys.

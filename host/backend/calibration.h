@@ -22,13 +22,13 @@ struct CalibrationProgram {
   std::string name;  // "fma one core", "read L1", "read memory all cores", "empty launch"
   Ceiling ceiling = Ceiling::Arithmetic;
   int cache_level = 0;    // Bandwidth: 1, 2, 3; 0: main memory
-  int threads = 1;        // that it must be run with: 1 or target.threads
+  int threads = 1;        // that it must be run with: 1 or target.threads()
   double operations = 0;  // per run, of all threads together; a multiply-add is two
   double bytes = 0;       // read per run, of all threads together
   wire::ProgramT program;
 };
 
-// For one thread and, where target.threads > 1, for all of them. Unsupported: a back
+// For one thread and, where target.threads() > 1, for all of them. Unsupported: a back
 // end without calibration.
 Result<std::vector<CalibrationProgram>> calibration_programs(const space::Target& target);
 

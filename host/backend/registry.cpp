@@ -1,50 +1,63 @@
 // The back ends that there are, one row each.
+#include <algorithm>
+
 #include "host/backend/backend.h"
-#include "host/backend/calibration.h"
 #include "host/backend/cpu_llvm/backend.h"
-#include "host/backend/cpu_llvm/calibration.h"
 
 namespace fettle::backend {
 namespace {
 
-struct Row {
-  const char* name;
-  const Backend& (*backend)();
-  Result<std::vector<CalibrationProgram>> (*calibration)(const space::Target&);  // null: none
-};
+std::vector<const Backend*>& rows() {
+  static std::vector<const Backend*> rows = {
+      &cpu_llvm::cpu_backend(),
+  };
+  return rows;
+}
 
-constexpr Row kRows[] = {
-    {"cpu_llvm", cpu_llvm::cpu_backend, cpu_llvm::cpu_calibration},
-};
+Error no_backend(const std::string& name) {
+  return {ErrorCode::Unsupported, "no back end \"" + name + "\" in this build"};
+}
 
 }  // namespace
 
+std::span<const Backend* const> backends() { return rows(); }
+
 const Backend* find_backend(const std::string& name) {
-  for (const Row& row : kRows) {
-    if (name == row.name) return &row.backend();
-  }
-  return nullptr;
+  const auto found = std::find_if(rows().begin(), rows().end(),
+                                  [&](const Backend* row) { return name == row->name(); });
+  return found == rows().end() ? nullptr : *found;
 }
 
-std::vector<std::string> backend_names() {
-  std::vector<std::string> names;
-  for (const Row& row : kRows) names.emplace_back(row.name);
-  return names;
+void add_backend(const Backend& backend) { rows().push_back(&backend); }
+
+Result<space::Target> target_for(const wire::DeviceInfoT& device,
+                                 std::span<const HardwareValue> hardware) {
+  for (const Backend* row : rows()) {
+    if (row->kind() == device.kind) return row->target_for(device, hardware);
+  }
+  return Error{ErrorCode::Unsupported, "no back end in this build for device " + device.key +
+                                           ", of kind " + wire::EnumNameDeviceKind(device.kind)};
 }
 
 Result<std::unique_ptr<const Task>> open_task(space::ComputeDag dag, const space::Target& target) {
-  if (const Backend* backend = find_backend(target.backend)) {
+  if (const Backend* backend = find_backend(target.backend())) {
     return backend->open(std::move(dag), target);
   }
-  return Error{ErrorCode::Unsupported, "no back end \"" + target.backend + "\" in this build"};
+  return no_backend(target.backend());
 }
 
 Result<std::vector<CalibrationProgram>> calibration_programs(const space::Target& target) {
-  for (const Row& row : kRows) {
-    if (target.backend == row.name && row.calibration != nullptr) return row.calibration(target);
+  if (const Backend* backend = find_backend(target.backend())) return backend->calibration(target);
+  return no_backend(target.backend());
+}
+
+std::optional<std::int64_t> value_of(std::span<const HardwareValue> hardware,
+                                     const std::string& name) {
+  std::optional<std::int64_t> value;
+  for (const HardwareValue& each : hardware) {
+    if (each.name == name) value = each.value;
   }
-  return Error{ErrorCode::Unsupported,
-               "back end \"" + target.backend + "\" has no calibration programs"};
+  return value;
 }
 
 }  // namespace fettle::backend

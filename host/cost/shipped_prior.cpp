@@ -2,6 +2,7 @@
 #include <array>
 
 #include "host/cost/prior.h"
+#include "host/space/cpu_target.h"
 #include "host/space/workload.h"
 
 #define FETTLE_EMBED(name, path)                                             \
@@ -28,8 +29,10 @@ std::shared_ptr<const Prior> shipped_prior(const space::Workload& workload,
   const std::array rows = {
       Row{"x86_64", ir::Scalar::Float32, {fettle_prior_x86_64_begin, fettle_prior_x86_64_end}},
   };
+  const auto cpu = space::CpuTarget::parse(target);
+  if (!cpu) return nullptr;
   for (const Row& row : rows) {
-    if (target.arch != row.arch || workload.scalar() != row.scalar) continue;
+    if (cpu->arch != row.arch || workload.scalar() != row.scalar) continue;
     auto prior = Prior::parse(row.text, feature_names);
     if (prior) return std::make_shared<const Prior>(std::move(*prior));
   }

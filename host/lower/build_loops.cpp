@@ -27,8 +27,8 @@ struct Place {
 
 class Builder {
  public:
-  Builder(const space::Schedule& schedule, const Bounds& bounds, const space::Target& target)
-      : schedule_(schedule), dag_(schedule.dag()), bounds_(bounds), target_(target) {}
+  Builder(const space::Schedule& schedule, const Bounds& bounds, int threads)
+      : schedule_(schedule), dag_(schedule.dag()), bounds_(bounds), workers_(threads) {}
 
   Result<ir::Module> run() {
     declare_buffers();
@@ -79,7 +79,7 @@ class Builder {
       ir::BufferDecl decl = *stage.buffer;
       decl.shape = bounds_.stages.at(stage.name).extents;
       decl.scope = plan.scope;
-      if (plan.scope == ir::Scope::Global) decl.shape.insert(decl.shape.begin(), target_.threads);
+      if (plan.scope == ir::Scope::Global) decl.shape.insert(decl.shape.begin(), workers_);
       Place place{std::make_shared<const ir::BufferDecl>(std::move(decl)), {}};
       if (plan.scope == ir::Scope::Global) {
         module_.buffers.push_back({place.buffer, ir::Role::Scratch, {}});
@@ -375,7 +375,7 @@ class Builder {
   const space::Schedule& schedule_;
   const space::ComputeDag& dag_;
   const Bounds& bounds_;
-  const space::Target& target_;
+  const int workers_;  // that scratch per thread is laid out for
   ir::Var thread_ = ir::make_var("thread");
   std::map<ir::Buffer, Place> places_;
   BlockSizes sizes_;                           // of the launch's blocks, in threads
@@ -386,9 +386,8 @@ class Builder {
 
 }  // namespace
 
-Result<ir::Module> build_loops(const space::Schedule& schedule, const Bounds& bounds,
-                               const space::Target& target) {
-  return Builder(schedule, bounds, target).run();
+Result<ir::Module> build_loops(const space::Schedule& schedule, const Bounds& bounds, int threads) {
+  return Builder(schedule, bounds, threads).run();
 }
 
 }  // namespace fettle::lower

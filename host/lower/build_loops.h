@@ -4,14 +4,13 @@
 
 #include "host/ir/module.h"
 #include "host/lower/bounds.h"
-#include "host/space/target.h"
+#include "host/space/schedule.h"
 
 namespace fettle::lower {
 
 // One function and launch per stage that is not computed inside another. Launches
 // that depend on constants only are prepare launches. Scratch areas per thread
-// get the thread's number as first dimension.
-Result<ir::Module> build_loops(const space::Schedule& schedule, const Bounds& bounds,
-                               const space::Target& target);
+// get the thread's number as first dimension, of `threads`.
+Result<ir::Module> build_loops(const space::Schedule& schedule, const Bounds& bounds, int threads);
 
 }  // namespace fettle::lower

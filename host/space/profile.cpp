@@ -100,6 +100,22 @@ const Profile* find_profile(const std::string& device_key, const std::string& ar
   return nullptr;
 }
 
+wire::DeviceInfoT device_of(const Profile& profile) {
+  wire::DeviceInfoT device;
+  device.kind = wire::DeviceKind::Cpu;
+  device.key = profile.device_keys.empty() ? profile.name : profile.device_keys.front();
+  device.profile = profile.name;
+  device.memory_limit_bytes = static_cast<std::uint64_t>(profile.target.memory_bytes);
+  device.cpu = std::make_unique<wire::CpuFactsT>();
+  device.cpu->arch = profile.target.arch;
+  device.cpu->triple = profile.target.triple;
+  device.cpu->cpu = profile.target.cpu;
+  for (int core = 0; core < profile.cores; ++core) {
+    device.cpu->cores.push_back(static_cast<std::uint32_t>(core));
+  }
+  return device;
+}
+
 const Profile* profile_of(const wire::DeviceInfoT& device) {
   if (!device.cpu) return nullptr;
   for (const Profile& p : profiles()) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "host/space/target.h"
+#include "host/space/cpu_target.h"
 
 namespace fettle::space {
 
@@ -20,7 +20,7 @@ struct Accelerator {
 struct Profile {
   std::string name, description;
   std::vector<std::string> device_keys;
-  Target target;  // threads and backend are not a profile's matter
+  CpuTarget target;  // threads are not a profile's matter
   int cores = 0;
   double clock_mhz = 0;                 // the highest
   double peak_gflops_per_core_f32 = 0;  // at that clock; a multiply-add is two
@@ -38,6 +38,10 @@ const std::vector<Profile>& profiles();
 // The profile of a device key, if its architecture is `arch`; else the generic
 // one of the architecture; null: an architecture that has none.
 const Profile* find_profile(const std::string& device_key, const std::string& arch);
+
+// A device as the profile describes it, with its first key: what code is made for before a board
+// has said anything.
+wire::DeviceInfoT device_of(const Profile& profile);
 
 // The one that the board names itself, else by its key. Null: not a CPU, or as above.
 const Profile* profile_of(const wire::DeviceInfoT& device);

@@ -1,53 +1,35 @@
-// Target: what the compiler and the search space must know of a device.
+// Target: what code is made for. Common to all kinds: what the parts between back end and board
+// must know. The rest is in its text, which the back end that it names writes and reads.
 #pragma once
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
-#include "host/ir/intrinsics.h"
-#include "schemas/device_generated.h"
 #include "schemas/wire/result.h"
 
 namespace fettle::space {
 
-struct CacheLevel {
-  int level;
-  std::int64_t bytes;
-  int line_bytes;
-  int shared_by;
-};
-
-struct Target {
-  std::string backend;  // row of host/backend/registry.cpp: "cpu_llvm"
-  std::string arch;     // "x86_64", "aarch64", "armv7"
-  std::string triple;
-  std::string cpu;                    // LLVM's name; "generic" when unknown
-  std::vector<std::string> features;  // LLVM's "+avx2" form, sorted
-  int vector_bits = 128;
-  int vector_registers = 16;
-  bool fma = false;                // fused multiply-add exists; false: none may be emitted
-  int threads = 1;                 // that the kernel may use
-  std::vector<CacheLevel> caches;  // data and unified, by level
-  std::int64_t memory_bytes = 0;   // the device's limit for one program
-
-  // Whether instructions convert between float16 and float32: without them LLVM would
-  // call functions, which an image cannot.
-  bool converts_float16() const;
-
-  // Rows of ir::intrinsics() that the device has, in their order.
-  std::vector<const ir::IntrinsicRow*> instructions() const;
-  // Of those: the one that sums products of int8, or of uint8 by int8 where none does. Null:
-  // there is neither.
-  const ir::IntrinsicRow* sums_of_byte_products() const;
-
-  std::string canonical() const;  // JSON, keys sorted
+class Target {
+ public:
+  // `canonical`: a JSON object with "backend"; the common part may be missing. InvalidArgument: it
+  // is none, or the common part is impossible. What else it says, the back end checks when a task
+  // is opened for it.
   static Result<Target> parse(const std::string& canonical);
-};
 
-// From what the connected board says, with the target profile
-// toolchains/profiles/*.toml as fallback for what it does not say. ARMv7 gets
-// FMA only when the board names a core that is known to have it.
-Result<Target> target_for(const wire::DeviceInfoT& device, int threads);
+  const std::string& backend() const { return backend_; }  // a row of host/backend/registry.cpp
+  // Threads that a program may use: 1 where the kind knows no such thing.
+  int threads() const { return threads_; }
+  // The device's limit for one program; 0: not known.
+  std::int64_t memory_bytes() const { return memory_bytes_; }
+
+  const std::string& canonical() const { return text_; }  // JSON, keys sorted
+  bool operator==(const Target& other) const { return text_ == other.text_; }
+
+ private:
+  std::string backend_;
+  int threads_ = 1;
+  std::int64_t memory_bytes_ = 0;
+  std::string text_;
+};
 
 }  // namespace fettle::space

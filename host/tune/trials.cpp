@@ -124,7 +124,6 @@ void Trials::propose(std::size_t task) {
   candidate.configuration = std::move(proposed.front());
   wire::BuildRequestT request;
   request.id = next_trial_++;
-  request.backend = target_.backend;
   request.workload = tasks_[task].task.workload.canonical();
   request.target = target_text_;
   request.configuration = tasks_[task].space->to_json(candidate.configuration);
@@ -206,7 +205,7 @@ Result<void> Trials::submit(std::uint64_t trial) {
     offered_[task] = true;
   }
   wire::MeasureOptionsT options = options_.measure;
-  options.threads = static_cast<std::uint32_t>(target_.threads);
+  options.threads = static_cast<std::uint32_t>(target_.threads());
   if (options_.racing) {
     const TaskProgress& seen = progress_.tasks[task];
     // In ticks of the device's clock, as its samples are.

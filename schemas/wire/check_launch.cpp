@@ -28,6 +28,7 @@ constexpr Rule kRules[] = {
     {wire::ImageKind::VtaStream, true, false, false, true},
     {wire::ImageKind::Bitstream, false, false, false, false},
     {wire::ImageKind::Xclbin, true, false, false, false},
+    {wire::ImageKind::Extension, true, false, false, false},
 };
 static_assert(std::size(kRules) == static_cast<std::size_t>(wire::ImageKind::MAX) + 1);
 

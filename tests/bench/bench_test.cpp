@@ -10,6 +10,7 @@
 #include "host/cost/prior.h"
 #include "host/cost/time_model.h"
 #include "host/replay/recording.h"
+#include "host/space/cpu_target.h"
 #include "host/space/workload.h"
 #include "schemas/wire/codec.h"
 #include "tests/bench/conditions_compared.h"
@@ -33,9 +34,9 @@ TEST(BenchTunedThreads, MostOfTheRecordsCount) {
   const auto add = [&](int n, int threads, const std::string& workload) {
     records::TuningRecord record = records::test::measured(n, 100);
     record.workload = workload;
-    space::Target target;
-    target.threads = threads;
-    record.target = target.canonical();
+    space::CpuTarget cpu;
+    cpu.threads = threads;
+    record.target = cpu.canonical();
     ASSERT_DONE(database.insert(record));
   };
   add(1, 1, "a");
@@ -134,12 +135,14 @@ TEST(ShippedPrior, IsForTheBackEndsFeaturesAndFloat32OnX86Only) {
                std::string(dtype) + "\"}")
         .value();
   };
-  space::Target target;
-  target.arch = "x86_64";
+  space::CpuTarget cpu;
+  cpu.arch = "x86_64";
+  space::Target target = cpu.target();
   EXPECT_TRUE(cost::shipped_prior(workload("float32"), target, names));
   EXPECT_FALSE(cost::shipped_prior(workload("float16"), target, names));
   EXPECT_FALSE(cost::shipped_prior(workload("float32"), target, {"log_estimated_cycles"}));
-  target.arch = "armv7";
+  cpu.arch = "armv7";
+  target = cpu.target();
   EXPECT_FALSE(cost::shipped_prior(workload("float32"), target, names));
 }
 

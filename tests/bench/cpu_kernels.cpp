@@ -22,7 +22,7 @@
 #include "host/backend/backend.h"
 #include "host/backend/calibration.h"
 #include "host/backend/cpu_llvm/codegen.h"
-#include "host/lower/lower.h"
+#include "host/lower/cpu/lowering.h"
 #include "host/model/task_list.h"
 #include "host/space/sketches/sketches.h"
 #include "host/space/workload.h"
@@ -53,14 +53,14 @@ double median(std::vector<double> values) {
 }
 
 // "": this machine.
-space::Target target_of(const std::string& arch) {
+space::CpuTarget target_of(const std::string& arch) {
   return arch == "armv7" ? armv7_target() : arch == "aarch64" ? aarch64_target() : native_target();
 }
 
 // How long the steps of one build take.
 struct BuildTimes {
   std::vector<double> lower, compile, all;
-  Result<void> add(const space::TaskSpace& task, const space::Target& target,
+  Result<void> add(const space::CpuSpace& task, const space::CpuTarget& target,
                    const space::Configuration& c) {
     const double start = cpu_milliseconds();
     Result<ir::Module> module = lower::lower_configuration(task, c);
@@ -88,7 +88,7 @@ double best_seconds(NativeProgram& program, double budget) {
 
 int ceilings() {
   Result<std::vector<backend::CalibrationProgram>> programs =
-      backend::calibration_programs(native_target());
+      backend::calibration_programs(native_target().target());
   if (!programs) return std::fprintf(stderr, "%s\n", programs.error().text().c_str()), 1;
   for (const backend::CalibrationProgram& each : *programs) {
     Result<NativeProgram> loaded = NativeProgram::load(each.program);
@@ -110,12 +110,12 @@ int ceilings() {
 int layers(int count, std::uint64_t seed, const std::string& arch) {
   Result<model::TaskList> network = model::load_network(network_name);
   if (!network) return std::fprintf(stderr, "%s\n", network.error().text().c_str()), 1;
-  const space::Target target = target_of(arch);
+  const space::CpuTarget target = target_of(arch);
   const bool runs = target.arch == native_target().arch;
   std::vector<double> build_ms;
   BuildTimes times;
   for (const space::Task& task : network->tasks) {
-    const auto opened = backend::open_task(task.workload.dag(), target);
+    const auto opened = backend::open_task(task.workload.dag(), target.target());
     if (!opened) return std::fprintf(stderr, "%s\n", opened.error().text().c_str()), 1;
     const space::SearchSpace* space = &(*opened)->space();
     const auto lowered = space::open_cpu_space(task.workload.dag(), target);
@@ -165,9 +165,9 @@ int layers(int count, std::uint64_t seed, const std::string& arch) {
 int climb(std::size_t place, int count, const std::string& sketch, std::uint64_t seed) {
   Result<model::TaskList> network = model::load_network(network_name);
   if (!network) return std::fprintf(stderr, "%s\n", network.error().text().c_str()), 1;
-  const space::Target target = native_target();
+  const space::CpuTarget target = native_target();
   const space::Workload& workload = network->tasks.at(place).workload;
-  const auto opened = backend::open_task(workload.dag(), target);
+  const auto opened = backend::open_task(workload.dag(), target.target());
   if (!opened) return std::fprintf(stderr, "%s\n", opened.error().text().c_str()), 1;
   const space::SearchSpace* space = &(*opened)->space();
   std::mt19937_64 rng(seed);
@@ -206,9 +206,9 @@ int climb(std::size_t place, int count, const std::string& sketch, std::uint64_t
 int one(std::size_t place, const std::string& json, const char* dump, const std::string& arch) {
   Result<model::TaskList> network = model::load_network(network_name);
   if (!network) return std::fprintf(stderr, "%s\n", network.error().text().c_str()), 1;
-  const space::Target target = target_of(arch);
+  const space::CpuTarget target = target_of(arch);
   const space::Workload& workload = network->tasks.at(place).workload;
-  const auto opened = backend::open_task(workload.dag(), target);
+  const auto opened = backend::open_task(workload.dag(), target.target());
   if (!opened) return std::fprintf(stderr, "%s\n", opened.error().text().c_str()), 1;
   const space::SearchSpace* space = &(*opened)->space();
   Result<space::Configuration> configuration = space->parse(json);

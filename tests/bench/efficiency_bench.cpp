@@ -95,7 +95,8 @@ Result<void> search(const EfficiencyBenchOptions& options, LocalLoop& loop, Laye
   });
   const space::Workload& workload = layer.task.workload;
   const space::Target& target = loop.target();
-  const std::vector<std::string> features = backend::find_backend(target.backend)->feature_names();
+  const std::vector<std::string> features =
+      backend::find_backend(target.backend())->feature_names();
   tune::Background background;
   tune::SearcherOptions how;
   how.seed = options.seed * 1000003 + place;

@@ -5,6 +5,7 @@
 
 #include "host/app/cores.h"
 #include "host/app/record_store.h"
+#include "host/backend/backend.h"
 #include "host/space/workload.h"
 #include "tests/bench/agent_process.h"
 
@@ -48,7 +49,8 @@ Result<std::unique_ptr<LocalLoop>> LocalLoop::open(const std::string& db, unsign
       app::Connection::open({"", "", "local", "fettle-bench", threads > 1 ? threads : 0});
   if (!connection) return std::move(connection).error();
   loop->connection_.emplace(std::move(*connection));
-  auto target = space::target_for(loop->device(), threads);
+  const backend::HardwareValue wanted{"threads", threads};
+  auto target = backend::target_for(loop->device(), std::span(&wanted, 1));
   if (!target) return std::move(target).error();
   loop->target_ = std::move(*target);
   app::pin_process(loop->connection_->free_cores());

@@ -170,8 +170,7 @@ Result<void> run_pipeline_bench(const PipelineBenchOptions& options) {
       app::Connection::open({"", "", "local", "fettle-bench", static_cast<int>(options.threads)});
   if (!connection) return std::move(connection).error();
   const wire::DeviceInfoT& device = connection->runner().device();
-  const int threads = device.cpu ? static_cast<int>(device.cpu->cores.size()) : 1;
-  Result<space::Target> target = space::target_for(device, threads);
+  Result<space::Target> target = backend::target_for(device);
   if (!target) return std::move(target).error();
   app::pin_process(connection->free_cores());
   fleet::BuildPoolOptions pool;

@@ -16,6 +16,7 @@
 #include "host/model/task_list.h"
 #include "host/records/database.h"
 #include "host/replay/recording.h"
+#include "host/space/cpu_target.h"
 #include "host/space/workload.h"
 #include "tests/bench/rank_correlation.h"
 
@@ -83,11 +84,13 @@ class Lessons {
     auto workload = space::Workload::parse(record.workload);
     auto target = space::Target::parse(record.target);
     if (!workload || !target || workload->scalar() != ir::Scalar::Float32) return task;
-    const backend::Backend* backend = backend::find_backend(target->backend);
+    const backend::Backend* backend = backend::find_backend(target->backend());
     if (!backend) return task;
     auto opened = backend->open(workload->dag(), *target);
     if (!opened) return task;
-    task = {std::move(*opened), target->arch + " " + target->cpu, backend->feature_names()};
+    const auto cpu = space::CpuTarget::parse(*target);
+    task = {std::move(*opened), cpu ? cpu->arch + " " + cpu->cpu : target->backend(),
+            backend->feature_names()};
     return task;
   }
 

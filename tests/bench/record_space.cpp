@@ -95,7 +95,7 @@ Result<void> run_record_space(const RecordSpaceOptions& options) {
   auto recording = replay::make_recording(task.workload, target, std::move(*space), *records);
   if (!recording) return std::move(recording).error();
   recording->device = (*loop)->device().name;
-  recording->feature_names = backend::find_backend(target.backend)->feature_names();
+  recording->feature_names = backend::find_backend(target.backend())->feature_names();
   for (replay::RecordedTrial& trial : recording->trials) {
     // The trial's choices are of the thinned space; the back end knows the whole one.
     auto configuration = whole->parse(recording->space.to_json(trial.configuration));

@@ -334,8 +334,7 @@ Result<void> run_repeat_bench(const RepeatBenchOptions& options) {
     if (layers.empty()) {
       return Error{ErrorCode::NotFound,
                    "no configuration of these layers" +
-                       (*from ? " in " + options.from + " for " + target.cpu + " with " +
-                                    std::to_string(target.threads) + " thread(s)"
+                       (*from ? " in " + options.from + " for " + target.canonical()
                               : std::string(" can be built")),
                    {}};
     }

@@ -21,7 +21,7 @@ Result<int> tuned_threads(const records::Database& database, const std::set<std:
   if (!read) return read.error();
   std::map<int, int> by_threads;
   for (const auto& [text, records] : records_of) {
-    if (const auto target = space::Target::parse(text)) by_threads[target->threads] += records;
+    if (const auto target = space::Target::parse(text)) by_threads[target->threads()] += records;
   }
   const auto most = std::max_element(by_threads.begin(), by_threads.end(),
                                      [](auto& a, auto& b) { return a.second < b.second; });

@@ -77,11 +77,11 @@ TEST_P(EmulatedBoard, FiftyTrialsAllCorrect) {
   for (const records::TuningRecord& record : records()) {
     if (record.program_hash.empty() || !looked_at.insert(record.program_hash).second) continue;
     const auto workload = space::Workload::parse(record.workload).value();
-    const auto target = space::Target::parse(record.target).value();
+    const auto target = space::CpuTarget::parse(record.target).value();
     EXPECT_EQ(target.arch, board.arch);
     if (target.arch != "armv7") continue;
     EXPECT_FALSE(target.fma);
-    const auto task = backend::open_task(workload.dag(), target).value();
+    const auto task = backend::open_task(workload.dag(), target.target()).value();
     const auto built = task->build(task->space().parse(record.configuration).value());
     ASSERT_TRUE(built.ok()) << built.error().text();
     EXPECT_EQ(to_hex(*built->program_hash), record.program_hash) << "rebuilt from the record alone";

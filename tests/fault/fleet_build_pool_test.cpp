@@ -33,7 +33,6 @@ std::unique_ptr<BuildPool> start(std::vector<std::string> arguments = {}, std::s
 void ask(BuildPool& pool, std::uint64_t id, const std::string& how) {
   wire::BuildRequestT request;
   request.id = id;
-  request.backend = "test";
   request.workload = request.target = "{}";
   request.configuration = how;
   pool.submit(std::move(request));

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "host/ir/printer.h"
-#include "host/lower/lower.h"
+#include "host/lower/cpu/lowering.h"
 #include "host/space/sketches/sketches.h"
 #include "host/space/workload.h"
 
@@ -23,7 +23,8 @@ std::string read(const std::string& path) {
 }
 
 // Each configuration sets some knobs of a sketch by name; the others take their first option.
-void check(const std::string& name, const char* workload_json, const fettle::space::Target& target,
+void check(const std::string& name, const char* workload_json,
+           const fettle::space::CpuTarget& target,
            const std::map<std::string, std::vector<std::int64_t>>& knobs,
            std::uint32_t sketch = 0) {
   using namespace fettle;
@@ -67,13 +68,13 @@ TEST(GoldenIr, PaddedConvolutionAvx2) {
   check(
       "conv2d_avx2",
       R"({"op":"conv2d","height":8,"width":8,"in_channels":4,"out_channels":16,"kernel":[3,3],"pad":[1,1],"tail":["bias","add","relu"]})",
-      {"cpu_llvm", "x86_64", "x86_64-linux-gnu", "haswell", {}, 256, 16, true, 1},
+      {"x86_64", "x86_64-linux-gnu", "haswell", {}, 256, 16, true, 1},
       {{"register_tile", {1, 4, 2, 8}}, {"task_y", {4}}, {"reduce_inner", {2}}, {"pad", {1}}});
 }
 
 TEST(GoldenIr, DenseNeonWithAnOverlappingTile) {
   check("dense_neon", R"({"op":"dense","in_features":12,"out_features":36,"tail":["bias"]})",
-        {"cpu_llvm", "armv7", "armv7-linux-gnueabihf", "cortex-a9", {}, 128, 16, false, 2},
+        {"armv7", "armv7-linux-gnueabihf", "cortex-a9", {}, 128, 16, false, 2},
         {{"register_tile", {1, 1, 5, 4}}, {"reduce_inner", {3}}});
 }
 
@@ -81,7 +82,7 @@ TEST(GoldenIr, ChannelsFirstConvolutionWithChannelsLast) {
   check(
       "conv2d_nchw_neon",
       R"({"op":"conv2d","layout":"NCHW","height":4,"width":4,"in_channels":4,"out_channels":8,"kernel":[1,1],"tail":["bias","add"]})",
-      {"cpu_llvm", "aarch64", "aarch64-linux-gnu", "cortex-a72", {}, 128, 32, true, 2},
+      {"aarch64", "aarch64-linux-gnu", "cortex-a72", {}, 128, 32, true, 2},
       {{"register_tile", {2, 4, 2, 4}}, {"reduce_inner", {4}}}, 1);
 }
 

@@ -32,15 +32,15 @@ std::size_t output_of(const wire::ProgramT& program) {
 }
 
 // Targets of this machine's architecture with other vector widths and thread counts.
-std::vector<space::Target> native_variants() {
-  space::Target full = native_target();
+std::vector<space::CpuTarget> native_variants() {
+  space::CpuTarget full = native_target();
   full.threads = 3;
-  space::Target narrow = native_target();
+  space::CpuTarget narrow = native_target();
   narrow.vector_bits = 128;
   narrow.vector_registers = 16;
-  std::vector<space::Target> all = {full, narrow};
+  std::vector<space::CpuTarget> all = {full, narrow};
   if (full.arch == "x86_64" && full.vector_bits >= 256) {
-    space::Target plain = full;  // no FMA: two roundings
+    space::CpuTarget plain = full;  // no FMA: two roundings
     plain.cpu = "sandybridge";
     plain.features.clear();
     plain.vector_bits = 256;
@@ -52,7 +52,7 @@ std::vector<space::Target> native_variants() {
 }
 
 // int8: of that type only.
-void check(const std::vector<space::Target>& targets, std::uint64_t count, bool int8 = false) {
+void check(const std::vector<space::CpuTarget>& targets, std::uint64_t count, bool int8 = false) {
   const std::uint64_t seed = from_environment("FETTLE_PROPERTY_SEED", 20260202);
   count *= from_environment("FETTLE_PROPERTY_TIMES", 1);
   count = from_environment("FETTLE_PROPERTY_COUNT", count);
@@ -63,8 +63,8 @@ void check(const std::vector<space::Target>& targets, std::uint64_t count, bool 
   int channels_last = 0;  // configurations of sketches that bring them there
   for (std::uint64_t i = 0; i < count; ++i) {
     const space::Workload workload = property::random_workload(rng, int8);
-    const space::Target& target = targets[i % targets.size()];
-    const auto task = backend::open_task(workload.dag(), target);
+    const space::CpuTarget& target = targets[i % targets.size()];
+    const auto task = backend::open_task(workload.dag(), target.target());
     if (workload.scalar() == ir::Scalar::Float16 && !target.converts_float16()) {
       ASSERT_FALSE(task.ok());
       EXPECT_EQ(task.error().code, ErrorCode::Unsupported);
@@ -101,9 +101,9 @@ void check(const std::vector<space::Target>& targets, std::uint64_t count, bool 
 TEST(CpuProperty, RandomConfigurationsEqualTheReferenceNatively) { check(native_variants(), 500); }
 
 TEST(CpuProperty, DotProductsEqualTheReferenceNatively) {
-  space::Target full = native_target();
+  space::CpuTarget full = native_target();
   if (!full.sums_of_byte_products()) GTEST_SKIP() << "no dot product here";
-  std::vector<space::Target> targets = {full};
+  std::vector<space::CpuTarget> targets = {full};
   for (const int bits : {256, 128}) {
     targets.push_back(full);
     targets.back().vector_bits = bits;
@@ -114,7 +114,7 @@ TEST(CpuProperty, DotProductsEqualTheReferenceNatively) {
 
 TEST(CpuProperty, DotProductsEqualTheReferenceOnAArch64) {
   if (!emulation_missing("aarch64").empty()) GTEST_SKIP() << emulation_missing("aarch64");
-  space::Target target = aarch64_target();
+  space::CpuTarget target = aarch64_target();
   target.cpu = "cortex-a76", target.features = {"+dotprod"};
   ASSERT_TRUE(target.sums_of_byte_products());
   check({target}, 60, true);
@@ -122,14 +122,14 @@ TEST(CpuProperty, DotProductsEqualTheReferenceOnAArch64) {
 
 TEST(CpuProperty, RandomConfigurationsEqualTheReferenceOnAArch64) {
   if (!emulation_missing("aarch64").empty()) GTEST_SKIP() << emulation_missing("aarch64");
-  space::Target target = aarch64_target();
+  space::CpuTarget target = aarch64_target();
   target.threads = 2;
   check({target}, 100);
 }
 
 TEST(CpuProperty, RandomConfigurationsEqualTheReferenceOnArmv7) {
   if (!emulation_missing("armv7").empty()) GTEST_SKIP() << emulation_missing("armv7");
-  space::Target a7 = armv7_target();  // has FMA
+  space::CpuTarget a7 = armv7_target();  // has FMA
   a7.cpu = "cortex-a7";
   a7.fma = true;
   check({armv7_target(), armv7_target(), a7}, 100);

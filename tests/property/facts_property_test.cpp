@@ -8,8 +8,8 @@
 
 #include "host/ir/interpreter.h"
 #include "host/ir/mutator.h"
+#include "host/lower/cpu/lowering.h"
 #include "host/lower/facts.h"
-#include "host/lower/lower.h"
 #include "host/space/compulsory.h"
 #include "host/space/sketches/sketches.h"
 #include "host/space/workload.h"
@@ -152,7 +152,7 @@ struct Share {
 };
 
 // facts <= what is done, for every program; how much of it they cover, in all.
-void check(const space::TaskSpace& task, const space::Configuration& configuration,
+void check(const space::CpuSpace& task, const space::Configuration& configuration,
            const std::string& what, Share& operations, Share& integers, Share& bytes) {
   SCOPED_TRACE(what);
   auto module = lower::lower_configuration(task, configuration);
@@ -185,7 +185,7 @@ TEST(FactsProperty, RandomProgramsDoNoLess) {
   Share operations, integers, bytes;
   for (std::uint64_t i = 0; i < count; ++i) {
     const space::Workload workload = property::random_workload(rng);
-    const space::Target& target = targets[i % targets.size()];
+    const space::CpuTarget& target = targets[i % targets.size()];
     const auto task = space::open_cpu_space(workload.dag(), target);
     ASSERT_TRUE(task) << task.error().text();
     const space::SearchSpace* space = &task->space();
@@ -222,7 +222,7 @@ TEST(FactsProperty, WidePaddingAndStrides) {
     ASSERT_TRUE(workload) << workload.error().text();
     Share operations, integers, bytes;
     for (int i = 0; i < 24; ++i) {
-      const space::Target target = property::small_targets()[std::size_t(i % 6)];
+      const space::CpuTarget target = property::small_targets()[std::size_t(i % 6)];
       const auto task = space::open_cpu_space(workload->dag(), target);
       ASSERT_TRUE(task) << task.error().text();
       const space::SearchSpace* space = &task->space();

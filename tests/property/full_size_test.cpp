@@ -94,11 +94,11 @@ TEST(FullSize, EveryOutputOfEveryLayerIsRight) {
   const std::uint64_t seed = 7;
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   std::mt19937_64 rng(seed);
-  space::Target target = native_target();
+  space::CpuTarget target = native_target();
   target.threads = 2;  // scratch memory of a task is there once per thread
   for (const space::Task& task : network->tasks) {
     const space::Workload& workload = task.workload;
-    const auto opened = backend::open_task(workload.dag(), target);
+    const auto opened = backend::open_task(workload.dag(), target.target());
     ASSERT_TRUE(opened.ok()) << opened.error().text();
     const space::SearchSpace* space = &(*opened)->space();
     const space::Tolerance tolerance = space::tolerance_of(workload.dag());

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "host/backend/cpu_llvm/program.h"
-#include "host/lower/lower.h"
+#include "host/lower/cpu/lowering.h"
 #include "host/space/reference.h"
 #include "host/space/sketches/sketches.h"
 #include "host/space/wire_types.h"
@@ -98,7 +98,7 @@ struct Kernel {
 };
 
 std::string wrong_in(const ir::Module& module, const space::ExpectedTensor& expected,
-                     const space::Target& target) {
+                     const space::CpuTarget& target) {
   Result<wire::ProgramT> program = backend::cpu_llvm::make_program(module, target);
   if (!program) return "build: " + program.error().text();
   Result<BufferBytes> buffers = run_natively(*program);
@@ -113,11 +113,12 @@ std::string wrong_in(const ir::Module& module, const space::ExpectedTensor& expe
 }
 
 // Two kernels of each workload, with inputs copied by launches of their own.
-std::vector<Kernel> kernels(const Operator& op, const space::Target& target, std::mt19937_64& rng) {
+std::vector<Kernel> kernels(const Operator& op, const space::CpuTarget& target,
+                            std::mt19937_64& rng) {
   std::vector<Kernel> all;
   for (const char* json : op.workloads) {
     space::Workload workload = space::Workload::parse(std::string(json)).value();
-    const space::TaskSpace task = space::open_cpu_space(workload.dag(), target).value();
+    const space::CpuSpace task = space::open_cpu_space(workload.dag(), target).value();
     const space::SearchSpace& space = task.space();
     space::ExpectedTensor expected = space::evaluate(workload.dag()).value().front();
     for (int i = 0; i < 2;) {
@@ -141,7 +142,7 @@ std::vector<Kernel> kernels(const Operator& op, const space::Target& target, std
 
 // Mistakes of each kind, in as many as the operator's kernels have a place for.
 void check_operator(const Operator& op, std::mt19937_64& rng) {
-  const space::Target target = native_target();
+  const space::CpuTarget target = native_target();
   const std::vector<Kernel> all = kernels(op, target, rng);
   for (const Kernel& kernel : all) {
     ASSERT_EQ("", wrong_in(kernel.module, kernel.expected, target))

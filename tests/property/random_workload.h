@@ -11,7 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "host/space/target.h"
+#include "host/space/cpu_target.h"
 #include "host/space/workload.h"
 
 namespace fettle::property {
@@ -215,17 +215,14 @@ inline space::Workload random_workload(std::mt19937_64& rng, bool int8 = false) 
 
 // Vector lengths and register files of the three architectures, without fused
 // multiply-add where the interpreter cannot tell anyway.
-inline std::vector<space::Target> small_targets() {
-  space::Target avx512{"cpu_llvm", "x86_64", "x86_64-linux-gnu", "x86-64-v4", {"+f16c"}, 512, 32,
-                       true,       2};
-  space::Target avx2{"cpu_llvm", "x86_64", "x86_64-linux-gnu", "x86-64-v3", {"+f16c"}, 256, 16,
-                     true,       1};
-  space::Target vnni = avx512;
+inline std::vector<space::CpuTarget> small_targets() {
+  space::CpuTarget avx512{"x86_64", "x86_64-linux-gnu", "x86-64-v4", {"+f16c"}, 512, 32, true, 2};
+  space::CpuTarget avx2{"x86_64", "x86_64-linux-gnu", "x86-64-v3", {"+f16c"}, 256, 16, true, 1};
+  space::CpuTarget vnni = avx512;
   vnni.features = {"+avx512vl", "+avx512vnni", "+f16c"};
-  space::Target a72{"cpu_llvm", "aarch64", "aarch64-linux-gnu", "cortex-a72", {}, 128, 32, true, 3};
-  space::Target a9{"cpu_llvm", "armv7", "armv7-linux-gnueabihf", "cortex-a9", {}, 128, 16,
-                   false,      2};
-  space::Target a76 = a72;
+  space::CpuTarget a72{"aarch64", "aarch64-linux-gnu", "cortex-a72", {}, 128, 32, true, 3};
+  space::CpuTarget a9{"armv7", "armv7-linux-gnueabihf", "cortex-a9", {}, 128, 16, false, 2};
+  space::CpuTarget a76 = a72;
   a76.cpu = "cortex-a76", a76.features = {"+dotprod"};
   return {avx512, vnni, avx2, a72, a76, a9};
 }

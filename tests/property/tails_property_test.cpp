@@ -6,7 +6,7 @@
 #include "host/ir/loads.h"
 #include "host/ir/mutator.h"
 #include "host/ir/printer.h"
-#include "host/lower/lower.h"
+#include "host/lower/cpu/lowering.h"
 #include "host/space/rewrite.h"
 #include "host/space/workload.h"
 #include "tests/property/interpreted.h"
@@ -119,7 +119,7 @@ TEST(TailsProperty, EveryTailComputesTheSame) {
       "FETTLE_PROPERTY_COUNT", 300 * property::from_environment("FETTLE_PROPERTY_TIMES", 1));
   std::printf("seed %llu, %llu schedules\n", (unsigned long long)seed, (unsigned long long)count);
   std::mt19937_64 rng(seed);
-  const Target target = property::small_targets()[0];
+  const CpuTarget target = property::small_targets()[0];
   int lowered = 0, tails[3] = {0, 0, 0};
   for (std::uint64_t i = 0; i < count; ++i) {
     const Workload workload = property::random_workload(rng);
@@ -133,7 +133,8 @@ TEST(TailsProperty, EveryTailComputesTheSame) {
     ASSERT_TRUE(expected) << what << ": " << expected.error().text();
     auto module = lower::lower_schedule(
         random.schedule, target, [&](const std::string& pass, const ir::Module& stage) {
-          if (pass != "build_loops" && pass != lower::pass_names().back()) return;
+          if (pass != "build_loops" && pass != lower::pass_names(lower::cpu_passes()).back())
+            return;
           const std::string wrong = property::difference(stage, expected->front(), target.threads);
           ASSERT_EQ(wrong, "") << "after " << pass << ", " << what << "\n" << ir::print(stage);
         });

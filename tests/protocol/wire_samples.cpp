@@ -315,7 +315,6 @@ std::vector<Sample> build_message_samples() {
   wire::BuildMessageT message;
   wire::BuildRequestT request;
   request.id = 4;
-  request.backend = "cpu_llvm";
   request.workload = request.target = request.configuration = "{}";
   message.body.Set(std::move(request));
   all.push_back({"BuildRequest", encode(message)});

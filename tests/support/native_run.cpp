@@ -22,11 +22,10 @@ Error refused(std::string message) { return Error{ErrorCode::LoadError, std::mov
 
 }  // namespace
 
-space::Target native_target() { return backend::cpu_llvm::host_target(); }
+space::CpuTarget native_target() { return backend::cpu_llvm::host_target(); }
 
-space::Target aarch64_target() {
-  space::Target target;
-  target.backend = "cpu_llvm";
+space::CpuTarget aarch64_target() {
+  space::CpuTarget target;
   target.arch = "aarch64";
   target.triple = "aarch64-unknown-linux-gnu";
   target.cpu = "cortex-a72";
@@ -37,9 +36,8 @@ space::Target aarch64_target() {
   return target;
 }
 
-space::Target armv7_target() {
-  space::Target target;
-  target.backend = "cpu_llvm";
+space::CpuTarget armv7_target() {
+  space::CpuTarget target;
   target.arch = "armv7";
   target.triple = "armv7-unknown-linux-gnueabihf";
   target.cpu = "cortex-a9";

@@ -4,17 +4,17 @@
 #include <cstdint>
 #include <vector>
 
-#include "host/space/target.h"
+#include "host/space/cpu_target.h"
 #include "schemas/program_generated.h"
 #include "schemas/wire/result.h"
 
 namespace fettle::testing {
 
 // This machine as a target: cpu, features and vector width as LLVM names them.
-space::Target native_target();
+space::CpuTarget native_target();
 // Cortex-A72 and Cortex-A9 (no FMA), for code that is emulated or only looked at.
-space::Target aarch64_target();
-space::Target armv7_target();
+space::CpuTarget aarch64_target();
+space::CpuTarget armv7_target();
 
 using BufferBytes = std::vector<std::vector<std::uint8_t>>;
 

@@ -12,11 +12,7 @@
 
 namespace fettle::plot::test {
 
-inline space::Target sample_target() {
-  space::Target target = space::find_profile("", "x86_64")->target;
-  target.backend = "cpu_llvm";
-  return target;
-}
+inline space::CpuTarget sample_target() { return space::find_profile("", "x86_64")->target; }
 
 inline space::Workload sample_workload(int in_features) {
   auto workload = space::Workload::parse(R"({"op":"dense","in_features":)" +
@@ -32,7 +28,8 @@ struct SampleTrial {
   double nanoseconds;
 };
 inline std::vector<SampleTrial> sample_trials(int in_features, std::size_t count) {
-  const auto task = backend::open_task(sample_workload(in_features).dag(), sample_target());
+  const auto task =
+      backend::open_task(sample_workload(in_features).dag(), sample_target().target());
   if (!task) {
     ADD_FAILURE() << task.error().text();
     return {};

@@ -16,10 +16,15 @@ using records::test::open_or_die;
 using records::test::TempFolder;
 namespace doubles = tune::doubles;
 
+space::Target with_threads(int threads) {
+  space::CpuTarget cpu = testing::native_target();
+  cpu.threads = threads;
+  return cpu.target();
+}
+
 class Lessons : public ::testing::Test {
  protected:
   Lessons() {
-    target.threads = 1;
     device.key = "box";
     device.clock = wire::ClockDomain::Nanoseconds;
   }
@@ -52,8 +57,8 @@ class Lessons : public ::testing::Test {
 
   TempFolder folder;
   records::Database database = open_or_die(folder.file("r.db"));
-  space::Target target = testing::native_target();
-  const backend::Backend& backend = *backend::find_backend(target.backend);
+  space::Target target = with_threads(1);
+  const backend::Backend& backend = *backend::find_backend(target.backend());
   wire::DeviceInfoT device;
   space::Workload a = doubles::workload(32), b = doubles::workload(64), c = doubles::workload(96);
   int number = 0;
@@ -94,7 +99,6 @@ TEST_F(Lessons, OfAnEmulatorAreNothingToABoard) {
 class Ceilings : public ::testing::Test {
  protected:
   Ceilings() {
-    target.threads = 2;
     other.id = "board-2";
     device.key = "double";
   }
@@ -121,7 +125,7 @@ class Ceilings : public ::testing::Test {
     return doubles::measurement(1000);
   }};
   doubles::Flag stop;
-  space::Target target = testing::native_target();
+  space::Target target = with_threads(2);
   wire::BoardT other;
   wire::DeviceInfoT device;
   std::vector<tune::Measured> others;

@@ -22,26 +22,47 @@ space::Workload small_conv() {
 }
 
 std::unique_ptr<const backend::Task> open(const space::Workload& workload,
-                                          const space::Target& target) {
-  return cpu().open(workload.dag(), target).value();
+                                          const space::CpuTarget& target) {
+  return cpu().open(workload.dag(), target.target()).value();
 }
 
 TEST(Registry, HasTheCpuAndNamesWhatThereIs) {
   ASSERT_NE(backend::find_backend("cpu_llvm"), nullptr);
   EXPECT_STREQ(cpu().name(), "cpu_llvm");
   EXPECT_EQ(backend::find_backend("abacus"), nullptr);
-  EXPECT_EQ(backend::backend_names(), std::vector<std::string>{"cpu_llvm"});
-  space::Target target = native_target();
-  target.backend = "abacus";
+  ASSERT_EQ(backend::backends().size(), 1u);
+  EXPECT_EQ(backend::backends()[0], &cpu());
+  const space::Target target = space::Target::parse(R"({"backend":"abacus"})").value();
   Result<std::vector<backend::CalibrationProgram>> none = backend::calibration_programs(target);
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().code, ErrorCode::Unsupported);
+  EXPECT_EQ(backend::open_task(small_conv().dag(), target).error().code, ErrorCode::Unsupported);
+}
+
+// A text that names this back end and is no target of it is refused when a task is opened.
+TEST(Registry, TargetsAreReadByTheirBackEnd) {
+  for (const char* text : {R"({"backend":"cpu_llvm"})", R"({"backend":"abacus","beads":7})"}) {
+    const auto target = space::Target::parse(std::string(text));
+    ASSERT_TRUE(target) << target.error().text();
+    EXPECT_EQ(cpu().open(small_conv().dag(), *target).error().code, ErrorCode::InvalidArgument);
+  }
+}
+
+TEST(Registry, ADeviceOfAKindWithoutBackEndIsNamed) {
+  wire::DeviceInfoT device;
+  device.key = "pynq-vta";
+  device.kind = wire::DeviceKind::Vta;
+  const auto target = backend::target_for(device);
+  ASSERT_FALSE(target);
+  EXPECT_EQ(target.error().code, ErrorCode::Unsupported);
+  EXPECT_NE(target.error().text().find("pynq-vta"), std::string::npos);
+  EXPECT_NE(target.error().text().find("Vta"), std::string::npos);
 }
 
 // The same candidate is the same artifact: identical ones are measured once.
 TEST(Build, IsDeterministic) {
   std::mt19937_64 rng(1);
-  for (const space::Target& target : {native_target(), aarch64_target(), armv7_target()}) {
+  for (const space::CpuTarget& target : {native_target(), aarch64_target(), armv7_target()}) {
     const auto task = open(small_conv(), target);
     const space::SearchSpace& space = task->space();
     const space::Configuration one = space.random(rng), other = space.random(rng);
@@ -57,7 +78,7 @@ TEST(Build, IsDeterministic) {
 }
 
 TEST(Build, SaysWhatTheProgramDoes) {
-  const space::Target target = native_target();
+  const space::CpuTarget target = native_target();
   std::mt19937_64 rng(2);
   const auto task = open(small_conv(), target);
   const space::SearchSpace& space = task->space();
@@ -72,16 +93,15 @@ TEST(Build, SaysWhatTheProgramDoes) {
 
 // A user may say that vectors are wider than registers: they are cut then.
 TEST(Build, VectorsWiderThanDotProducts) {
-  space::Target vnni{"cpu_llvm", "x86_64", "", "x86-64-v4", {"+avx512vl", "+avx512vnni"}, 1024,
-                     32,         true,     1};
-  space::Target a76 = aarch64_target();
+  space::CpuTarget vnni{"x86_64", "", "x86-64-v4", {"+avx512vl", "+avx512vnni"}, 1024, 32, true, 1};
+  space::CpuTarget a76 = aarch64_target();
   a76.cpu = "cortex-a76", a76.features = {"+dotprod"}, a76.vector_bits = 512;
   const space::Workload dense =
       space::Workload::parse(
           std::string(
               R"({"op":"dense","batch":4,"in_features":64,"out_features":128,"dtype":"int8"})"))
           .value();
-  for (const space::Target& target : {vnni, a76}) {
+  for (const space::CpuTarget& target : {vnni, a76}) {
     const auto task = open(dense, target);
     const space::SearchSpace& space = task->space();
     std::mt19937_64 rng(4);
@@ -96,14 +116,14 @@ TEST(Build, VectorsWiderThanDotProducts) {
 // LLVM itself goes on without what it does not know, or ends the process.
 TEST(Build, RefusesNamesThatLlvmDoesNotKnow) {
   std::mt19937_64 rng(3);
-  for (const space::Target& known : {native_target(), aarch64_target(), armv7_target()}) {
+  for (const space::CpuTarget& known : {native_target(), aarch64_target(), armv7_target()}) {
     const auto task = open(small_conv(), known);
     const space::SearchSpace& space = task->space();
     const space::Configuration configuration = space.random(rng);
-    space::Target cpu_name = known, feature = known;
+    space::CpuTarget cpu_name = known, feature = known;
     cpu_name.cpu = "bogus";
     feature.features.push_back("+bogus");
-    for (const space::Target& target : {cpu_name, feature}) {
+    for (const space::CpuTarget& target : {cpu_name, feature}) {
       Result<wire::BuildOutputT> built = open(small_conv(), target)->build(configuration);
       ASSERT_FALSE(built.ok()) << target.arch;
       EXPECT_EQ(built.error().code, ErrorCode::InvalidArgument);
@@ -114,8 +134,7 @@ TEST(Build, RefusesNamesThatLlvmDoesNotKnow) {
 
 TEST(Build, LlvmKnowsEveryProfile) {
   for (const space::Profile& profile : space::profiles()) {
-    space::Target target = profile.target;
-    target.backend = "cpu_llvm";
+    space::CpuTarget target = profile.target;
     std::mt19937_64 rng(5);
     const auto task = open(small_conv(), target);
     const space::SearchSpace& space = task->space();
@@ -125,7 +144,7 @@ TEST(Build, LlvmKnowsEveryProfile) {
 }
 
 TEST(Build, RefusesAnArchitectureThatItDoesNotKnow) {
-  space::Target target = native_target();
+  space::CpuTarget target = native_target();
   std::mt19937_64 rng(3);
   const auto task = open(small_conv(), target);
   const space::SearchSpace& space = task->space();
@@ -137,7 +156,7 @@ TEST(Build, RefusesAnArchitectureThatItDoesNotKnow) {
 }
 
 TEST(Explain, ShowsIrAssemblyAndCounts) {
-  const space::Target target = aarch64_target();
+  const space::CpuTarget target = aarch64_target();
   const auto task = open(small_conv(), target);
   const space::SearchSpace& space = task->space();
   const space::Configuration configuration = space.at(0);  // the direct sketch, little unrolled

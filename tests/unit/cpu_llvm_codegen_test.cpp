@@ -15,7 +15,7 @@
 namespace fettle::testing {
 namespace {
 
-space::Target target_of(const std::string& arch) {
+space::CpuTarget target_of(const std::string& arch) {
   if (arch == "aarch64") return aarch64_target();
   if (arch == "armv7") return armv7_target();
   return native_target();
@@ -41,7 +41,7 @@ void expect_equal(const wire::BufferT& buffer, const std::vector<std::uint8_t>& 
 class Codegen : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Codegen, AgreesWithTheInterpreter) {
-  const space::Target target = target_of(GetParam());
+  const space::CpuTarget target = target_of(GetParam());
   const bool native = GetParam() == "native";
   if (!native && !emulation_missing(GetParam()).empty())
     GTEST_SKIP() << emulation_missing(GetParam());

@@ -16,7 +16,7 @@
 #include "host/backend/cpu_llvm/object_writer.h"
 #include "host/backend/cpu_llvm/program.h"
 #include "host/backend/cpu_llvm/runtime.h"
-#include "host/lower/lower.h"
+#include "host/lower/cpu/lowering.h"
 #include "host/space/sketches/sketches.h"
 #include "host/space/workload.h"
 #include "tests/support/emulated_run.h"
@@ -28,7 +28,7 @@ namespace {
 
 namespace cpu = backend::cpu_llvm;
 
-std::vector<space::Target> all_targets() {
+std::vector<space::CpuTarget> all_targets() {
   return {native_target(), aarch64_target(), armv7_target()};
 }
 
@@ -41,7 +41,7 @@ const Case& find_case(const std::string& name) {
 }
 
 // LLVM assembly → object, linked with the runtime and flattened.
-Result<wire::ImageT> image_of(const std::string& assembly, const space::Target& target) {
+Result<wire::ImageT> image_of(const std::string& assembly, const space::CpuTarget& target) {
   auto machine = cpu::make_target_machine(target);
   if (!machine) return std::move(machine).error();
   llvm::LLVMContext context;
@@ -63,7 +63,7 @@ Result<wire::ImageT> image_of(const std::string& assembly, const space::Target& 
 }
 
 TEST(Image, KernelsNeedNoRelocationAndNoData) {
-  for (const space::Target& target : all_targets()) {
+  for (const space::CpuTarget& target : all_targets()) {
     for (const Case& each : backend_cases()) {
       Result<wire::ImageT> image = cpu::make_image(each.module, target);
       ASSERT_TRUE(image.ok()) << target.arch << " " << each.name << ": " << image.error().text();
@@ -77,7 +77,7 @@ TEST(Image, KernelsNeedNoRelocationAndNoData) {
 }
 
 TEST(Image, AnImportIsABuildErrorThatNamesIt) {
-  for (const space::Target& target : all_targets()) {
+  for (const space::CpuTarget& target : all_targets()) {
     Result<wire::ImageT> image = image_of(
         "declare float @cosf(float)\n"
         "define void @entry(ptr %a, i32 %b, i32 %e, i32 %t) nounwind {\n"
@@ -100,7 +100,7 @@ TEST(Image, PointersInDataBecomeRelativeRelocations) {
       "  %slot = getelementptr [2 x ptr], ptr @table, i32 0, i32 1\n"
       "  %from = load volatile ptr, ptr %slot\n  %x = load i32, ptr %from\n"
       "  store i32 %x, ptr %to\n  ret void\n}";
-  for (const space::Target& target : all_targets()) {
+  for (const space::CpuTarget& target : all_targets()) {
     SCOPED_TRACE(target.arch);
     Result<wire::ImageT> image = image_of(assembly, target);
     ASSERT_TRUE(image.ok()) << image.error().text();
@@ -125,7 +125,7 @@ TEST(Image, PointersInDataBecomeRelativeRelocations) {
 
 // Calls memset, memcpy and both directions of memmove on one buffer of 200 bytes.
 TEST(Runtime, MemoryFunctionsDoWhatTheirNamesSay) {
-  for (const space::Target& target : all_targets()) {
+  for (const space::CpuTarget& target : all_targets()) {
     SCOPED_TRACE(target.arch);
     const std::string size = target.arch == "armv7" ? "i32" : "i64";
     const std::string assembly =
@@ -178,9 +178,9 @@ TEST(Runtime, MemoryFunctionsDoWhatTheirNamesSay) {
 }
 
 TEST(Profile, NoFusedMultiplyAddWhereTheCpuHasNone) {
-  space::Target plain_x86 = native_target();
+  space::CpuTarget plain_x86 = native_target();
   plain_x86.fma = false;
-  for (const space::Target& target : {armv7_target(), plain_x86}) {
+  for (const space::CpuTarget& target : {armv7_target(), plain_x86}) {
     if (target.arch == "armv7" || native_target().arch == "x86_64") {
       Result<wire::ImageT> image = cpu::make_image(find_case("register_tile").module, target);
       ASSERT_TRUE(image.ok()) << image.error().text();
@@ -195,10 +195,10 @@ TEST(Profile, NoFusedMultiplyAddWhereTheCpuHasNone) {
 
 // The scan must be able to fail: on CPUs with FMA it finds them.
 TEST(Profile, TheScanSeesFusedMultiplyAdds) {
-  space::Target a15 = armv7_target();
+  space::CpuTarget a15 = armv7_target();
   a15.cpu = "cortex-a15";
   a15.fma = true;
-  for (const space::Target& target : {a15, aarch64_target(), native_target()}) {
+  for (const space::CpuTarget& target : {a15, aarch64_target(), native_target()}) {
     if (!target.fma) continue;
     Result<wire::ImageT> image = cpu::make_image(find_case("register_tile").module, target);
     ASSERT_TRUE(image.ok()) << image.error().text();
@@ -227,10 +227,10 @@ TEST(Profile, TheScanTellsInstructionsFromConstants) {
   function.params = {x}, function.written = {true}, function.parallel = task, function.extent = 16;
   function.body = ir::make_store(x, {ir::ramp(ir::var_ref(task) * ir::int_imm(4), 1, 4)}, value);
   module.functions.push_back(function);
-  space::Target a15 = armv7_target();
+  space::CpuTarget a15 = armv7_target();
   a15.cpu = "cortex-a15";
   a15.fma = true;
-  for (const space::Target& target : {a15, aarch64_target()}) {
+  for (const space::CpuTarget& target : {a15, aarch64_target()}) {
     Result<cpu::Object> object = cpu::compile_object(module, target);
     ASSERT_TRUE(object.ok()) << object.error().text();
     const std::span<const std::uint8_t> objects[] = {object->bytes};
@@ -264,11 +264,11 @@ TEST(Profile, AnFmaInAnArmImageIsFound) {
 
 // vpdpbusd zmm1, zmm2, zmm3 and sdot v0.4s, v1.16b, v2.16b, by the architectures' manuals.
 TEST(Profile, DotProductsAreFound) {
-  space::Target x86;
+  space::CpuTarget x86;
   x86.arch = "x86_64";
   const std::uint8_t vpdpbusd[] = {0x62, 0xf2, 0x6d, 0x48, 0x50, 0xcb};
   const std::uint8_t sdot[] = {0x20, 0x94, 0x82, 0x4e};
-  const auto found = [](std::span<const std::uint8_t> bytes, const space::Target& target) {
+  const auto found = [](std::span<const std::uint8_t> bytes, const space::CpuTarget& target) {
     const auto code = cpu::disassemble(bytes, 0, target);
     return code.ok() && code->size() == 1 &&
            cpu::is_dot_product(target.arch, code->front().mnemonic);
@@ -284,16 +284,16 @@ TEST(Profile, DotProductsOnlyWhereTheCpuHasThem) {
   const auto workload = space::Workload::parse(std::string(
       R"({"op":"conv2d","height":6,"width":6,"in_channels":8,"out_channels":16,"kernel":[3,3],"dtype":"int8"})"));
   ASSERT_TRUE(workload.ok());
-  space::Target a76 = aarch64_target(), vnni, plain;
+  space::CpuTarget a76 = aarch64_target(), vnni, plain;
   a76.cpu = "cortex-a76", a76.features = {"+dotprod"};
-  plain.backend = "cpu_llvm", plain.arch = "x86_64", plain.cpu = "x86-64-v4";
+  plain.arch = "x86_64", plain.cpu = "x86-64-v4";
   plain.vector_bits = 512, plain.vector_registers = 32, plain.fma = true;
   vnni = plain, vnni.features = {"+avx512vl", "+avx512vnni"};
   struct Pair {
-    space::Target with, without;
+    space::CpuTarget with, without;
   };
   for (const Pair& pair : {Pair{a76, aarch64_target()}, Pair{vnni, plain}}) {
-    const auto dots = [&](const space::Target& target) {
+    const auto dots = [&](const space::CpuTarget& target) {
       const auto task = space::open_cpu_space(workload->dag(), target);
       const auto module = lower::lower_configuration(*task, task->space().at(0));
       const auto image = cpu::make_image(*module, target);
@@ -310,7 +310,7 @@ TEST(Profile, DotProductsOnlyWhereTheCpuHasThem) {
 
 // NEON, not the scalar VFP: a vector of four is one vmul or vmla.
 TEST(Profile, TheA9UsesNeonForVectors) {
-  const space::Target target = armv7_target();
+  const space::CpuTarget target = armv7_target();
   Result<wire::ImageT> image = cpu::make_image(find_case("register_tile").module, target);
   ASSERT_TRUE(image.ok()) << image.error().text();
   Result<std::vector<cpu::Instruction>> code = cpu::disassemble(*image, target);
@@ -325,10 +325,10 @@ TEST(Profile, TheA9UsesNeonForVectors) {
 }
 
 TEST(Calibration, ProgramsBuildEverywhereAndKeepTheirChainsInRegisters) {
-  std::vector<space::Target> targets = all_targets();
+  std::vector<space::CpuTarget> targets = all_targets();
   targets.push_back(aarch64_target());
   targets.back().cpu = "cortex-a76", targets.back().features = {"+dotprod"};
-  for (space::Target& target : targets) {
+  for (space::CpuTarget& target : targets) {
     target.threads = 2;
     Result<std::vector<backend::CalibrationProgram>> programs = cpu::cpu_calibration(target);
     ASSERT_TRUE(programs.ok()) << programs.error().text();

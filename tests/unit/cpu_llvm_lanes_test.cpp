@@ -18,7 +18,7 @@ struct Pointwise {
   std::span<const cpu::Instruction> loop;
 };
 
-Result<Pointwise> pointwise(const space::Target& target, int rows) {
+Result<Pointwise> pointwise(const space::CpuTarget& target, int rows) {
   auto workload = space::Workload::parse(nlohmann::json{{"op", "conv2d"},
                                                         {"height", 4},
                                                         {"width", 8},
@@ -26,7 +26,7 @@ Result<Pointwise> pointwise(const space::Target& target, int rows) {
                                                         {"out_channels", 16},
                                                         {"kernel", 1}});
   if (!workload) return std::move(workload).error();
-  auto task = backend::open_task(workload->dag(), target);
+  auto task = backend::open_task(workload->dag(), target.target());
   if (!task) return std::move(task).error();
   auto configuration =
       (*task)->space().parse(R"({"sketch":"cpu_tiled","knobs":{"register_tile":[)" +
@@ -64,8 +64,8 @@ TEST(InputLanes, AArch64MultipliesByEachLane) {
 // Vectors over four groups of four channels: each pixel's sixteen inputs are loaded at once, and
 // each of a group's four is put into its group's lanes by one instruction.
 TEST(InputLanes, Avx512SpreadsEachGroupsInputsByOnePermutation) {
-  const space::Target avx512{
-      "cpu_llvm", "x86_64", "x86_64-linux-gnu", "x86-64-v4", {"+f16c"}, 512, 32, true, 1};
+  const space::CpuTarget avx512{"x86_64", "x86_64-linux-gnu", "x86-64-v4", {"+f16c"}, 512, 32, true,
+                                1};
   auto workload = space::Workload::parse(nlohmann::json{{"op", "conv2d"},
                                                         {"height", 4},
                                                         {"width", 8},
@@ -74,7 +74,7 @@ TEST(InputLanes, Avx512SpreadsEachGroupsInputsByOnePermutation) {
                                                         {"groups", 16},
                                                         {"kernel", {3, 1}}});
   ASSERT_TRUE(workload.ok()) << workload.error().text();
-  auto task = backend::open_task(workload->dag(), avx512);
+  auto task = backend::open_task(workload->dag(), avx512.target());
   ASSERT_TRUE(task.ok()) << task.error().text();
   auto configuration =
       (*task)->space().parse(R"({"sketch":"cpu_tiled_groups","knobs":{"register_tile":[2,8,1,16],

@@ -10,8 +10,8 @@ namespace {
 
 namespace cpu = backend::cpu_llvm;
 
-space::Target haswell() {
-  return {"cpu_llvm", "x86_64", "x86_64-linux-gnu", "haswell", {}, 256, 16, true, 1};
+space::CpuTarget haswell() {
+  return {"x86_64", "x86_64-linux-gnu", "haswell", {}, 256, 16, true, 1};
 }
 
 // vfmadd231ps %ymm2, %ymm1, %ymmN for each N, then dec %rax; jne to the first.

@@ -170,8 +170,8 @@ TEST(Algorithms, AlternativesOfRandomWorkloadsAgree) {
     const Workload workload = property::random_workload(rng, i % 3 == 0);
     const ComputeDag dag = workload.dag();
     if (dag.stages.back().buffer->type.bytes() != 4) continue;
-    for (const Target& device : property::small_targets()) {
-      const auto alternatives = alternatives_of(dag, device);
+    for (const CpuTarget& device : property::small_targets()) {
+      const auto alternatives = alternatives_of(dag, {device.sums_of_byte_products()});
       EXPECT_EQ(alternatives.front().name, "direct");
       EXPECT_EQ(alternatives.front().error_growth, 1);
       for (const Alternative& a : alternatives) {

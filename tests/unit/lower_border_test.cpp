@@ -8,10 +8,10 @@
 #include "host/ir/interpreter.h"
 #include "host/ir/mutator.h"
 #include "host/ir/printer.h"
+#include "host/lower/cpu/lowering.h"
 #include "host/lower/drop_implied.h"
 #include "host/lower/drop_zero_products.h"
 #include "host/lower/flatten_storage.h"
-#include "host/lower/lower.h"
 #include "host/lower/split_border.h"
 #include "host/space/sketches/sketches.h"
 #include "host/space/workload.h"
@@ -134,8 +134,7 @@ TEST(Border, DepthwiseRowsReadThePictureWithoutConditions) {
                                                               {"kernel", 3},
                                                               {"pad", 1}});
   ASSERT_TRUE(workload);
-  const space::Target target{"cpu_llvm", "x86_64", "x86_64-linux-gnu", "x86-64-v4", {}, 512, 32,
-                             true,       1};
+  const space::CpuTarget target{"x86_64", "x86_64-linux-gnu", "x86-64-v4", {}, 512, 32, true, 1};
   const auto task = space::open_cpu_space(workload->dag(), target);
   ASSERT_TRUE(task);
   const auto configuration = task->space().parse(

@@ -6,9 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "host/lower/features.h"
+#include "host/lower/cpu/features.h"
+#include "host/lower/cpu/screen.h"
 #include "host/lower/footprint.h"
-#include "host/lower/screen.h"
 #include "host/space/sketches/sketches.h"
 #include "host/space/workload.h"
 
@@ -17,8 +17,8 @@ namespace {
 
 using namespace space;
 
-Target target() {
-  Target t{"cpu_llvm", "x86_64", "x86_64-linux-gnu", "x86-64-v3", {}, 256, 16, true, 2};
+CpuTarget target() {
+  CpuTarget t{"x86_64", "x86_64-linux-gnu", "x86-64-v3", {}, 256, 16, true, 2};
   t.caches = {{1, 32768, 64, 1}, {2, 1 << 20, 64, 1}, {3, 32 << 20, 64, 8}};
   return t;
 }
@@ -85,7 +85,7 @@ TEST(Features, AreFiniteAndAsManyAsTheirNamesForEveryOperator) {
       *Workload::parse(nlohmann::json{{"op", "dense"}, {"in_features", 96}, {"out_features", 100}});
   std::mt19937_64 rng(7);
   for (const Workload& workload : {conv(), dense}) {
-    const TaskSpace task = open_cpu_space(workload.dag(), target()).value();
+    const CpuSpace task = open_cpu_space(workload.dag(), target()).value();
     const SearchSpace& space = task.space();
     for (int i = 0; i < 40; ++i) {
       const Configuration configuration = space.random(rng);
@@ -101,7 +101,7 @@ TEST(Features, AreFiniteAndAsManyAsTheirNamesForEveryOperator) {
 }
 
 TEST(Features, CountTheOperationsOfTheWorkload) {
-  const TaskSpace task = open_cpu_space(conv().dag(), target()).value();
+  const CpuSpace task = open_cpu_space(conv().dag(), target()).value();
   const SearchSpace& space = task.space();
   std::mt19937_64 rng(1);
   const std::size_t place = feature_index("log_operations");
@@ -121,10 +121,10 @@ TEST(Features, CountTheOperationsOfTheWorkload) {
 }
 
 TEST(Features, SmallerCachesSeeMoreTraffic) {
-  Target small = target();
+  CpuTarget small = target();
   small.caches[0].bytes = 4096;
-  const TaskSpace smaller = open_cpu_space(conv().dag(), small).value();
-  const TaskSpace task = open_cpu_space(conv().dag(), target()).value();
+  const CpuSpace smaller = open_cpu_space(conv().dag(), small).value();
+  const CpuSpace task = open_cpu_space(conv().dag(), target()).value();
   const SearchSpace& space = task.space();
   std::mt19937_64 rng(3);
   const std::size_t place = feature_index("log_l1_traffic");
@@ -141,7 +141,7 @@ TEST(Features, SmallerCachesSeeMoreTraffic) {
 }
 
 TEST(Features, TheEstimateIsNoLessThanTheArithmeticTakes) {
-  const TaskSpace task = open_cpu_space(conv().dag(), target()).value();
+  const CpuSpace task = open_cpu_space(conv().dag(), target()).value();
   const SearchSpace& space = task.space();
   std::mt19937_64 rng(7);
   const std::size_t estimate = feature_index("log_estimated_cycles"),
@@ -160,7 +160,7 @@ TEST(Features, TheEstimateIsNoLessThanTheArithmeticTakes) {
 
 // What is screened out is never built: most programs must pass, these faults must not.
 TEST(Screen, PassesMostProgramsOfASpace) {
-  const TaskSpace task = open_cpu_space(conv().dag(), target()).value();
+  const CpuSpace task = open_cpu_space(conv().dag(), target()).value();
   const SearchSpace& space = task.space();
   std::mt19937_64 rng(5);
   int lowered = 0, passed = 0;
@@ -175,7 +175,7 @@ TEST(Screen, PassesMostProgramsOfASpace) {
 }
 
 TEST(Screen, NamesWhatNoBoardCanMakeGood) {
-  Target small = target();
+  CpuTarget small = target();
   small.memory_bytes = 1 << 20;
   const std::vector<float> harmless(feature_names().size(), 0);
   const auto with = [&](std::vector<std::pair<const char*, float>> changes) {

@@ -246,7 +246,7 @@ TEST(LowerSchedule, ABufferBeyondInt32IndicesDoesNotLower) {
 // Such configurations are no points of the space: they break a constraint between knobs.
 TEST(LowerSchedule, ConfigurationsBeyondTheMemoryAreNoneOfTheSpace) {
   for (const std::int64_t memory : {std::int64_t{0}, std::int64_t{1} << 32}) {
-    Target device = target();
+    CpuTarget device = target();
     device.memory_bytes = memory;
     const auto task = open_cpu_space(Workload::parse(std::string(kLarge))->dag(), device);
     ASSERT_TRUE(task) << task.error().text();

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "host/replay/replay.h"
+#include "host/space/cpu_target.h"
 #include "host/space/workload.h"
 #include "tests/unit/tune_doubles.h"
 
@@ -27,11 +28,10 @@ class TemporaryFile {
 };
 
 space::Target target() {
-  space::Target t;
-  t.backend = "cpu_llvm";
+  space::CpuTarget t;
   t.arch = "x86_64";
   t.triple = "x86_64-linux-gnu";
-  return t;
+  return t.target();
 }
 
 // Every point of a grid: time 1000 + the distance from (3, 3, 3) in squares. Those

@@ -9,7 +9,7 @@
 
 #include "host/ir/interpreter.h"
 #include "host/ir/printer.h"
-#include "host/lower/lower.h"
+#include "host/lower/cpu/lowering.h"
 #include "host/space/reference.h"
 #include "host/space/workload.h"
 
@@ -17,8 +17,8 @@ namespace fettle::lower {
 
 using namespace space;
 
-inline Target target() {
-  return {"cpu_llvm", "x86_64", "x86_64-linux-gnu", "x86-64-v3", {}, 256, 16, true, 2};
+inline CpuTarget target() {
+  return {"x86_64", "x86_64-linux-gnu", "x86-64-v3", {}, 256, 16, true, 2};
 }
 
 inline Workload workload_of(const nlohmann::json& fields) { return *Workload::parse(fields); }

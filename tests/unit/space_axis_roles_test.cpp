@@ -6,7 +6,7 @@
 
 #include "host/ir/loads.h"
 #include "host/ir/printer.h"
-#include "host/lower/lower.h"
+#include "host/lower/cpu/lowering.h"
 #include "host/space/axis_roles.h"
 #include "host/space/sketches/sketches.h"
 #include "host/space/sketches/tiled_shape.h"
@@ -15,15 +15,9 @@
 namespace fettle::space {
 namespace {
 
-const Target kAvx512{"cpu_llvm",
-                     "x86_64",
-                     "x86_64-linux-gnu",
-                     "x86-64-v4",
-                     {"+avx512vl", "+avx512vnni", "+f16c"},
-                     512,
-                     32,
-                     true,
-                     2};
+const CpuTarget kAvx512{
+    "x86_64", "x86_64-linux-gnu", "x86-64-v4", {"+avx512vl", "+avx512vnni", "+f16c"}, 512, 32, true,
+    2};
 
 ComputeDag dag_of(const char* json) {
   auto workload = Workload::parse(std::string(json));
@@ -195,7 +189,7 @@ TEST(Sketches, NamesOfStagesAndAxesChangeNothing) {
   }
 }
 
-std::vector<std::string> sketches_of(const char* json, const Target& target) {
+std::vector<std::string> sketches_of(const char* json, const CpuTarget& target) {
   std::vector<std::string> names;
   const auto task = open_cpu_space(dag_of(json), target);
   if (!task) return names;
@@ -229,7 +223,7 @@ TEST(Sketches, TilesOverGroupsDoNotOverlap) {
 
 // On NEON a group of four is a vector: its factor is one element, broadcast.
 TEST(Sketches, VectorsSpanGroupsOnlyWhereSeveralFit) {
-  Target neon{"cpu_llvm", "aarch64", "aarch64-linux-gnu", "cortex-a72", {}, 128, 32, true, 1};
+  CpuTarget neon{"aarch64", "aarch64-linux-gnu", "cortex-a72", {}, 128, 32, true, 1};
   const char* const fours = R"({"op":"conv2d","height":4,"width":4,"in_channels":32,
       "out_channels":32,"groups":8,"kernel":[3,3],"pad":[1,1]})";
   EXPECT_EQ(sketches_of(fours, neon), (std::vector<std::string>{"cpu_tiled", "cpu_spatial"}));

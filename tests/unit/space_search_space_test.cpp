@@ -195,7 +195,7 @@ TEST(SpaceSketch, LongReductionsToFewElementsAreCutIntoParts) {
 }
 
 TEST(SpaceSketch, RegisterTilesFitTheRegisterFile) {
-  for (const Target& target : property::small_targets()) {
+  for (const CpuTarget& target : property::small_targets()) {
     for (const auto [y, x, channels] : {std::array<std::int64_t, 3>{56, 56, 64},
                                         {7, 7, 512},
                                         {1, 1, 1000},
@@ -224,7 +224,7 @@ TEST(SpaceSketch, SpacesHaveAUsefulSize) {
                                                 {"pad", 1},
                                                 {"tail", {"bias"}}});
   ASSERT_TRUE(w) << w.error().text();
-  for (const Target& target : property::small_targets()) {
+  for (const CpuTarget& target : property::small_targets()) {
     const auto task = open_cpu_space(w->dag(), target);
     ASSERT_TRUE(task);
     EXPECT_GE(task->space().size(), 1e3);

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/space/cpu_target.h"
 #include "host/space/profile.h"
-#include "host/space/target.h"
 
 namespace fettle::space {
 namespace {
@@ -21,7 +21,7 @@ wire::DeviceInfoT device(const char* key, const char* arch, const char* cpu,
   return d;
 }
 
-bool has(const Target& t, const char* feature) {
+bool has(const CpuTarget& t, const char* feature) {
   return std::find(t.features.begin(), t.features.end(), feature) != t.features.end();
 }
 
@@ -53,7 +53,7 @@ TEST(SpaceTarget, EveryProfileIsReadable) {
 }
 
 TEST(SpaceTarget, TheBoardsWordComesFirst) {
-  const auto t = target_for(
+  const auto t = cpu_target_for(
       device("local", "x86_64", "sapphirerapids", {"avx2", "+avx512f", "avx512vl", "fma"}), 2);
   ASSERT_TRUE(t) << t.error().text();
   EXPECT_EQ(t->cpu, "sapphirerapids");
@@ -61,18 +61,18 @@ TEST(SpaceTarget, TheBoardsWordComesFirst) {
   EXPECT_EQ(t->vector_registers, 32);
   EXPECT_TRUE(t->fma);
   EXPECT_EQ(t->threads, 2);
-  const auto old = target_for(device("local", "x86_64", "nehalem", {"sse4.2"}), 1);
+  const auto old = cpu_target_for(device("local", "x86_64", "nehalem", {"sse4.2"}), 1);
   EXPECT_EQ(old->vector_bits, 128);
   EXPECT_FALSE(old->fma);
 }
 
 TEST(SpaceTarget, ProfilesFillWhatTheBoardDoesNotSay) {
-  const auto t = target_for(device("pynq", "armv7", "", {}), 2);
+  const auto t = cpu_target_for(device("pynq", "armv7", "", {}), 2);
   ASSERT_TRUE(t) << t.error().text();
   EXPECT_EQ(t->cpu, "cortex-a9");
   EXPECT_FALSE(t->fma);
   EXPECT_FALSE(t->caches.empty());
-  const auto big = target_for(device("rk3399-big", "aarch64", "", {}), 1);
+  const auto big = cpu_target_for(device("rk3399-big", "aarch64", "", {}), 1);
   EXPECT_EQ(big->cpu, "cortex-a72");
   EXPECT_EQ(big->vector_registers, 32);
 }
@@ -81,10 +81,10 @@ TEST(SpaceTarget, ProfilesFillWhatTheBoardDoesNotSay) {
 TEST(SpaceTarget, TheProfileThatTheBoardNames) {
   auto lab = device("lab", "armv7", "", {});
   EXPECT_EQ(profile_of(lab)->name, "generic-armv7");
-  EXPECT_TRUE(target_for(lab, 2)->caches.empty());
+  EXPECT_TRUE(cpu_target_for(lab, 2)->caches.empty());
   lab.profile = "pynq-z2";
   ASSERT_EQ(profile_of(lab)->name, "pynq-z2");
-  EXPECT_FALSE(target_for(lab, 2)->caches.empty());
+  EXPECT_FALSE(cpu_target_for(lab, 2)->caches.empty());
   // Two cores, 650 MHz, four operations a cycle; and at half of that clock.
   EXPECT_DOUBLE_EQ(profile_of(lab)->peak_gflops(2, 0), 5.2);
   EXPECT_DOUBLE_EQ(profile_of(lab)->peak_gflops(2, 325'000), 2.6);
@@ -98,21 +98,21 @@ TEST(SpaceTarget, TheProfileThatTheBoardNames) {
 
 TEST(SpaceTarget, Armv7HasFmaOnlyOnCoresKnownForIt) {
   // An emulator reports vfpv4 although the core that code is made for lacks it.
-  const auto a9 = target_for(device("generic-armv7", "armv7", "", {"+neon", "+vfp4"}), 1);
+  const auto a9 = cpu_target_for(device("generic-armv7", "armv7", "", {"+neon", "+vfp4"}), 1);
   ASSERT_TRUE(a9);
   EXPECT_FALSE(a9->fma);
   EXPECT_FALSE(has(*a9, "+vfp4"));
   EXPECT_TRUE(has(*a9, "-vfp4"));
-  EXPECT_TRUE(target_for(device("x", "armv7", "cortex-a7", {"+neon", "+vfp4"}), 1)->fma);
+  EXPECT_TRUE(cpu_target_for(device("x", "armv7", "cortex-a7", {"+neon", "+vfp4"}), 1)->fma);
 }
 
 TEST(SpaceTarget, DotProductsNeedTheirFeature) {
-  const auto name = [](const Target& target) {
+  const auto name = [](const CpuTarget& target) {
     const ir::IntrinsicRow* row = target.sums_of_byte_products();
     EXPECT_EQ(target.instructions().size(), row ? 1u : 0u);
     return std::string(row ? row->name : "");
   };
-  Target t{"cpu_llvm", "x86_64", "", "x86-64-v4", {"+avx512f", "+avx512vl"}, 512, 32, true, 1};
+  CpuTarget t{"x86_64", "", "x86-64-v4", {"+avx512f", "+avx512vl"}, 512, 32, true, 1};
   EXPECT_EQ(name(t), "");
   t.features.push_back("+avx512vnni");
   EXPECT_EQ(name(t), "dot4_u8s8");
@@ -131,20 +131,51 @@ TEST(SpaceTarget, DotProductsNeedTheirFeature) {
 }
 
 TEST(SpaceTarget, CanonicalFormSurvives) {
-  const auto t = target_for(device("rk3399-big", "aarch64", "", {}), 2);
+  const auto t = cpu_target_for(device("rk3399-big", "aarch64", "", {}), 2);
   ASSERT_TRUE(t);
-  const auto back = Target::parse(t->canonical());
+  const auto back = CpuTarget::parse(t->canonical());
   ASSERT_TRUE(back) << back.error().text();
   EXPECT_EQ(back->canonical(), t->canonical());
-  EXPECT_FALSE(Target::parse("{}"));
-  EXPECT_FALSE(Target::parse("nonsense"));
+  EXPECT_FALSE(CpuTarget::parse("{}"));
+  EXPECT_FALSE(CpuTarget::parse("nonsense"));
+}
+
+TEST(SpaceTarget, TheCommonPartIsReadByEveryone) {
+  CpuTarget cpu = *cpu_target_for(device("rk3399-big", "aarch64", "", {}), 2);
+  cpu.memory_bytes = 1 << 20;
+  const Target target = cpu.target();
+  EXPECT_EQ(target.backend(), "cpu_llvm");
+  EXPECT_EQ(target.threads(), 2);
+  EXPECT_EQ(target.memory_bytes(), 1 << 20);
+  EXPECT_EQ(Target::parse(target.canonical()).value(), target);
+  const auto other = Target::parse(R"({"beads":7,"backend":"abacus"})");
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->threads(), 1);
+  EXPECT_EQ(other->canonical(), R"({"backend":"abacus","beads":7})");
+  EXPECT_FALSE(CpuTarget::parse(*other));
+  for (const char* bad :
+       {"{}", "nonsense", "[]", R"({"backend":""})", R"({"backend":7})",
+        R"({"backend":"abacus","threads":0})", R"({"backend":"abacus","memory_bytes":-1})"}) {
+    EXPECT_FALSE(Target::parse(bad)) << bad;
+  }
+}
+
+TEST(SpaceTarget, AProfileIsADeviceThatHasSaidNothing) {
+  for (const Profile& profile : profiles()) {
+    const auto target = cpu_target_for(device_of(profile), 1);
+    ASSERT_TRUE(target) << profile.name;
+    EXPECT_EQ(target->arch, profile.target.arch) << profile.name;
+    EXPECT_EQ(target->cpu, profile.target.cpu) << profile.name;
+    EXPECT_EQ(target->vector_bits, profile.target.vector_bits) << profile.name;
+    EXPECT_EQ(target->fma, profile.target.fma) << profile.name;
+  }
 }
 
 TEST(SpaceTarget, OthersAreRefused) {
   wire::DeviceInfoT gpu = device("gpu", "aarch64", "", {});
   gpu.kind = wire::DeviceKind::Cuda;
-  EXPECT_EQ(target_for(gpu, 1).error().code, ErrorCode::Unsupported);
-  EXPECT_EQ(target_for(device("x", "riscv64", "", {}), 1).error().code, ErrorCode::Unsupported);
+  EXPECT_EQ(cpu_target_for(gpu, 1).error().code, ErrorCode::Unsupported);
+  EXPECT_EQ(cpu_target_for(device("x", "riscv64", "", {}), 1).error().code, ErrorCode::Unsupported);
 }
 
 }  // namespace

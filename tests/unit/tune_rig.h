@@ -22,10 +22,7 @@ struct Rig {
     options.session = "session";
     options.device_key = "double";
     options.stop_grace = std::chrono::milliseconds(100);
-    target.backend = "cpu_llvm";
-    target.arch = "x86_64";
-    target.triple = "x86_64-linux-gnu";
-    target.threads = 3;
+    target = space::Target::parse(R"({"backend":"cpu_llvm","threads":3})").value();
   }
 
   TuneSummary run() {

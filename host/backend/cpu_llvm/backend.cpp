@@ -4,15 +4,17 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "host/backend/cpu_llvm/calibration.h"
 #include "host/backend/cpu_llvm/codegen.h"
 #include "host/backend/cpu_llvm/disassemble.h"
+#include "host/backend/cpu_llvm/hardware.h"
 #include "host/backend/cpu_llvm/program.h"
 #include "host/backend/cpu_llvm/throughput.h"
 #include "host/ir/printer.h"
+#include "host/lower/cpu/features.h"
+#include "host/lower/cpu/lowering.h"
+#include "host/lower/cpu/screen.h"
 #include "host/lower/facts.h"
-#include "host/lower/features.h"
-#include "host/lower/lower.h"
-#include "host/lower/screen.h"
 #include "host/space/compulsory.h"
 #include "host/space/sketches/sketches.h"
 #include "schemas/wire/codec.h"
@@ -38,7 +40,7 @@ std::string number(double value) {
 
 // What LLVM's analyser says of a loop; a reason where it says nothing.
 std::string throughput_line(std::span<const Instruction> loop, const wire::ImageT& image,
-                            const space::Target& target) {
+                            const space::CpuTarget& target) {
   const std::uint64_t begin = loop.front().offset;
   const std::uint64_t bytes = loop.back().offset + loop.back().bytes - begin;
   Result<Throughput> found =
@@ -62,7 +64,7 @@ std::string throughput_line(std::span<const Instruction> loop, const wire::Image
 // Every innermost loop that computes, with its counts and estimate; then the one with
 // the largest share of multiply-adds in full.
 std::string loops_text(std::span<const Instruction> code, const wire::ImageT& image,
-                       const space::Target& target) {
+                       const space::CpuTarget& target) {
   std::string text;
   for (const std::span<const Instruction> loop : innermost_loops(code, target.arch)) {
     const CodeCounts counts = count(loop, target.arch);
@@ -79,32 +81,30 @@ std::string loops_text(std::span<const Instruction> code, const wire::ImageT& im
 
 class CpuTask : public Task {
  public:
-  explicit CpuTask(space::TaskSpace task)
+  explicit CpuTask(space::CpuSpace task)
       : task_(std::move(task)), compulsory_bytes_(space::compulsory_bytes(task_.dag())) {}
 
   const space::SearchSpace& space() const override { return task_.space(); }
 
   Result<wire::BuildOutputT> build(const space::Configuration& configuration) const override {
     std::vector<float> features;
-    Result<ir::Module> module = lower::lower_configuration(
-        task_, configuration, [&](const std::string& pass, const ir::Module& made) {
-          if (pass == lower::kFeaturesAfter) features = lower::program_features(made, target());
-        });
+    Result<ir::Module> module = lowered(configuration, features);
     if (!module) return std::move(module).error();
     Result<wire::ProgramT> program = make_program(*module, target());
     if (!program) return std::move(program).error();
     wire::BuildOutputT output;
     output.program = std::make_unique<wire::ProgramT>(std::move(*program));
     output.program_hash = std::make_unique<wire::Hash>(content_hash(encode(*output.program)));
-    const lower::ProgramFacts facts = lower::program_facts(*module);
-    output.facts = std::make_unique<wire::ProgramFactsT>();
-    output.facts->operations = facts.operations;
-    output.facts->integer_operations = facts.integer_operations;
-    output.facts->compulsory_bytes = compulsory_bytes_;
-    output.facts->scratch_bytes = facts.scratch_bytes;
-    output.facts->error_growth = task_.error_growth(configuration);
-    output.facts->features = std::move(features);
+    output.facts = std::make_unique<wire::ProgramFactsT>(
+        facts_of(*module, configuration, std::move(features)));
     return output;
+  }
+
+  Result<wire::ProgramFactsT> facts(const space::Configuration& configuration) const override {
+    std::vector<float> features;
+    Result<ir::Module> module = lowered(configuration, features);
+    if (!module) return std::move(module).error();
+    return facts_of(*module, configuration, std::move(features));
   }
 
   Result<std::vector<float>> features(const space::Configuration& configuration) const override {
@@ -117,7 +117,7 @@ class CpuTask : public Task {
 
   Result<std::string> explain(const space::Configuration& configuration,
                               const std::string& dump_after) const override {
-    const std::vector<std::string> passes = lower::pass_names();
+    const std::vector<std::string> passes = lower::pass_names(lower::cpu_passes());
     if (!dump_after.empty() &&
         std::find(passes.begin(), passes.end(), dump_after) == passes.end()) {
       std::string names;
@@ -151,24 +151,71 @@ class CpuTask : public Task {
   }
 
  private:
-  const space::Target& target() const { return task_.target(); }
+  const space::CpuTarget& target() const { return task_.target(); }
 
-  space::TaskSpace task_;
+  // To the last pass; `features` becomes what they are on the way.
+  Result<ir::Module> lowered(const space::Configuration& configuration,
+                             std::vector<float>& features) const {
+    return lower::lower_configuration(task_, configuration,
+                                      [&](const std::string& pass, const ir::Module& made) {
+                                        if (pass == lower::kFeaturesAfter)
+                                          features = lower::program_features(made, target());
+                                      });
+  }
+
+  wire::ProgramFactsT facts_of(const ir::Module& module, const space::Configuration& configuration,
+                               std::vector<float> features) const {
+    const lower::ProgramFacts counted = lower::program_facts(module);
+    wire::ProgramFactsT facts;
+    facts.operations = counted.operations;
+    facts.integer_operations = counted.integer_operations;
+    facts.compulsory_bytes = compulsory_bytes_;
+    facts.scratch_bytes = counted.scratch_bytes;
+    facts.error_growth = task_.error_growth(configuration);
+    facts.features = std::move(features);
+    return facts;
+  }
+
+  space::CpuSpace task_;
   double compulsory_bytes_;
 };
 
 class CpuBackend : public Backend {
  public:
-  const char* name() const override { return "cpu_llvm"; }
+  const char* name() const override { return space::CpuTarget::kBackend; }
+  wire::DeviceKind kind() const override { return wire::DeviceKind::Cpu; }
+
+  Result<space::Target> target_for(const wire::DeviceInfoT& device,
+                                   std::span<const HardwareValue> hardware) const override {
+    auto target = cpu_target_for(device, hardware);
+    if (!target) return std::move(target).error();
+    return target->target();
+  }
+  std::span<const HardwareKey> hardware_keys() const override { return cpu_hardware_keys(); }
 
   Result<std::unique_ptr<const Task>> open(space::ComputeDag dag,
                                            const space::Target& target) const override {
-    auto task = space::open_cpu_space(std::move(dag), target);
+    auto cpu = space::CpuTarget::parse(target);
+    if (!cpu) return std::move(cpu).error();
+    auto task = space::open_cpu_space(std::move(dag), *cpu);
     if (!task) return std::move(task).error();
     return std::unique_ptr<const Task>(new CpuTask(std::move(*task)));
   }
 
   std::vector<std::string> feature_names() const override { return lower::feature_names(); }
+
+  // The same core with as many threads; caches and memory may differ.
+  bool teaches(const space::Target& recorded, const space::Target& target) const override {
+    const auto there = space::CpuTarget::parse(recorded), here = space::CpuTarget::parse(target);
+    return there && here && there->arch == here->arch && there->cpu == here->cpu &&
+           there->features == here->features && there->threads == here->threads;
+  }
+  std::vector<LocalDevice> local_devices() const override { return {{"local", {}, true}}; }
+  Result<std::vector<CalibrationProgram>> calibration(const space::Target& target) const override {
+    auto cpu = space::CpuTarget::parse(target);
+    if (!cpu) return std::move(cpu).error();
+    return cpu_calibration(*cpu);
+  }
 };
 
 }  // namespace

@@ -77,11 +77,11 @@ class Accumulators {
   std::vector<Stmt> begin_;
 };
 
-int lanes_of(const space::Target& target) { return std::max(target.vector_bits / 32, 1); }
+int lanes_of(const space::CpuTarget& target) { return std::max(target.vector_bits / 32, 1); }
 
 // Independent chains: latency (up to 7 cycles) times ports (2) of the known cores,
 // as far as registers go; two hold the factors and two are left for LLVM.
-int chains_of(const space::Target& target) {
+int chains_of(const space::CpuTarget& target) {
   return std::clamp(target.vector_registers - 4, 4, 24);
 }
 
@@ -94,7 +94,7 @@ CalibrationProgram named(std::string name, Ceiling ceiling, int threads) {
 }
 
 Result<CalibrationProgram> finish(CalibrationProgram made, const ir::Module& module,
-                                  const space::Target& target) {
+                                  const space::CpuTarget& target) {
   Result<wire::ProgramT> program = make_program(module, target);
   if (!program)
     return std::move(program).error().in("building the calibration program \"" + made.name + "\"");
@@ -106,7 +106,7 @@ Result<CalibrationProgram> finish(CalibrationProgram made, const ir::Module& mod
 // one lane.
 template <typename Update>
 Result<CalibrationProgram> chained(CalibrationProgram made, ir::DataType type, ir::Fill fill,
-                                   double each, const space::Target& target, Update update) {
+                                   double each, const space::CpuTarget& target, Update update) {
   const int lanes = lanes_of(target), chains = chains_of(target), threads = made.threads;
   const std::int64_t width = std::int64_t{lanes} * chains;
   ir::Function function = make_function("arithmetic_peak", threads);
@@ -133,7 +133,7 @@ Result<CalibrationProgram> chained(CalibrationProgram made, ir::DataType type, i
 }
 
 // |x| < 1, so that the chains stay finite and normal.
-Result<CalibrationProgram> arithmetic(const space::Target& target, int threads) {
+Result<CalibrationProgram> arithmetic(const space::CpuTarget& target, int threads) {
   return chained(
       named("fma", Ceiling::Arithmetic, threads), ir::kFloat32,
       {ir::Fill::Kind::UniformReal, 0.25, 0.75, 1}, 2, target,
@@ -141,7 +141,7 @@ Result<CalibrationProgram> arithmetic(const space::Target& target, int threads) 
 }
 
 // Of sums of products of bytes, whose instruction does more operations at once than any other.
-Result<CalibrationProgram> integer_arithmetic(const space::Target& target,
+Result<CalibrationProgram> integer_arithmetic(const space::CpuTarget& target,
                                               const ir::IntrinsicRow& row, int threads) {
   return chained(named(row.name, Ceiling::IntegerArithmetic, threads), row.accumulator().packed,
                  {ir::Fill::Kind::UniformInt, -1e6, 1e6, 1}, row.operations.integer, target,
@@ -152,7 +152,7 @@ Result<CalibrationProgram> integer_arithmetic(const space::Target& target,
 
 // Every thread reads `bytes` of its own, `rounds` times. A prepare launch writes them
 // first: pages never written would all be the kernel's one page of zeros.
-Result<CalibrationProgram> bandwidth(const space::Target& target, int level, std::int64_t bytes,
+Result<CalibrationProgram> bandwidth(const space::CpuTarget& target, int level, std::int64_t bytes,
                                      std::int64_t rounds, int threads) {
   const int lanes = lanes_of(target);
   const int sums_count = std::min(chains_of(target), 8);
@@ -200,7 +200,7 @@ Result<CalibrationProgram> bandwidth(const space::Target& target, int level, std
   return finish(std::move(made), module, target);
 }
 
-Result<CalibrationProgram> empty_launch(const space::Target& target, int threads) {
+Result<CalibrationProgram> empty_launch(const space::CpuTarget& target, int threads) {
   ir::Function function = make_function("empty", threads);
   ir::Buffer out = make_buffer("out", threads);
   function.params = {out};
@@ -222,7 +222,7 @@ std::int64_t share_of(const space::CacheLevel& cache, std::int64_t level_below, 
 
 }  // namespace
 
-Result<std::vector<CalibrationProgram>> cpu_calibration(const space::Target& target) {
+Result<std::vector<CalibrationProgram>> cpu_calibration(const space::CpuTarget& target) {
   std::vector<int> counts = {1};
   if (target.threads > 1) counts.push_back(target.threads);
   std::vector<CalibrationProgram> all;

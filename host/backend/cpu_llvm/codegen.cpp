@@ -93,7 +93,7 @@ Result<std::vector<std::uint8_t>> write_object(llvm::Module& module, llvm::Targe
   return std::vector<std::uint8_t>(bytes.begin(), bytes.end());
 }
 
-Result<Object> compile_object(const ir::Module& module, const space::Target& target,
+Result<Object> compile_object(const ir::Module& module, const space::CpuTarget& target,
                               bool keep_llvm_ir) {
   Result<std::unique_ptr<llvm::TargetMachine>> machine = make_target_machine(target);
   if (!machine) return std::move(machine).error();

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "host/ir/module.h"
-#include "host/space/target.h"
+#include "host/space/cpu_target.h"
 #include "schemas/wire/result.h"
 
 namespace fettle::backend::cpu_llvm {
@@ -18,7 +18,7 @@ struct Object {
 
 // Every function becomes an entry point of its own name. BuildError: LLVM refuses
 // the module; Internal: the IR holds what lowering should have removed.
-Result<Object> compile_object(const ir::Module& module, const space::Target& target,
+Result<Object> compile_object(const ir::Module& module, const space::CpuTarget& target,
                               bool keep_llvm_ir = false);
 
 }  // namespace fettle::backend::cpu_llvm

@@ -83,7 +83,7 @@ std::optional<std::int64_t> branch_target(const Instruction& i, const std::strin
 }  // namespace
 
 Result<std::vector<Instruction>> disassemble(std::span<const std::uint8_t> code,
-                                             std::uint64_t offset, const space::Target& target) {
+                                             std::uint64_t offset, const space::CpuTarget& target) {
   Result<std::string> triple = triple_of(target);
   if (!triple) return std::move(triple).error();
   std::string problem;
@@ -131,7 +131,7 @@ Result<std::vector<Instruction>> disassemble(std::span<const std::uint8_t> code,
 }
 
 Result<std::vector<Instruction>> disassemble(const wire::ImageT& image,
-                                             const space::Target& target) {
+                                             const space::CpuTarget& target) {
   if (image.cpu == nullptr || image.cpu->code.empty()) {
     return Error{ErrorCode::InvalidArgument, "not a CPU image"};
   }
@@ -225,7 +225,7 @@ std::span<const Instruction> hottest_loop(std::span<const Instruction> code,
 }
 
 std::span<const Instruction> densest_loop(std::span<const Instruction> code,
-                                          const space::Target& target) {
+                                          const space::CpuTarget& target) {
   std::span<const Instruction> densest;
   double most = 0;
   for (const std::span<const Instruction> loop : innermost_loops(code, target.arch)) {

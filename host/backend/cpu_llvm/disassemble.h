@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "host/space/target.h"
+#include "host/space/cpu_target.h"
 #include "schemas/program_generated.h"
 #include "schemas/wire/result.h"
 
@@ -22,11 +22,11 @@ struct Instruction {
 // `code` lies at `offset` of its image. The decoder knows more instructions than the
 // target's CPU has, so that one which the CPU lacks is seen and not skipped.
 Result<std::vector<Instruction>> disassemble(std::span<const std::uint8_t> code,
-                                             std::uint64_t offset, const space::Target& target);
+                                             std::uint64_t offset, const space::CpuTarget& target);
 
 // All instructions of an image, by its code ranges.
 Result<std::vector<Instruction>> disassemble(const wire::ImageT& image,
-                                             const space::Target& target);
+                                             const space::CpuTarget& target);
 
 // Fused multiply-add of any width, scalar or vector. Arm's vmla rounds twice and is none.
 bool is_fused(const std::string& arch, const std::string& mnemonic);
@@ -49,7 +49,7 @@ std::span<const Instruction> hottest_loop(std::span<const Instruction> code,
 // The innermost loop with the largest share of multiply-adds (multiplies, where the CPU
 // fuses none) and dot products; empty when none multiplies.
 std::span<const Instruction> densest_loop(std::span<const Instruction> code,
-                                          const space::Target& target);
+                                          const space::CpuTarget& target);
 
 std::string to_text(std::span<const Instruction> code);
 

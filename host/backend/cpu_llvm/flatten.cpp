@@ -30,7 +30,7 @@ class Flattener {
  public:
   using File = llvm::object::ELFFile<Elf>;
 
-  Flattener(const File& file, const space::Target& target) : file_(file), target_(target) {}
+  Flattener(const File& file, const space::CpuTarget& target) : file_(file), target_(target) {}
 
   Result<wire::ImageT> run(std::span<const std::string> entries) {
     image_.kind = wire::ImageKind::CpuImage;
@@ -196,7 +196,7 @@ class Flattener {
   }
 
   const File& file_;
-  const space::Target& target_;
+  const space::CpuTarget& target_;
   wire::ImageT image_;
   std::uint64_t data_begin_ = 0, data_end_ = 0;
   std::map<std::string, std::uint64_t> symbols_;
@@ -205,7 +205,7 @@ class Flattener {
 };
 
 template <typename Elf>
-Result<wire::ImageT> flatten_as(llvm::StringRef bytes, const space::Target& target,
+Result<wire::ImageT> flatten_as(llvm::StringRef bytes, const space::CpuTarget& target,
                                 std::span<const std::string> entries) {
   auto file = llvm::object::ELFFile<Elf>::create(bytes);
   if (!file) return unreadable(file.takeError());
@@ -215,7 +215,7 @@ Result<wire::ImageT> flatten_as(llvm::StringRef bytes, const space::Target& targ
 }  // namespace
 
 Result<wire::ImageT> flatten(std::span<const std::uint8_t> shared_object,
-                             const space::Target& target, std::span<const std::string> entries) {
+                             const space::CpuTarget& target, std::span<const std::string> entries) {
   llvm::StringRef bytes(reinterpret_cast<const char*>(shared_object.data()), shared_object.size());
   if (target.arch == "armv7") return flatten_as<llvm::object::ELF32LE>(bytes, target, entries);
   return flatten_as<llvm::object::ELF64LE>(bytes, target, entries);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "host/space/target.h"
+#include "host/space/cpu_target.h"
 #include "schemas/program_generated.h"
 #include "schemas/wire/result.h"
 
@@ -18,6 +18,6 @@ namespace fettle::backend::cpu_llvm {
 // tell them from the constants between them (ELF for the Arm Architecture, 5.5.5; ELF
 // for the Arm 64-bit Architecture, 5.7.4).
 Result<wire::ImageT> flatten(std::span<const std::uint8_t> shared_object,
-                             const space::Target& target, std::span<const std::string> entries);
+                             const space::CpuTarget& target, std::span<const std::string> entries);
 
 }  // namespace fettle::backend::cpu_llvm

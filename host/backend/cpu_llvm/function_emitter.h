@@ -17,7 +17,7 @@
 
 #include "host/ir/affine.h"
 #include "host/ir/module.h"
-#include "host/space/target.h"
+#include "host/space/cpu_target.h"
 #include "schemas/wire/result.h"
 
 namespace fettle::backend::cpu_llvm {

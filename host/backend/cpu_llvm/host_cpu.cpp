@@ -1,4 +1,4 @@
-// This machine's own CPU as a Target, by LLVM's detection.
+// This machine's own CPU as a CpuTarget, by LLVM's detection.
 #include "host/backend/cpu_llvm/host_cpu.h"
 
 #include <algorithm>
@@ -11,9 +11,8 @@
 
 namespace fettle::backend::cpu_llvm {
 
-space::Target host_target() {
-  space::Target target;
-  target.backend = "cpu_llvm";
+space::CpuTarget host_target() {
+  space::CpuTarget target;
   target.triple = llvm::sys::getDefaultTargetTriple();
   const llvm::Triple triple(target.triple);
   target.arch = triple.isAArch64() ? "aarch64" : triple.isARM() ? "armv7" : "x86_64";

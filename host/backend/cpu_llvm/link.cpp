@@ -72,7 +72,7 @@ Result<Descriptor> in_memory(const void* bytes, std::size_t size) {
   return file;
 }
 
-const char* emulation_of(const space::Target& target) {
+const char* emulation_of(const space::CpuTarget& target) {
   if (target.arch == "aarch64") return "aarch64linux";
   if (target.arch == "armv7") return "armelf_linux_eabi";
   return "elf_x86_64";
@@ -89,7 +89,7 @@ std::string first_line(const std::string& text) {
 // lld writes regular files through a temporary one beside them, which /proc/self/fd
 // does not allow; into a pipe it writes its memory buffer, so a thread reads one.
 Result<std::vector<std::uint8_t>> link_shared_object(
-    std::span<const std::span<const std::uint8_t>> objects, const space::Target& target) {
+    std::span<const std::span<const std::uint8_t>> objects, const space::CpuTarget& target) {
   static std::mutex one_at_a_time;  // lld keeps its state in globals
   static bool broken = false;
   std::lock_guard lock(one_at_a_time);

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "host/space/target.h"
+#include "host/space/cpu_target.h"
 #include "schemas/wire/result.h"
 
 namespace fettle::backend::cpu_llvm {
@@ -14,6 +14,6 @@ namespace fettle::backend::cpu_llvm {
 // BuildError: lld's first complaint, which names an undefined symbol. Internal, and
 // from then on always: lld crashed and cannot run again in this process.
 Result<std::vector<std::uint8_t>> link_shared_object(
-    std::span<const std::span<const std::uint8_t>> objects, const space::Target& target);
+    std::span<const std::span<const std::uint8_t>> objects, const space::CpuTarget& target);
 
 }  // namespace fettle::backend::cpu_llvm

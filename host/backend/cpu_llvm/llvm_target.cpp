@@ -1,4 +1,4 @@
-// LLVM's target machine for a space::Target, and what each architecture adds to it.
+// LLVM's target machine for a space::CpuTarget, and what each architecture adds to it.
 #include "host/backend/cpu_llvm/llvm_target.h"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ Result<void> check_names(const llvm::Target& llvm_target, const std::string& tri
 
 }  // namespace
 
-Result<std::string> triple_of(const space::Target& target) {
+Result<std::string> triple_of(const space::CpuTarget& target) {
   initialize_targets();
   std::string fallback;
   if (target.arch == "x86_64") fallback = "x86_64-unknown-linux-gnu";
@@ -62,7 +62,7 @@ Result<std::string> triple_of(const space::Target& target) {
   return target.triple.empty() ? fallback : llvm::Triple::normalize(target.triple);
 }
 
-std::string features_of(const space::Target& target) {
+std::string features_of(const space::CpuTarget& target) {
   std::string text;
   auto add = [&](const std::string& feature) { text += (text.empty() ? "" : ",") + feature; };
   if (target.arch == "armv7") add("+neon"), add("+vfp3");
@@ -80,7 +80,7 @@ std::string features_of(const space::Target& target) {
   return text;
 }
 
-Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const space::Target& target) {
+Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const space::CpuTarget& target) {
   Result<std::string> triple = triple_of(target);
   if (!triple) return std::move(triple).error();
   std::string problem;

@@ -30,7 +30,7 @@ std::unique_ptr<wire::BufferT> wire_buffer(const ir::ProgramBuffer& from) {
 }
 
 // Holds only what the CPU has, of the instructions that not every CPU of its kind has.
-Result<void> check_instructions(const wire::ImageT& image, const space::Target& target) {
+Result<void> check_instructions(const wire::ImageT& image, const space::CpuTarget& target) {
   Result<std::vector<Instruction>> code = disassemble(image, target);
   if (!code) return std::move(code).error();
   const bool dots = target.sums_of_byte_products() != nullptr;
@@ -54,7 +54,7 @@ bool computes_in_bytes(const ir::Module& module) {
 
 }  // namespace
 
-Result<wire::ImageT> make_image(const ir::Module& module, const space::Target& target) {
+Result<wire::ImageT> make_image(const ir::Module& module, const space::CpuTarget& target) {
   Result<Object> object = compile_object(module, target);
   if (!object) return std::move(object).error();
   Result<std::shared_ptr<const std::vector<std::uint8_t>>> runtime = runtime_object(target);
@@ -74,7 +74,7 @@ Result<wire::ImageT> make_image(const ir::Module& module, const space::Target& t
   return image;
 }
 
-Result<wire::ProgramT> make_program(const ir::Module& module, const space::Target& target) {
+Result<wire::ProgramT> make_program(const ir::Module& module, const space::CpuTarget& target) {
   Result<wire::ImageT> image = make_image(module, target);
   if (!image) return std::move(image).error();
   wire::ProgramT program;

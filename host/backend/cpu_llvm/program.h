@@ -2,7 +2,7 @@
 #pragma once
 
 #include "host/ir/module.h"
-#include "host/space/target.h"
+#include "host/space/cpu_target.h"
 #include "schemas/program_generated.h"
 #include "schemas/wire/result.h"
 
@@ -10,9 +10,9 @@ namespace fettle::backend::cpu_llvm {
 
 // BuildError: this module cannot be built. Internal: also when an image for a CPU
 // without FMA holds one, which the disassembly is searched for.
-Result<wire::ProgramT> make_program(const ir::Module& module, const space::Target& target);
+Result<wire::ProgramT> make_program(const ir::Module& module, const space::CpuTarget& target);
 
 // The image alone.
-Result<wire::ImageT> make_image(const ir::Module& module, const space::Target& target);
+Result<wire::ImageT> make_image(const ir::Module& module, const space::CpuTarget& target);
 
 }  // namespace fettle::backend::cpu_llvm

@@ -211,7 +211,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
-Result<std::vector<std::uint8_t>> compile(const space::Target& target) {
+Result<std::vector<std::uint8_t>> compile(const space::CpuTarget& target) {
   Result<std::unique_ptr<llvm::TargetMachine>> machine = make_target_machine(target);
   if (!machine) return std::move(machine).error();
   const bool narrow = target.arch == "armv7";
@@ -233,7 +233,7 @@ Result<std::vector<std::uint8_t>> compile(const space::Target& target) {
 }  // namespace
 
 Result<std::shared_ptr<const std::vector<std::uint8_t>>> runtime_object(
-    const space::Target& target) {
+    const space::CpuTarget& target) {
   static std::mutex mutex;
   static std::map<std::string, std::shared_ptr<const std::vector<std::uint8_t>>> made;
   const std::string key =

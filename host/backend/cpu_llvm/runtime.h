@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "host/space/target.h"
+#include "host/space/cpu_target.h"
 #include "schemas/wire/result.h"
 
 namespace fettle::backend::cpu_llvm {
@@ -14,6 +14,6 @@ namespace fettle::backend::cpu_llvm {
 // (__aeabi_memcpy…, integer division). Made once per target and process;
 // --gc-sections drops what an image does not call. Thread-safe.
 Result<std::shared_ptr<const std::vector<std::uint8_t>>> runtime_object(
-    const space::Target& target);
+    const space::CpuTarget& target);
 
 }  // namespace fettle::backend::cpu_llvm

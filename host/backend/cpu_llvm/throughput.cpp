@@ -48,7 +48,7 @@ std::string text_of(llvm::Error error) { return llvm::toString(std::move(error))
 }  // namespace
 
 Result<Throughput> static_throughput(std::span<const std::uint8_t> loop,
-                                     const space::Target& target) {
+                                     const space::CpuTarget& target) {
   Result<std::string> triple = triple_of(target);
   if (!triple) return std::move(triple).error();
   std::string problem;

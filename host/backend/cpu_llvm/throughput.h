@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "host/space/target.h"
+#include "host/space/cpu_target.h"
 #include "schemas/wire/result.h"
 
 namespace fettle::backend::cpu_llvm {
@@ -24,6 +24,6 @@ struct Throughput {
 // Unsupported: the CPU has no scheduling model (LLVM's generic ones have some), or it
 // holds an instruction that the model does not know.
 Result<Throughput> static_throughput(std::span<const std::uint8_t> loop,
-                                     const space::Target& target);
+                                     const space::CpuTarget& target);
 
 }  // namespace fettle::backend::cpu_llvm

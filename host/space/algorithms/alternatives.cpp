@@ -18,28 +18,26 @@ constexpr std::int64_t kFewestChannels = 8;
 // Of at least 8 channels on both sides and a tile of pixels: fewer have no work to save. A tile
 // that is not square saves less than the larger square one and is worth trying only where that
 // one's weights leave no room in the last cache.
-bool is_worth_winograd(const ComputeDag& dag, const Target& target, int y, int x) {
+bool is_worth_winograd(const ComputeDag& dag, const AlgorithmFacts& target, int y, int x) {
   for (const Stage& stage : dag.stages) {
     const auto w = winograd_window(dag, stage);
     if (!w) continue;
     if (y != x) {
       const std::int64_t larger = std::max(winograd(y).inputs, winograd(x).inputs);
       const std::int64_t bytes = larger * larger * w->in.extent * w->out.extent * 4;
-      std::int64_t cache = 0;
-      for (const CacheLevel& level : target.caches) cache = std::max(cache, level.bytes);
-      if (bytes <= cache) return false;
+      if (bytes <= target.last_cache_bytes) return false;
     }
     return w->in.extent >= kFewestChannels && w->out.extent >= kFewestChannels;
   }
   return false;
 }
 
-void append(std::vector<Alternative>& out, const ComputeDag& dag, const Target& target,
+void append(std::vector<Alternative>& out, const ComputeDag& dag, const AlgorithmFacts& target,
             bool channels_last) {
   const std::string suffix = channels_last ? "_channels_last" : "";
   out.push_back(
       {channels_last ? "channels_last" : "direct", Algorithm::Direct, channels_last, dag});
-  if (const ir::IntrinsicRow* row = target.sums_of_byte_products()) {
+  if (const ir::IntrinsicRow* row = target.byte_products) {
     if (auto packed = with_dot_products(dag, row->takes_unsigned())) {
       out.push_back({"dot_product" + suffix, Algorithm::DotProduct, channels_last,
                      std::move(packed).value()});
@@ -58,7 +56,7 @@ void append(std::vector<Alternative>& out, const ComputeDag& dag, const Target& 
 
 }  // namespace
 
-std::vector<Alternative> alternatives_of(const ComputeDag& dag, const Target& target) {
+std::vector<Alternative> alternatives_of(const ComputeDag& dag, const AlgorithmFacts& target) {
   std::vector<Alternative> out;
   append(out, dag, target, false);
   if (auto last = with_channels_last(dag)) append(out, *last, target, true);

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "host/ir/intrinsics.h"
 #include "host/space/algorithms/winograd_convolution.h"
-#include "host/space/target.h"
 
 namespace fettle::space {
 
@@ -23,9 +23,15 @@ struct Alternative {
   std::optional<WinogradStages> winograd = std::nullopt;  // of that algorithm
 };
 
+// What of a target decides which algorithms are worth trying on it.
+struct AlgorithmFacts {
+  const ir::IntrinsicRow* byte_products = nullptr;  // the instruction that sums products of bytes
+  std::int64_t last_cache_bytes = 0;                // of the last cache; 0: there is none
+};
+
 // The DAG itself first, then its algorithms; then those of the DAG with channels last. Those
 // that are worth trying on the target: packed dot products where it has an instruction for
 // them, Winograd's algorithm where there is work to save.
-std::vector<Alternative> alternatives_of(const ComputeDag& dag, const Target& target);
+std::vector<Alternative> alternatives_of(const ComputeDag& dag, const AlgorithmFacts& target);
 
 }  // namespace fettle::space

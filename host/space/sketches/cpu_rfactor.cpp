@@ -27,7 +27,7 @@ struct Shape {
   std::int64_t row_extent = 1;
 };
 
-Shape shape_of(const ComputeDag& dag, const Target& target) {
+Shape shape_of(const ComputeDag& dag, const CpuTarget& target) {
   Shape s;
   for (const Stage& stage : dag.stages) {
     if (!stage.reduce_axes.empty() && !s.reduction) s.reduction = &stage;
@@ -59,7 +59,7 @@ Shape shape_of(const ComputeDag& dag, const Target& target) {
 }
 
 // [chains, rows, vectors] of partial results that a task holds in registers.
-Options register_tiles(const Shape& s, const Target& target) {
+Options register_tiles(const Shape& s, const CpuTarget& target) {
   Options tiles;
   for (const auto& chains : divisors(s.part_extent, 8)) {
     for (std::int64_t rows = 1; rows <= std::min<std::int64_t>(s.row_extent, 16); ++rows) {
@@ -75,7 +75,7 @@ Options register_tiles(const Shape& s, const Target& target) {
 }
 
 // Parts for tasks: one, and what gives each thread one or two at least.
-Options task_counts(const Shape& s, const Target& target) {
+Options task_counts(const Shape& s, const CpuTarget& target) {
   Options counts;
   for (const auto& parts : divisors(s.part_extent, 64)) {
     const std::int64_t most = 4 * std::int64_t(target.threads);
@@ -86,7 +86,7 @@ Options task_counts(const Shape& s, const Target& target) {
 
 }  // namespace
 
-bool cpu_rfactor_fits(const ComputeDag& dag, const Target& target) {
+bool cpu_rfactor_fits(const ComputeDag& dag, const CpuTarget& target) {
   const Stage* sum = nullptr;
   for (const Stage& stage : dag.stages) {
     if (stage.reduce_axes.empty()) continue;
@@ -106,7 +106,7 @@ bool cpu_rfactor_fits(const ComputeDag& dag, const Target& target) {
   return elements < 8 * lanes * target.threads && elements * operations >= kLeastOperations;
 }
 
-Sketch cpu_rfactor_sketch(const ComputeDag& dag, const Target& target) {
+Sketch cpu_rfactor_sketch(const ComputeDag& dag, const CpuTarget& target) {
   const Shape s = shape_of(dag, target);
   Sketch sketch{"cpu_rfactor", {}};
   sketch.knobs.push_back({"register_tile", register_tiles(s, target)});
@@ -236,7 +236,7 @@ std::vector<TransposeConstantStep> transposed(const ComputeDag& dag, const Shape
 
 }  // namespace
 
-Result<Schedule> cpu_rfactor_schedule(Schedule begun, const Target& target,
+Result<Schedule> cpu_rfactor_schedule(Schedule begun, const CpuTarget& target,
                                       const SearchSpace& space, const Configuration& c) {
   const ComputeDag& dag = begun.dag();
   const Shape s = shape_of(dag, target);

@@ -10,19 +10,19 @@
 // A constant is read along the lanes: copied in that order once, on loading.
 #pragma once
 
+#include "host/space/cpu_target.h"
 #include "host/space/schedule.h"
 #include "host/space/search_space.h"
-#include "host/space/target.h"
 
 namespace fettle::space {
 
 // One reduction with fewer elements than eight vectors for each thread have, and at least 1,024
 // operations. Partial results of a row (row_lanes.h) count as elements.
-bool cpu_rfactor_fits(const ComputeDag& dag, const Target& target);
+bool cpu_rfactor_fits(const ComputeDag& dag, const CpuTarget& target);
 
-Sketch cpu_rfactor_sketch(const ComputeDag& dag, const Target& target);
+Sketch cpu_rfactor_sketch(const ComputeDag& dag, const CpuTarget& target);
 
-Result<Schedule> cpu_rfactor_schedule(Schedule begun, const Target& target,
+Result<Schedule> cpu_rfactor_schedule(Schedule begun, const CpuTarget& target,
                                       const SearchSpace& space, const Configuration& configuration);
 
 }  // namespace fettle::space

@@ -23,7 +23,7 @@ std::vector<std::string> intermediate_rows(const ComputeDag& dag) {
 }
 
 // A row is read behind a condition: by the DAG, or where lanes end beyond it.
-bool reads_guarded(const ComputeDag& dag, const Target& target) {
+bool reads_guarded(const ComputeDag& dag, const CpuTarget& target) {
   bool guarded = false;
   for (const Stage& stage : dag.stages) {
     for (const Axis& axis : stage.reduce_axes) {
@@ -54,7 +54,7 @@ bool read_twice(const ComputeDag& dag, const std::string& name) {
   return readers > 1;
 }
 
-std::int64_t lanes_within(std::int64_t extent, const Target& target) {
+std::int64_t lanes_within(std::int64_t extent, const CpuTarget& target) {
   return largest_power(std::min<std::int64_t>(extent, std::max(1, target.vector_bits / 32)));
 }
 
@@ -83,7 +83,7 @@ bool cpu_rows_fits(const ComputeDag& dag) {
   return reductions > 0 && dag.stages.back().axes.size() <= 2;
 }
 
-Sketch cpu_rows_sketch(const ComputeDag& dag, const Target& target) {
+Sketch cpu_rows_sketch(const ComputeDag& dag, const CpuTarget& target) {
   const Stage& output = dag.stages.back();
   Sketch sketch{"cpu_rows", {}};
   auto& knobs = sketch.knobs;
@@ -113,8 +113,8 @@ Sketch cpu_rows_sketch(const ComputeDag& dag, const Target& target) {
   return sketch;
 }
 
-Result<Schedule> cpu_rows_schedule(Schedule begun, const Target& target, const SearchSpace& space,
-                                   const Configuration& c) {
+Result<Schedule> cpu_rows_schedule(Schedule begun, const CpuTarget& target,
+                                   const SearchSpace& space, const Configuration& c) {
   const ComputeDag& dag = begun.dag();
   const auto& knobs = space.sketches()[c.sketch].knobs;
   const auto number = [&](const char* knob) { return space.value(c, knob)[0]; };

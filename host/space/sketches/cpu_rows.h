@@ -9,18 +9,18 @@
 //       the output's row, by vectors
 #pragma once
 
+#include "host/space/cpu_target.h"
 #include "host/space/schedule.h"
 #include "host/space/search_space.h"
-#include "host/space/target.h"
 
 namespace fettle::space {
 
 // Reductions of [n] along rows (row_lanes.h), and no others; the output is [n] or [n][k].
 bool cpu_rows_fits(const ComputeDag& dag);
 
-Sketch cpu_rows_sketch(const ComputeDag& dag, const Target& target);
+Sketch cpu_rows_sketch(const ComputeDag& dag, const CpuTarget& target);
 
-Result<Schedule> cpu_rows_schedule(Schedule begun, const Target& target, const SearchSpace& space,
-                                   const Configuration& configuration);
+Result<Schedule> cpu_rows_schedule(Schedule begun, const CpuTarget& target,
+                                   const SearchSpace& space, const Configuration& configuration);
 
 }  // namespace fettle::space

@@ -112,7 +112,7 @@ bool cpu_spatial_fits(const ComputeDag& dag) {
   return reductions <= 1;
 }
 
-Sketch cpu_spatial_sketch(const ComputeDag& dag, const Target& target) {
+Sketch cpu_spatial_sketch(const ComputeDag& dag, const CpuTarget& target) {
   const Nest nest(tiled_stage(dag));
   Sketch sketch{"cpu_spatial", {}};
   auto& knobs = sketch.knobs;
@@ -260,7 +260,7 @@ void launch_copy(Steps& steps, const Stage& copy, std::int64_t lanes) {
 
 }  // namespace
 
-Result<Schedule> cpu_spatial_schedule(Schedule begun, const Target& target,
+Result<Schedule> cpu_spatial_schedule(Schedule begun, const CpuTarget& target,
                                       const SearchSpace& space, const Configuration& c) {
   const ComputeDag& dag = begun.dag();
   const Nest nest(tiled_stage(dag));

@@ -16,18 +16,18 @@
 // reads it in a second one; what depends on constants only is computed on loading.
 #pragma once
 
+#include "host/space/cpu_target.h"
 #include "host/space/schedule.h"
 #include "host/space/search_space.h"
-#include "host/space/target.h"
 
 namespace fettle::space {
 
 // At most one reduction, whose axes are the output's or which says where it is stored.
 bool cpu_spatial_fits(const ComputeDag& dag);
 
-Sketch cpu_spatial_sketch(const ComputeDag& dag, const Target& target);
+Sketch cpu_spatial_sketch(const ComputeDag& dag, const CpuTarget& target);
 
-Result<Schedule> cpu_spatial_schedule(Schedule begun, const Target& target,
+Result<Schedule> cpu_spatial_schedule(Schedule begun, const CpuTarget& target,
                                       const SearchSpace& space, const Configuration& configuration);
 
 // Register tiles [y, x, vectors, lanes]: at most as many elements as registers hold
@@ -35,6 +35,6 @@ Result<Schedule> cpu_spatial_schedule(Schedule begun, const Target& target,
 // element_bits: of what is computed.
 std::vector<std::vector<std::int64_t>> spatial_tiles(std::int64_t y, std::int64_t x,
                                                      std::int64_t channels, int element_bits,
-                                                     const Target& target);
+                                                     const CpuTarget& target);
 
 }  // namespace fettle::space

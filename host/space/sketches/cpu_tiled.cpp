@@ -12,7 +12,7 @@ namespace fettle::space {
 
 namespace {
 
-Sketch sketch_of(const TiledShape& s, const Target& target) {
+Sketch sketch_of(const TiledShape& s, const CpuTarget& target) {
   Sketch sketch{s.spans ? "cpu_tiled_groups" : "cpu_tiled", {}};
   auto& knobs = sketch.knobs;
   const Options tiles = register_tiles(s, target);
@@ -53,7 +53,7 @@ Sketch sketch_of(const TiledShape& s, const Target& target) {
 
 class Tiled {
  public:
-  Tiled(Schedule begun, const Target& target, TiledShape shape, const SearchSpace& space,
+  Tiled(Schedule begun, const CpuTarget& target, TiledShape shape, const SearchSpace& space,
         const Configuration& c)
       : s_(std::move(shape)),
         target_(target),
@@ -295,7 +295,7 @@ class Tiled {
   }
 
   TiledShape s_;
-  const Target& target_;
+  const CpuTarget& target_;
   const SearchSpace& space_;
   const Configuration& configuration_;
   const std::vector<std::int64_t> tile_;  // rows of y, rows of x, vectors, lanes
@@ -303,7 +303,7 @@ class Tiled {
   Steps steps_;
 };
 
-Result<Schedule> schedule_of(Schedule begun, const Target& target, bool spans,
+Result<Schedule> schedule_of(Schedule begun, const CpuTarget& target, bool spans,
                              const SearchSpace& space, const Configuration& c) {
   TiledShape shape = tiled_shape(begun.dag(), spans);
   return Tiled(std::move(begun), target, std::move(shape), space, c).run();
@@ -311,20 +311,20 @@ Result<Schedule> schedule_of(Schedule begun, const Target& target, bool spans,
 
 }  // namespace
 
-Sketch cpu_tiled_sketch(const ComputeDag& dag, const Target& target) {
+Sketch cpu_tiled_sketch(const ComputeDag& dag, const CpuTarget& target) {
   return sketch_of(tiled_shape(dag, false), target);
 }
 
-Sketch cpu_tiled_groups_sketch(const ComputeDag& dag, const Target& target) {
+Sketch cpu_tiled_groups_sketch(const ComputeDag& dag, const CpuTarget& target) {
   return sketch_of(tiled_shape(dag, true), target);
 }
 
-Result<Schedule> cpu_tiled_schedule(Schedule begun, const Target& target, const SearchSpace& space,
-                                    const Configuration& c) {
+Result<Schedule> cpu_tiled_schedule(Schedule begun, const CpuTarget& target,
+                                    const SearchSpace& space, const Configuration& c) {
   return schedule_of(std::move(begun), target, false, space, c);
 }
 
-Result<Schedule> cpu_tiled_groups_schedule(Schedule begun, const Target& target,
+Result<Schedule> cpu_tiled_groups_schedule(Schedule begun, const CpuTarget& target,
                                            const SearchSpace& space, const Configuration& c) {
   return schedule_of(std::move(begun), target, true, space, c);
 }

@@ -17,9 +17,9 @@
 // second form of the sketch lets vectors span several of them.
 #pragma once
 
+#include "host/space/cpu_target.h"
 #include "host/space/schedule.h"
 #include "host/space/search_space.h"
-#include "host/space/target.h"
 
 namespace fettle::space {
 
@@ -31,20 +31,21 @@ bool cpu_tiled_fits(const ComputeDag& dag);
 bool only_cpu_tiled_fits(const ComputeDag& dag);
 
 // Besides: groups of channels that a vector holds several of, whole.
-bool cpu_tiled_groups_fits(const ComputeDag& dag, const Target& target);
+bool cpu_tiled_groups_fits(const ComputeDag& dag, const CpuTarget& target);
 
-Sketch cpu_tiled_sketch(const ComputeDag& dag, const Target& target);
-Sketch cpu_tiled_groups_sketch(const ComputeDag& dag, const Target& target);
+Sketch cpu_tiled_sketch(const ComputeDag& dag, const CpuTarget& target);
+Sketch cpu_tiled_groups_sketch(const ComputeDag& dag, const CpuTarget& target);
 
-Result<Schedule> cpu_tiled_schedule(Schedule begun, const Target& target, const SearchSpace& space,
-                                    const Configuration& configuration);
-Result<Schedule> cpu_tiled_groups_schedule(Schedule begun, const Target& target,
+Result<Schedule> cpu_tiled_schedule(Schedule begun, const CpuTarget& target,
+                                    const SearchSpace& space, const Configuration& configuration);
+Result<Schedule> cpu_tiled_groups_schedule(Schedule begun, const CpuTarget& target,
                                            const SearchSpace& space,
                                            const Configuration& configuration);
 
 // Register tiles [rows of y, rows of x, vectors, lanes] that fit the target's
 // registers and waste little on extents that they do not divide.
 std::vector<std::vector<std::int64_t>> register_tiles(std::int64_t y, std::int64_t x,
-                                                      std::int64_t channels, const Target& target);
+                                                      std::int64_t channels,
+                                                      const CpuTarget& target);
 
 }  // namespace fettle::space

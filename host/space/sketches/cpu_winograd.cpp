@@ -195,7 +195,7 @@ class WinogradSchedule {
 
 // Transformed pixels and products are buffers that int32 indexes, in the device's memory.
 // Nothing: not even the smallest tasks' are.
-std::optional<Constraint> scratch_fits(const Alternative& alternative, const Target& target,
+std::optional<Constraint> scratch_fits(const Alternative& alternative, const CpuTarget& target,
                                        const Options& tiles) {
   const Stage& sums = stage_of(alternative.dag, alternative.winograd->products);
   const double matrices = double(sums.axes[0].extent * sums.axes[1].extent),
@@ -228,7 +228,7 @@ std::optional<Constraint> scratch_fits(const Alternative& alternative, const Tar
 
 }  // namespace
 
-Sketch cpu_winograd_sketch(const Alternative& alternative, const Target& target) {
+Sketch cpu_winograd_sketch(const Alternative& alternative, const CpuTarget& target) {
   const WinogradStages& made = *alternative.winograd;
   const Stage& products = stage_of(alternative.dag, made.products);
   const std::int64_t rows = products.axes[3].extent, columns = products.axes[4].extent,
@@ -259,7 +259,7 @@ Sketch cpu_winograd_sketch(const Alternative& alternative, const Target& target)
   return sketch;
 }
 
-Result<Schedule> cpu_winograd_schedule(const Alternative& alternative, const Target&,
+Result<Schedule> cpu_winograd_schedule(const Alternative& alternative, const CpuTarget&,
                                        const SearchSpace& space, const Configuration& c) {
   return WinogradSchedule(alternative, space, c).run();
 }

@@ -15,15 +15,15 @@
 #pragma once
 
 #include "host/space/algorithms/alternatives.h"
+#include "host/space/cpu_target.h"
 #include "host/space/schedule.h"
 #include "host/space/search_space.h"
-#include "host/space/target.h"
 
 namespace fettle::space {
 
 // Of an alternative of that algorithm.
-Sketch cpu_winograd_sketch(const Alternative& alternative, const Target& target);
-Result<Schedule> cpu_winograd_schedule(const Alternative& alternative, const Target& target,
+Sketch cpu_winograd_sketch(const Alternative& alternative, const CpuTarget& target);
+Result<Schedule> cpu_winograd_schedule(const Alternative& alternative, const CpuTarget& target,
                                        const SearchSpace& space,
                                        const Configuration& configuration);
 

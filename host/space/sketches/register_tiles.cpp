@@ -13,7 +13,7 @@ double waste(std::int64_t extent, std::int64_t tile) {
 }
 
 // Vector lengths in elements: the target's, half of it, and what narrow tensors need.
-std::vector<std::int64_t> lane_counts(std::int64_t channels, const Target& target) {
+std::vector<std::int64_t> lane_counts(std::int64_t channels, const CpuTarget& target) {
   std::int64_t lanes = std::max(1, target.vector_bits / 32);
   std::vector<std::int64_t> out;
   for (int i = 0; i < 2 && lanes >= 4; ++i, lanes /= 2) {
@@ -29,7 +29,8 @@ std::vector<std::int64_t> lane_counts(std::int64_t channels, const Target& targe
 }  // namespace
 
 std::vector<std::vector<std::int64_t>> register_tiles(std::int64_t y, std::int64_t x,
-                                                      std::int64_t channels, const Target& target) {
+                                                      std::int64_t channels,
+                                                      const CpuTarget& target) {
   struct Tile {
     std::vector<std::int64_t> value;
     std::int64_t sums;

@@ -29,7 +29,7 @@ bool reduces_rows(const ComputeDag& dag, const Stage& stage) {
          is_contiguous(dag, stage, stage.reduce_axes[0], true);
 }
 
-std::int64_t row_lanes(std::int64_t length, const Target& target) {
+std::int64_t row_lanes(std::int64_t length, const CpuTarget& target) {
   const std::int64_t most = std::max(16, target.vector_bits / 32);
   return length % most == 0 || length % (most / 2) != 0 ? most : most / 2;
 }

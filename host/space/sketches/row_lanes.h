@@ -3,7 +3,7 @@
 #pragma once
 
 #include "host/space/compute_dag.h"
-#include "host/space/target.h"
+#include "host/space/cpu_target.h"
 
 namespace fettle::space {
 
@@ -17,6 +17,6 @@ bool reduces_rows(const ComputeDag& dag, const Stage& stage);
 // Partial results of a row that is `length` long, of 32 bits each. A vector's, but 16 at least:
 // additions wait for each other, and 16 are four of the shortest vectors. Half as many where
 // those divide the length.
-std::int64_t row_lanes(std::int64_t length, const Target& target);
+std::int64_t row_lanes(std::int64_t length, const CpuTarget& target);
 
 }  // namespace fettle::space

@@ -14,18 +14,26 @@ namespace fettle::space {
 
 namespace {
 
+// One kind of sketch.
+struct SketchRow {
+  bool (*applies)(const Alternative& alternative, const CpuTarget& target);
+  Sketch (*sketch)(const Alternative& alternative, const CpuTarget& target);
+  Result<Schedule> (*schedule)(const Alternative& alternative, const CpuTarget& target,
+                               const SearchSpace& space, const Configuration& configuration);
+};
+
 // A sketch of a DAG, whatever algorithm made it.
 template <auto applies, auto sketch, auto schedule>
 constexpr SketchRow row_of() {
-  return {[](const Alternative& a, const Target& target) {
+  return {[](const Alternative& a, const CpuTarget& target) {
             if constexpr (std::is_invocable_v<decltype(applies), const ComputeDag&>) {
               return applies(a.dag);
             } else {
               return applies(a.dag, target);
             }
           },
-          [](const Alternative& a, const Target& target) { return sketch(a.dag, target); },
-          [](const Alternative& a, const Target& target, const SearchSpace& space,
+          [](const Alternative& a, const CpuTarget& target) { return sketch(a.dag, target); },
+          [](const Alternative& a, const CpuTarget& target, const SearchSpace& space,
              const Configuration& configuration) {
             return schedule(Schedule(a.dag), target, space, configuration);
           }};
@@ -50,7 +58,7 @@ const Rule kRules[] = {
      true},
     {row_of<cpu_tiled_groups_fits, cpu_tiled_groups_sketch, cpu_tiled_groups_schedule>(),
      {Algorithm::DotProduct, Algorithm::Direct}},
-    {{[](const Alternative&, const Target&) { return true; }, cpu_winograd_sketch,
+    {{[](const Alternative&, const CpuTarget&) { return true; }, cpu_winograd_sketch,
       cpu_winograd_schedule},
      {Algorithm::Winograd},
      true},
@@ -63,7 +71,7 @@ const Rule kRules[] = {
 using Alternatives = std::vector<std::shared_ptr<const Alternative>>;
 
 // Those that the rule's sketch applies to.
-Alternatives chosen_by(const Rule& rule, const Alternatives& all, const Target& target,
+Alternatives chosen_by(const Rule& rule, const Alternatives& all, const CpuTarget& target,
                        bool channels_last) {
   Alternatives chosen;
   for (const Algorithm algorithm : rule.algorithms) {
@@ -78,25 +86,46 @@ Alternatives chosen_by(const Rule& rule, const Alternatives& all, const Target& 
   return chosen;
 }
 
-std::vector<TaskSpace::Entry> entries_for(const ComputeDag& dag, const Target& target) {
+TaskSpace::Entry entry_of(const SketchRow& row, std::shared_ptr<const Alternative> alternative,
+                          std::shared_ptr<const CpuTarget> target) {
+  TaskSpace::Entry entry;
+  entry.sketch = row.sketch(*alternative, *target);
+  if (alternative->channels_last) entry.sketch.name += "_channels_last";
+  entry.error_growth = alternative->error_growth;
+  entry.schedule = [schedule = row.schedule, alternative = std::move(alternative),
+                    target = std::move(target)](const SearchSpace& space,
+                                                const Configuration& configuration) {
+    return schedule(*alternative, *target, space, configuration);
+  };
+  return entry;
+}
+
+// What of a CPU decides which algorithms are worth trying on it.
+AlgorithmFacts facts_of(const CpuTarget& target) {
+  AlgorithmFacts facts;
+  facts.byte_products = target.sums_of_byte_products();
+  for (const CacheLevel& level : target.caches) {
+    facts.last_cache_bytes = std::max(facts.last_cache_bytes, level.bytes);
+  }
+  return facts;
+}
+
+std::vector<TaskSpace::Entry> entries_for(const ComputeDag& dag, const CpuTarget& target) {
   Alternatives all;
-  for (Alternative& a : alternatives_of(dag, target)) {
+  for (Alternative& a : alternatives_of(dag, facts_of(target))) {
     all.push_back(std::make_shared<const Alternative>(std::move(a)));
   }
+  const auto shared = std::make_shared<const CpuTarget>(target);
   std::vector<TaskSpace::Entry> entries;
   for (const bool last : {false, true}) {
     for (const Rule& rule : kRules) {
       if (last && !rule.channels_last) continue;
-      for (const auto& a : chosen_by(rule, all, target, last)) entries.push_back({&rule.row, a});
+      for (const auto& a : chosen_by(rule, all, target, last)) {
+        entries.push_back(entry_of(rule.row, a, shared));
+      }
     }
   }
   return entries;
-}
-
-Sketch sketch_of(const TaskSpace::Entry& entry, const Target& target) {
-  Sketch sketch = entry.row->sketch(*entry.alternative, target);
-  if (entry.alternative->channels_last) sketch.name += "_channels_last";
-  return sketch;
 }
 
 bool holds_float16(const ComputeDag& dag) {
@@ -107,18 +136,14 @@ bool holds_float16(const ComputeDag& dag) {
 
 }  // namespace
 
-Result<TaskSpace> open_cpu_space(ComputeDag dag, const Target& target) {
+Result<CpuSpace> open_cpu_space(ComputeDag dag, const CpuTarget& target) {
   if (holds_float16(dag) && !target.converts_float16()) {
     return Error{ErrorCode::Unsupported,
                  "this CPU has no instructions for float16 (x86-64: f16c; ARMv7: fp16 of VFP)"};
   }
   std::vector<TaskSpace::Entry> entries = entries_for(dag, target);
-  if (entries.empty()) {
-    return Error{ErrorCode::Unsupported, "no sketch of the back end " + target.backend + " fits"};
-  }
-  std::vector<Sketch> sketches;
-  for (const TaskSpace::Entry& entry : entries) sketches.push_back(sketch_of(entry, target));
-  return TaskSpace(std::move(dag), target, std::move(entries), std::move(sketches));
+  if (entries.empty()) return Error{ErrorCode::Unsupported, "no sketch of a CPU fits"};
+  return CpuSpace(TaskSpace(std::move(dag), std::move(entries)), target);
 }
 
 }  // namespace fettle::space

@@ -1,11 +1,23 @@
 // The CPU's sketches: which spaces a compute DAG has on a CPU. The table is in sketches.cpp.
 #pragma once
 
+#include "host/space/cpu_target.h"
 #include "host/space/task_space.h"
 
 namespace fettle::space {
 
+// The space of a task on a CPU, and which CPU that is: what its programs are lowered for.
+class CpuSpace : public TaskSpace {
+ public:
+  CpuSpace(TaskSpace space, CpuTarget target)
+      : TaskSpace(std::move(space)), target_(std::move(target)) {}
+  const CpuTarget& target() const { return target_; }
+
+ private:
+  CpuTarget target_;
+};
+
 // Unsupported: no sketch for this DAG on this CPU.
-Result<TaskSpace> open_cpu_space(ComputeDag dag, const Target& target);
+Result<CpuSpace> open_cpu_space(ComputeDag dag, const CpuTarget& target);
 
 }  // namespace fettle::space

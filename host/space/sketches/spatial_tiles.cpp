@@ -16,7 +16,7 @@ double waste(std::int64_t extent, std::int64_t tile) {
 
 std::vector<std::vector<std::int64_t>> spatial_tiles(std::int64_t y, std::int64_t x,
                                                      std::int64_t channels, int element_bits,
-                                                     const Target& target) {
+                                                     const CpuTarget& target) {
   struct Tile {
     std::vector<std::int64_t> value;
     double waste;

@@ -155,7 +155,7 @@ TiledShape tiled_shape(const ComputeDag& dag, bool spans) {
 }
 
 std::vector<std::vector<std::int64_t>> register_tiles(const TiledShape& shape,
-                                                      const Target& target) {
+                                                      const CpuTarget& target) {
   auto tiles = register_tiles(shape.y_extent, shape.x_extent, shape.channels(), target);
   std::erase_if(tiles, [&](const auto& tile) {
     return shape.spans && (tile[3] % shape.per != 0 || shape.channels() % (tile[2] * tile[3]) != 0);
@@ -163,7 +163,7 @@ std::vector<std::vector<std::int64_t>> register_tiles(const TiledShape& shape,
   return tiles;
 }
 
-bool cpu_tiled_groups_fits(const ComputeDag& dag, const Target& target) {
+bool cpu_tiled_groups_fits(const ComputeDag& dag, const CpuTarget& target) {
   if (!cpu_tiled_fits(dag)) return false;
   const Stage& reduction = *sole_reduction(dag);
   const AxisRoles roles = *roles_of(dag, reduction);

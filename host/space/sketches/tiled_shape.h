@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "host/space/axis_roles.h"
-#include "host/space/target.h"
+#include "host/space/cpu_target.h"
 
 namespace fettle::space {
 
@@ -47,6 +47,6 @@ TiledShape tiled_shape(const ComputeDag& dag, bool spans);
 // Its register tiles (cpu_tiled.h). Where vectors span groups they hold whole ones, and tiles do
 // not overlap: a task's copy of the first factor begins at a multiple of its tiles.
 std::vector<std::vector<std::int64_t>> register_tiles(const TiledShape& shape,
-                                                      const Target& target);
+                                                      const CpuTarget& target);
 
 }  // namespace fettle::space

@@ -29,7 +29,7 @@ Result<records::TuningRecord> best_record(const records::Database& database,
   auto found = records::best(database, filter);
   if (!found) return std::move(found).error();
   for (records::TuningRecord& record : *found) {
-    const auto target = space::Target::parse(record.target);
+    const auto target = space::CpuTarget::parse(record.target);
     if (target && target->arch == options.arch) return std::move(record);
   }
   return Error{ErrorCode::NotFound, "no measured record of it for " + options.arch, {}};
@@ -43,10 +43,10 @@ Result<CountedRun> recorded(const records::Database& database,
   if (!record) return std::move(record).error();
   figures.record = record->id;
   figures.configuration = record->configuration;
-  auto target = space::Target::parse(record->target);
+  auto target = space::CpuTarget::parse(record->target);
   if (!target) return std::move(target).error();
   target->threads = 1;
-  auto task = backend::open_task(layer.workload.dag(), *target);
+  auto task = backend::open_task(layer.workload.dag(), target->target());
   if (!task) return std::move(task).error();
   auto configuration = (*task)->space().parse(record->configuration);
   if (!configuration) return std::move(configuration).error();
@@ -59,11 +59,11 @@ Result<CountedRun> recorded(const records::Database& database,
 
 Result<CountedRun> searched(const InstructionBenchOptions& options, const Layer& layer,
                             InstructionFigures& figures) {
-  const space::Target target =
+  const space::CpuTarget target =
       options.arch == "aarch64" ? testing::aarch64_target() : testing::armv7_target();
   auto found = search_fewest(layer, target, options.candidates, options.seed);
   if (!found) return std::move(found).error();
-  auto task = backend::open_task(layer.workload.dag(), target);
+  auto task = backend::open_task(layer.workload.dag(), target.target());
   if (!task) return std::move(task).error();
   figures.configuration = (*task)->space().to_json(found->configuration);
   return std::move(found->run);

@@ -55,11 +55,11 @@ TEST_P(Counting, ProgramsOfOurs) {
   if (const std::string lacking = testing::emulation_missing(arch_); !lacking.empty()) {
     GTEST_SKIP() << lacking;
   }
-  const space::Target target =
+  const space::CpuTarget target =
       arch_ == "aarch64" ? testing::aarch64_target() : testing::armv7_target();
   for (const bool depthwise : {false, true}) {
     const Layer layer = this->layer(depthwise);
-    const auto task = backend::open_task(layer.workload.dag(), target);
+    const auto task = backend::open_task(layer.workload.dag(), target.target());
     ASSERT_TRUE(task.ok()) << task.error().text();
     std::mt19937_64 rng(5);
     const auto built = (*task)->build((*task)->space().random(rng));
@@ -84,7 +84,7 @@ TEST_P(Counting, ASearchFindsFewerInstructionsWithMoreCandidates) {
     GTEST_SKIP() << lacking;
   }
   const Layer layer = this->layer(false);
-  const space::Target target =
+  const space::CpuTarget target =
       arch_ == "aarch64" ? testing::aarch64_target() : testing::armv7_target();
   const auto one = search_fewest(layer, target, 1, 3);
   if (!one && one.error().text().find("plugins") != std::string::npos) {

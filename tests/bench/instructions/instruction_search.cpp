@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t kBatch = 8;  // proposals between two looks at the counts
 
-Result<CountedRun> count(const backend::Task& task, const Layer& layer, const space::Target& target,
+Result<CountedRun> count(const backend::Task& task, const Layer& layer,
+                         const space::CpuTarget& target,
                          const space::Configuration& configuration) {
   auto built = task.build(configuration);
   if (!built) return std::move(built).error();
@@ -25,13 +26,10 @@ Result<CountedRun> count(const backend::Task& task, const Layer& layer, const sp
 
 }  // namespace
 
-Result<FewestInstructions> search_fewest(const Layer& layer, const space::Target& target,
+Result<FewestInstructions> search_fewest(const Layer& layer, const space::CpuTarget& target,
                                          unsigned candidates, std::uint64_t seed) {
-  const backend::Backend* backend = backend::find_backend(target.backend);
-  if (backend == nullptr) {
-    return Error{ErrorCode::Unsupported, "no back end \"" + target.backend + "\"", {}};
-  }
-  const auto task = backend->open(layer.workload.dag(), target);
+  const backend::Backend* backend = backend::find_backend(space::CpuTarget::kBackend);
+  const auto task = backend->open(layer.workload.dag(), target.target());
   if (!task) return task.error();
   tune::SearcherOptions options;
   options.seed = seed;

@@ -32,8 +32,8 @@ struct Bench {
   const KernelBenchOptions& options;
   const records::Database& database;
   agent::Device& device;
-  space::Target here;  // this machine's CPU with the threads wanted
-  Peak peak;           // measured where it is asked why
+  space::CpuTarget here;  // this machine's CPU with the threads wanted
+  Peak peak;              // measured where it is asked why
 };
 
 // The fastest record of the layer that this CPU can run: of those tuned with the
@@ -47,7 +47,7 @@ Result<records::TuningRecord> best_record(const Bench& bench, const space::Workl
   const records::TuningRecord* chosen = nullptr;
   bool chosen_fits = false;
   for (const records::TuningRecord& record : *found) {
-    const auto target = space::Target::parse(record.target);
+    const auto target = space::CpuTarget::parse(record.target);
     if (!target || target->arch != bench.here.arch || target->cpu != bench.here.cpu ||
         target->features != bench.here.features) {
       continue;
@@ -82,7 +82,7 @@ Result<void> compare(const Bench& bench, const space::Workload& workload, LayerF
   if (!ours) return std::move(ours).error().in(fmt::format("rebuilding record {}", record->id));
   figures.record = record->id;
   figures.configuration = record->configuration;
-  if (const auto target = space::Target::parse(record->target)) {
+  if (const auto target = space::CpuTarget::parse(record->target)) {
     figures.tuned_threads = target->threads;
   }
 
@@ -287,7 +287,7 @@ Result<void> run_kernel_bench(const KernelBenchOptions& options) {
   auto device = open_local_cpu(*threads);
   if (!device) return std::move(device).error();
   const std::vector<std::uint32_t>& cores = (*device)->info().cpu->cores;
-  auto here = space::target_for((*device)->info(), static_cast<int>(cores.size()));
+  auto here = space::cpu_target_for((*device)->info(), static_cast<int>(cores.size()));
   if (!here) return std::move(here).error();
   const unsigned peer_threads = pin_openmp_threads(cores);
   if (peer_threads != cores.size()) {

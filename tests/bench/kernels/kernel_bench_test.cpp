@@ -165,9 +165,9 @@ TEST_P(KernelPeers, OursIsRebuiltFromTheRecordAndChecked) {
   ASSERT_TRUE(layer.ok()) << layer.error().text();
   auto device = open_local_cpu(1);
   ASSERT_TRUE(device.ok()) << device.error().text();
-  auto target = space::target_for((*device)->info(), 1);
+  auto target = space::cpu_target_for((*device)->info(), 1);
   ASSERT_TRUE(target.ok()) << target.error().text();
-  auto task = backend::open_task(workload->dag(), *target);
+  auto task = backend::open_task(workload->dag(), target->target());
   ASSERT_TRUE(task.ok()) << task.error().text();
   const space::SearchSpace* space = &(*task)->space();
   std::mt19937_64 rng(1);

@@ -104,10 +104,10 @@ Result<std::unique_ptr<agent::Device>> open_local_cpu(unsigned threads) {
 }
 
 Result<Rebuilt> rebuild(const Layer& layer, const records::TuningRecord& record, unsigned threads) {
-  auto target = space::Target::parse(record.target);
+  auto target = space::CpuTarget::parse(record.target);
   if (!target) return std::move(target).error();
   target->threads = static_cast<int>(threads);
-  auto task = backend::open_task(layer.workload.dag(), *target);
+  auto task = backend::open_task(layer.workload.dag(), target->target());
   if (!task) return std::move(task).error();
   auto configuration = (*task)->space().parse(record.configuration);
   if (!configuration) return std::move(configuration).error();

@@ -6,7 +6,7 @@
 
 #include "agent/device/device.h"
 #include "host/records/record.h"
-#include "host/space/target.h"
+#include "host/space/cpu_target.h"
 #include "schemas/build_generated.h"
 #include "tests/bench/kernels/contender.h"
 #include "tests/bench/kernels/layer.h"
@@ -20,7 +20,7 @@ Result<std::unique_ptr<agent::Device>> open_local_cpu(unsigned threads);
 
 // A record's program for `threads` threads, and the target it is built for.
 struct Rebuilt {
-  space::Target target;
+  space::CpuTarget target;
   wire::BuildOutputT output;
 };
 Result<Rebuilt> rebuild(const Layer& layer, const records::TuningRecord& record, unsigned threads);

@@ -25,7 +25,7 @@ namespace cpu = backend::cpu_llvm;
 constexpr double kSampleNs = 3e6;
 constexpr int kSamples = 9;
 
-Result<LoopFigures> loop_of(const wire::ImageT& image, const space::Target& target) {
+Result<LoopFigures> loop_of(const wire::ImageT& image, const space::CpuTarget& target) {
   auto code = cpu::disassemble(image, target);
   if (!code) return std::move(code).error();
   LoopFigures figures;
@@ -76,8 +76,8 @@ void keep_launch(wire::ProgramT& program, const std::vector<wire::LaunchT>& all,
 
 }  // namespace
 
-Result<Peak> measure_peak(agent::Device& device, const space::Target& target) {
-  auto programs = backend::calibration_programs(target);
+Result<Peak> measure_peak(agent::Device& device, const space::CpuTarget& target) {
+  auto programs = backend::calibration_programs(target.target());
   if (!programs) return std::move(programs).error();
   Peak peak;
   for (const backend::CalibrationProgram& each : *programs) {

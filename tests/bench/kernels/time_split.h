@@ -8,7 +8,7 @@
 
 #include "agent/device/device.h"
 #include "host/records/record.h"
-#include "host/space/target.h"
+#include "host/space/cpu_target.h"
 #include "tests/bench/kernels/layer.h"
 
 namespace fettle::bench {
@@ -26,7 +26,7 @@ struct Peak {
   double gflops = 0;  // measured, all threads together
   LoopFigures loop;   // of the program that reached it
 };
-Result<Peak> measure_peak(agent::Device& device, const space::Target& target);
+Result<Peak> measure_peak(agent::Device& device, const space::CpuTarget& target);
 
 struct LaunchTime {
   std::string name;

@@ -61,9 +61,9 @@ TEST(TimeSplit, LaunchesAreTimedApart) {
   ASSERT_TRUE(layer.ok());
   auto device = open_local_cpu(1);
   ASSERT_TRUE(device.ok()) << device.error().text();
-  auto target = space::target_for((*device)->info(), 1);
+  auto target = space::cpu_target_for((*device)->info(), 1);
   ASSERT_TRUE(target.ok());
-  auto task = backend::open_task(workload->dag(), *target);
+  auto task = backend::open_task(workload->dag(), target->target());
   ASSERT_TRUE(task.ok());
   const space::SearchSpace* space = &(*task)->space();
   space::Configuration configuration{0, {}};  // the first option of each knob: padded apart

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "host/ir/module.h"
-#include "host/space/task_space.h"
+#include "host/space/sketches/sketches.h"
 #include "schemas/wire/result.h"
 
 namespace fettle::lower {
@@ -16,13 +16,13 @@ extern const char* const kFeaturesAfter;
 
 // As long as feature_names(), whatever the program. Counts and bytes are log2(1 + x)
 // and cover the timed launches of one run; "hot" is the statement that computes most.
-std::vector<float> program_features(const ir::Module& loops, const space::Target& target);
+std::vector<float> program_features(const ir::Module& loops, const space::CpuTarget& target);
 std::vector<std::string> feature_names();
 // The place of a feature in the vector; it must be one of feature_names().
 std::size_t feature_index(const std::string& name);
 
 // Lowers as far as features need. BuildError: the configuration makes no program.
-Result<std::vector<float>> features_of(const space::TaskSpace& task,
+Result<std::vector<float>> features_of(const space::CpuSpace& task,
                                        const space::Configuration& configuration);
 
 }  // namespace fettle::lower

@@ -1,12 +1,12 @@
 // Features (features.h).
-#include "host/lower/features.h"
+#include "host/lower/cpu/features.h"
 
 #include <algorithm>
 #include <cassert>
 #include <cmath>
 
+#include "host/lower/cpu/lowering.h"
 #include "host/lower/loop_nest.h"
-#include "host/lower/lower.h"
 
 namespace fettle::lower {
 
@@ -69,7 +69,7 @@ struct Hot {
   std::size_t depth_of_task() const { return std::min<std::size_t>(1, nest.loops.size()); }
 };
 
-double cache_bytes(const space::Target& target, int level) {
+double cache_bytes(const space::CpuTarget& target, int level) {
   double bytes = 32768;
   for (const space::CacheLevel& cache : target.caches) {
     if (cache.level <= level) bytes = double(cache.bytes);
@@ -79,7 +79,7 @@ double cache_bytes(const space::Target& target, int level) {
 
 // The register file: sums of the tile, a row of vector operands, one broadcast.
 void add_registers(Features& f, const Hot& hot, double register_bytes,
-                   const space::Target& target) {
+                   const space::CpuTarget& target) {
   const LoopNest& nest = hot.nest;
   const double vector_bytes = target.vector_bits / 8.0;
   const double tile = register_bytes / vector_bytes;
@@ -115,7 +115,7 @@ void add_registers(Features& f, const Hot& hot, double register_bytes,
 
 // Bytes that must come through each cache: the outermost loops whose data fits are
 // loaded once for each of their runs.
-void add_caches(Features& f, const Hot& hot, const space::Target& target) {
+void add_caches(Features& f, const Hot& hot, const space::CpuTarget& target) {
   const double operations = hot.nest.operations * hot.nest.times;
   for (int level = 1; level <= kCacheLevels; ++level) {
     const double room = kUsableShare * cache_bytes(target, level);
@@ -193,7 +193,7 @@ void add_accesses(Features& f, const Hot& hot) {
   }
 }
 
-void add_parallel(Features& f, const Hot& hot, const space::Target& target) {
+void add_parallel(Features& f, const Hot& hot, const space::CpuTarget& target) {
   const bool parallel =
       !hot.nest.loops.empty() && hot.nest.loops.front().kind == ir::ForKind::Parallel;
   const double tasks = parallel ? hot.nest.loops.front().extent : 1;
@@ -221,7 +221,7 @@ double estimated_cycles(const Features& f, double vector_operations) {
                    bytes("log_l3_traffic") / kOfMemory});
 }
 
-Features all_features(const ir::Module& module, const space::Target& target) {
+Features all_features(const ir::Module& module, const space::CpuTarget& target) {
   LoopNest hottest;
   double register_bytes = 0, branches = 0, launches = 0;
   double operations = 0, vector_operations = 0, moved = 0, stored = 0, iterations = 0, code = 0;
@@ -279,7 +279,7 @@ Features all_features(const ir::Module& module, const space::Target& target) {
 
 }  // namespace
 
-std::vector<float> program_features(const ir::Module& loops, const space::Target& target) {
+std::vector<float> program_features(const ir::Module& loops, const space::CpuTarget& target) {
   return all_features(loops, target).values;
 }
 
@@ -292,7 +292,7 @@ std::size_t feature_index(const std::string& name) {
   return static_cast<std::size_t>(found - names.begin());
 }
 
-Result<std::vector<float>> features_of(const space::TaskSpace& task,
+Result<std::vector<float>> features_of(const space::CpuSpace& task,
                                        const space::Configuration& configuration) {
   auto loops = lower_loops(task, configuration);
   if (!loops) return std::move(loops).error();

@@ -1,10 +1,10 @@
 // Screen (screen.h).
-#include "host/lower/screen.h"
+#include "host/lower/cpu/screen.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "host/lower/features.h"
+#include "host/lower/cpu/features.h"
 
 namespace fettle::lower {
 
@@ -17,7 +17,7 @@ constexpr double kLeastOperations = 16;  // of a task, where there are many
 
 }  // namespace
 
-const char* screen(std::span<const float> features, const space::Target& target) {
+const char* screen(std::span<const float> features, const space::CpuTarget& target) {
   static const std::size_t file = feature_index("register_file_share"),
                            code = feature_index("log_code"), tasks = feature_index("log_tasks"),
                            scratch = feature_index("log_scratch_bytes"),

@@ -4,11 +4,11 @@
 
 #include <span>
 
-#include "host/space/target.h"
+#include "host/space/cpu_target.h"
 
 namespace fettle::lower {
 
 // Why not, in a few words; null: it may be good. `features` as program_features.
-const char* screen(std::span<const float> features, const space::Target& target);
+const char* screen(std::span<const float> features, const space::CpuTarget& target);
 
 }  // namespace fettle::lower

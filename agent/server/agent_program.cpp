@@ -1,0 +1,155 @@
+// What the agent does (agent_program.h).
+#include "agent/server/agent_program.h"
+
+#include <sched.h>
+#include <sodium.h>
+#include <unistd.h>
+#include <csignal>
+#include <cstdio>
+
+#include "agent/device/registry.h"
+#include "agent/platform/address_layout.h"
+#include "agent/platform/board.h"
+#include "agent/platform/clock_pin.h"
+#include "agent/platform/cpu_facts.h"
+#include "agent/server/log.h"
+#include "agent/server/notify.h"
+#include "agent/server/self_test.h"
+#include "agent/server/supervisor.h"
+#include "agent/worker/worker.h"
+#include "schemas/wire/native_arch.h"
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+namespace fettle::agent {
+namespace {
+
+int usage_error(const Error& error) {
+  std::fprintf(stderr, "fettle-agent: %s\n", error.text().c_str());
+  return kExitUsage;
+}
+
+std::vector<std::uint32_t> measured_cores(const std::vector<wire::DeviceInfoT>& devices) {
+  std::vector<std::uint32_t> cores;
+  for (const auto& device : devices) {
+    if (device.cpu) cores.insert(cores.end(), device.cpu->cores.begin(), device.cpu->cores.end());
+  }
+  return cores;
+}
+
+// The supervisor keeps off the cores that are measured, where there are others.
+void leave_device_cores(const std::vector<wire::DeviceInfoT>& devices) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (std::uint32_t core : usable_cores()) CPU_SET(core, &set);
+  for (std::uint32_t core : measured_cores(devices)) CPU_CLR(core, &set);
+  if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
+}
+
+// Not under an emulator: started again, it would lose the CPU that it was told to be.
+bool wants_fixed_layout(const AgentOptions& options) {
+  if (options.randomize_addresses || options.mode != AgentOptions::Mode::Serve) return false;
+  for (const DeviceConfig& device : options.devices) {
+    if (device.emulated) return false;
+  }
+  return true;
+}
+
+int run_agent(char** argv, const std::vector<std::string>& arguments) {
+  auto options = parse_options(arguments);
+  if (!options) return usage_error(options.error());
+  if (options->mode == AgentOptions::Mode::Help) {
+    std::fputs(option_help().c_str(), stdout);
+    return 0;
+  }
+  if (options->mode == AgentOptions::Mode::Version) {
+    std::printf("fettle-agent %s (%s)\n", agent_version(), native_arch());
+    return 0;
+  }
+  if (wants_fixed_layout(*options)) fix_address_layout(argv);
+  set_log_level(options->log_level);
+  auto service = ServiceNotifier::from_environment();
+  if (sodium_init() < 0) {
+    return usage_error({ErrorCode::Unsupported, "no source of random numbers on this system"});
+  }
+  if (options->mode == AgentOptions::Mode::MakeKey) {
+    const auto made = make_key_file(options->make_key_file);
+    if (!made) return usage_error(made.error());
+    std::printf("%s\n", made->c_str());
+    return 0;
+  }
+  if (options->mode == AgentOptions::Mode::CheckConfig) {
+    if (const auto own = load_key_pair(*options); !own) return usage_error(own.error());
+    if (const auto key = load_broker_key(*options); !key) return usage_error(key.error());
+    std::printf("fine: %zu device(s) for the broker at %s\n", options->devices.size(),
+                options->broker.c_str());
+    return 0;
+  }
+
+  const SystemRoot root;
+  std::uint64_t instance = 0;
+  while (instance == 0) randombytes_buf(&instance, sizeof instance);
+  const wire::BoardT board = read_board(root, options->board_model, instance);
+  for (std::uint32_t core : options->left_over_cores) {
+    log(LogLevel::Warning,
+        "core %u (MIDR %08llx) is of no profile of this board and so no device; to use it, name "
+        "a [[device]] with device-cores, or its midr in the profile",
+        core, static_cast<unsigned long long>(core_midr(root, core)));
+  }
+  std::vector<wire::DeviceInfoT> devices;
+  for (const DeviceConfig& config : options->devices) {
+    devices.push_back(find_device_row(config.kind)->describe(config, root));
+  }
+
+  PinnedClocks clocks;
+  if (options->pin_khz > 0) {
+    std::vector<std::string> refused;
+    auto pinned = PinnedClocks::pin(root, measured_cores(devices), options->pin_khz, refused);
+    if (!pinned) return usage_error(pinned.error());
+    clocks = std::move(*pinned);
+    for (const std::string& line : refused) log(LogLevel::Warning, "%s", line.c_str());
+  } else {
+    for (const std::string& name : PinnedClocks::give_back_abandoned(root)) {
+      log(LogLevel::Info, "%s is as it was before an agent that was killed", name.c_str());
+    }
+  }
+
+  // Forked now, while there is one thread; the workers inherit what was read so far, and
+  // candidates can read it: the secret key comes later, its descriptor is closed.
+  const int key_fd = options->key_fd;
+  auto nursery =
+      Nursery::start([&devices, key_fd](std::uint32_t device, int socket, StatusPage* status) {
+        if (key_fd >= 0) ::close(key_fd);
+        return device < devices.size() ? run_worker(devices[device], socket, status) : 1;
+      });
+  if (!nursery) return usage_error(nursery.error());
+  leave_device_cores(devices);
+  if (options->mode == AgentOptions::Mode::SelfTest) {
+    return self_test(board, devices, std::move(*nursery));
+  }
+
+  auto own = load_key_pair(*options);
+  if (!own) return usage_error(own.error());
+  const auto broker_key = load_broker_key(*options);
+  if (!broker_key) return usage_error(broker_key.error());
+  auto link = BrokerLink::open(options->broker, *broker_key, *own);
+  if (!link) return usage_error(link.error());
+  sodium_memzero(own->secret_key.data(), own->secret_key.size());
+  Supervisor supervisor(*options, board, std::move(devices), std::move(*nursery), std::move(*link),
+                        own->public_key, std::move(service));
+  return supervisor.run();
+}
+
+}  // namespace
+
+int run_agent_program(int argc, char** argv) {
+#ifdef __GLIBC__
+  mallopt(M_ARENA_MAX, 1);  // small: the second thread is libzmq's and allocates little
+#endif
+  std::signal(SIGPIPE, SIG_IGN);
+  return run_agent(argv, {argv + 1, argv + argc});
+}
+
+}  // namespace fettle::agent

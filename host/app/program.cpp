@@ -1,0 +1,71 @@
+// The command line (program.h).
+#include "host/app/program.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <exception>
+
+#include "host/app/command_line.h"
+#include "host/app/commands.h"
+#include "host/app/message.h"
+#include "host/app/version.h"
+
+namespace fettle::app {
+namespace {
+
+// Standard streams that are closed would become the first files and sockets that are opened.
+// Reading only: writing to them stays an error.
+void hold_standard_streams() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF) ::open("/dev/null", O_RDONLY);
+  }
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"fettle makes neural-network kernels fast on small boards.", "fettle"};
+  app.set_version_flag("--version", std::string("fettle ") + kVersion);
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(30);
+  int status = kFine;
+  add_tune_command(app, status);
+  add_devices_command(app, status);
+  add_broker_command(app, status);
+  add_build_worker_command(app, status);
+  add_records_command(app, status);
+  add_flash_command(app, status);
+  add_keys_command(app, status);
+  add_explain_command(app, status);
+  app.footer("Exit status: 0 fine, 1 error, 2 wrong usage, 130 interrupted.");
+  try {
+    const auto ended =
+        read_command_line(app, argc, argv, [](const std::string& wrong) { fail(wrong); });
+    if (ended) return *ended;
+  } catch (const std::exception& error) {  // no memory, no thread
+    return fail(error.what());
+  }
+  return status;
+}
+
+// `status`, but that of an error where standard output could not take everything.
+int after_output(int status) {
+  errno = 0;
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (written) return status;
+  const std::string why = errno != 0 ? std::string(": ") + std::strerror(errno) : "";
+  const int failed = fail("cannot write all of standard output" + why);
+  return status == kFine ? failed : status;
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of that write, not our end
+  hold_standard_streams();
+  return after_output(run(argc, argv));
+}
+
+}  // namespace fettle::app
