@@ -1,10 +1,8 @@
 // The pool's thread: one poll loop over the children's sockets and stderr pipes.
 #include "host/fleet/build_pool.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
@@ -16,15 +14,13 @@
 #include <optional>
 #include <thread>
 
+#include "host/fleet/build_child.h"
 #include "host/fleet/child_process.h"
-#include "schemas/wire/limits.h"
 
 namespace fettle::fleet {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-constexpr std::size_t kStderrTail = 600;  // characters of it that go into a failure
-constexpr std::size_t kReadAtOnce = 1 << 16;
+using Clock = BuildChild::Clock;
 constexpr int kMostStartFailures = 3;  // in a row, before any result, per worker
 
 void signal_fd(int fd) {
@@ -38,40 +34,11 @@ void clear_fd(int fd) {
   }
 }
 
-std::string one_line(std::string text) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < ' ') c = c == '\n' ? '|' : ' ';
-  return text;
-}
-
-Bytes frame_of(const wire::BuildRequestT& request) {
-  wire::BuildMessageT message;
-  message.body.Set(wire::BuildRequestT(request));
-  const Bytes body = encode(message);
-  const auto size = static_cast<std::uint32_t>(body.size());
-  Bytes frame = {std::uint8_t(size), std::uint8_t(size >> 8), std::uint8_t(size >> 16),
-                 std::uint8_t(size >> 24)};
-  frame.insert(frame.end(), body.begin(), body.end());
-  return frame;
-}
-
-// One child and what is under way with it.
-struct Worker {
-  pid_t pid = -1;
-  int socket = -1, errors = -1;
-  std::optional<std::uint64_t> building;  // the request's id
-  Clock::time_point started;
-  Bytes to_write, received;
-  std::size_t written = 0;
-  std::string stderr_tail;
-};
-
 }  // namespace
 
 struct BuildPool::Loop {
   BuildPoolOptions options;
-  std::vector<Worker> workers;  // of the thread alone
+  std::vector<BuildChild> workers;  // of the thread alone
   int wake_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   int ready_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   int start_failures = 0;
@@ -90,50 +57,6 @@ struct BuildPool::Loop {
     if (ready_fd >= 0) ::close(ready_fd);
   }
 
-  Result<void> start(Worker& worker) {
-    int pair[2], errors[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
-      return Error{ErrorCode::Io,
-                   std::string("cannot make a socket pair: ") + std::strerror(errno)};
-    }
-    if (::pipe2(errors, O_CLOEXEC) != 0) {
-      const int failed = errno;
-      ::close(pair[0]);
-      ::close(pair[1]);
-      return Error{ErrorCode::Io, std::string("cannot make a pipe: ") + std::strerror(failed)};
-    }
-    ChildPlan plan;
-    plan.argv = options.argv;
-    plan.descriptors = {{pair[1], 0}, {pair[1], 1}, {errors[1], 2}};
-    plan.cores = options.cores;
-    plan.memory_bytes = options.memory_bytes;
-    auto pid = start_child(plan);
-    ::close(pair[1]);
-    ::close(errors[1]);
-    if (!pid) {
-      ::close(pair[0]);
-      ::close(errors[0]);
-      return std::move(pid).error().in("starting a build worker");
-    }
-    ::fcntl(pair[0], F_SETFL, O_NONBLOCK);
-    ::fcntl(errors[0], F_SETFL, O_NONBLOCK);
-    worker = Worker{};
-    worker.pid = *pid;
-    worker.socket = pair[0];
-    worker.errors = errors[0];
-    return {};
-  }
-
-  int end(Worker& worker) {
-    if (worker.pid < 0) return 0;
-    const int status = end_child(worker.pid);
-    read_errors(worker);
-    close_errors(worker);
-    ::close(worker.socket);
-    worker.pid = -1;
-    return status;
-  }
-
   void deliver(std::uint64_t id, wire::BuildResultT result) {
     std::lock_guard lock(mutex);
     results.push_back({id, std::move(result)});
@@ -148,36 +71,31 @@ struct BuildPool::Loop {
     changed.notify_all();
   }
 
-  void fail(Worker& worker, Error why) {
-    if (!worker.building) return;
+  void fail(BuildChild& worker, Error why) {
+    if (!worker.under_way()) return;
+    const auto [id, started_at] = *worker.under_way();
     wire::BuildResultT result;
-    result.id = *worker.building;
+    result.id = id;
     result.build_ns = static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - worker.started)
-            .count());
+        std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - started_at).count());
     result.body.Set(make_failure(wire::Stage::Build, std::move(why)));
-    deliver(*worker.building, std::move(result));
-    worker.building.reset();
+    deliver(id, std::move(result));
+    worker.give_up();
   }
 
-  std::string said(const Worker& worker) const {
-    const std::string tail = one_line(worker.stderr_tail);
-    return tail.empty() ? "" : "; it said: " + tail;
-  }
-
-  void replace(Worker& worker) {
-    if (auto again = start(worker); !again) set_error(std::move(again).error());
+  void replace(BuildChild& worker) {
+    if (auto again = worker.start(options); !again) set_error(std::move(again).error());
   }
 
   // The child closed its end or wrote what cannot be: it is ended and replaced.
-  void died(Worker& worker, const std::string& nonsense) {
-    const int status = end(worker);
+  void died(BuildChild& worker, const std::string& nonsense) {
+    const int status = worker.end();
     const bool by_itself = nonsense.empty() && WIFEXITED(status);
     if (!nonsense.empty()) {
-      fail(worker, {ErrorCode::CompilerCrash, nonsense + said(worker), {}});
+      fail(worker, {ErrorCode::CompilerCrash, nonsense + worker.said(), {}});
     } else {
       fail(worker, {ErrorCode::CompilerCrash,
-                    "the build worker died by " + describe_wait_status(status) + said(worker),
+                    "the build worker died by " + describe_wait_status(status) + worker.said(),
                     {}});
     }
     // A program that ends by itself before it built anything is no build worker.
@@ -185,102 +103,44 @@ struct BuildPool::Loop {
         ++start_failures >= kMostStartFailures * static_cast<int>(options.workers)) {
       return set_error({ErrorCode::Io,
                         "build workers (" + options.argv[0] + ") end at once, with " +
-                            describe_wait_status(status) + said(worker),
+                            describe_wait_status(status) + worker.said(),
                         {}});
     }
     replace(worker);
   }
 
-  void timed_out(Worker& worker) {
-    end(worker);
+  void timed_out(BuildChild& worker) {
+    worker.end();
     fail(worker, {ErrorCode::BuildTimeout,
                   "the build took longer than " + std::to_string(options.deadline.count()) + " ms",
                   {}});
     replace(worker);
   }
 
-  void read_errors(Worker& worker) {
-    if (worker.errors < 0) return;
-    char text[4096];
-    ssize_t n;
-    while ((n = ::read(worker.errors, text, sizeof text)) > 0) {
-      worker.stderr_tail.append(text, static_cast<std::size_t>(n));
-      if (worker.stderr_tail.size() > kStderrTail) {
-        worker.stderr_tail.erase(0, worker.stderr_tail.size() - kStderrTail);
-      }
-    }
-    if (n == 0) close_errors(worker);  // or poll would report its end for ever
-  }
-
-  static void close_errors(Worker& worker) {
-    if (worker.errors >= 0) ::close(worker.errors);
-    worker.errors = -1;
-  }
-
-  void write_request(Worker& worker) {
-    while (worker.written < worker.to_write.size()) {
-      const ssize_t n = ::send(worker.socket, worker.to_write.data() + worker.written,
-                               worker.to_write.size() - worker.written, MSG_NOSIGNAL);
-      if (n < 0) return;  // full, or dead: the next read tells
-      worker.written += static_cast<std::size_t>(n);
-    }
-    worker.to_write.clear();
-    worker.written = 0;
-  }
-
   // False: the worker was replaced.
-  bool read_results(Worker& worker) {
-    bool ended = false;
-    while (true) {
-      const std::size_t old = worker.received.size();
-      worker.received.resize(old + kReadAtOnce);
-      const ssize_t n = ::recv(worker.socket, worker.received.data() + old, kReadAtOnce, 0);
-      worker.received.resize(old + static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
-      if (n > 0) continue;
-      if (n < 0 && errno == EINTR) continue;
-      ended = n == 0 || errno != EAGAIN;
-      break;
-    }
-    while (worker.received.size() >= 4) {
-      const Bytes& head = worker.received;
-      const std::size_t size = std::size_t{head[0]} | std::size_t{head[1]} << 8 |
-                               std::size_t{head[2]} << 16 | std::size_t{head[3]} << 24;
-      if (size > limits::kMessageBytes) {
-        died(worker, "the build worker wrote what is no frame");
-        return false;
-      }
-      if (worker.received.size() < 4 + size) break;
-      auto message = decode_build_message(ByteView(worker.received).subspan(4, size));
-      auto* result = message ? message->body.AsBuildResult() : nullptr;
-      if (result == nullptr || !worker.building || result->id != *worker.building) {
-        died(worker, "the build worker wrote what is no answer to its request" +
-                         (message ? std::string() : ": " + message.error().text()));
-        return false;
-      }
-      worker.received.erase(worker.received.begin(),
-                            worker.received.begin() + static_cast<std::ptrdiff_t>(4 + size));
-      worker.building.reset();
-      worker.stderr_tail.clear();
+  bool read_results(BuildChild& worker) {
+    BuildChild::Heard heard = worker.hear();
+    for (wire::BuildResultT& result : heard.results) {
       built_any = true;
-      const std::uint64_t id = result->id;
-      deliver(id, std::move(*result));
+      const std::uint64_t id = result.id;
+      deliver(id, std::move(result));
     }
-    if (ended) died(worker, "");
-    return !ended;
+    if (heard.nonsense.empty() && !heard.ended) return true;
+    died(worker, heard.nonsense);
+    return false;
   }
 
   void hand_out() {
-    for (Worker& worker : workers) {
-      if (worker.pid < 0 || worker.building) continue;
+    for (BuildChild& worker : workers) {
+      if (!worker.running() || worker.under_way()) continue;
+      wire::BuildRequestT request;
       {
         std::lock_guard lock(mutex);
         if (requests.empty() || error) return;
-        worker.building = requests.front().id;
-        worker.to_write = frame_of(requests.front());
+        request = std::move(requests.front());
         requests.pop_front();
       }
-      worker.started = Clock::now();
-      write_request(worker);
+      worker.send(request);
     }
   }
 
@@ -293,7 +153,7 @@ struct BuildPool::Loop {
   // The pool itself could not run for that long (Ctrl-Z stops the builders with it): that time
   // is no candidate's.
   void stood_still(Clock::duration time) {
-    for (Worker& worker : workers) worker.started += time;
+    for (BuildChild& worker : workers) worker.forgive(time);
   }
 
   void run() {
@@ -306,13 +166,13 @@ struct BuildPool::Loop {
       std::vector<pollfd> fds = {{wake_fd, POLLIN, 0}};
       auto wait = std::chrono::milliseconds(-1);
       const auto now = Clock::now();
-      for (Worker& worker : workers) {
-        const short out = worker.to_write.empty() ? 0 : POLLOUT;
-        fds.push_back({worker.pid < 0 ? -1 : worker.socket, static_cast<short>(POLLIN | out), 0});
-        fds.push_back({worker.pid < 0 ? -1 : worker.errors, POLLIN, 0});
-        if (!worker.building) continue;
-        auto left =
-            std::chrono::ceil<std::chrono::milliseconds>(worker.started + options.deadline - now);
+      for (BuildChild& worker : workers) {
+        const short out = worker.wants_to_write() ? POLLOUT : 0;
+        fds.push_back({worker.socket(), static_cast<short>(POLLIN | out), 0});
+        fds.push_back({worker.errors(), POLLIN, 0});
+        if (!worker.under_way()) continue;
+        auto left = std::chrono::ceil<std::chrono::milliseconds>(worker.under_way()->started +
+                                                                 options.deadline - now);
         left = std::clamp(left, std::chrono::milliseconds(0), longest_turn());
         wait = wait.count() < 0 ? left : std::min(wait, left);
       }
@@ -324,22 +184,23 @@ struct BuildPool::Loop {
       const auto turn = Clock::now() - now;
       if (wait.count() >= 0 && turn > 2 * longest_turn()) stood_still(turn - longest_turn());
       for (std::size_t i = 0; i < workers.size(); ++i) {
-        Worker& worker = workers[i];
-        if (worker.pid < 0) continue;
+        BuildChild& worker = workers[i];
+        if (!worker.running()) continue;
         const pollfd &talk = fds[1 + 2 * i], &errors = fds[2 + 2 * i];
-        if (errors.revents != 0) read_errors(worker);
-        if (talk.revents & POLLOUT) write_request(worker);
+        if (errors.revents != 0) worker.read_errors();
+        if (talk.revents & POLLOUT) worker.write_on();
         if ((talk.revents & (POLLIN | POLLHUP | POLLERR)) && !read_results(worker)) continue;
-        if (worker.building && Clock::now() >= worker.started + options.deadline) timed_out(worker);
+        const auto& building = worker.under_way();
+        if (building && Clock::now() >= building->started + options.deadline) timed_out(worker);
       }
     }
   }
 
   void thread_main() {
-    workers.resize(options.workers);
+    workers = std::vector<BuildChild>(options.workers);
     Result<void> all;
-    for (Worker& worker : workers) {
-      if (all = start(worker); !all) break;
+    for (BuildChild& worker : workers) {
+      if (all = worker.start(options); !all) break;
     }
     {
       std::lock_guard lock(mutex);
@@ -348,7 +209,7 @@ struct BuildPool::Loop {
       changed.notify_all();
     }
     if (all) run();
-    for (Worker& worker : workers) end(worker);
+    for (BuildChild& worker : workers) worker.end();
   }
 };
 

@@ -2,31 +2,21 @@
 #include "host/tune/evolutionary_planner.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <numeric>
-#include <string_view>
 #include <utility>
 
 #include "host/cost/knob_features.h"
+#include "host/tune/evolution.h"
+#include "host/tune/first_plan.h"
+#include "host/tune/stopwatch.h"
 
 namespace fettle::tune {
 namespace {
 
-// Until a model is trained: so many trials, spread over the fastest by the estimate of so many
-// draws, as many as this share of them, and of some generations bred from these. An
-// estimate that a prior corrected is worth more.
-struct First {
-  std::size_t trials, draws, generations;
-  double share;
-};
-constexpr First kFirst{8, 128, 0, 0.25}, kFirstWithPrior{4, 192, 2, 0.08};
-constexpr std::size_t kUnderWay = 4;      // beside the loop: trials begun before the first outcomes
-constexpr std::size_t kSpreadDraws = 24;  // of which the one farthest from all others is taken
-constexpr std::size_t kParents = 16;      // fastest trials that breed
-constexpr std::size_t kChildren = 32;     // of each generation
-constexpr std::size_t kPool = 1024;       // lowered for earlier plans, and kept
-constexpr std::size_t kRecalled = 64;     // of those, the fastest as the model sees them now
+constexpr std::size_t kUnderWay = 4;   // beside the loop: trials begun before the first outcomes
+constexpr std::size_t kPool = 1024;    // lowered for earlier plans, and kept
+constexpr std::size_t kRecalled = 64;  // of those, the fastest as the model sees them now
 constexpr int kGenerations = 3;
 constexpr double kRandomShare = 0.5;    // of the first generation
 constexpr double kEpsilon = 0.05;       // of a plan: random, whatever the model says
@@ -34,141 +24,37 @@ constexpr double kCloseness = 0.1;      // log time that a candidate close to a 
 constexpr double kTwin = 10;            // log time that an equal feature vector loses
 constexpr std::size_t kFresh = 16;      // candidates with an option never tried
 constexpr std::size_t kFreshPlace = 8;  // every so manyth place of all plans is theirs
-constexpr double kCrossover = 0.4, kExtraMutation = 0.35;
-
-class Stopwatch {
- public:
-  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
-  ~Stopwatch() {
-    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  double& seconds_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-// Knobs that differ, each by at least a half and by how far apart its options are.
-double distance(const space::SearchSpace& space, const space::Configuration& a,
-                const space::Configuration& b) {
-  if (a.sketch != b.sketch) return 1e9;
-  const auto& knobs = space.sketches()[a.sketch].knobs;
-  double sum = 0;
-  for (std::size_t k = 0; k < knobs.size(); ++k) {
-    if (a.choice[k] == b.choice[k]) continue;
-    const double apart = std::fabs(double(a.choice[k]) - double(b.choice[k]));
-    sum += 0.5 + 0.5 * apart / static_cast<double>(knobs[k].options.size() - 1);
-  }
-  return sum;
-}
-
-// 0: no features.
-std::size_t hash_of(std::span<const float> features) {
-  if (features.empty()) return 0;
-  return std::hash<std::string_view>()(
-      {reinterpret_cast<const char*>(features.data()), features.size_bytes()});
-}
+constexpr double kExtraMutation = 0.35;
 
 }  // namespace
 
 EvolutionaryPlanner::EvolutionaryPlanner(const space::SearchSpace& space,
                                          const SearcherOptions& options)
-    : space_(space), options_(options), rng_(options.seed) {}
+    : space_(space), options_(options), rng_(options.seed), lowered_(space_, options_) {}
 
 std::vector<space::Configuration> EvolutionaryPlanner::plan(Knowledge knowledge, std::size_t n) {
   const Stopwatch all(statistics_.planning_seconds);
   // A prior is a better beginning than a few trials of other tasks.
   const bool taught = !options_.prior && options_.experience &&
                       options_.experience->size() > knowledge.trials.size();
-  const std::size_t first = (options_.prior ? kFirstWithPrior : kFirst).trials;
+  const std::size_t first = first_trials(options_);
   if (knowledge.trials.size() < first && !taught) {
     const std::size_t missing = first - knowledge.trials.size();
-    return first_plan(knowledge, std::min(n, missing + (options_.background ? kUnderWay : 0)));
+    const std::size_t wanted = std::min(n, missing + (options_.background ? kUnderWay : 0));
+    return first_plan(space_, options_, lowered_, knowledge, wanted, rng_);
   }
   auto model = train(knowledge);
-  if (!model) return first_plan(knowledge, n);
+  if (!model) return first_plan(space_, options_, lowered_, knowledge, n, rng_);
   ++statistics_.plans;
   note_tried(knowledge);
   return choose(breed_candidates(knowledge, *model), knowledge.unseen, n);
 }
 
-std::vector<space::Configuration> EvolutionaryPlanner::first_plan(Knowledge& knowledge,
-                                                                  std::size_t n) {
-  std::vector<space::Configuration> plan;
-  const auto nearest = [&](const space::Configuration& candidate) {
-    double least = 1e9;
-    for (const auto& trial : knowledge.trials) {
-      least = std::min(least, distance(space_, candidate, trial.configuration));
-    }
-    for (const auto& planned : plan) least = std::min(least, distance(space_, candidate, planned));
-    return least;
-  };
-  std::vector<space::Configuration> promising;
-  if (options_.features && options_.estimate) promising = promising_draws(knowledge);
-  const std::size_t draws = promising.empty() ? kSpreadDraws : promising.size();
-  while (plan.size() < n) {
-    std::optional<space::Configuration> farthest;
-    double reach = -1;
-    for (std::size_t i = 0; i < draws; ++i) {
-      space::Configuration candidate = promising.empty() ? space_.random(rng_) : promising[i];
-      if (knowledge.unseen.contains(candidate)) continue;
-      const double here = nearest(candidate);
-      if (here <= reach || (options_.features && !features_of(candidate))) continue;
-      reach = here;
-      farthest = std::move(candidate);
-    }
-    if (farthest) {
-      knowledge.unseen.insert(*farthest);
-    } else {
-      farthest = knowledge.unseen.draw(rng_);
-    }
-    if (!farthest) break;
-    plan.push_back(std::move(*farthest));
-  }
-  return plan;
-}
-
-// What the estimate finds fastest of some draws and of what is bred from them, in that
-// order; of programs that look the same, one.
-std::vector<space::Configuration> EvolutionaryPlanner::promising_draws(const Knowledge& knowledge) {
-  const First& first = options_.prior ? kFirstWithPrior : kFirst;
-  std::vector<std::pair<float, space::Configuration>> draws;
-  std::unordered_set<std::size_t> programs;
-  bred_.clear();
-  const auto consider = [&](space::Configuration candidate) {
-    if (knowledge.unseen.contains(candidate) || !bred_.insert(candidate).second) return;
-    const std::vector<float>* features = features_of(candidate);
-    if (!features || !programs.insert(hash_of(*features)).second) return;
-    draws.emplace_back(features->at(*options_.estimate), std::move(candidate));
-  };
-  const auto faster = [](const auto& a, const auto& b) { return a.first < b.first; };
-  for (std::size_t i = 0; i < first.draws; ++i) consider(space_.random(rng_));
-  const auto kept = static_cast<std::size_t>(first.share * static_cast<double>(draws.size()));
-  std::stable_sort(draws.begin(), draws.end(), faster);
-  for (std::size_t generation = 0; generation < first.generations; ++generation) {
-    const std::vector<std::pair<float, space::Configuration>> parents(
-        draws.begin(),
-        draws.begin() + static_cast<std::ptrdiff_t>(std::min(kParents, draws.size())));
-    if (parents.empty()) break;
-    const auto parent = [&]() -> const auto& { return parents[rng_() % parents.size()].second; };
-    for (std::size_t i = 0; i < kChildren; ++i) {
-      const bool crossed = uniform() < kCrossover;
-      space::Configuration child = crossed ? space_.crossover(parent(), parent(), rng_) : parent();
-      if (!crossed || uniform() < 0.5) child = space_.mutate(child, rng_);
-      consider(std::move(child));
-    }
-    std::stable_sort(draws.begin(), draws.end(), faster);
-  }
-  draws.resize(std::min(draws.size(), kept));
-  std::vector<space::Configuration> promising;
-  for (auto& [estimate, configuration] : draws) promising.push_back(std::move(configuration));
-  return promising;
-}
-
 Result<cost::TimeModel> EvolutionaryPlanner::train(const Knowledge& knowledge) {
   std::vector<cost::Trial> trials;
   for (const auto& trial : knowledge.trials) {
-    trials.push_back({row_of(trial.configuration, features_of(trial)), trial.nanoseconds, false});
+    trials.push_back(
+        {lowered_.row(trial.configuration, lowered_.of(trial)), trial.nanoseconds, false});
   }
   const Stopwatch training(statistics_.training_seconds);
   std::vector<cost::Sample> others;
@@ -224,18 +110,19 @@ EvolutionaryPlanner::Candidates EvolutionaryPlanner::breed_candidates(
 EvolutionaryPlanner::Candidates EvolutionaryPlanner::recall(const Knowledge& knowledge,
                                                             const cost::TimeModel& model) {
   Candidates candidates;
-  candidates.reserve(pool_.size());
-  for (space::Configuration& configuration : std::exchange(pool_, {})) {
+  std::vector<space::Configuration> pool = lowered_.take_pool();
+  candidates.reserve(pool.size());
+  for (space::Configuration& configuration : pool) {
     add_candidate(knowledge, std::move(configuration), candidates);
   }
   std::erase_if(candidates, [&](const Candidate& candidate) {
-    return tried_features_.contains(candidate.features_hash);
+    return tried_.looks_tried(candidate.features_hash);
   });
   predict(model, candidates, 0);
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.mean < b.mean; });
   if (candidates.size() > kPool) candidates.resize(kPool);
-  for (const Candidate& candidate : candidates) pool_.push_back(candidate.configuration);
+  for (const Candidate& candidate : candidates) lowered_.put_back(candidate.configuration);
   if (candidates.size() > kRecalled) candidates.resize(kRecalled);
   return candidates;
 }
@@ -245,21 +132,21 @@ void EvolutionaryPlanner::breed(const Knowledge& knowledge,
                                 const std::vector<const space::Configuration*>& parents,
                                 std::size_t count, double random_share, Candidates& into) {
   const auto parent = [&]() -> const space::Configuration& {
-    const double draw = uniform();
+    const double draw = uniform(rng_);
     const auto rank = static_cast<std::size_t>(draw * draw * static_cast<double>(parents.size()));
     return *parents[std::min(rank, parents.size() - 1)];
   };
   const std::size_t end = into.size() + count;
   for (std::size_t tries = 0; tries < 8 * count && into.size() < end; ++tries) {
     space::Configuration child;
-    if (parents.empty() || uniform() < random_share) {
+    if (parents.empty() || uniform(rng_) < random_share) {
       child = space_.random(rng_);
     } else {
       child = parent();
-      const bool crossed = uniform() < kCrossover;
+      const bool crossed = uniform(rng_) < kCrossover;
       if (crossed) child = space_.crossover(child, parent(), rng_);
-      if (!crossed || uniform() < 0.5) child = space_.mutate(child, rng_);
-      while (uniform() < kExtraMutation) child = space_.mutate(child, rng_);
+      if (!crossed || uniform(rng_) < 0.5) child = space_.mutate(child, rng_);
+      while (uniform(rng_) < kExtraMutation) child = space_.mutate(child, rng_);
     }
     add_candidate(knowledge, std::move(child), into);
   }
@@ -273,13 +160,7 @@ void EvolutionaryPlanner::breed_fresh(const Knowledge& knowledge,
   for (std::size_t tries = 0; tries < 4 * kFresh && into.size() < end; ++tries) {
     space::Configuration child =
         parents.empty() || tries % 4 == 3 ? space_.random(rng_) : *parents[rng_() % parents.size()];
-    const auto& knobs = tried_[child.sketch];
-    std::vector<std::pair<std::size_t, std::uint32_t>> untried;
-    for (std::size_t k = 0; k < knobs.size(); ++k) {
-      for (std::uint32_t option = 0; option < knobs[k].size(); ++option) {
-        if (!knobs[k][option]) untried.emplace_back(k, option);
-      }
-    }
+    const auto untried = tried_.untried(child.sketch);
     if (untried.empty()) continue;
     const auto [knob, option] = untried[rng_() % untried.size()];
     child.choice[knob] = option;
@@ -292,39 +173,27 @@ bool EvolutionaryPlanner::add_candidate(const Knowledge& knowledge,
                                         space::Configuration configuration, Candidates& into) {
   if (knowledge.unseen.contains(configuration) || !bred_.insert(configuration).second) return false;
   static const std::vector<float> kNone;
-  const std::vector<float>* features = options_.features ? features_of(configuration) : &kNone;
+  const std::vector<float>* features = options_.features ? lowered_.of(configuration) : &kNone;
   if (!features) return false;
   Candidate candidate;
-  candidate.row = row_of(configuration, *features);
-  candidate.features_hash = hash_of(*features);
+  candidate.row = lowered_.row(configuration, *features);
+  candidate.features_hash = features_hash(*features);
   candidate.configuration = std::move(configuration);
   into.push_back(std::move(candidate));
   return true;
 }
 
 void EvolutionaryPlanner::note_tried(const Knowledge& knowledge) {
-  tried_features_.clear();
-  tried_.clear();
-  for (const space::Sketch& sketch : space_.sketches()) {
-    tried_.emplace_back();
-    for (const space::Knob& knob : sketch.knobs) tried_.back().emplace_back(knob.options.size());
-  }
+  tried_ = Tried(space_);
   for (const auto& trial : knowledge.trials) {
-    const std::vector<float>& features = features_of(trial);
-    if (!features.empty()) tried_features_.insert(hash_of(features));
-    const auto& choice = trial.configuration.choice;
-    for (std::size_t k = 0; k < choice.size(); ++k) {
-      tried_[trial.configuration.sketch][k][choice[k]] = true;
-    }
+    tried_.add(trial.configuration, features_hash(lowered_.of(trial)));
   }
 }
 
-bool EvolutionaryPlanner::holds_untried(const space::Configuration& configuration) const {
-  const auto& knobs = tried_[configuration.sketch];
-  for (std::size_t k = 0; k < knobs.size(); ++k) {
-    if (!knobs[k][configuration.choice[k]]) return true;
-  }
-  return false;
+SearchStatistics EvolutionaryPlanner::statistics() const {
+  SearchStatistics all = statistics_;
+  all += lowered_.statistics();
+  return all;
 }
 
 void EvolutionaryPlanner::predict(const cost::TimeModel& model, Candidates& candidates,
@@ -360,13 +229,11 @@ std::vector<space::Configuration> EvolutionaryPlanner::choose(const Candidates& 
     double least = 0;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const Candidate& candidate = candidates[i];
-      if (taken[i] || (fresh && !holds_untried(candidate.configuration))) continue;
+      if (taken[i] || (fresh && !tried_.holds_untried(candidate.configuration))) continue;
       const auto& members = candidate.members;
       double value = places_ % 2 == 0 ? candidate.mean : members[places_ / 2 % members.size()];
       value += kCloseness * close[i];
-      if (candidate.features_hash != 0 && tried_features_.contains(candidate.features_hash)) {
-        value += kTwin;
-      }
+      if (tried_.looks_tried(candidate.features_hash)) value += kTwin;
       if (!best || value < least) best = i, least = value;
     }
     return best;
@@ -374,15 +241,12 @@ std::vector<space::Configuration> EvolutionaryPlanner::choose(const Candidates& 
   for (; plan.size() < n; ++places_) {
     std::optional<std::size_t> best;
     if (places_ % kFreshPlace == kFreshPlace - 1) best = best_for(true);
-    if (!best && uniform() >= kEpsilon) best = best_for(false);
+    if (!best && uniform(rng_) >= kEpsilon) best = best_for(false);
     if (best) {
       const space::Configuration& chosen = candidates[*best].configuration;
       taken[*best] = true;
       unseen.insert(chosen);
-      tried_features_.insert(candidates[*best].features_hash);
-      for (std::size_t k = 0; k < chosen.choice.size(); ++k) {
-        tried_[chosen.sketch][k][chosen.choice[k]] = true;
-      }
+      tried_.add(chosen, candidates[*best].features_hash);
       plan.push_back(chosen);
       for (std::size_t i = 0; i < candidates.size(); ++i) {
         close[i] += std::exp(-distance(space_, plan.back(), candidates[i].configuration));
@@ -394,42 +258,6 @@ std::vector<space::Configuration> EvolutionaryPlanner::choose(const Candidates& 
     }
   }
   return plan;
-}
-
-const std::vector<float>* EvolutionaryPlanner::features_of(
-    const space::Configuration& configuration) {
-  auto [place, fresh] = features_.try_emplace(configuration);
-  if (fresh) {
-    const Stopwatch lowering(statistics_.feature_seconds);
-    ++statistics_.lowered;
-    auto features = options_.features(configuration);
-    if (!features || features->size() != options_.feature_count) {
-      ++statistics_.unlowered;
-    } else if (options_.screen && options_.screen(*features)) {
-      ++statistics_.screened;
-    } else {
-      place->second = std::move(*features);
-      pool_.push_back(configuration);
-      if (options_.prior) options_.prior->correct(place->second);
-    }
-  }
-  return place->second.empty() ? nullptr : &place->second;
-}
-
-// Resumed trials come without: they are lowered once more.
-const std::vector<float>& EvolutionaryPlanner::features_of(const Knowledge::Trial& trial) {
-  if (trial.features.size() == options_.feature_count || !options_.features) return trial.features;
-  const std::vector<float>* lowered = features_of(trial.configuration);
-  return lowered ? *lowered : trial.features;
-}
-
-std::vector<float> EvolutionaryPlanner::row_of(const space::Configuration& configuration,
-                                               const std::vector<float>& features) const {
-  std::vector<float> row = features;
-  row.resize(options_.feature_count, std::nanf(""));
-  const std::vector<float> knobs = cost::knob_features(space_, configuration);
-  row.insert(row.end(), knobs.begin(), knobs.end());
-  return row;
 }
 
 }  // namespace fettle::tune

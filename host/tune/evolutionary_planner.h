@@ -10,37 +10,28 @@
 #pragma once
 
 #include <random>
-#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "host/cost/time_model.h"
+#include "host/tune/knowledge.h"
+#include "host/tune/lowered_features.h"
 #include "host/tune/searcher.h"
-#include "host/tune/unseen.h"
+#include "host/tune/tried.h"
 
 namespace fettle::tune {
-
-// A copy of what a searcher has seen, so that a plan can be made on another thread.
-struct Knowledge {
-  struct Trial {
-    space::Configuration configuration;
-    double nanoseconds = 0;  // 0: failed
-    bool censored = false;
-    std::vector<float> features;  // may be empty
-  };
-  std::vector<Trial> trials;
-  Unseen unseen;
-};
 
 // Used by one thread at a time.
 class EvolutionaryPlanner {
  public:
   // The space must outlive this object.
   EvolutionaryPlanner(const space::SearchSpace& space, const SearcherOptions& options);
+  EvolutionaryPlanner(const EvolutionaryPlanner&) = delete;
 
   // Up to n configurations never seen, in the order they should be tried; none when
   // the space is exhausted.
   std::vector<space::Configuration> plan(Knowledge knowledge, std::size_t n);
-  const SearchStatistics& statistics() const { return statistics_; }
+  SearchStatistics statistics() const;
 
  private:
   struct Candidate {
@@ -52,10 +43,7 @@ class EvolutionaryPlanner {
   };
   using Candidates = std::vector<Candidate>;
 
-  std::vector<space::Configuration> first_plan(Knowledge& knowledge, std::size_t n);
-  std::vector<space::Configuration> promising_draws(const Knowledge& knowledge);
   void note_tried(const Knowledge& knowledge);
-  bool holds_untried(const space::Configuration& configuration) const;
   Candidates recall(const Knowledge& knowledge, const cost::TimeModel& model);
   Candidates breed_candidates(const Knowledge& knowledge, const cost::TimeModel& model);
   void breed(const Knowledge& knowledge, const std::vector<const space::Configuration*>& parents,
@@ -67,25 +55,17 @@ class EvolutionaryPlanner {
                      Candidates& into);
   std::vector<space::Configuration> choose(const Candidates& candidates, Unseen& unseen,
                                            std::size_t n);
-  const std::vector<float>* features_of(const space::Configuration& configuration);
-  const std::vector<float>& features_of(const Knowledge::Trial& trial);
-  std::vector<float> row_of(const space::Configuration& configuration,
-                            const std::vector<float>& features) const;
   Result<cost::TimeModel> train(const Knowledge& knowledge);
-  double uniform() { return std::uniform_real_distribution<double>(0, 1)(rng_); }
 
   const space::SearchSpace& space_;
   SearcherOptions options_;
   std::mt19937_64 rng_;
-  // Of every configuration ever lowered; empty: it does not lower, or was screened out.
-  std::unordered_map<space::Configuration, std::vector<float>, ConfigurationHash> features_;
-  std::vector<space::Configuration> pool_;  // of these, what no plan took yet
-  std::size_t places_ = 0;                  // given by plans with a model
+  LoweredFeatures lowered_;
+  std::size_t places_ = 0;  // given by plans with a model
   // Of the plan in hand:
   std::unordered_set<space::Configuration, ConfigurationHash> bred_;
-  std::unordered_set<std::size_t> tried_features_;     // hashes, of trials
-  std::vector<std::vector<std::vector<bool>>> tried_;  // [sketch][knob][option], of trials
-  SearchStatistics statistics_;
+  Tried tried_;
+  SearchStatistics statistics_;  // but for the lowering
 };
 
 }  // namespace fettle::tune

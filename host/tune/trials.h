@@ -7,11 +7,11 @@
 
 #include <deque>
 #include <map>
-#include <set>
 #include <unordered_map>
 
+#include "host/tune/artifacts.h"
+#include "host/tune/tally.h"
 #include "host/tune/tune.h"
-#include "schemas/wire/content_hash.h"
 
 namespace fettle::tune {
 
@@ -43,11 +43,8 @@ class Trials {
   bool starved() const { return on_boards_ == 0 && waiting_.empty(); }
 
   Progress& progress() { return progress_; }
-  bool all_failed() const { return succeeded_ == 0 && finished_ > 0; }
-  std::uint32_t finished() const { return finished_; }
-  std::string main_cause() const;
+  const Tally& tally() const { return tally_; }
   SearchStatistics search_statistics() const;
-  const TimeSplit& time() const { return time_; }
 
  private:
   struct Candidate {
@@ -57,17 +54,6 @@ class Trials {
     std::uint64_t build_ns = 0;
     std::uint32_t attempt = 1;
   };
-  // One artifact of one task: measured, or on its way. At most one trial measures it.
-  struct Artifact {
-    std::optional<wire::OutcomeT> outcome;
-    std::vector<std::uint64_t> twins;  // trials that wait for this outcome
-  };
-  struct Cause {
-    std::uint32_t count = 0;
-    std::string message;
-  };
-  using Artifacts = std::map<wire::Hash, Artifact, HashLess>;
-
   void learn_history();
   bool answered(std::size_t task, const wire::OutcomeT& outcome) const;
   Result<void> submit(std::uint64_t trial);
@@ -76,7 +62,6 @@ class Trials {
   void tell(std::size_t task, const Observation& observation, double least);
   bool batch_open();
   Result<void> accept(Measured measured);
-  void count(std::size_t task, const records::TuningRecord& record);
 
   std::vector<TuneTask>& tasks_;
   const space::Target& target_;
@@ -91,7 +76,7 @@ class Trials {
   std::vector<bool> offered_;          // per task: expected outputs sent
   std::uint64_t next_trial_;
   std::size_t building_ = 0, on_boards_ = 0;
-  std::uint32_t proposed_ = 0, finished_ = 0, succeeded_ = 0;
+  std::uint32_t proposed_ = 0;
   bool closed_ = false, awaits_searcher_ = false;
   // Deterministic sessions: what a batch showed, by trial, until all of it is there.
   struct Held {
@@ -104,11 +89,8 @@ class Trials {
   std::uint32_t batch_left_ = 0;
   std::vector<Measured> doubted_;
   BoardRooflines rooflines_;
-  double busy_ns_ = 0, gap_ns_ = 0;
-  TimeSplit time_;
-  std::set<std::string> boards_seen_;
-  std::map<std::string, Cause> causes_;
   Progress progress_;
+  Tally tally_;  // writes there
 };
 
 }  // namespace fettle::tune

@@ -119,10 +119,10 @@ TuneSummary tune(std::vector<TuneTask>& tasks, const space::Target& target,
       summary.error = std::move(advanced.error());
       break;
     }
-    if (!told && trials.all_failed() && trials.finished() >= kAllFailTold) {
+    if (!told && trials.tally().all_failed() && trials.tally().finished() >= kAllFailTold) {
       told = true;
-      parts.listener.warn("all of the first " + std::to_string(trials.finished()) +
-                          " trials failed: " + trials.main_cause());
+      parts.listener.warn("all of the first " + std::to_string(trials.tally().finished()) +
+                          " trials failed: " + trials.tally().main_cause());
     }
     if (parts.stop.requested()) {
       summary.end = SessionEnd::Interrupted;
@@ -134,9 +134,9 @@ TuneSummary tune(std::vector<TuneTask>& tasks, const space::Target& target,
   watch.tick(true);
   summary.progress = trials.progress();
   summary.search = trials.search_statistics();
-  summary.time = trials.time();
-  summary.all_failed = trials.all_failed();
-  summary.main_cause = trials.main_cause();
+  summary.time = trials.tally().time();
+  summary.all_failed = trials.tally().all_failed();
+  summary.main_cause = trials.tally().main_cause();
   return summary;
 }
 

@@ -175,8 +175,9 @@ TEST(BenchProgram, TheAgentsAreStaticAndSmall) {
 }
 
 TEST(BenchProgram, WrongUseIsRefused) {
-  for (const char* words : {"", " prune", " pipeline --kernel-ms 0", " search --searcher psychic",
-                            " search --first-seed -1", " record-space", " search --nonsense"}) {
+  for (const char* words :
+       {"", " prune", " pipeline --kernel-ms 0", " search --searcher psychic",
+        " search --first-seed -1", " record-space", " search --nonsense", " versions --gate"}) {
     const int status = run(FETTLE_BENCH + std::string(words) + " 2>/dev/null").status;
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 2) << words << ": " << status;
   }

@@ -18,6 +18,7 @@
 #include "tests/bench/record_space.h"
 #include "tests/bench/repeat_bench.h"
 #include "tests/bench/search_bench.h"
+#include "tests/bench/versions/versions_bench.h"
 
 int main(int argc, char** argv) try {
   using namespace fettle;
@@ -216,6 +217,41 @@ int main(int argc, char** argv) try {
       "--transfer", search.transfer,
       "begin with random trials of the other recordings, as an earlier session leaves them");
 
+  bench::VersionsBenchOptions versions;
+  CLI::App* versions_command = app.add_subcommand(
+      "versions",
+      "another commit's programs and these, by turns: trials per hour, and each layer's best "
+      "kernel; with one thread");
+  versions_command->add_flag("--json", versions.json, "JSON lines");
+  versions_command
+      ->add_option("--baseline", versions.baseline,
+                   "folder with that commit's fettle, fettle-agent and fettle-bench")
+      ->required();
+  versions_command->add_option("--candidate", versions.candidate,
+                               "the same of what is judged; without it: where this program lies");
+  versions_command
+      ->add_option("--networks", versions.networks, "networks, or .json files of workloads")
+      ->capture_default_str();
+  versions_command->add_option("--seeds", versions.seeds, "tunes of each network and side")
+      ->check(CLI::Range(1u, 100u))
+      ->capture_default_str();
+  versions_command->add_option("--trials", versions.trials, "of each tune")
+      ->check(CLI::Range(1u, 1000000u))
+      ->capture_default_str();
+  versions_command
+      ->add_option("--turns", versions.turns, "times that the kernels of each tune are timed")
+      ->check(CLI::Range(1u, 1000u))
+      ->capture_default_str();
+  versions_command->add_option("--rounds", versions.rounds, "turns of each kernel in one of them")
+      ->check(CLI::Range(1u, 10000u))
+      ->capture_default_str();
+  versions_command->add_option(
+      "--keep", versions.keep,
+      "databases and logs stay in this folder; run again, no finished tune is repeated");
+  versions_command->add_flag("--gate", versions.gate,
+                             "status 1 where kernels_geomean is below 0.99, "
+                             "trials_per_hour_ratio below 1.0, or a layer is lost");
+
   const auto ended = app::read_command_line(app, argc, argv, [](const std::string& wrong) {
     std::fprintf(stderr, "fettle-bench: %s\n", wrong.c_str());
   });
@@ -245,6 +281,7 @@ int main(int argc, char** argv) try {
     if (search.recordings.empty()) search.recordings = bench::stored_recordings();
     done = bench::run_search_bench(search);
   }
+  if (versions_command->parsed()) done = bench::run_versions_bench(versions);
   if (done && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)) {
     done = Error{ErrorCode::Io, "cannot write all of standard output", {}};
   }

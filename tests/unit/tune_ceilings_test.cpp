@@ -127,5 +127,46 @@ TEST(TuneLoop, EveryBoardIsHeldToItsOwnCeilings) {
   }
 }
 
+// Takes turns, and keeps what it was told of the first task.
+class Spy final : public TaskScheduler {
+ public:
+  std::optional<std::size_t> next(std::span<const TaskState> tasks) override {
+    told.push_back(tasks[0].least_nanoseconds);
+    return turns_->next(tasks);
+  }
+  std::vector<double> told;
+
+ private:
+  std::unique_ptr<TaskScheduler> turns_ = make_round_robin();
+};
+
+TEST(TuneLoop, TheSchedulerLearnsTheLeastTimeThatTheRooflineLeavesATask) {
+  Rig rig(grid(4, 8));
+  rig.roofline.operations_per_second = 2e9;
+  rig.builder = ScriptedBuilder([](const wire::BuildRequestT& request) {
+    auto result = built_program(request, request.configuration);
+    // Two algorithms: the later programs have but half of the operations. Fewer than 16 are
+    // under way at once, so that the scheduler sees both.
+    result.body.AsBuildOutput()->facts->operations = request.id > 16 ? 5e5 : 1e6;
+    return result;
+  });
+  rig.options.trials = 32;
+  ExpectedOutputs expected(rig.workloads, expected_of);
+  Spy scheduler;
+  tune(rig.tasks, rig.target, rig.options,
+       {rig.builder,
+        rig.runner,
+        rig.records,
+        expected,
+        scheduler,
+        rig.stop,
+        rig.listener,
+        rig.roofline,
+        {}});
+  EXPECT_EQ(scheduler.told.front(), 0);
+  EXPECT_TRUE(std::count(scheduler.told.begin(), scheduler.told.end(), 5e5));
+  EXPECT_DOUBLE_EQ(scheduler.told.back(), 2.5e5);
+}
+
 }  // namespace
 }  // namespace fettle::tune

@@ -1,0 +1,82 @@
+// The IR's operators on doubles, as the reference evaluator computes them. Inline: called
+// for every element.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "host/ir/expr.h"
+#include "host/ir/fold.h"
+
+namespace fettle::space::reference {
+
+inline double apply(ir::BinaryOp op, double x, double y) {
+  switch (op) {
+    case ir::BinaryOp::Add:
+      return x + y;
+    case ir::BinaryOp::Sub:
+      return x - y;
+    case ir::BinaryOp::Mul:
+      return x * y;
+    case ir::BinaryOp::Div:
+      return x / y;
+    case ir::BinaryOp::Min:
+      return std::min(x, y);
+    case ir::BinaryOp::Max:
+      return std::max(x, y);
+    case ir::BinaryOp::And:
+      return x != 0 && y != 0;
+    case ir::BinaryOp::Or:
+      return x != 0 || y != 0;
+    case ir::BinaryOp::Eq:
+      return x == y;
+    case ir::BinaryOp::Ne:
+      return x != y;
+    case ir::BinaryOp::Lt:
+      return x < y;
+    case ir::BinaryOp::Le:
+      return x <= y;
+    default:
+      return 0;  // integers only: apply_int()
+  }
+}
+
+// Integers up to 2^53 are exact in a double.
+inline double apply_int(ir::BinaryOp op, double x, double y, ir::Scalar scalar) {
+  const auto value =
+      ir::fold_int(op, static_cast<std::int64_t>(x), static_cast<std::int64_t>(y), scalar);
+  return value ? double(*value) : std::nan("");
+}
+
+inline double converted(double x, ir::DataType from, ir::DataType to) {
+  if (to.is_float()) return x;  // values of float types stay unrounded
+  if (from.is_float()) x = std::trunc(x);
+  if (!(std::fabs(x) < 9.2e18)) return std::nan("");
+  return double(ir::wrap(static_cast<std::int64_t>(x), to.scalar));
+}
+
+// Between int32 and float32.
+inline double same_bits(double x, ir::DataType to) {
+  if (to.is_float()) return std::bit_cast<float>(static_cast<std::int32_t>(x));
+  return std::bit_cast<std::int32_t>(static_cast<float>(x));
+}
+
+inline double apply(ir::UnaryOp op, double x) {
+  switch (op) {
+    case ir::UnaryOp::Neg:
+      return -x;
+    case ir::UnaryOp::Not:
+      return x == 0;
+    case ir::UnaryOp::Sqrt:
+      return std::sqrt(x);
+    case ir::UnaryOp::Floor:
+      return std::floor(x);
+    case ir::UnaryOp::Abs:
+      return std::fabs(x);
+  }
+  return 0;
+}
+
+}  // namespace fettle::space::reference

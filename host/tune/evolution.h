@@ -1,0 +1,25 @@
+// What the first plan of a task and the later ones share: numbers of their evolution, and how
+// far apart two configurations are, by which plans are spread.
+#pragma once
+
+#include <cstddef>
+#include <random>
+
+#include "host/space/search_space.h"
+
+namespace fettle::tune {
+
+inline constexpr std::size_t kParents = 16;   // that breed
+inline constexpr std::size_t kChildren = 32;  // of each generation
+inline constexpr double kCrossover = 0.4;     // share of the children with two parents
+
+// Knobs that differ, each by at least a half and by how far apart its options are; 1e9 between
+// sketches.
+double distance(const space::SearchSpace& space, const space::Configuration& a,
+                const space::Configuration& b);
+
+inline double uniform(std::mt19937_64& rng) {
+  return std::uniform_real_distribution<double>(0, 1)(rng);
+}
+
+}  // namespace fettle::tune

@@ -1,0 +1,47 @@
+// Tally: what the ended trials of a session add up to: how the tasks stand, why trials
+// failed, where the boards' time went.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "host/tune/listener.h"
+
+namespace fettle::tune {
+
+class Tally {
+ public:
+  // Its results go to `progress`, too, which outlives this object.
+  explicit Tally(Progress& progress) : progress_(progress) {}
+
+  // A trial of an earlier session, resumed.
+  void add_resumed(std::size_t task, const records::TuningRecord& record);
+  // One of this session. `attempt`: on which board in turn it ended; 1: the first.
+  void add(std::size_t task, const records::TuningRecord& record, std::uint32_t attempt);
+  void add_build(std::uint64_t nanoseconds) { time_.add_build(nanoseconds); }
+
+  // Of this session.
+  std::uint32_t finished() const { return finished_; }
+  bool all_failed() const { return succeeded_ == 0 && finished_ > 0; }
+  std::string main_cause() const;  // the commonest failure with one message; "" when none
+  const TimeSplit& time() const { return time_; }
+
+ private:
+  struct Cause {
+    std::uint32_t count = 0;
+    std::string message;
+  };
+  void count(std::size_t task, const records::TuningRecord& record);
+  void add_times(const records::TuningRecord& record);
+
+  Progress& progress_;
+  std::uint32_t finished_ = 0, succeeded_ = 0;
+  double busy_ns_ = 0, gap_ns_ = 0;
+  TimeSplit time_;
+  std::set<std::string> boards_seen_;
+  std::map<std::string, Cause> causes_;
+};
+
+}  // namespace fettle::tune

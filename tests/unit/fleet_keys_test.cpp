@@ -1,0 +1,179 @@
+// Keys and allow lists on a real file system.
+#include <gtest/gtest.h>
+
+#include <sys/stat.h>
+#include <unistd.h>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "host/fleet/allow_list.h"
+#include "host/fleet/keys.h"
+
+namespace fettle::fleet {
+namespace {
+
+class Keys : public ::testing::Test {
+ protected:
+  std::filesystem::path home =
+      std::filesystem::path(::testing::TempDir()) / ("fettle-keys-" + std::to_string(::getpid()));
+  KeyFolder folder{home};
+  void TearDown() override { std::filesystem::remove_all(home); }
+};
+
+TEST_F(Keys, AreMadeStoredAndReadBack) {
+  auto made = folder.create("board-7");
+  ASSERT_TRUE(made.ok()) << made.error().text();
+  auto loaded = folder.load("board-7");
+  ASSERT_TRUE(loaded.ok()) << loaded.error().text();
+  EXPECT_EQ(made->public_key, loaded->public_key);
+  EXPECT_EQ(made->secret_key, loaded->secret_key);
+  EXPECT_EQ(*public_key_of(made->secret_key), made->public_key);
+  struct stat status{};
+  ASSERT_EQ(::stat(folder.key_file("board-7").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+  ASSERT_EQ(::stat(home.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0700u);
+  auto again = folder.create("board-7");
+  ASSERT_FALSE(again.ok());
+  EXPECT_EQ(again.error().code, ErrorCode::InvalidArgument);
+  EXPECT_NE(again.error().message.find(allow_command(made->public_key)), std::string::npos)
+      << again.error().message;
+  EXPECT_EQ(again.error().message.find(made->secret_key), std::string::npos);
+  std::ofstream(folder.key_file("cut")) << "public ";
+  ::chmod(folder.key_file("cut").c_str(), 0600);
+  auto cut = folder.create("cut");
+  ASSERT_FALSE(cut.ok()) << "it could be a key that is in use";
+  EXPECT_NE(cut.error().message.find("holds no valid key pair"), std::string::npos);
+  std::filesystem::remove(folder.key_file("cut"));
+  const auto all = folder.list();
+  ASSERT_TRUE(all.ok());
+  ASSERT_EQ(all->size(), 1u);
+  EXPECT_EQ(all->at(0).public_key, made->public_key);
+}
+
+TEST_F(Keys, TellWhatIsWrongWithoutTellingTheSecret) {
+  auto absent = folder.load("client");
+  ASSERT_FALSE(absent.ok());
+  EXPECT_EQ(absent.error().code, ErrorCode::NotFound);
+  EXPECT_NE(absent.error().message.find("fettle keys new client"), std::string::npos);
+  EXPECT_FALSE(folder.create("../escape").ok());
+  EXPECT_FALSE(folder.create("").ok());
+  auto made = folder.create("client");
+  ASSERT_TRUE(made.ok());
+  ::chmod(folder.key_file("client").c_str(), 0644);
+  auto open = folder.load("client");
+  ASSERT_FALSE(open.ok());
+  EXPECT_EQ(open.error().code, ErrorCode::Unauthorized);
+  EXPECT_NE(open.error().message.find("chmod 600"), std::string::npos);
+  ::chmod(folder.key_file("client").c_str(), 0600);
+  std::ofstream(folder.key_file("client"))
+      << "public " << make_key_pair()->public_key << "\nsecret " << made->secret_key << "\n";
+  auto mixed = folder.load("client");
+  ASSERT_FALSE(mixed.ok());
+  EXPECT_EQ(mixed.error().code, ErrorCode::Malformed);
+  EXPECT_EQ(mixed.error().text().find(made->secret_key), std::string::npos);
+  for (const char* text : {"", "short", "not z85 not z85 not z85 not z85 not z85 "}) {
+    EXPECT_FALSE(check_public_key(text).ok()) << text;
+    EXPECT_FALSE(public_key_of(text).ok()) << text;
+  }
+}
+
+TEST_F(Keys, TheAllowListIsEditedByName) {
+  const auto file = folder.allow_file();
+  const auto one = make_key_pair()->public_key, two = make_key_pair()->public_key;
+  EXPECT_TRUE(load_allow_list(file)->empty());
+  ASSERT_TRUE(allow_key(file, {"laptop", wire::Role::Client, one}).ok());
+  ASSERT_TRUE(allow_key(file, {"pynq-1", wire::Role::Agent, two}).ok());
+  EXPECT_FALSE(allow_key(file, {"again", wire::Role::Client, one}).ok());
+  const auto taken = allow_key(file, {"pynq-1", wire::Role::Agent, make_key_pair()->public_key});
+  ASSERT_FALSE(taken.ok()) << "another board would be locked out";
+  EXPECT_NE(taken.error().message.find("fettle keys revoke pynq-1"), std::string::npos);
+  EXPECT_TRUE(allow_key(file, {"pynq-1", wire::Role::Agent, two}).ok()) << "as it is there";
+  EXPECT_FALSE(allow_key(file, {"bad", wire::Role::Client, "zzz"}).ok());
+  EXPECT_FALSE(allow_key(file, {"a b", wire::Role::Client, make_key_pair()->public_key}).ok());
+  AllowList list;
+  ASSERT_TRUE(list.reload(file).ok());
+  const auto first = list.version();
+  EXPECT_GT(first, 0u);
+  ASSERT_TRUE(list.reload(file).ok());
+  EXPECT_EQ(list.version(), first) << "unchanged";
+  EXPECT_EQ(list.find(two)->role, wire::Role::Agent);
+  auto unknown = revoke_key(file, "pynq-2");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_NE(unknown.error().message.find("laptop, pynq-1"), std::string::npos);
+  ASSERT_TRUE(revoke_key(file, "pynq-1").ok());
+  ASSERT_TRUE(list.reload(file).ok());
+  EXPECT_NE(list.version(), first);
+  EXPECT_FALSE(list.find(two));
+  EXPECT_TRUE(list.find(one));
+  // A wrong file changes nothing and is told once.
+  std::ofstream(file) << "client laptop\n";
+  EXPECT_FALSE(list.reload(file).ok());
+  EXPECT_TRUE(list.find(one));
+  EXPECT_TRUE(list.reload(file).ok());
+}
+
+TEST_F(Keys, ARoleChangesOnlyWhenOneIsNamed) {
+  const auto file = folder.allow_file();
+  const auto key = make_key_pair()->public_key, other = make_key_pair()->public_key;
+  const auto role = [&] { return load_allow_list(file)->at(0).role; };
+  const auto fresh = allow_key(file, "pynq-1", key, std::nullopt);
+  ASSERT_TRUE(fresh.ok()) << fresh.error().text();
+  EXPECT_EQ(fresh->role, wire::Role::Client);
+  EXPECT_FALSE(fresh->before);
+  const auto changed = allow_key(file, "pynq-1", key, wire::Role::Agent);
+  ASSERT_TRUE(changed.ok()) << changed.error().text();
+  EXPECT_EQ(changed->role, wire::Role::Agent);
+  EXPECT_EQ(changed->before, wire::Role::Client);
+  EXPECT_EQ(role(), wire::Role::Agent);
+  const auto kept = allow_key(file, "pynq-1", key, std::nullopt);
+  ASSERT_TRUE(kept.ok()) << kept.error().text();
+  EXPECT_EQ(kept->role, wire::Role::Agent) << "a running board would be locked out";
+  EXPECT_EQ(kept->before, wire::Role::Agent);
+  EXPECT_EQ(role(), wire::Role::Agent);
+  EXPECT_FALSE(allow_key(file, "pynq-1", other, std::nullopt).ok());
+  EXPECT_FALSE(allow_key(file, "pynq-2", key, std::nullopt).ok());
+  EXPECT_EQ(load_allow_list(file)->size(), 1u);
+}
+
+// Boards are often let in by a script, several at once.
+TEST_F(Keys, ChangesAtTheSameTimeAllCount) {
+  const auto file = folder.allow_file();
+  std::vector<std::thread> all;
+  for (int i = 0; i < 16; ++i) {
+    all.emplace_back([&, key = make_key_pair()->public_key, name = "board-" + std::to_string(i)] {
+      EXPECT_TRUE(allow_key(file, {name, wire::Role::Agent, key}).ok());
+    });
+  }
+  for (std::thread& one : all) one.join();
+  EXPECT_EQ(load_allow_list(file)->size(), 16u);
+  all.clear();
+  std::mutex mutex;
+  std::vector<std::string> made;
+  for (int i = 0; i < 16; ++i) {
+    all.emplace_back([&] {
+      auto pair = folder.load_or_create("client");
+      std::lock_guard lock(mutex);
+      made.push_back(pair.ok() ? pair->public_key : pair.error().text());
+    });
+  }
+  for (std::thread& one : all) one.join();
+  for (const std::string& key : made) EXPECT_EQ(key, folder.load("client")->public_key);
+}
+
+TEST_F(Keys, AFailedWriteLeavesTheOldFile) {
+  // A folder that takes no new file: the write fails, the list stays whole.
+  const auto file = folder.allow_file();
+  ASSERT_TRUE(allow_key(file, {"one", wire::Role::Client, make_key_pair()->public_key}).ok());
+  EXPECT_FALSE(write_file_atomically(home / "absent" / "allowed", "x", 0600).ok());
+  std::size_t files = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(home)) ++files;
+  EXPECT_EQ(files, 2u) << "the list and the folder's lock";
+  EXPECT_EQ(load_allow_list(file)->size(), 1u);
+}
+
+}  // namespace
+}  // namespace fettle::fleet

@@ -1,0 +1,270 @@
+// The evolutionary searcher: what it learns from features, estimates, failures and other
+// tasks, and plans that are made beside the loop.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "host/tune/background.h"
+#include "tests/unit/tune_doubles.h"
+#include "tests/unit/tune_objective.h"
+
+namespace fettle::tune {
+namespace {
+
+using doubles::grid;
+using doubles::searcher;
+using doubles::separable;
+using space::Configuration;
+using space::SearchSpace;
+
+// Resumed trials are told without features: a program that looks like one of them is not
+// tried again all the same.
+TEST(Searcher, ResumedTrialsCountAmongTheProgramsTried) {
+  const SearchSpace space = grid(4, 4);
+  SearcherOptions options;
+  options.seed = 3;
+  options.feature_count = 1;
+  // Two knobs change nothing: 16 programs, 16 configurations each.
+  options.features = [](const Configuration& c) -> Result<std::vector<float>> {
+    return std::vector<float>{static_cast<float>(4 * c.choice[0] + c.choice[1])};
+  };
+  auto search = make_searcher("evolutionary", space, options).value();
+  const auto time = [](const Configuration& c) { return 100.0 + c.choice[0] + c.choice[1]; };
+  std::set<float> tried;
+  for (std::uint64_t i = 0; i < 8; ++i) {  // the fastest eight programs, among them the best
+    const Configuration known{
+        0, {static_cast<std::uint32_t>(i / 4), static_cast<std::uint32_t>(i % 4), 0, 0}};
+    tried.insert(options.features(known)->front());
+    search->observe({known, time(known), false, {}});
+  }
+  int again = 0;
+  for (const Configuration& proposal : search->propose(8)) {
+    again += tried.contains(options.features(proposal)->front());
+  }
+  EXPECT_LE(again, 1) << "a blind draw may hit one";
+}
+
+TEST(Searcher, LearnsFromFeaturesWhatTheKnobsHide) {
+  // The objective follows a feature that no knob shows: the sum of all choices mod 7.
+  const SearchSpace space = grid(5, 8);
+  const auto feature = [](const Configuration& c) {
+    std::uint32_t sum = 0;
+    for (std::uint32_t choice : c.choice) sum += choice * (choice + 3);
+    return static_cast<float>(sum % 61);
+  };
+  SearcherOptions options;
+  options.feature_count = 1;
+  options.features = [&](const Configuration& c) -> Result<std::vector<float>> {
+    return std::vector<float>{feature(c)};
+  };
+  double with = 0, without = 0;
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    options.seed = seed;
+    auto seeing = make_searcher("evolutionary", space, options).value();
+    auto blind = searcher("evolutionary", space, seed);
+    for (auto* search : {&seeing, &blind}) {
+      double best = 1e9;
+      for (int i = 0; i < 48; ++i) {
+        const auto proposal = (*search)->propose(1).at(0);
+        const std::vector<float> features{feature(proposal)};
+        const double value = 10 + std::fabs(features[0] - 60) + 0.1 * proposal.choice[0];
+        best = std::min(best, value);
+        (*search)->observe({proposal, value, false, features});
+      }
+      (search == &seeing ? with : without) += best - 10;
+    }
+  }
+  EXPECT_LT(with, without);
+}
+
+TEST(Searcher, WhatDoesNotLowerOrIsScreenedOutIsNotProposedByPlan) {
+  const SearchSpace space = grid(4, 8);
+  SearcherOptions options;
+  options.seed = 4;
+  options.feature_count = 1;
+  options.features = [](const Configuration& c) -> Result<std::vector<float>> {
+    if (c.choice[0] == 1) return Error{ErrorCode::BuildError, "too much code"};
+    return std::vector<float>{static_cast<float>(c.choice[1])};
+  };
+  options.screen = [](std::span<const float> f) {
+    return f[0] == 2 ? "too many registers" : nullptr;
+  };
+  auto search = make_searcher("evolutionary", space, options).value();
+  int hopeless = 0;
+  for (int i = 0; i < 80; ++i) {
+    const auto proposal = search->propose(1).at(0);
+    hopeless += proposal.choice[0] == 1 || proposal.choice[1] == 2;
+    search->observe({proposal, separable(proposal), false, {}});
+  }
+  // A quarter of the space; only the share of blind draws may hit it.
+  EXPECT_LE(hopeless, 6);
+  EXPECT_GT(search->statistics().screened, 0u);
+  EXPECT_GT(search->statistics().unlowered, 0u);
+}
+
+TEST(Searcher, StartsWithWhatOtherTasksTaught) {
+  const SearchSpace space = grid(6, 8);
+  const auto features = [](const Configuration& c) {
+    return std::vector<float>(c.choice.begin(), c.choice.end());
+  };
+  SearcherOptions options;
+  options.feature_count = 6;
+  options.task = "this";
+  options.features = [&](const Configuration& c) -> Result<std::vector<float>> {
+    return features(c);
+  };
+  double taught = 0, fresh = 0;
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    std::mt19937_64 rng(seed);
+    auto experience = std::make_shared<cost::Experience>();
+    for (int i = 0; i < 300; ++i) {
+      const Configuration c = space.random(rng);
+      experience->add("other", {features(c), 7 * separable(c), false});
+    }
+    options.seed = seed;
+    for (bool lessons : {false, true}) {
+      options.experience = lessons ? experience : nullptr;
+      auto search = make_searcher("evolutionary", space, options).value();
+      double best = 1e9;
+      for (int i = 0; i < 12; ++i) {
+        const auto proposal = search->propose(1).at(0);
+        best = std::min(best, separable(proposal));
+        search->observe({proposal, separable(proposal), false, {}});
+      }
+      (lessons ? taught : fresh) += best - 100;
+    }
+  }
+  EXPECT_LT(taught, fresh / 2);
+}
+
+TEST(Searcher, BeginsWithWhatAnEstimateFindsFast) {
+  const SearchSpace space = grid(6, 8);
+  SearcherOptions options;
+  options.feature_count = 1;
+  options.estimate = 0;
+  // Knows the first four knobs only.
+  options.features = [&](const Configuration& c) -> Result<std::vector<float>> {
+    Configuration known = c;
+    known.choice.resize(4);
+    return std::vector<float>{static_cast<float>(std::log2(separable(known)))};
+  };
+  double told = 0, spread = 0;
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    options.seed = seed;
+    auto telling = make_searcher("evolutionary", space, options).value();
+    auto blind = searcher("evolutionary", space, seed);
+    for (const auto& c : telling->propose(8)) told += separable(c) - 100;
+    for (const auto& c : blind->propose(8)) spread += separable(c) - 100;
+  }
+  EXPECT_LT(told, spread * 0.7);
+}
+
+// Made beside the loop or not, the first plan is what a search begins with: no draws.
+TEST(Searcher, TheFirstPlanIsWaitedFor) {
+  const SearchSpace space = grid(6, 8);
+  Background background;
+  SearcherOptions options;
+  options.seed = 4;
+  options.feature_count = 1;
+  options.estimate = 0;
+  options.features = [&](const Configuration& c) -> Result<std::vector<float>> {
+    return std::vector<float>{static_cast<float>(std::log2(separable(c)))};
+  };
+  const auto planned = make_searcher("evolutionary", space, options).value()->propose(4);
+  options.background = &background;
+  EXPECT_EQ(make_searcher("evolutionary", space, options).value()->propose(4), planned);
+  // What a resumed session knows already makes that plan worthless.
+  auto resumed = make_searcher("evolutionary", space, options).value();
+  for (int i = 0; i < 20; ++i) {
+    const Configuration known = space.at(static_cast<std::uint64_t>(i) * 1009);
+    resumed->observe({known, separable(known), false, {}});
+  }
+  EXPECT_NE(resumed->propose(4), planned);
+}
+
+TEST(Searcher, PlansBesideTheLoopWithoutRepeatingAnything) {
+  const SearchSpace space = grid(3, 5);
+  Background background;
+  SearcherOptions options;
+  options.seed = 9;
+  options.background = &background;
+  auto search = make_searcher("evolutionary", space, options).value();
+  std::set<std::vector<std::uint32_t>> seen;
+  for (;;) {
+    const auto proposals = search->propose(1);
+    if (proposals.empty()) break;
+    EXPECT_TRUE(seen.insert(proposals[0].choice).second) << "proposed twice";
+    search->observe({proposals[0], separable(proposals[0]), false, {}});
+    // Trials take time: some proposals come from plans, some from before they are made.
+    if (seen.size() % 8 != 0) continue;
+    for (int i = 0; i < 2000 && (i == 0 || search->statistics().plans == 0); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+  EXPECT_EQ(seen.size(), 125u);
+  EXPECT_GT(search->statistics().plans, 0u);
+}
+
+// Beside the loop as well: while little is known, no trial is a blind one.
+TEST(Searcher, IsNotReadyWhileItsPlanIsBeingMadeAndWaitsForIt) {
+  const SearchSpace space = grid(6, 8);
+  std::mutex gate;  // held: nothing can be lowered
+  Background background;
+  SearcherOptions options;
+  options.seed = 9;
+  options.feature_count = 1;
+  options.features = [&](const Configuration& c) -> Result<std::vector<float>> {
+    const std::lock_guard lock(gate);
+    return std::vector<float>{static_cast<float>(separable(c))};
+  };
+  options.background = &background;
+  std::unique_lock closed(gate);
+  auto search = make_searcher("evolutionary", space, options).value();
+  EXPECT_FALSE(search->ready());
+  closed.unlock();
+  std::size_t trials = 0;
+  for (; trials < 40; ++trials) {
+    const auto proposal = search->propose(1).at(0);
+    search->observe({proposal, separable(proposal), false, {}});
+  }
+  closed.lock();
+  // What is planned can still be had, then it waits.
+  for (; search->ready() && trials < 60; ++trials) search->propose(1);
+  EXPECT_LT(trials, 60u);
+  closed.unlock();
+  EXPECT_EQ(search->propose(1).size(), 1u);
+  EXPECT_GE(search->statistics().plans, 4u);
+}
+
+// A region that fails and one that only yields lower bounds must not draw the
+// search away from the measured optimum.
+TEST(Searcher, EvolutionaryLivesWithFailuresAndCensoredTimes) {
+  const SearchSpace space = grid(6, 8);
+  int reached = 0;
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    auto search = searcher("evolutionary", space, seed);
+    double best = 1e9;
+    for (int i = 0; i < 150; ++i) {
+      const Configuration proposal = search->propose(1).at(0);
+      const double value = separable(proposal);
+      Observation observation{proposal, value, false, {}};
+      if (proposal.choice[5] == 0) {
+        observation.nanoseconds.reset();  // a third of the way to nowhere
+      } else if (value > best * 1.2) {
+        observation.censored = true;  // stopped by racing
+      } else {
+        best = std::min(best, value);
+      }
+      search->observe(observation);
+    }
+    reached += best <= 102;
+  }
+  EXPECT_EQ(reached, 4);
+}
+
+}  // namespace
+}  // namespace fettle::tune
