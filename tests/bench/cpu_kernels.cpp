@@ -66,7 +66,9 @@ struct BuildTimes {
     Result<ir::Module> module = lower::lower_configuration(task, c);
     const double lowered = cpu_milliseconds();
     if (!module) return std::move(module).error();
-    Result<backend::cpu_llvm::Object> object = backend::cpu_llvm::compile_object(*module, target);
+    auto compiler = backend::cpu_llvm::Compiler::make(target);
+    if (!compiler) return std::move(compiler).error();
+    auto object = (*compiler)->compile(*module);
     const double compiled = cpu_milliseconds();
     if (!object) return std::move(object).error();
     lower.push_back(lowered - start), compile.push_back(compiled - lowered);

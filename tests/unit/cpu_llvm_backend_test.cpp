@@ -3,7 +3,10 @@
 
 #include "host/backend/backend.h"
 #include "host/backend/calibration.h"
+#include "host/backend/cpu_llvm/program.h"
+#include "host/lower/cpu/lowering.h"
 #include "host/space/profile.h"
+#include "host/space/sketches/sketches.h"
 #include "host/space/workload.h"
 #include "schemas/wire/codec.h"
 #include "schemas/wire/content_hash.h"
@@ -75,6 +78,28 @@ TEST(Build, IsDeterministic) {
     EXPECT_NE(to_hex(*first->program_hash), to_hex(*between->program_hash)) << target.arch;
     EXPECT_EQ(to_hex(*first->program_hash), to_hex(content_hash(encode(*first->program))));
   }
+}
+
+// What prepares constants is the same code in many programs of a task: it is compiled once, and
+// which program it was compiled for first cannot be told.
+TEST(Build, PreparingFunctionsAreCompiledOnce) {
+  namespace cpu_llvm = backend::cpu_llvm;
+  const space::CpuTarget target = native_target();
+  const auto task = space::open_cpu_space(small_conv().dag(), target).value();
+  std::mt19937_64 rng(8);
+  const auto together = cpu_llvm::Compiler::make(target).value();
+  std::size_t prepared = 0;
+  for (int i = 0; i < 20; ++i) {
+    const auto module = lower::lower_configuration(task, task.space().random(rng)).value();
+    for (const ir::Launch& launch : module.launches) prepared += launch.prepare;
+    const auto alone = cpu_llvm::Compiler::make(target).value();
+    const auto image = cpu_llvm::make_image(module, target, *together);
+    ASSERT_TRUE(image) << image.error().text();
+    EXPECT_EQ(image->bytes, cpu_llvm::make_image(module, target, *alone)->bytes);
+    EXPECT_EQ(alone->kept_objects_used(), 0u);
+  }
+  EXPECT_GE(prepared, 20u);
+  EXPECT_GT(together->kept_objects_used(), prepared / 2);
 }
 
 TEST(Build, SaysWhatTheProgramDoes) {

@@ -231,7 +231,8 @@ TEST(Profile, TheScanTellsInstructionsFromConstants) {
   a15.cpu = "cortex-a15";
   a15.fma = true;
   for (const space::CpuTarget& target : {a15, aarch64_target()}) {
-    Result<cpu::Object> object = cpu::compile_object(module, target);
+    const ir::Function* const functions[] = {&module.functions[0]};
+    Result<cpu::Object> object = cpu::Compiler::make(target).value()->compile(functions);
     ASSERT_TRUE(object.ok()) << object.error().text();
     const std::span<const std::uint8_t> objects[] = {object->bytes};
     Result<std::vector<std::uint8_t>> linked = cpu::link_shared_object(objects, target);

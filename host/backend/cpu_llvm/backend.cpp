@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "host/backend/cpu_llvm/calibration.h"
-#include "host/backend/cpu_llvm/codegen.h"
+#include "host/backend/cpu_llvm/compiler_pool.h"
 #include "host/backend/cpu_llvm/disassemble.h"
 #include "host/backend/cpu_llvm/hardware.h"
 #include "host/backend/cpu_llvm/program.h"
@@ -82,7 +82,9 @@ std::string loops_text(std::span<const Instruction> code, const wire::ImageT& im
 class CpuTask : public Task {
  public:
   explicit CpuTask(space::CpuSpace task)
-      : task_(std::move(task)), compulsory_bytes_(space::compulsory_bytes(task_.dag())) {}
+      : task_(std::move(task)),
+        compulsory_bytes_(space::compulsory_bytes(task_.dag())),
+        compilers_(task_.target()) {}
 
   const space::SearchSpace& space() const override { return task_.space(); }
 
@@ -90,7 +92,8 @@ class CpuTask : public Task {
     std::vector<float> features;
     Result<ir::Module> module = lowered(configuration, features);
     if (!module) return std::move(module).error();
-    Result<wire::ProgramT> program = make_program(*module, target());
+    Result<wire::ProgramT> program = compilers_.with(
+        [&](Compiler& compiler) { return make_program(*module, target(), compiler); });
     if (!program) return std::move(program).error();
     wire::BuildOutputT output;
     output.program = std::make_unique<wire::ProgramT>(std::move(*program));
@@ -132,9 +135,13 @@ class CpuTask : public Task {
         });
     if (!module) return std::move(module).error();
     if (!dump_after.empty()) return text;
-    Result<Object> object = compile_object(*module, target(), true);
+    std::vector<const ir::Function*> functions;
+    for (const ir::Function& function : module->functions) functions.push_back(&function);
+    Result<Object> object = compilers_.with(
+        [&](Compiler& compiler) { return compiler.compile(functions, /*keep_llvm_ir=*/true); });
     if (!object) return std::move(object).error();
-    Result<wire::ImageT> image = make_image(*module, target());
+    Result<wire::ImageT> image = compilers_.with(
+        [&](Compiler& compiler) { return make_image(*module, target(), compiler); });
     if (!image) return std::move(image).error();
     Result<std::vector<Instruction>> code = disassemble(*image, target());
     if (!code) return std::move(code).error();
@@ -178,6 +185,7 @@ class CpuTask : public Task {
 
   space::CpuSpace task_;
   double compulsory_bytes_;
+  CompilerPool compilers_;
 };
 
 class CpuBackend : public Backend {

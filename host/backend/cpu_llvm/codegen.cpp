@@ -1,7 +1,11 @@
 // From ir::Module to a relocatable object in memory.
 #include "host/backend/cpu_llvm/codegen.h"
 
+#include <map>
+#include <set>
+
 #include <llvm/Analysis/AliasAnalysis.h>
+#include <llvm/Bitcode/BitcodeWriter.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/LegacyPassManager.h>
@@ -25,6 +29,8 @@
 namespace fettle::backend::cpu_llvm {
 namespace {
 
+constexpr std::size_t kMostKept = 256;  // objects, of some kilobytes each
+
 // Turns LLVM's diagnostics into the first error's text.
 class Diagnostics : public llvm::DiagnosticHandler {
  public:
@@ -44,38 +50,73 @@ class Diagnostics : public llvm::DiagnosticHandler {
 
 // Short on purpose: the IR comes vectorised and unrolled, so what is left is to put
 // register tiles into SSA form, share addresses and hoist them.
-// lanes: the CPU multiplies by one lane of a vector, so that neighbouring scalars (inputs
-// of one reduction step after another) are better loaded as one vector.
-void optimize(llvm::Module& module, llvm::TargetMachine& machine, bool lanes) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
+class Optimizer {
+ public:
+  // lanes: the CPU multiplies by one lane of a vector, so that neighbouring scalars (inputs
+  // of one reduction step after another) are better loaded as one vector.
+  Optimizer(llvm::TargetMachine& machine, bool lanes) : builder_(&machine) {
+    builder_.registerModuleAnalyses(modules_);
+    builder_.registerCGSCCAnalyses(components_);
+    builder_.registerFunctionAnalyses(functions_);
+    builder_.registerLoopAnalyses(loops_);
+    builder_.crossRegisterProxies(loops_, functions_, components_, modules_);
 
-  llvm::FunctionPassManager passes;
-  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
-  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/false));
-  passes.addPass(llvm::SimplifyCFGPass());
-  passes.addPass(llvm::InstCombinePass());
-  llvm::LoopPassManager hoist;
-  hoist.addPass(llvm::LICMPass(llvm::LICMOptions()));
-  passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(hoist), /*UseMemorySSA=*/true));
-  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
-  if (lanes) {
-    passes.addPass(llvm::LoadStoreVectorizerPass());
-    passes.addPass(llvm::InstCombinePass());  // a lane's copies become one shuffle
+    llvm::FunctionPassManager passes;
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/false));
+    passes.addPass(llvm::SimplifyCFGPass());
+    passes.addPass(llvm::InstCombinePass());
+    llvm::LoopPassManager hoist;
+    hoist.addPass(llvm::LICMPass(llvm::LICMOptions()));
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(hoist), /*UseMemorySSA=*/true));
+    passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+    if (lanes) {
+      passes.addPass(llvm::LoadStoreVectorizerPass());
+      passes.addPass(llvm::InstCombinePass());  // a lane's copies become one shuffle
+    }
+    passes.addPass(llvm::DCEPass());
+    passes.addPass(llvm::SimplifyCFGPass());
+    passes_.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
   }
-  passes.addPass(llvm::DCEPass());
-  passes.addPass(llvm::SimplifyCFGPass());
-  llvm::ModulePassManager all;
-  all.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
-  all.run(module, modules);
+
+  void run(llvm::Module& module) {
+    passes_.run(module, modules_);
+    // What was found out is of this module, and its functions go with it.
+    loops_.clear(), functions_.clear(), components_.clear(), modules_.clear();
+  }
+
+ private:
+  llvm::LoopAnalysisManager loops_;
+  llvm::FunctionAnalysisManager functions_;
+  llvm::CGSCCAnalysisManager components_;
+  llvm::ModuleAnalysisManager modules_;
+  llvm::PassBuilder builder_;
+  llvm::ModulePassManager passes_;
+};
+
+EmitOptions options_for(const space::CpuTarget& target, llvm::TargetMachine& machine) {
+  const auto has = [&](const char* feature) {
+    return machine.getMCSubtargetInfo()->checkFeatures(feature);
+  };
+  EmitOptions options;
+  options.fused = target.fma;
+  options.ask_for_fma = target.fma && target.arch == "armv7";
+  options.fences_halves = target.arch == "armv7";
+  options.vector_bits = target.vector_bits;
+  options.instructions = target.instructions();
+  options.has_round = target.arch == "aarch64" || (target.arch == "x86_64" && has("+sse4.1"));
+  options.has_masks = target.arch == "x86_64" && has("+avx");
+  return options;
+}
+
+// Functions that prepare launches run, and no other.
+std::set<int> prepare_functions(const ir::Module& module) {
+  std::set<int> prepare, run;
+  for (const ir::Launch& launch : module.launches) {
+    (launch.prepare ? prepare : run).insert(launch.function);
+  }
+  for (const int function : run) prepare.erase(function);
+  return prepare;
 }
 
 }  // namespace
@@ -93,49 +134,111 @@ Result<std::vector<std::uint8_t>> write_object(llvm::Module& module, llvm::Targe
   return std::vector<std::uint8_t>(bytes.begin(), bytes.end());
 }
 
-Result<Object> compile_object(const ir::Module& module, const space::CpuTarget& target,
-                              bool keep_llvm_ir) {
+struct Compiler::State {
+  std::unique_ptr<llvm::TargetMachine> machine;
+  EmitOptions options;
+  Optimizer optimizer;
+  std::map<std::string, std::shared_ptr<const Object>> kept;  // by bitcode, before optimisation
+  std::size_t used_again = 0;
+
+  State(std::unique_ptr<llvm::TargetMachine> made, const space::CpuTarget& target)
+      : machine(std::move(made)),
+        options(options_for(target, *machine)),
+        optimizer(*machine, target.arch != "x86_64") {}
+
+  // A module of these functions, not yet optimised.
+  Result<std::unique_ptr<llvm::Module>> emit(llvm::LLVMContext& context,
+                                             std::span<const ir::Function* const> functions) const {
+    auto unit = std::make_unique<llvm::Module>("candidate", context);
+    unit->setTargetTriple(machine->getTargetTriple().str());
+    unit->setDataLayout(machine->createDataLayout());
+    unit->setPICLevel(llvm::PICLevel::SmallPIC);
+    for (const ir::Function* function : functions) {
+      FunctionEmitter emitter(*unit, *function, options);
+      if (Result<void> emitted = emitter.emit(); !emitted) return std::move(emitted).error();
+    }
+    std::string problem;
+    llvm::raw_string_ostream complaint(problem);
+    if (llvm::verifyModule(*unit, &complaint)) {
+      return Error{ErrorCode::Internal, "malformed LLVM IR: " + problem};
+    }
+    return unit;
+  }
+
+  // `problem`: of the context's diagnostics.
+  Result<Object> finish(llvm::Module& unit, const std::string& problem, bool keep_llvm_ir) {
+    optimizer.run(unit);
+    Object object;
+    if (keep_llvm_ir) {
+      llvm::raw_string_ostream text(object.llvm_ir);
+      unit.print(text, nullptr);
+    }
+    Result<std::vector<std::uint8_t>> bytes = write_object(unit, *machine);
+    if (!bytes) return std::move(bytes).error();
+    if (!problem.empty()) return Error{ErrorCode::BuildError, problem};
+    object.bytes = std::move(*bytes);
+    return object;
+  }
+};
+
+Compiler::Compiler(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Compiler::~Compiler() = default;
+std::size_t Compiler::kept_objects_used() const { return state_->used_again; }
+
+Result<std::unique_ptr<Compiler>> Compiler::make(const space::CpuTarget& target) {
   Result<std::unique_ptr<llvm::TargetMachine>> machine = make_target_machine(target);
   if (!machine) return std::move(machine).error();
+  return std::unique_ptr<Compiler>(
+      new Compiler(std::make_unique<State>(std::move(*machine), target)));
+}
+
+Result<Object> Compiler::compile(std::span<const ir::Function* const> functions,
+                                 bool keep_llvm_ir) {
   std::string problem;
   llvm::LLVMContext context;
   context.setDiagnosticHandler(std::make_unique<Diagnostics>(problem), true);
-  llvm::Module unit("candidate", context);
-  unit.setTargetTriple((*machine)->getTargetTriple().str());
-  unit.setDataLayout((*machine)->createDataLayout());
-  unit.setPICLevel(llvm::PICLevel::SmallPIC);
+  Result<std::unique_ptr<llvm::Module>> unit = state_->emit(context, functions);
+  if (!unit) return std::move(unit).error();
+  return state_->finish(**unit, problem, keep_llvm_ir);
+}
 
-  EmitOptions options;
-  options.fused = target.fma;
-  options.ask_for_fma = target.fma && target.arch == "armv7";
-  options.fences_halves = target.arch == "armv7";
-  options.vector_bits = target.vector_bits;
-  options.instructions = target.instructions();
-  options.has_round =
-      target.arch == "aarch64" ||
-      (target.arch == "x86_64" && (*machine)->getMCSubtargetInfo()->checkFeatures("+sse4.1"));
-  options.has_masks =
-      target.arch == "x86_64" && (*machine)->getMCSubtargetInfo()->checkFeatures("+avx");
-  for (const ir::Function& function : module.functions) {
-    FunctionEmitter emitter(unit, function, options);
-    if (Result<void> emitted = emitter.emit(); !emitted) return std::move(emitted).error();
+Result<std::vector<std::shared_ptr<const Object>>> Compiler::compile(const ir::Module& module) {
+  const std::set<int> prepare = prepare_functions(module);
+  std::vector<std::shared_ptr<const Object>> objects;
+  std::vector<const ir::Function*> others;
+  for (std::size_t i = 0; i < module.functions.size(); ++i) {
+    if (!prepare.contains(static_cast<int>(i))) others.push_back(&module.functions[i]);
   }
-  llvm::raw_string_ostream complaint(problem);
-  if (llvm::verifyModule(unit, &complaint)) {
-    return Error{ErrorCode::Internal, "malformed LLVM IR: " + problem};
+  if (!others.empty()) {
+    Result<Object> object = compile(others);
+    if (!object) return std::move(object).error();
+    objects.push_back(std::make_shared<const Object>(std::move(*object)));
   }
-  optimize(unit, **machine, target.arch != "x86_64");
-
-  Object object;
-  if (keep_llvm_ir) {
-    llvm::raw_string_ostream text(object.llvm_ir);
-    unit.print(text, nullptr);
+  for (const int place : prepare) {
+    const ir::Function* const function = &module.functions[static_cast<std::size_t>(place)];
+    std::string problem;
+    llvm::LLVMContext context;
+    context.setDiagnosticHandler(std::make_unique<Diagnostics>(problem), true);
+    Result<std::unique_ptr<llvm::Module>> unit = state_->emit(context, std::span(&function, 1));
+    if (!unit) return std::move(unit).error();
+    std::string bitcode;
+    llvm::raw_string_ostream out(bitcode);
+    llvm::WriteBitcodeToFile(**unit, out);
+    std::shared_ptr<const Object>& kept = state_->kept[bitcode];
+    if (kept) {
+      ++state_->used_again;
+    } else {
+      Result<Object> object = state_->finish(**unit, problem, false);
+      if (!object) {
+        state_->kept.erase(bitcode);
+        return std::move(object).error();
+      }
+      kept = std::make_shared<const Object>(std::move(*object));
+    }
+    objects.push_back(kept);
+    if (state_->kept.size() > kMostKept) state_->kept.erase(state_->kept.begin());
   }
-  Result<std::vector<std::uint8_t>> bytes = write_object(unit, **machine);
-  if (!bytes) return std::move(bytes).error();
-  if (!problem.empty()) return Error{ErrorCode::BuildError, problem};
-  object.bytes = std::move(*bytes);
-  return object;
+  return objects;
 }
 
 }  // namespace fettle::backend::cpu_llvm

@@ -1,7 +1,9 @@
-// From ir::Module to a relocatable object in memory.
+// From ir::Module to relocatable objects in memory.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,9 +18,28 @@ struct Object {
   std::string llvm_ir;              // after optimisation; only when asked for
 };
 
-// Every function becomes an entry point of its own name. BuildError: LLVM refuses
-// the module; Internal: the IR holds what lowering should have removed.
-Result<Object> compile_object(const ir::Module& module, const space::CpuTarget& target,
-                              bool keep_llvm_ir = false);
+// LLVM for one target, its target machine and list of passes made once. One thread at a time.
+class Compiler {
+ public:
+  // InvalidArgument: LLVM does not know the target (llvm_target.h).
+  static Result<std::unique_ptr<Compiler>> make(const space::CpuTarget& target);
+  ~Compiler();
+
+  // Every function becomes an entry point of its own name. BuildError: LLVM refuses
+  // one; Internal: the IR holds what lowering should have removed.
+  Result<Object> compile(std::span<const ir::Function* const> functions, bool keep_llvm_ir = false);
+
+  // Objects of the whole module. Functions that only prepare launches run, of which few differ
+  // between the programs of a task, are compiled one by one and kept by content.
+  Result<std::vector<std::shared_ptr<const Object>>> compile(const ir::Module& module);
+
+  // How often an object was used again.
+  std::size_t kept_objects_used() const;
+
+ private:
+  struct State;
+  explicit Compiler(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace fettle::backend::cpu_llvm

@@ -38,12 +38,15 @@ bool computes_in_bytes(const ir::Module& module) {
 
 }  // namespace
 
-Result<wire::ImageT> make_image(const ir::Module& module, const space::CpuTarget& target) {
-  Result<Object> object = compile_object(module, target);
-  if (!object) return std::move(object).error();
+Result<wire::ImageT> make_image(const ir::Module& module, const space::CpuTarget& target,
+                                Compiler& compiler) {
+  Result<std::vector<std::shared_ptr<const Object>>> compiled = compiler.compile(module);
+  if (!compiled) return std::move(compiled).error();
   Result<std::shared_ptr<const std::vector<std::uint8_t>>> runtime = runtime_object(target);
   if (!runtime) return std::move(runtime).error();
-  const std::span<const std::uint8_t> objects[] = {object->bytes, **runtime};
+  std::vector<std::span<const std::uint8_t>> objects;
+  for (const auto& object : *compiled) objects.push_back(object->bytes);
+  objects.push_back(**runtime);
   Result<std::vector<std::uint8_t>> linked = link_shared_object(objects, target);
   if (!linked) return std::move(linked).error();
   std::vector<std::string> names;
@@ -58,8 +61,9 @@ Result<wire::ImageT> make_image(const ir::Module& module, const space::CpuTarget
   return image;
 }
 
-Result<wire::ProgramT> make_program(const ir::Module& module, const space::CpuTarget& target) {
-  Result<wire::ImageT> image = make_image(module, target);
+Result<wire::ProgramT> make_program(const ir::Module& module, const space::CpuTarget& target,
+                                    Compiler& compiler) {
+  Result<wire::ImageT> image = make_image(module, target, compiler);
   if (!image) return std::move(image).error();
   wire::ProgramT program = module_program(module);
   program.target = target.triple.empty() ? target.arch : target.triple;
@@ -69,6 +73,18 @@ Result<wire::ProgramT> make_program(const ir::Module& module, const space::CpuTa
     if (function.thread) program.max_threads = static_cast<std::uint32_t>(target.threads);
   }
   return program;
+}
+
+Result<wire::ImageT> make_image(const ir::Module& module, const space::CpuTarget& target) {
+  Result<std::unique_ptr<Compiler>> compiler = Compiler::make(target);
+  if (!compiler) return std::move(compiler).error();
+  return make_image(module, target, **compiler);
+}
+
+Result<wire::ProgramT> make_program(const ir::Module& module, const space::CpuTarget& target) {
+  Result<std::unique_ptr<Compiler>> compiler = Compiler::make(target);
+  if (!compiler) return std::move(compiler).error();
+  return make_program(module, target, **compiler);
 }
 
 }  // namespace fettle::backend::cpu_llvm

@@ -1,6 +1,7 @@
 // ir::Module → wire::Program: compile, link, flatten, and say what is launched.
 #pragma once
 
+#include "host/backend/cpu_llvm/codegen.h"
 #include "host/ir/module.h"
 #include "host/space/cpu_target.h"
 #include "schemas/program_generated.h"
@@ -10,9 +11,14 @@ namespace fettle::backend::cpu_llvm {
 
 // BuildError: this module cannot be built. Internal: also when an image for a CPU
 // without FMA holds one, which the disassembly is searched for.
-Result<wire::ProgramT> make_program(const ir::Module& module, const space::CpuTarget& target);
-
+Result<wire::ProgramT> make_program(const ir::Module& module, const space::CpuTarget& target,
+                                    Compiler& compiler);
 // The image alone.
+Result<wire::ImageT> make_image(const ir::Module& module, const space::CpuTarget& target,
+                                Compiler& compiler);
+
+// With a compiler for this once.
+Result<wire::ProgramT> make_program(const ir::Module& module, const space::CpuTarget& target);
 Result<wire::ImageT> make_image(const ir::Module& module, const space::CpuTarget& target);
 
 }  // namespace fettle::backend::cpu_llvm
