@@ -47,31 +47,28 @@ Result<LoopFigures> loop_of(const wire::ImageT& image, const space::CpuTarget& t
   return figures;
 }
 
-// Nanoseconds of one run of the program, the least of some samples: whatever else the
+// Nanoseconds of each Run launch of the program, the least of some samples: whatever else the
 // machine does only adds to it.
-Result<double> least_time(agent::Device& device, const wire::ProgramT& program, unsigned threads) {
+Result<std::vector<double>> least_times(agent::Device& device, const wire::ProgramT& program,
+                                        unsigned threads) {
   agent::PrepareOptions options;
   options.threads = threads;
   auto prepared = device.prepare(program, options, [](const wire::Hash&) { return ByteView(); });
   if (!prepared) return std::move(prepared).error();
-  double least = INFINITY;
+  std::vector<double> least;
   std::uint32_t runs = 1;
   for (int i = 0; i < kSamples; ++i) {
-    auto sample = device.run(runs);
+    auto sample = device.run(runs, /*launch_ticks=*/true);
     if (!sample) return std::move(sample).error();
-    least = std::min(least, static_cast<double>(sample->ticks) / runs);
-    runs = static_cast<std::uint32_t>(std::clamp(kSampleNs / least, 1.0, 1e6));
+    least.resize(sample->launch_ticks.size(), INFINITY);
+    double all = 0;
+    for (std::size_t launch = 0; launch < least.size(); ++launch) {
+      const auto ticks = static_cast<double>(sample->launch_ticks[launch]);
+      all += least[launch] = std::min(least[launch], ticks / runs);
+    }
+    runs = static_cast<std::uint32_t>(std::clamp(kSampleNs / std::max(all, 1.0), 1.0, 1e6));
   }
   return least;
-}
-
-// The program's Run launches but for `kept` are left out; Prepare launches stay.
-void keep_launch(wire::ProgramT& program, const std::vector<wire::LaunchT>& all, std::size_t kept) {
-  program.launches.clear();
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (i != kept && all[i].phase == wire::Phase::Run) continue;
-    program.launches.push_back(std::make_unique<wire::LaunchT>(all[i]));
-  }
 }
 
 }  // namespace
@@ -82,12 +79,13 @@ Result<Peak> measure_peak(agent::Device& device, const space::CpuTarget& target)
   Peak peak;
   for (const backend::CalibrationProgram& each : *programs) {
     if (each.ceiling != backend::Ceiling::Arithmetic || each.threads != target.threads) continue;
-    auto time = least_time(device, each.program, static_cast<unsigned>(each.threads));
-    if (!time) return std::move(time).error().in("measuring the peak");
-    if (each.operations / *time <= peak.gflops) continue;
+    auto times = least_times(device, each.program, static_cast<unsigned>(each.threads));
+    if (!times) return std::move(times).error().in("measuring the peak");
+    const double gflops = each.operations / times->at(0);
+    if (gflops <= peak.gflops) continue;
     auto loop = loop_of(*each.program.images.front(), target);
     if (!loop) return std::move(loop).error();
-    peak = {each.operations / *time, *loop};
+    peak = {gflops, *loop};
   }
   if (peak.gflops > 0) return peak;
   return Error{ErrorCode::Unsupported, "no program measures the peak of this device", {}};
@@ -122,17 +120,15 @@ Result<TimeSplit> measure_time_split(agent::Device& device, const Layer& layer,
   auto built = rebuild(layer, record, threads);
   if (!built) return std::move(built).error();
   wire::ProgramT& program = *built->output.program;
-  std::vector<wire::LaunchT> all;
-  for (const auto& launch : program.launches) all.push_back(*launch);
   TimeSplit split;
   split.operations = built->output.facts->operations;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].phase != wire::Phase::Run) continue;
-    keep_launch(program, all, i);
-    auto time = least_time(device, program, threads);
-    if (!time) return std::move(time).error();
-    const wire::ImageT& image = *program.images[all[i].image];
-    split.launches.push_back({image.entries[all[i].entry]->name, *time});
+  auto times = least_times(device, program, threads);
+  if (!times) return std::move(times).error();
+  auto time = times->begin();
+  for (const auto& launch : program.launches) {
+    if (launch->phase != wire::Phase::Run) continue;
+    const wire::ImageT& image = *program.images[launch->image];
+    split.launches.push_back({image.entries[launch->entry]->name, *time++});
   }
   auto loop = loop_of(*program.images.front(), built->target);
   if (!loop) return std::move(loop).error();

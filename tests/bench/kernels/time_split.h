@@ -30,7 +30,7 @@ Result<Peak> measure_peak(agent::Device& device, const space::CpuTarget& target)
 
 struct LaunchTime {
   std::string name;
-  double nanoseconds = 0;  // run alone, again and again: median
+  double nanoseconds = 0;  // of a run among the others, the least of some samples
 };
 
 struct TimeSplit {
@@ -47,8 +47,7 @@ struct TimeSplit {
 // Fills the four shares from all else.
 void split_time(TimeSplit& split, const Peak& peak);
 
-// Rebuilds the record and times its launches one by one on the device, which holds
-// nothing else meanwhile.
+// Rebuilds the record and has the device time its launches, while it holds nothing else.
 Result<TimeSplit> measure_time_split(agent::Device& device, const Layer& layer,
                                      const records::TuningRecord& record, unsigned threads,
                                      const Peak& peak);
