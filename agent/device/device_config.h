@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct DeviceConfig {
   std::vector<std::string> options_of_kind;  // names of those given to it that not all kinds know
   // Instructions: an emulator counts the clock by executed instructions (icount).
   wire::ClockDomain clock = wire::ClockDomain::Nanoseconds;
+  // What options of its kind told its worker alone: DeviceInfo.extra.
+  std::map<std::string, std::string> extra;
   std::uint64_t memory_limit_bytes = 0;  // of one program; 0: chosen from the machine's memory
 };
 

@@ -25,7 +25,7 @@ class Conformance : public testing::TestWithParam<Kind> {
     config.memory_limit_bytes = std::uint64_t{32} << 20;
     const DeviceRow* row = find_device_row(GetParam().kind);
     ASSERT_TRUE(row);
-    auto opened = row->open(row->describe(config, SystemRoot()));
+    auto opened = std::get<WorkerRow>(row->worker).open(row->describe(config, SystemRoot()));
     ASSERT_TRUE(opened.ok()) << opened.error().text();
     device = std::move(*opened);
   }

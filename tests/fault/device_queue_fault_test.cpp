@@ -15,6 +15,7 @@
 #include "agent/device/registry.h"
 #include "agent/server/device_queue.h"
 #include "agent/worker/worker.h"
+#include "agent/worker/worker_start.h"
 
 namespace fettle::agent {
 namespace {
@@ -28,9 +29,9 @@ wire::DeviceInfoT cpu_device() {
   return find_device_row(wire::DeviceKind::Cpu)->describe(config, SystemRoot());
 }
 
-int real_worker(std::uint32_t, int socket, StatusPage* page) {
+int real_worker(std::uint32_t, int socket, int status_memory) {
   static const wire::DeviceInfoT info = cpu_device();
-  return run_worker(info, socket, page);
+  return start_worker(info, "", socket, status_memory);
 }
 
 Bytes outcome_reply(std::uint64_t ticket, double median) {
@@ -59,7 +60,8 @@ Bytes framed(const Bytes& reply) {
 // What a lying worker does with one request after it has said Ready as a true one does.
 using Lie = void (*)(const ReceivedRequest& request, int socket, StatusPage* page);
 WorkerMain lying_worker(Lie lie) {
-  return [lie](std::uint32_t, int socket, StatusPage* page) {
+  return [lie](std::uint32_t, int socket, int status_memory) {
+    StatusPage* page = StatusPage::map(status_memory);
     if (!write_frame(socket, encode_ready(cpu_device(), ""))) return 1;
     while (true) {
       auto request = receive_request(socket);
@@ -292,7 +294,7 @@ TEST(DeviceQueueFault, AWorkerServesOneSession) {
 
 // What it says of the device is taken, but not which device it is.
 TEST(DeviceQueueFault, ReadyCompletesWhatWasDescribed) {
-  Station station([](std::uint32_t, int socket, StatusPage*) {
+  Station station([](std::uint32_t, int socket, int) {
     wire::DeviceInfoT seen = cpu_device();
     seen.name = "seen from inside";
     seen.gpu = std::make_unique<wire::GpuFactsT>();

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "agent/measure/status_page.h"
 #include "agent/sandbox/sandbox.h"
 #include "agent/server/blob_store.h"
 #include "agent/worker/nursery.h"
@@ -137,8 +138,8 @@ NurseryEvent wait_event(Nursery& nursery) {
 }
 
 TEST(NurseryTest, StartsReportsAndReaps) {
-  auto nursery = Nursery::start([](std::uint32_t device, int socket, StatusPage* page) {
-    page->ticket.store(4242);
+  auto nursery = Nursery::start([](std::uint32_t device, int socket, int status_memory) {
+    StatusPage::map(status_memory)->ticket.store(4242);
     char byte;
     return read(socket, &byte, 1) == 1 ? static_cast<int>(device) + byte : 1;
   });
@@ -158,7 +159,7 @@ TEST(NurseryTest, StartsReportsAndReaps) {
 }
 
 TEST(NurseryTest, KillsAStuckWorker) {
-  auto nursery = Nursery::start([](std::uint32_t, int, StatusPage*) {
+  auto nursery = Nursery::start([](std::uint32_t, int, int) {
     while (true) pause();
     return 0;
   });
@@ -178,8 +179,8 @@ TEST(NurseryTest, WorkersDieWithTheSupervisor) {
   Channel channel;
   const pid_t supervisor = fork();
   if (supervisor == 0) {
-    auto nursery = Nursery::start([](std::uint32_t, int, StatusPage* page) {
-      page->ticket.store(1);
+    auto nursery = Nursery::start([](std::uint32_t, int, int status_memory) {
+      StatusPage::map(status_memory)->ticket.store(1);
       while (true) pause();
       return 0;
     });

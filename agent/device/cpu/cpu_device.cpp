@@ -5,7 +5,7 @@
 #include <cstring>
 #include <optional>
 
-#include "agent/device/cpu/fault_map.h"
+#include "agent/device/fault_map.h"
 #include "agent/platform/cpu_facts.h"
 #include "runtime/cpu/cpu_executor.h"
 #include "runtime/cpu/cpu_image.h"
