@@ -64,7 +64,8 @@ SandboxState enter_sandbox(const SandboxPolicy& policy) {
   const rlimit none{0, 0}, few{512, 512};
   setrlimit(RLIMIT_CORE, &none);
   setrlimit(RLIMIT_FSIZE, &none);
-  setrlimit(RLIMIT_NPROC, &none);
+  // A driver may start threads when it likes; its filter forbids processes.
+  if (policy.calls == SystemCalls::Listed) setrlimit(RLIMIT_NPROC, &none);
   setrlimit(RLIMIT_NOFILE, &few);
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 
@@ -84,12 +85,16 @@ SandboxState enter_sandbox(const SandboxPolicy& policy) {
       state.note = "the kernel does not keep memory limits";
   }
   if (limited) state.level = wire::Sandbox::Limits;
-  if (policy.strict && limited) {
-    state.note = install_system_call_filter();
-    if (state.note.empty()) state.level = wire::Sandbox::Strict;
+  bool filtered = false;
+  if (policy.calls == SystemCalls::Driver || limited) {
+    const bool listed = policy.calls == SystemCalls::Listed;
+    const std::string why_not = listed ? install_system_call_filter() : install_driver_filter();
+    filtered = why_not.empty();
+    if (!filtered) state.note = why_not;
+    if (filtered && listed) state.level = wire::Sandbox::Strict;
   }
-  // Without the filter, a network namespace of its own keeps the worker off the net.
-  if (state.level != wire::Sandbox::Strict) {
+  // Without a filter, a network namespace of its own keeps the worker off the net.
+  if (!filtered) {
     if (unshare(CLONE_NEWNET) != 0 && state.note.empty()) state.note = "no own network namespace";
   }
   return state;

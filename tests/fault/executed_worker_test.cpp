@@ -1,19 +1,17 @@
 // Workers that are programs of their own: executed from memory or from a file, they live, fail
 // and are replaced as forked ones; a device whose program cannot be had harms no other.
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <sys/stat.h>
 #include <csignal>
 #include <fstream>
 #include <iterator>
-#include <map>
 
 #include "agent/device/registry.h"
-#include "agent/server/device_queue.h"
 #include "agent/worker/executed_worker.h"
 #include "agent/worker/worker.h"
 #include "agent/worker/worker_start.h"
 #include "tests/support/agent_candidates.h"
+#include "tests/support/worker_station.h"
 
 namespace fettle::agent {
 namespace {
@@ -34,76 +32,35 @@ Bytes file_bytes(const char* path) {
 }
 
 // Device 0 has executed workers, device 1 forked ones.
-class Station {
+class Station : public test::WorkerStation {
  public:
   explicit Station(const std::string& path, const StageLimits& limits = {}, Bytes embedded = {})
-      : nursery_(Nursery::start([=](std::uint32_t device, int socket, int status_memory) {
-                   const auto info = cpu_device(device);
-                   if (device == 1) return start_worker(info, "", socket, status_memory);
-                   return refuse_device(
-                       socket, execute_worker(embedded, path, info, socket, status_memory));
-                 }).value()) {
-    signal(SIGPIPE, SIG_IGN);
-    answer_ = content_hash(test::candidate_answer());
-    EXPECT_TRUE(blobs_.put(answer_, test::candidate_answer()).ok());
-    for (std::uint32_t i : {0, 1}) {
-      queues.push_back(std::make_unique<DeviceQueue>(
-          cpu_device(i), nursery_, blobs_,
-          [this](std::uint64_t lease, Bytes outcome) { outcomes_[lease] = said(outcome); },
-          limits));
-    }
-  }
+      : WorkerStation(
+            [=](std::uint32_t device, int socket, int status_memory) {
+              const auto info = cpu_device(device);
+              if (device == 1) return start_worker(info, "", socket, status_memory);
+              return refuse_device(socket,
+                                   execute_worker(embedded, path, info, socket, status_memory));
+            },
+            two_devices(), limits),
+        answer_(put(test::candidate_answer())) {}
 
-  template <typename Until>
-  bool pump(Until until) {
-    const std::uint64_t start = StatusPage::monotonic_ns();
-    while (!until()) {
-      if (StatusPage::monotonic_ns() - start > 20 * kSecond) return false;
-      pollfd watched[3] = {
-          {nursery_.fd(), POLLIN, 0}, {queues[0]->fd(), POLLIN, 0}, {queues[1]->fd(), POLLIN, 0}};
-      poll(watched, 3, std::min({queues[0]->on_time(), queues[1]->on_time(), 100}));
-      for (int i : {0, 1}) {
-        if (watched[1 + i].revents) queues[i]->on_readable();
-      }
-      auto event = nursery_.next_event();
-      if (!event) return false;
-      for (auto& queue : queues) {
-        if (*event) queue->on_event(**event);
-      }
-    }
-    return true;
+  std::uint64_t submit(CandidateKind kind, std::size_t device = 0) {
+    return WorkerStation::submit(test::candidate_request(kind, answer_), device);
   }
-
-  std::uint64_t submit(CandidateKind kind, std::uint32_t device = 0) {
-    const auto request = test::candidate_request(kind, answer_);
-    EXPECT_TRUE(queues[device]->accept(++lease_, 1, encode(request)).empty());
-    return lease_;
-  }
-  std::string wait_for(std::uint64_t lease) {
-    return pump([&] { return outcomes_.count(lease) > 0; }) ? outcomes_[lease] : "no outcome";
-  }
-  std::string measure(CandidateKind kind, std::uint32_t device = 0) {
+  std::string wait_for(std::uint64_t lease) { return said(WorkerStation::wait_for(lease)); }
+  std::string measure(CandidateKind kind, std::size_t device = 0) {
     return wait_for(submit(kind, device));
   }
 
-  static std::string said(const Bytes& bytes) {
-    auto outcome = decode_outcome(bytes);
-    if (!outcome) return outcome.error().text();
-    const auto* failure = outcome->body.AsFailure();
-    if (!failure) return "measured";
-    return std::string(name_of(failure->stage)) + " " + name_of(failure->error->code) + ": " +
-           failure->error->message;
-  }
-
  private:
-  Nursery nursery_;
-  BlobStore blobs_{1 << 20};
+  static std::vector<wire::DeviceInfoT> two_devices() {
+    std::vector<wire::DeviceInfoT> out;
+    out.push_back(cpu_device(0));
+    out.push_back(cpu_device(1));
+    return out;
+  }
   wire::Hash answer_;
-  std::map<std::uint64_t, std::string> outcomes_;
-  std::uint64_t lease_ = 0;
-
- public:
-  std::vector<std::unique_ptr<DeviceQueue>> queues;
 };
 
 class ExecutedWorker : public testing::Test {
