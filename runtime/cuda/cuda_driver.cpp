@@ -46,6 +46,15 @@ std::string find_calls(void* library, CudaCalls& calls) {
   FETTLE_FIND(set_function_attribute, "cuFuncSetAttribute");
   FETTLE_FIND(launch, "cuLaunchKernel");
 #undef FETTLE_FIND
+  find(library, "cuFuncGetParamInfo", calls.parameter);
+  find(library, "cuStreamBeginCapture_v2", calls.begin_capture);
+  find(library, "cuStreamEndCapture", calls.end_capture);
+  find(library, "cuGraphInstantiateWithFlags", calls.instantiate);
+  find(library, "cuGraphInstantiate", calls.instantiate_with_log);
+  find(library, "cuGraphUpload", calls.upload_graph);
+  find(library, "cuGraphLaunch", calls.launch_graph);
+  find(library, "cuGraphDestroy", calls.destroy_graph);
+  find(library, "cuGraphExecDestroy", calls.destroy_ready_graph);
   return "";
 }
 

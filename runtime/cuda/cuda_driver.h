@@ -42,6 +42,16 @@ struct CudaCalls {
   CUresult (*set_function_attribute)(CUfunction, CUfunction_attribute, int);
   CUresult (*launch)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                      unsigned, CUstream, void**, void**);
+  // Null where the driver has them not.
+  CUresult (*parameter)(CUfunction, std::size_t, std::size_t*, std::size_t*);  // from 12.4 on
+  CUresult (*begin_capture)(CUstream, CUstreamCaptureMode);
+  CUresult (*end_capture)(CUstream, CUgraph*);
+  CUresult (*instantiate)(CUgraphExec*, CUgraph, unsigned long long);  // from 11.4 on
+  CUresult (*instantiate_with_log)(CUgraphExec*, CUgraph, CUgraphNode*, char*, std::size_t);
+  CUresult (*upload_graph)(CUgraphExec, CUstream);  // from 11.1 on
+  CUresult (*launch_graph)(CUgraphExec, CUstream);
+  CUresult (*destroy_graph)(CUgraph);
+  CUresult (*destroy_ready_graph)(CUgraphExec);
 };
 
 class CudaDriver {
@@ -56,6 +66,11 @@ class CudaDriver {
   Error error(CUresult result, const char* call) const;
   // An error came after which every call fails: only a fresh process can go on.
   bool lost() const { return lost_; }
+  bool has_graphs() const {
+    return calls_.begin_capture && calls_.end_capture && calls_.launch_graph &&
+           calls_.destroy_graph && calls_.destroy_ready_graph &&
+           (calls_.instantiate || calls_.instantiate_with_log);
+  }
   int version() const { return version_; }  // 12060: CUDA 12.6
 
  private:

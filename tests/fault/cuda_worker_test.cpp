@@ -1,16 +1,14 @@
 // Good and evil kernels on a CUDA device in a real worker program: each ends as the failure it
 // deserves and the next one is measured as if nothing had been. On this machine's GPU where there
 // is one, and always on a stand-in for the driver, which knows the same kernels by name.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <cmath>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include "agent/device/cuda/cuda_row.h"
 #include "agent/worker/executed_worker.h"
 #include "agent/worker/worker.h"
+#include "tests/support/cuda_candidates.h"
 #include "tests/support/worker_station.h"
 
 namespace fettle::agent {
@@ -25,11 +23,6 @@ std::string worker_file() {
   const char* set = std::getenv("FETTLE_TEST_WORKER_GPU");
   return set ? set : FETTLE_WORKER_GPU_FILE;
 }
-std::string data_file(const std::string& name) {
-  const char* set = std::getenv("FETTLE_TEST_CUDA_DATA");
-  return std::string(set ? set : FETTLE_CUDA_DATA) + "/" + name;
-}
-
 wire::DeviceInfoT cuda_device(const std::string& library) {
   DeviceConfig config;
   config.key = "gpu";
@@ -49,11 +42,6 @@ std::vector<wire::DeviceInfoT> one_device(const std::string& library) {
   std::vector<wire::DeviceInfoT> out;
   out.push_back(cuda_device(library));
   return out;
-}
-
-Bytes ptx() {
-  std::ifstream file(data_file("candidates.ptx"));
-  return Bytes(std::istreambuf_iterator<char>(file), {});
 }
 
 wire::FillT input_fill(std::uint64_t stream) {
@@ -88,28 +76,14 @@ void add_buffer(wire::ProgramT& program, const char* name, std::uint64_t floats,
 wire::Arg buffer_arg(std::uint32_t buffer) { return {wire::ArgKind::Buffer, buffer, 0, 0, 0}; }
 wire::Arg int_arg(std::int64_t value) { return {wire::ArgKind::Int32, 0, 0, value, 0}; }
 
-// A program of one launch of that kernel, without buffers and arguments.
-wire::ProgramT program_of(const std::string& kernel, wire::Dim3 grid, wire::Dim3 block) {
-  wire::ProgramT program;
-  auto image = std::make_unique<wire::ImageT>();
-  image->kind = wire::ImageKind::Ptx;
-  image->bytes = ptx();
-  image->entries.push_back(std::make_unique<wire::EntryPointT>());
-  image->entries[0]->name = kernel;
-  program.images.push_back(std::move(image));
-  auto launch = std::make_unique<wire::LaunchT>();
-  launch->grid = std::make_unique<wire::Dim3>(grid);
-  launch->block = std::make_unique<wire::Dim3>(block);
-  program.launches.push_back(std::move(launch));
-  return program;
-}
-
 // kernel(in, out, n)
-wire::ProgramT vector_program(const std::string& kernel, std::uint32_t threads = 256) {
-  auto program = program_of(kernel, {(kElements + threads - 1) / threads, 1, 1}, {threads, 1, 1});
-  add_buffer(program, "data", kElements, wire::BufferRole::Input);
-  add_buffer(program, "result", kElements, wire::BufferRole::Output);
-  program.launches[0]->args = {buffer_arg(0), buffer_arg(1), int_arg(kElements)};
+wire::ProgramT vector_program(const std::string& kernel, std::uint32_t threads = 256,
+                              std::uint32_t elements = kElements) {
+  auto program =
+      test::cuda_program(kernel, {(elements + threads - 1) / threads, 1, 1}, {threads, 1, 1});
+  add_buffer(program, "data", elements, wire::BufferRole::Input);
+  add_buffer(program, "result", elements, wire::BufferRole::Output);
+  program.launches[0]->args = {buffer_arg(0), buffer_arg(1), int_arg(elements)};
   return program;
 }
 
@@ -120,7 +94,7 @@ class Gpu : public testing::TestWithParam<bool> {
     return GetParam() ? std::string("libcuda.so.1") : std::string(FETTLE_CUDA_STAND_IN);
   }
   void SetUp() override {
-    if (GetParam() && !dlopen("libcuda.so.1", RTLD_NOW)) GTEST_SKIP() << "no CUDA driver here";
+    if (GetParam() && !test::why_no_cuda().empty()) GTEST_SKIP() << test::why_no_cuda();
     auto& mine = stations[GetParam()];
     if (!mine) mine = std::make_unique<WorkerStation>(executed(library()), one_device(library()));
     station = mine.get();
@@ -220,7 +194,13 @@ TEST_P(Gpu, WritesToAWildAddress) {
   EXPECT_EQ(said("twice"), "measured");
   EXPECT_NE(station->queues[0]->worker_pid(), before);
 }
-TEST_P(Gpu, Traps) { expect(said("trap"), "Run Crash", "CUDA_ERROR_LAUNCH_FAILED"); }
+TEST_P(Gpu, Traps) {
+  auto asked = request(vector_program("trap"), doubled());
+  asked.options->timeout_ms = 10'000;  // the driver may take its time to tell
+  const auto outcome = measure(asked);
+  expect(WorkerStation::said(outcome), "Run Crash", "CUDA_ERROR_LAUNCH_FAILED");
+  std::printf("             after %.0f ms\n", double(outcome.times->total_ns) / 1e6);
+}
 TEST_P(Gpu, NeverEnds) { expect(said("endless"), "Run RunTimeout", "limit of 500 ms"); }
 
 TEST_P(Gpu, TooManyThreads) {
@@ -286,13 +266,27 @@ TEST_P(Gpu, ImageOfAnotherKind) {
 TEST_P(Gpu, TooFewArguments) {
   auto program = vector_program("twice");
   program.launches[0]->args.resize(1);
-  const std::string text = said(std::move(program));
-  EXPECT_EQ(text.rfind("Run ", 0), 0u) << text;
-  std::printf("             %s\n", text.c_str());
+  expect(said(std::move(program)), "Load InvalidArgument",
+         "'twice' takes 20 bytes of arguments, the launch has 8");
+}
+
+// Assembled when this test was built, for one GPU.
+TEST_P(Gpu, CubinIsMeasured) {
+  auto program = vector_program("twice");
+  program.images[0]->kind = wire::ImageKind::Cubin;
+  program.images[0]->bytes = test::cuda_data("candidates_sm_90.cubin");
+  if (program.images[0]->bytes.empty()) GTEST_SKIP() << "no ptxas where this was built";
+  const auto outcome = measure(request(std::move(program), doubled()));
+  if (GetParam() && station->queues[0]->info().gpu->compute_capability == "9.0") {
+    EXPECT_EQ(WorkerStation::said(outcome), "measured");
+    std::printf("             loaded in %.2f ms\n", double(outcome.times->load_ns) / 1e6);
+  } else {
+    expect(WorkerStation::said(outcome), "Load LoadError", "CUDA_ERROR_");
+  }
 }
 
 TEST_P(Gpu, ScalarsOfEachWidth) {
-  auto program = program_of("scalars", {1, 1, 1}, {1, 1, 1});
+  auto program = test::cuda_program("scalars", {1, 1, 1}, {1, 1, 1});
   add_buffer(program, "out", 4, wire::BufferRole::Output);
   program.launches[0]->args = {buffer_arg(0),
                                int_arg(-7),
@@ -320,9 +314,12 @@ TEST_P(Gpu, LaunchesAreTimedEach) {
 }
 
 TEST_P(Gpu, FlushedCachesAreSlower) {
+  // Half of the L2, input and output together.
+  const auto l2 = station->queues[0]->info().gpu->l2_bytes;
   double median[2];
   for (const bool flush : {false, true}) {
-    auto asked = request(vector_program("twice"), doubled());
+    const auto elements = static_cast<std::uint32_t>(l2 / 16);
+    auto asked = request(vector_program("twice", 256, elements), {});
     asked.options->flush_cache = flush;
     asked.options->number = flush ? 0 : 1;
     asked.options->repeat = 20;
@@ -339,7 +336,7 @@ TEST_P(Gpu, FlushedCachesAreSlower) {
 
 TEST_P(Gpu, MatrixProduct) {
   const std::uint32_t n = GetParam() ? 1024 : 64;
-  auto program = program_of("matmul", {n / 16, n / 16, 1}, {16, 16, 1});
+  auto program = test::cuda_program("matmul", {n / 16, n / 16, 1}, {16, 16, 1});
   for (const char* name : {"a", "b"}) add_buffer(program, name, n * n, wire::BufferRole::Input);
   add_buffer(program, "c", n * n, wire::BufferRole::Output);
   program.launches[0]->args = {buffer_arg(0), buffer_arg(1), buffer_arg(2), int_arg(n)};
@@ -367,7 +364,11 @@ TEST_P(Gpu, MatrixProduct) {
 }
 
 TEST_P(Gpu, TrialsOfAnEmptyKernel) {
-  const auto asked = request(program_of("nothing", {1, 1, 1}, {32, 1, 1}), {});
+  auto program = test::cuda_program("nothing", {1, 1, 1}, {32, 1, 1});
+  const std::string text =
+      ".version 6.4\n.target sm_75\n.address_size 64\n.visible .entry nothing()\n{\nret;\n}\n";
+  program.images[0]->bytes.assign(text.begin(), text.end());
+  const auto asked = request(std::move(program), {});
   constexpr int kTrials = 100;
   const std::uint64_t start = StatusPage::monotonic_ns();
   for (int i = 0; i < kTrials; ++i) {
@@ -375,8 +376,14 @@ TEST_P(Gpu, TrialsOfAnEmptyKernel) {
     ASSERT_TRUE(outcome.body.AsMeasurement()) << WorkerStation::said(outcome);
     if (i + 1 < kTrials) continue;
     const double seconds = static_cast<double>(StatusPage::monotonic_ns() - start) / 1e9;
-    std::printf("             %.0f trials/s of 3 samples of 1 ms; a launch takes %.0f ns\n",
-                kTrials / seconds, outcome.body.AsMeasurement()->median);
+    const auto& times = *outcome.times;
+    std::printf(
+        "             %.0f trials/s of %zu samples of 1 ms; a launch takes %.0f ns; of one "
+        "trial: load %.1f ms, warm-up %.1f, check %.1f, run %.1f, in all %.1f\n",
+        kTrials / seconds, outcome.body.AsMeasurement()->samples.size(),
+        outcome.body.AsMeasurement()->median, double(times.load_ns) / 1e6,
+        double(times.warmup_ns) / 1e6, double(times.check_ns) / 1e6, double(times.run_ns) / 1e6,
+        double(times.total_ns) / 1e6);
   }
 }
 

@@ -10,10 +10,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
+#include <vector>
 
 #undef cuEventElapsedTime
 #undef cuCtxCreate
@@ -31,6 +32,10 @@ struct Module {
 struct Event {
   double ms = 0;
 };
+
+// Launches that were captured.
+using Graph = std::vector<std::function<CUresult()>>;
+Graph* capturing = nullptr;
 
 CUresult stuck = CUDA_SUCCESS;   // after a fault every call fails so
 CUresult coming = CUDA_SUCCESS;  // told when somebody waits
@@ -99,9 +104,16 @@ CUresult run(const std::string& name, unsigned threads, const std::uint8_t* byte
   if (size < 20) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
   Vector v;
   std::memcpy(&v, bytes, 20);
+  const timespec a_little{0, 2'000'000};
+  if (name == "slow") nanosleep(&a_little, nullptr);
   for (std::int32_t i = 0; i < v.n && i < static_cast<std::int32_t>(threads); ++i) {
+    float& out = pointer(v.out)[i];
+    if (name == "count") {
+      out = out == out ? out + 1 : 1;
+      continue;
+    }
     if (name == "leave_part" && i >= v.n - 10) break;
-    pointer(v.out)[i] = name == "one_wrong" && i == 7 ? 0 : 2 * pointer(v.in)[i];
+    out = name == "one_wrong" && i == 7 ? 0 : 2 * pointer(v.in)[i];
   }
   if (name == "write_behind") pointer(v.out)[v.n + 1] = 1;
   if (name == "write_before") pointer(v.out)[-1] = 1;
@@ -266,6 +278,55 @@ CALL cuLaunchKernel(CUfunction from, unsigned grid_x, unsigned grid_y, unsigned 
   if (shared > 49152 && static_cast<int>(shared) > function.asked_shared) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  return run(function.name, grid_x * grid_y * grid_z * block_x * block_y * block_z,
-             static_cast<const std::uint8_t*>(extra[1]), *static_cast<std::size_t*>(extra[3]));
+  const auto* from_bytes = static_cast<const std::uint8_t*>(extra[1]);
+  std::vector<std::uint8_t> bytes(from_bytes, from_bytes + *static_cast<std::size_t*>(extra[3]));
+  const unsigned threads = grid_x * grid_y * grid_z * block_x * block_y * block_z;
+  auto launch = [name = function.name, threads, bytes] {
+    return run(name, threads, bytes.data(), bytes.size());
+  };
+  if (!capturing) return launch();
+  return capturing->push_back(launch), CUDA_SUCCESS;
+}
+CALL cuFuncGetParamInfo(CUfunction function, std::size_t index, std::size_t* offset,
+                        std::size_t* size) {
+  static const std::vector<std::size_t> of_vector = {8, 8, 4}, of_scalars = {8, 4, 8, 4, 8},
+                                        of_matmul = {8, 8, 8, 4}, of_one = {8}, none;
+  const std::string& name = reinterpret_cast<Function*>(function)->name;
+  const auto& sizes = name == "scalars"     ? of_scalars
+                      : name == "matmul"    ? of_matmul
+                      : name == "nothing"   ? none
+                      : name == "store_one" ? of_one
+                                            : of_vector;
+  if (index >= sizes.size()) return CUDA_ERROR_INVALID_VALUE;
+  *offset = 0;
+  for (std::size_t i = 0; i <= index; ++i) {
+    *offset = (*offset + sizes[i] - 1) / sizes[i] * sizes[i] + (i < index ? sizes[i] : 0);
+  }
+  *size = sizes[index];
+  return CUDA_SUCCESS;
+}
+CALL cuStreamBeginCapture(CUstream, CUstreamCaptureMode) {
+  return capturing = new Graph, CUDA_SUCCESS;
+}
+CALL cuStreamEndCapture(CUstream, CUgraph* graph) {
+  *graph = reinterpret_cast<CUgraph>(capturing);
+  return capturing = nullptr, CUDA_SUCCESS;
+}
+CALL cuGraphInstantiate(CUgraphExec* ready, CUgraph graph, unsigned long long) {
+  return *ready = reinterpret_cast<CUgraphExec>(new Graph(*reinterpret_cast<Graph*>(graph))),
+         CUDA_SUCCESS;
+}
+CALL cuGraphLaunch(CUgraphExec ready, CUstream) {
+  for (const auto& launch : *reinterpret_cast<Graph*>(ready)) {
+    if (const CUresult done = launch(); done != CUDA_SUCCESS) return done;
+  }
+  return stuck;
+}
+CALL cuGraphDestroy(CUgraph graph) {
+  delete reinterpret_cast<Graph*>(graph);
+  return CUDA_SUCCESS;
+}
+CALL cuGraphExecDestroy(CUgraphExec ready) {
+  delete reinterpret_cast<Graph*>(ready);
+  return CUDA_SUCCESS;
 }

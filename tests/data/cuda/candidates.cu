@@ -8,6 +8,16 @@ KERNEL twice(const float* in, float* out, int n) {
   const int i = element();
   if (i < n) out[i] = 2 * in[i];
 }
+// Once more than it was; what was never written is a NaN.
+KERNEL count(const float*, float* out, int n) {
+  const int i = element();
+  if (i < n) out[i] = out[i] == out[i] ? out[i] + 1 : 1;
+}
+KERNEL slow(const float* in, float* out, int n) {
+  const int i = element();
+  for (volatile int step = 0; step < 100000; step = step + 1) continue;
+  if (i < n) out[i] = 2 * in[i];
+}
 KERNEL one_wrong(const float* in, float* out, int n) {
   const int i = element();
   if (i < n) out[i] = i == 7 ? 0 : 2 * in[i];
@@ -39,7 +49,9 @@ KERNEL write_wild(const float* in, float* out, int n) {
 KERNEL endless(const float* in, volatile float* out, int n) {
   while (true) out[0] = in[0];
 }
-KERNEL trap(const float*, float*, int) { asm volatile("trap;"); }
+KERNEL trap(const float*, float*, int) {
+  if (element() == 0) asm volatile("trap;");
+}
 KERNEL nothing() {}
 
 // A float of each thread goes round through dynamic shared memory.
