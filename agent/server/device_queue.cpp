@@ -50,7 +50,6 @@ void DeviceQueue::start_worker() {
   worker_ready_ = false;
   served_session_.reset();
   last_ticket_ = 0;
-  for (Trial& trial : trials_) trial.ticket = 0;
   auto started = WorkerProcess::start(nursery_, info_.index);
   if (!started) {
     log(LogLevel::Error, "%s", started.error().text().c_str());
@@ -309,6 +308,7 @@ void DeviceQueue::worker_died(int wait_status) {
     early_deaths_ = 0;
     fail(*trial, read_death_note(dead->page(), wait_status, killed_, trial->run_limit_ns));
   }
+  for (Trial& rest : trials_) rest.ticket = 0;  // no worker has any
   const bool tainted = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == kTaintedExit;
   if (!blamed && !tainted && killed_ != KillReason::OtherSession) {
     ++early_deaths_;

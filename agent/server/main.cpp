@@ -37,7 +37,8 @@ std::vector<std::uint32_t> measured_cores(const std::vector<wire::DeviceInfoT>& 
   return cores;
 }
 
-// The supervisor keeps off the cores that are measured, where there are others.
+// The supervisor, and what is measured elsewhere, keep off the cores that are measured, where
+// there are others.
 void leave_device_cores(const std::vector<wire::DeviceInfoT>& devices) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -119,6 +120,7 @@ int run_agent(char** argv, const std::vector<std::string>& arguments) {
   auto nursery = Nursery::start([&](std::uint32_t device, int socket, int status_memory) {
     if (options->key_fd >= 0) ::close(options->key_fd);
     if (device >= devices.size()) return 1;
+    if (!devices[device].cpu) leave_device_cores(devices);  // a driver's threads, too
     return start_worker(devices[device], options->worker_gpu, socket, status_memory);
   });
   if (!nursery) return usage_error(nursery.error());

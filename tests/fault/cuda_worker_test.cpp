@@ -5,11 +5,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "agent/device/cuda/cuda_row.h"
-#include "agent/worker/executed_worker.h"
-#include "agent/worker/worker.h"
 #include "tests/support/cuda_candidates.h"
-#include "tests/support/worker_station.h"
+#include "tests/support/cuda_worker.h"
 
 namespace fettle::agent {
 namespace {
@@ -17,32 +14,6 @@ namespace {
 using test::WorkerStation;
 
 constexpr std::uint32_t kElements = 100'003;
-constexpr std::uint64_t kSecond = 1'000'000'000;
-
-std::string worker_file() {
-  const char* set = std::getenv("FETTLE_TEST_WORKER_GPU");
-  return set ? set : FETTLE_WORKER_GPU_FILE;
-}
-wire::DeviceInfoT cuda_device(const std::string& library) {
-  DeviceConfig config;
-  config.key = "gpu";
-  config.kind = wire::DeviceKind::Cuda;
-  config.extra[kCudaLibrary] = library;
-  return describe_cuda(config, SystemRoot());
-}
-
-WorkerMain executed(const std::string& library) {
-  return [library](std::uint32_t, int socket, int status_memory) {
-    return refuse_device(
-        socket, execute_worker({}, worker_file(), cuda_device(library), socket, status_memory));
-  };
-}
-
-std::vector<wire::DeviceInfoT> one_device(const std::string& library) {
-  std::vector<wire::DeviceInfoT> out;
-  out.push_back(cuda_device(library));
-  return out;
-}
 
 wire::FillT input_fill(std::uint64_t stream) {
   wire::FillT fill;
@@ -96,7 +67,9 @@ class Gpu : public testing::TestWithParam<bool> {
   void SetUp() override {
     if (GetParam() && !test::why_no_cuda().empty()) GTEST_SKIP() << test::why_no_cuda();
     auto& mine = stations[GetParam()];
-    if (!mine) mine = std::make_unique<WorkerStation>(executed(library()), one_device(library()));
+    if (!mine)
+      mine = std::make_unique<WorkerStation>(test::cuda_worker(library()),
+                                             test::one_cuda_device(library()));
     station = mine.get();
     ASSERT_TRUE(station->pump([&] { return station->queues[0]->ready(); }, 60))
         << station->queues[0]->refusal();
@@ -390,7 +363,7 @@ TEST_P(Gpu, TrialsOfAnEmptyKernel) {
 TEST_P(Gpu, TimeToOpen) {
   for (int i = 0; i < 3; ++i) {
     const std::uint64_t start = StatusPage::monotonic_ns();
-    WorkerStation fresh(executed(library()), one_device(library()));
+    WorkerStation fresh(test::cuda_worker(library()), test::one_cuda_device(library()));
     ASSERT_TRUE(fresh.pump([&] { return fresh.queues[0]->ready(); }, 60));
     std::printf("             a worker is ready after %.0f ms\n",
                 static_cast<double>(StatusPage::monotonic_ns() - start) / 1e6);
@@ -400,54 +373,6 @@ TEST_P(Gpu, TimeToOpen) {
 INSTANTIATE_TEST_SUITE_P(, Gpu, testing::Bool(), [](const auto& info) {
   return info.param ? std::string("Driver") : std::string("StandIn");
 });
-
-// What a bad driver does; the stand-in is all of them.
-class BadDriver : public testing::Test {
- protected:
-  void TearDown() override { unsetenv("FETTLE_STAND_IN"); }
-  static std::string outcome_with(const char* fault, const std::string& library,
-                                  const StageLimits& limits = {}) {
-    setenv("FETTLE_STAND_IN", fault, 1);
-    WorkerStation station(executed(library), one_device(library), limits);
-    wire::MeasureRequestT request;
-    request.program = std::make_unique<wire::ProgramT>(cuda_self_test().program);
-    request.options = std::make_unique<wire::MeasureOptionsT>();
-    request.options->min_repeat_ms = 1;
-    return WorkerStation::said(station.wait_for(station.submit(request)));
-  }
-};
-
-TEST_F(BadDriver, SelfTestsProgramRuns) {
-  EXPECT_EQ(outcome_with("", FETTLE_CUDA_STAND_IN), "measured");
-}
-TEST_F(BadDriver, IsMissing) {
-  const auto said = outcome_with("", "libnone.so.1,/nowhere/libcuda.so");
-  EXPECT_EQ(said.rfind("Load WorkerLost: the device cannot be opened: no CUDA driver here", 0), 0u)
-      << said;
-  EXPECT_NE(said.find("libnone.so.1"), std::string::npos) << said;
-  EXPECT_NE(said.find("/nowhere/libcuda.so"), std::string::npos) << said;
-}
-TEST_F(BadDriver, IsNoDriver) {
-  const auto said = outcome_with("", "libc.so.6");
-  EXPECT_NE(said.find("the CUDA driver has no cuInit"), std::string::npos) << said;
-}
-TEST_F(BadDriver, SecondLibraryOfTheList) {
-  EXPECT_EQ(outcome_with("", std::string("libnone.so.1,") + FETTLE_CUDA_STAND_IN), "measured");
-}
-TEST_F(BadDriver, KnowsNoGpu) {
-  const auto said = outcome_with("none", FETTLE_CUDA_STAND_IN);
-  EXPECT_NE(said.find("the driver knows 0 GPUs"), std::string::npos) << said;
-}
-TEST_F(BadDriver, CrashesOnLoad) {
-  const auto said = outcome_with("crash", FETTLE_CUDA_STAND_IN);
-  EXPECT_NE(said.find("dies as soon as it starts"), std::string::npos) << said;
-}
-TEST_F(BadDriver, HangsOnLoad) {
-  StageLimits limits;
-  limits.open_ns = kSecond / 2;
-  const auto said = outcome_with("hang", FETTLE_CUDA_STAND_IN, limits);
-  EXPECT_NE(said.find("dies as soon as it starts"), std::string::npos) << said;
-}
 
 }  // namespace
 }  // namespace fettle::agent

@@ -130,6 +130,20 @@ TEST_F(ExecutedWorker, CrashesAsItOpensTheDevice) {
   expect_unusable(station, "dies as soon as it starts");
 }
 
+// Between two starts no worker has the trial, though one had.
+TEST_F(ExecutedWorker, ItsTrialIsReleasedWhileThereIsNone) {
+  setenv("FETTLE_TEST_WORKER", "crash", 1);
+  Station station(FETTLE_EXECUTED_WORKER);
+  const auto lease = station.submit(kGood);
+  for (int deaths = 0; deaths < 3; ++deaths) {
+    ASSERT_TRUE(station.pump([&] { return station.queues[0]->fd() >= 0; }));
+    ASSERT_TRUE(station.pump([&] { return station.queues[0]->fd() < 0; }));
+  }
+  station.queues[0]->release(lease);
+  EXPECT_TRUE(station.queues[0]->idle());
+  EXPECT_EQ(station.measure(kGood, 1), "measured");
+}
+
 TEST_F(ExecutedWorker, DrivesNoDeviceOfThatKind) {
   setenv("FETTLE_TEST_WORKER", "none", 1);
   Station station(FETTLE_EXECUTED_WORKER);
