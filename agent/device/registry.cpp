@@ -4,6 +4,7 @@
 #include "agent/device/cpu/cpu_device.h"
 #include "agent/device/cuda/cuda_row.h"
 #include "agent/device/null/null_device.h"
+#include "agent/device/opencl/opencl_row.h"
 
 namespace fettle::agent {
 
@@ -13,6 +14,8 @@ std::span<const DeviceRow> device_rows() {
        WorkerRow{wire::DeviceKind::Cpu, open_cpu, cpu_sandbox}, cpu_self_test, cpu_options()},
       {wire::DeviceKind::Cuda, "cuda", describe_cuda, WorkerProgram::Gpu, cuda_self_test,
        cuda_options()},
+      {wire::DeviceKind::OpenCl, "opencl", describe_opencl, WorkerProgram::Gpu, opencl_self_test,
+       opencl_options()},
       {wire::DeviceKind::Null,
        "null",
        describe_null,

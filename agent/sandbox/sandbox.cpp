@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 
@@ -63,10 +64,14 @@ SandboxState enter_sandbox(const SandboxPolicy& policy) {
   // lives for many trials, and the supervisor's deadline counts run time per trial.
   const rlimit none{0, 0}, few{512, 512};
   setrlimit(RLIMIT_CORE, &none);
-  setrlimit(RLIMIT_FSIZE, &none);
-  // A driver may start threads when it likes; its filter forbids processes.
-  if (policy.calls == SystemCalls::Listed) setrlimit(RLIMIT_NPROC, &none);
   setrlimit(RLIMIT_NOFILE, &few);
+  if (policy.calls != SystemCalls::Any) setrlimit(RLIMIT_FSIZE, &none);
+  if (policy.calls == SystemCalls::Listed) {
+    setrlimit(RLIMIT_NPROC, &none);  // a driver may start threads; its filter forbids processes
+  } else {
+    // What a driver says on standard error may go into a file: that fails, and is no death.
+    signal(SIGXFSZ, SIG_IGN);
+  }
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 
   // A sanitizer's shadow memory fits into no limit, and it makes calls of its own.
@@ -86,7 +91,7 @@ SandboxState enter_sandbox(const SandboxPolicy& policy) {
   }
   if (limited) state.level = wire::Sandbox::Limits;
   bool filtered = false;
-  if (policy.calls == SystemCalls::Driver || limited) {
+  if (policy.calls == SystemCalls::Driver || (policy.calls == SystemCalls::Listed && limited)) {
     const bool listed = policy.calls == SystemCalls::Listed;
     const std::string why_not = listed ? install_system_call_filter() : install_driver_filter();
     filtered = why_not.empty();

@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/guard.h"
+
 namespace fettle::runtime {
 namespace {
 
-constexpr std::uint64_t kGuard = 16384;  // bytes on each side that are looked at
-constexpr std::uint8_t kGuardByte = 0x5c;
+// A whole guard fits.
 constexpr std::uint64_t kPlaceBytes = std::uint64_t{1} << 20;
 
 }  // namespace
@@ -22,7 +23,7 @@ struct CudaBuffer::Block {
   CUstream stream;
   std::uint8_t* place;
   CUdeviceptr base = 0;
-  std::uint64_t front = 0;  // bytes before the data, the last kGuard of them a guard
+  std::uint64_t front = 0;  // bytes before the data, the last kGuardBytes of them a guard
   std::uint64_t bytes = 0, total = 0;
   std::uint32_t alignment = 1;
   std::shared_ptr<const Bytes> only_read;  // what it must hold; null: anything
@@ -44,10 +45,11 @@ struct CudaBuffer::Block {
     return {};
   }
   Result<void> write_guards() const {
-    auto set = driver->check(driver->call().set_bytes(data() - kGuard, kGuardByte, kGuard, stream),
-                             "cuMemsetD8");
+    auto set = driver->check(
+        driver->call().set_bytes(data() - kGuardBytes, kGuardByte, kGuardBytes, stream),
+        "cuMemsetD8");
     if (!set) return set;
-    return driver->check(driver->call().set_bytes(data() + bytes, kGuardByte, kGuard, stream),
+    return driver->check(driver->call().set_bytes(data() + bytes, kGuardByte, kGuardBytes, stream),
                          "cuMemsetD8");
   }
   Result<void> upload(ByteView from) const {
@@ -68,39 +70,22 @@ Result<void> CudaBuffer::download(std::span<std::uint8_t> to) const {
 }
 
 Result<std::string> CudaBuffer::damage() const {
-  std::uint64_t changed = 0, nearest = 0;
-  auto look_at_guard = [&](CUdeviceptr from, bool behind) {
-    changed = 0;
-    return block_->each_piece(
-        from, kGuard, [&](std::span<const std::uint8_t> piece, std::uint64_t at) {
-          for (std::uint64_t i = 0; i < piece.size(); ++i) {
-            if (piece[i] == kGuardByte) continue;
-            const std::uint64_t distance = behind ? at + i : kGuard - 1 - at - i;
-            nearest = changed == 0 ? distance : std::min(nearest, distance);
-            ++changed;
-          }
+  std::string found;
+  for (const bool behind : {true, false}) {
+    const auto from = behind ? block_->data() + block_->bytes : block_->data() - kGuardBytes;
+    auto looked =
+        block_->each_piece(from, kGuardBytes, [&](std::span<const std::uint8_t> piece, auto) {
+          found = guard_damage(piece, behind);
           return true;
         });
-  };
-  for (const bool behind : {true, false}) {
-    const auto from = behind ? block_->data() + block_->bytes : block_->data() - kGuard;
-    if (auto looked = look_at_guard(from, behind); !looked) return std::move(looked).error();
-    if (changed == 0) continue;
-    return "wrote " + std::to_string(changed) + " bytes " + (behind ? "behind" : "before") +
-           " it, the nearest " + std::to_string(nearest) + " bytes off its " +
-           (behind ? "end" : "start");
+    if (!looked) return std::move(looked).error();
+    if (!found.empty()) return found;
   }
-  if (!block_->only_read) return std::string();
-  std::string found;
-  const Bytes& want = *block_->only_read;
+  if (!block_->only_read) return found;
   auto looked = block_->each_piece(
       block_->data(), block_->bytes, [&](std::span<const std::uint8_t> piece, std::uint64_t at) {
-        const auto differs = std::mismatch(piece.begin(), piece.end(),
-                                           want.begin() + static_cast<std::ptrdiff_t>(at));
-        if (differs.first == piece.end()) return true;
-        found = "wrote to it, which is only read, at byte " +
-                std::to_string(at + static_cast<std::uint64_t>(differs.first - piece.begin()));
-        return false;
+        found = input_damage(piece, ByteView(*block_->only_read).subspan(at), at);
+        return found.empty();
       });
   if (!looked) return std::move(looked).error();
   return found;
@@ -140,7 +125,7 @@ Result<std::shared_ptr<CudaBuffer::Block>> CudaMemory::allocate(const wire::Buff
   block->place = place_->bytes;
   block->bytes = buffer.bytes;
   block->alignment = std::max(buffer.alignment, 256u);  // as every allocation has
-  block->total = kGuard + block->alignment + buffer.bytes + kGuard;
+  block->total = kGuardBytes + block->alignment + buffer.bytes + kGuardBytes;
   if (auto made = driver_.check(driver_.call().allocate(&block->base, block->total), "cuMemAlloc");
       !made) {
     // Kept for later programs only; this one needs it now.
@@ -152,7 +137,7 @@ Result<std::shared_ptr<CudaBuffer::Block>> CudaMemory::allocate(const wire::Buff
     return allocate(buffer);
   }
   const CUdeviceptr data =
-      (block->base + kGuard + block->alignment - 1) / block->alignment * block->alignment;
+      (block->base + kGuardBytes + block->alignment - 1) / block->alignment * block->alignment;
   block->front = data - block->base;
   if (auto set = block->write_guards(); !set) return std::move(set).error();
   return block;

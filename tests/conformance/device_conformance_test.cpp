@@ -10,6 +10,10 @@
 #include "agent/device/cuda/cuda_device.h"
 #include "tests/support/cuda_candidates.h"
 #endif
+#ifdef FETTLE_HAS_OPENCL
+#include "agent/device/opencl/opencl_device.h"
+#include "tests/support/opencl_candidates.h"
+#endif
 
 namespace fettle::agent {
 namespace {
@@ -36,6 +40,10 @@ std::string never() { return ""; }
 constexpr WorkerRow kCudaWorker = {wire::DeviceKind::Cuda, open_cuda, cuda_sandbox};
 #endif
 
+#ifdef FETTLE_HAS_OPENCL
+constexpr WorkerRow kOpenClWorker = {wire::DeviceKind::OpenCl, open_opencl, opencl_sandbox};
+#endif
+
 const Kind kKinds[] = {
     {"Cpu", wire::DeviceKind::Cpu, true, why_no_candidates, cpu_candidate},
     {"Null", wire::DeviceKind::Null, false, why_no_candidates, cpu_candidate},
@@ -44,6 +52,10 @@ const Kind kKinds[] = {
      FETTLE_CUDA_STAND_IN},
     {"Cuda", wire::DeviceKind::Cuda, true, test::why_no_cuda, test::cuda_candidate_program,
      &kCudaWorker, "libcuda.so.1"},
+#endif
+#ifdef FETTLE_HAS_OPENCL
+    {"OpenCl", wire::DeviceKind::OpenCl, true, test::why_no_opencl, test::opencl_candidate_program,
+     &kOpenClWorker, ""},
 #endif
 };
 
@@ -56,7 +68,7 @@ class Conformance : public testing::TestWithParam<Kind> {
     config.memory_limit_bytes = std::uint64_t{32} << 20;
     const DeviceRow* row = find_device_row(GetParam().kind);
     ASSERT_TRUE(row);
-    config.extra["cuda-library"] = GetParam().library;
+    if (*GetParam().library) config.extra["cuda-library"] = GetParam().library;
     const WorkerRow& worker =
         GetParam().worker ? *GetParam().worker : std::get<WorkerRow>(row->worker);
     auto opened = worker.open(row->describe(config, SystemRoot()));
@@ -302,7 +314,7 @@ TEST_P(Conformance, StrayWritesAreNotBlamedOnTheNextProgram) {
 TEST_P(Conformance, ImageOfAnotherKindIsUnsupported) {
   if (!GetParam().computes) GTEST_SKIP() << "this device computes nothing";
   auto program = candidate(kGood);
-  program.images[0]->kind = wire::ImageKind::OpenClSource;
+  program.images[0]->kind = wire::ImageKind::Bitstream;
   const auto prepared = prepare(program);
   ASSERT_FALSE(prepared.ok());
   EXPECT_EQ(prepared.error().code, ErrorCode::Unsupported);

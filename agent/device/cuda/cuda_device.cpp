@@ -3,38 +3,23 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <optional>
 
 #include "agent/device/cuda/cuda_facts.h"
 #include "agent/device/cuda/cuda_row.h"
-#include "agent/device/fault_map.h"
+#include "agent/device/gpu_device.h"
 #include "runtime/cuda/cuda_memory.h"
-#include "runtime/loaded_program.h"
 
 namespace fettle::agent {
 namespace {
 
-// A driver that dies while it compiles or runs a candidate died of it.
-struct CandidateScope {
-  CandidateScope() { fault_map().candidate_running.store(true); }
-  ~CandidateScope() { fault_map().candidate_running.store(false); }
-};
-
-std::string extra(const wire::DeviceInfoT& info, const char* name, const char* otherwise) {
-  for (const auto& value : info.extra) {
-    if (value->name == name) return value->value;
-  }
-  return otherwise;
-}
-
-class CudaDevice final : public Device {
+class CudaDevice final : public GpuDevice {
  public:
-  explicit CudaDevice(wire::DeviceInfoT info) : info_(std::move(info)) {}
+  explicit CudaDevice(wire::DeviceInfoT info) : GpuDevice(std::move(info)) {}
   ~CudaDevice() override { reset(); }
 
   // Once. The context is left to the end of the process: a lost one may not want to go.
   Result<void> open() {
-    auto driver = runtime::CudaDriver::load(extra(info_, kCudaLibrary, "libcuda.so.1"));
+    auto driver = runtime::CudaDriver::load(extra(kCudaLibrary, "libcuda.so.1"));
     if (!driver) return std::move(driver).error();
     driver_ = std::move(*driver);
     const auto& call = driver_->call();
@@ -42,7 +27,7 @@ class CudaDevice final : public Device {
     if (auto told = driver_->check(call.device_count(&count), "cuDeviceGetCount"); !told) {
       return told;
     }
-    const int ordinal = std::atoi(extra(info_, kCudaDevice, "0").c_str());
+    const int ordinal = std::atoi(extra(kCudaDevice, "0").c_str());
     if (ordinal >= count) {
       return Error{ErrorCode::NotFound, "the driver knows " + std::to_string(count) +
                                             " GPUs, there is no number " + std::to_string(ordinal)};
@@ -65,92 +50,34 @@ class CudaDevice final : public Device {
     return open_parts();
   }
 
-  const wire::DeviceInfoT& info() const override { return info_; }
-
-  Result<std::uint64_t> prepare(const wire::ProgramT& program, const PrepareOptions& options,
-                                const BlobLookup& blobs) override {
-    reset();
-    if (auto fits = check_fit(program, options); !fits) return std::move(fits).error();
-    CandidateScope scope;
-    const runtime::Kind kinds[] = {{wire::ImageKind::Ptx, *loader_, *executor_},
-                                   {wire::ImageKind::Cubin, *loader_, *executor_}};
-    auto loaded = runtime::LoadedProgram::load(program, *memory_, kinds, blobs);
-    if (!loaded) return std::move(loaded).error();
-    program_.emplace(std::move(*loaded));
-    for (std::size_t i = 0; i < program.buffers.size(); ++i) {
-      names_.push_back(runtime::name_of(program, i));
-    }
-    if (auto ready = synchronize(); !ready) return std::move(ready).error();
-    if (!program_->has_prepare_launches()) return std::uint64_t{0};
-    unchecked_ = true;
-    return program_->prepare();
-  }
-
-  Result<Sample> run(std::uint32_t times, bool launch_ticks) override {
-    if (!program_) return Error{ErrorCode::InvalidArgument, "run before prepare"};
-    Sample sample{0, info_.clock, info_.clock_hz};
-    sample.launch_ticks.resize(launch_ticks ? program_->run_launches() : 0);
-    CandidateScope scope;
-    unchecked_ = true;
-    const auto ticks = program_->run(times, sample.launch_ticks);
-    if (!ticks) return ticks.error();
-    sample.ticks = std::max<std::uint64_t>(*ticks, 1);
-    return sample;
-  }
-
-  Result<ByteView> read(std::uint32_t buffer) override {
-    if (!program_ || buffer >= program_->buffers().size()) {
-      return Error{ErrorCode::InvalidArgument, "no such buffer"};
-    }
-    const auto& from = static_cast<const runtime::CudaBuffer&>(*program_->buffers()[buffer]);
-    read_.resize(from.bytes());
-    if (auto done = from.download(read_); !done) return std::move(done).error();
-    return ByteView(read_);
-  }
-
-  std::uint8_t unwritten_byte(wire::ScalarType type) const override {
-    return runtime::unwritten_byte(type);
-  }
-
-  // Tells of the first damage and mends all.
-  Result<void> check_surroundings() override {
-    Result<void> found;
-    if (!program_ || !unchecked_) return found;
-    unchecked_ = false;
-    for (std::size_t i = 0; i < names_.size(); ++i) {
-      runtime::BufferMemory& memory = *program_->buffers()[i];
-      const auto damage = memory.damage();
-      if (!damage) return damage.error();
-      if (damage->empty()) continue;
-      memory.mend();
-      if (found) found = Error{ErrorCode::StrayWrite, names_[i] + ": " + *damage};
-    }
-    return found;
-  }
-
   // Writes more than the L2 holds; the caches before it keep nothing from launch to launch.
   void flush_caches() override {
     driver_->call().set_bytes(flush_, ++flushed_, flush_bytes(), stream_);
     (void)!synchronize();
   }
 
-  void reset() override {
-    // Buffers are used again: the next program must not be blamed for what this one did.
-    if (unchecked_ && !lost()) (void)check_surroundings();
-    unchecked_ = false;
-    names_.clear();
-    program_.reset();
-  }
-
   bool lost() const override { return driver_ && driver_->lost(); }
 
  private:
+  Parts parts() override {
+    return {*memory_,
+            {{wire::ImageKind::Ptx, *loader_, *executor_},
+             {wire::ImageKind::Cubin, *loader_, *executor_}}};
+  }
+  Result<void> download(const runtime::BufferMemory& from, Bytes& to) override {
+    const auto& buffer = static_cast<const runtime::CudaBuffer&>(from);
+    to.resize(buffer.bytes());
+    return buffer.download(to);
+  }
+  Result<void> synchronize() override {
+    return driver_->check(driver_->call().synchronize(stream_), "cuStreamSynchronize");
+  }
+
   Result<void> open_parts() {
-    auto memory = runtime::CudaMemory::make(
-        *driver_, stream_, std::min<std::uint64_t>(info_.memory_limit_bytes / 4, 256u << 20));
+    auto memory = runtime::CudaMemory::make(*driver_, stream_, kept_bytes());
     if (!memory) return std::move(memory).error();
     memory_ = std::move(*memory);
-    auto executor = runtime::CudaExecutor::make(*driver_, stream_, launch_limits(*info_.gpu));
+    auto executor = runtime::CudaExecutor::make(*driver_, stream_, cuda_limits(*info_.gpu));
     if (!executor) return std::move(executor).error();
     executor_ = std::move(*executor);
     loader_ = std::make_unique<runtime::CudaLoader>(*driver_);
@@ -163,27 +90,6 @@ class CudaDevice final : public Device {
     return std::max<std::uint64_t>(2 * info_.gpu->l2_bytes, 1u << 20);
   }
 
-  Result<void> synchronize() {
-    return driver_->check(driver_->call().synchronize(stream_), "cuStreamSynchronize");
-  }
-
-  Result<void> check_fit(const wire::ProgramT& program, const PrepareOptions& options) const {
-    if (options.threads != 1) {
-      return Error{ErrorCode::InvalidArgument, std::to_string(options.threads) +
-                                                   " threads wanted, a GPU's launches say "
-                                                   "themselves how many they have"};
-    }
-    std::uint64_t total = 0;
-    for (const auto& buffer : program.buffers) total += buffer->bytes;
-    if (total > info_.memory_limit_bytes) {
-      return Error{ErrorCode::OutOfMemory, "the program needs " + std::to_string(total >> 20) +
-                                               " MiB, the device's limit is " +
-                                               std::to_string(info_.memory_limit_bytes >> 20)};
-    }
-    return {};
-  }
-
-  wire::DeviceInfoT info_;
   std::unique_ptr<runtime::CudaDriver> driver_;  // gone last
   CUstream stream_ = nullptr;
   std::unique_ptr<runtime::CudaMemory> memory_;
@@ -191,10 +97,6 @@ class CudaDevice final : public Device {
   std::unique_ptr<runtime::CudaLoader> loader_;
   CUdeviceptr flush_ = 0;
   std::uint8_t flushed_ = 0;
-  bool unchecked_ = false;  // code of the program ran since the last look at its surroundings
-  Bytes read_;
-  std::vector<std::string> names_;
-  std::optional<runtime::LoadedProgram> program_;  // gone before memory_
 };
 
 }  // namespace

@@ -79,7 +79,7 @@ Result<void> read_cuda_facts(const runtime::CudaDriver& driver, CUdevice device,
   return failed;
 }
 
-runtime::CudaLimits launch_limits(const wire::GpuFactsT& facts) {
+runtime::CudaLimits cuda_limits(const wire::GpuFactsT& facts) {
   runtime::CudaLimits out{};
   for (std::size_t i = 0; i < 3; ++i) {
     out.max_block[i] = facts.max_block[i];

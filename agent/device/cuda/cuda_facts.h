@@ -9,6 +9,6 @@ namespace fettle::agent {
 // Completes what the supervisor described: name, memory limit where none was set, GPU facts.
 Result<void> read_cuda_facts(const runtime::CudaDriver& driver, CUdevice device,
                              wire::DeviceInfoT& info);
-runtime::CudaLimits launch_limits(const wire::GpuFactsT& facts);
+runtime::CudaLimits cuda_limits(const wire::GpuFactsT& facts);
 
 }  // namespace fettle::agent
