@@ -16,10 +16,11 @@ class LaunchSeries {
   // Appends a launch of that image. Image and buffers outlive the series.
   virtual Result<void> add(const wire::LaunchT& launch, const LoadedImage& image,
                            std::span<const std::unique_ptr<BufferMemory>> buffers) = 0;
-  // Runs all of them in order, `times` times; each is complete before the next. Returns
-  // ticks of the executor's clock. `launch_ticks`: empty, or one number per launch, to
-  // which the ticks of each are added; looking at the clock in between costs a little.
-  virtual std::uint64_t run(std::uint32_t times, std::span<std::uint64_t> launch_ticks) = 0;
+  // Runs all of them in order, `times` times; each is complete before the next. What they
+  // did wrong, as far as the device tells, or ticks of the executor's clock. `launch_ticks`: empty,
+  // or one number per launch, to which the ticks of each are added; looking at the clock in between
+  // costs a little.
+  virtual Result<std::uint64_t> run(std::uint32_t times, std::span<std::uint64_t> launch_ticks) = 0;
 };
 
 class Executor {

@@ -69,24 +69,31 @@ Result<void> LoadedProgram::append(std::vector<Part>& parts, const Kind& kind,
   return parts.back().series->add(launch, *images_[launch.image], buffers_);
 }
 
-std::uint64_t LoadedProgram::run_once(std::vector<Part>& parts,
-                                      std::span<std::uint64_t> launch_ticks) {
+Result<std::uint64_t> LoadedProgram::run_once(std::vector<Part>& parts,
+                                              std::span<std::uint64_t> launch_ticks) {
   std::uint64_t ticks = 0;
   for (Part& part : parts) {
     const std::size_t of_part = launch_ticks.empty() ? 0 : part.launches;
-    ticks += part.series->run(1, launch_ticks.first(of_part));
+    const auto ran = part.series->run(1, launch_ticks.first(of_part));
+    if (!ran) return ran.error();
+    ticks += *ran;
     launch_ticks = launch_ticks.subspan(of_part);
   }
   return ticks;
 }
 
-std::uint64_t LoadedProgram::prepare() { return run_once(prepare_, {}); }
+Result<std::uint64_t> LoadedProgram::prepare() { return run_once(prepare_, {}); }
 
-std::uint64_t LoadedProgram::run(std::uint32_t times, std::span<std::uint64_t> launch_ticks) {
+Result<std::uint64_t> LoadedProgram::run(std::uint32_t times,
+                                         std::span<std::uint64_t> launch_ticks) {
   // Of one kind, as almost always: nothing of ours stands between the runs.
   if (run_.size() == 1) return run_.front().series->run(times, launch_ticks);
   std::uint64_t ticks = 0;
-  for (std::uint32_t i = 0; i < times; ++i) ticks += run_once(run_, launch_ticks);
+  for (std::uint32_t i = 0; i < times; ++i) {
+    const auto ran = run_once(run_, launch_ticks);
+    if (!ran) return ran.error();
+    ticks += *ran;
+  }
   return ticks;
 }
 

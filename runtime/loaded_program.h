@@ -33,9 +33,9 @@ class LoadedProgram {
   bool has_prepare_launches() const { return !prepare_.empty(); }
   std::size_t run_launches() const { return run_launches_; }
   // Once, before the first run: what the Prepare launches took, in ticks.
-  std::uint64_t prepare();
+  Result<std::uint64_t> prepare();
   // All Run launches in order, `times` times. launch_ticks: LaunchSeries::run.
-  std::uint64_t run(std::uint32_t times, std::span<std::uint64_t> launch_ticks = {});
+  Result<std::uint64_t> run(std::uint32_t times, std::span<std::uint64_t> launch_ticks = {});
 
   std::span<const std::unique_ptr<BufferMemory>> buffers() const { return buffers_; }
   std::span<const std::unique_ptr<LoadedImage>> images() const { return images_; }
@@ -49,7 +49,8 @@ class LoadedProgram {
   };
   explicit LoadedProgram(Memory& memory) : memory_(&memory) {}
   Result<void> append(std::vector<Part>& parts, const Kind& kind, const wire::LaunchT& launch);
-  static std::uint64_t run_once(std::vector<Part>& parts, std::span<std::uint64_t> launch_ticks);
+  static Result<std::uint64_t> run_once(std::vector<Part>& parts,
+                                        std::span<std::uint64_t> launch_ticks);
 
   Memory* memory_;
   std::vector<std::unique_ptr<BufferMemory>> buffers_;

@@ -1,5 +1,5 @@
 // Where the buffers of a program lie, and who hands that memory out: one Memory per
-// kind of it. All of it is within the CPU's reach.
+// kind of it.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,22 @@ struct AddressRange {
 class BufferMemory {
  public:
   virtual ~BufferMemory() = default;
+  // Empty where it lies beyond the CPU's reach: its own kind of executor knows where.
   virtual std::span<std::uint8_t> data() const = 0;
   virtual bool read_only() const = 0;
-  // The data and what lies around it and belongs to nothing else.
+  // The data and what lies around it and belongs to nothing else, in the CPU's address space.
   virtual AddressRange reserved() const = 0;
-  // "" or what a stray write did around the data: "wrote 16 bytes behind it, …".
-  virtual std::string damage() const = 0;
+  // "" or what a stray write did around the data, or to data that is only read: "wrote 16
+  // bytes behind it, …". An Error when the device does not let it be seen.
+  virtual Result<std::string> damage() const = 0;
   virtual void mend() = 0;  // as if there had been no damage
 };
+
+// The byte that stands for "never written" in outputs, and scratch without a fill, of that
+// type: a NaN for floats; for integers a value that a whole tile rarely holds.
+inline std::uint8_t unwritten_byte(wire::ScalarType type) {
+  return type >= wire::ScalarType::Float16 ? 0xff : 0xa5;
+}
 
 class Memory {
  public:

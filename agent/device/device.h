@@ -52,6 +52,8 @@ class Device {
   virtual void flush_caches() {}
   // Ends a program: frees every buffer and kernel.
   virtual void reset() = 0;
+  // Nothing can be run any more in this process: a driver that fails for good after a fault.
+  virtual bool lost() const { return false; }
 };
 
 }  // namespace fettle::agent

@@ -2,7 +2,9 @@
 #include "agent/device/registry.h"
 
 #include "agent/device/cpu/cpu_device.h"
+#include "agent/device/cuda/cuda_row.h"
 #include "agent/device/null/null_device.h"
+#include "agent/device/opencl/opencl_row.h"
 
 namespace fettle::agent {
 
@@ -10,9 +12,18 @@ namespace {
 
 std::vector<DeviceRow>& rows() {
   static std::vector<DeviceRow> rows = {
-      {wire::DeviceKind::Cpu, "cpu", describe_cpu, open_cpu, cpu_sandbox, cpu_self_test,
-       cpu_options()},
-      {wire::DeviceKind::Null, "null", describe_null, open_null, null_sandbox, null_self_test, {}},
+      {wire::DeviceKind::Cpu, "cpu", describe_cpu,
+       WorkerRow{wire::DeviceKind::Cpu, open_cpu, cpu_sandbox}, cpu_self_test, cpu_options()},
+      {wire::DeviceKind::Cuda, "cuda", describe_cuda, WorkerProgram::Gpu, cuda_self_test,
+       cuda_options()},
+      {wire::DeviceKind::OpenCl, "opencl", describe_opencl, WorkerProgram::Gpu, opencl_self_test,
+       opencl_options()},
+      {wire::DeviceKind::Null,
+       "null",
+       describe_null,
+       WorkerRow{wire::DeviceKind::Null, open_null, null_sandbox},
+       null_self_test,
+       {}},
   };
   return rows;
 }

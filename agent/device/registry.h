@@ -1,28 +1,31 @@
 // The kinds of device this agent can drive: one visible table in registry.cpp.
 #pragma once
 
-#include <memory>
 #include <span>
+#include <variant>
 
-#include "agent/device/device.h"
 #include "agent/device/device_config.h"
 #include "agent/device/device_option.h"
 #include "agent/device/self_test_program.h"
+#include "agent/device/worker_row.h"
 #include "agent/platform/system_root.h"
-#include "agent/sandbox/sandbox.h"
 
 namespace fettle::agent {
 
-// Its workers are forked from the nursery.
+// Workers that need a vendor's shared libraries, which a static program cannot load, are
+// programs of their own, embedded in the agent. Each has a table of WorkerRows itself.
+enum class WorkerProgram : std::uint8_t {
+  Gpu  // fettle-worker-gpu
+};
+
 struct DeviceRow {
   wire::DeviceKind kind;
   const char* name;  // of --device-kind
-  // Facts without touching the device: the supervisor's Hello needs them.
+  // Facts without touching the device: the supervisor's Hello needs them. What only the
+  // driver knows, the worker adds when it is ready (take_facts).
   wire::DeviceInfoT (*describe)(const DeviceConfig&, const SystemRoot&);
-  // Opens the device; called in the worker, before its sandbox closes.
-  Result<std::unique_ptr<Device>> (*open)(const wire::DeviceInfoT&);
-  // What a worker may, beyond what it has mapped when the device is open.
-  SandboxPolicy (*sandbox)(const wire::DeviceInfoT&);
+  // Its workers: forked from the nursery with this row, or that program, executed.
+  std::variant<WorkerRow, WorkerProgram> worker;
   SelfTestProgram (*self_test)();
   // Options of its devices beside those of every kind.
   std::span<const DeviceOption> options;

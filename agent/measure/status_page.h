@@ -5,7 +5,9 @@
 // is more than a hint.
 #pragma once
 
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 #include <atomic>
 #include <cstdint>
 
@@ -60,6 +62,13 @@ struct StatusPage {
   void enter(WorkerPhase next) {
     phase_since.store(monotonic_ns(), std::memory_order_relaxed);
     phase.store(next, std::memory_order_release);
+  }
+
+  // The page in that memory file, mapped; the descriptor is closed. Null: it cannot be.
+  static StatusPage* map(int memory) {
+    void* at = mmap(nullptr, sizeof(StatusPage), PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    close(memory);
+    return at == MAP_FAILED ? nullptr : static_cast<StatusPage*>(at);
   }
 
   static std::uint64_t monotonic_ns() {

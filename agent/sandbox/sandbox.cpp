@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 
@@ -63,9 +64,14 @@ SandboxState enter_sandbox(const SandboxPolicy& policy) {
   // lives for many trials, and the supervisor's deadline counts run time per trial.
   const rlimit none{0, 0}, few{512, 512};
   setrlimit(RLIMIT_CORE, &none);
-  setrlimit(RLIMIT_FSIZE, &none);
-  setrlimit(RLIMIT_NPROC, &none);
   setrlimit(RLIMIT_NOFILE, &few);
+  if (policy.calls != SystemCalls::Any) setrlimit(RLIMIT_FSIZE, &none);
+  if (policy.calls == SystemCalls::Listed) {
+    setrlimit(RLIMIT_NPROC, &none);  // a driver may start threads; its filter forbids processes
+  } else {
+    // What a driver says on standard error may go into a file: that fails, and is no death.
+    signal(SIGXFSZ, SIG_IGN);
+  }
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 
   // A sanitizer's shadow memory fits into no limit, and it makes calls of its own.
@@ -84,12 +90,16 @@ SandboxState enter_sandbox(const SandboxPolicy& policy) {
       state.note = "the kernel does not keep memory limits";
   }
   if (limited) state.level = wire::Sandbox::Limits;
-  if (policy.strict && limited) {
-    state.note = install_system_call_filter();
-    if (state.note.empty()) state.level = wire::Sandbox::Strict;
+  bool filtered = false;
+  if (policy.calls == SystemCalls::Driver || (policy.calls == SystemCalls::Listed && limited)) {
+    const bool listed = policy.calls == SystemCalls::Listed;
+    const std::string why_not = listed ? install_system_call_filter() : install_driver_filter();
+    filtered = why_not.empty();
+    if (!filtered) state.note = why_not;
+    if (filtered && listed) state.level = wire::Sandbox::Strict;
   }
-  // Without the filter, a network namespace of its own keeps the worker off the net.
-  if (state.level != wire::Sandbox::Strict) {
+  // Without a filter, a network namespace of its own keeps the worker off the net.
+  if (!filtered) {
     if (unshare(CLONE_NEWNET) != 0 && state.note.empty()) state.note = "no own network namespace";
   }
   return state;

@@ -8,9 +8,15 @@
 
 namespace fettle::agent {
 
+enum class SystemCalls : std::uint8_t {
+  Listed,  // those that a worker of ours makes, and no other: a candidate's machine code runs in it
+  Driver,  // all but those that no driver of a GPU needs once its device is open (seccomp.h)
+  Any      // also files and programs: a driver that has a linker build what it runs
+};
+
 struct SandboxPolicy {
   std::uint64_t extra_memory_bytes = 0;  // address space beyond what is mapped now; 0: no limit
-  bool strict = true;                    // also the system-call allow-list
+  SystemCalls calls = SystemCalls::Listed;
 };
 
 struct SandboxState {
@@ -20,9 +26,9 @@ struct SandboxState {
 };
 
 // Call once, when all threads and files that the worker needs exist: afterwards
-// no file can be opened, no thread or process started, no socket made. A
-// forbidden call raises SIGSYS. qemu-user ignores memory limits and knows no
-// seccomp: the level is Off there.
+// no file can be written, no process started, no socket made; with Listed also no
+// file opened nor thread started, and a forbidden call raises SIGSYS. qemu-user ignores memory
+// limits and knows no seccomp: the level is Off there.
 SandboxState enter_sandbox(const SandboxPolicy& policy);
 
 // "openat" for the number of a system call of this architecture; "" when unknown.

@@ -16,7 +16,7 @@
 #include "agent/server/notify.h"
 #include "agent/server/self_test.h"
 #include "agent/server/supervisor.h"
-#include "agent/worker/worker.h"
+#include "agent/worker/worker_start.h"
 #include "schemas/wire/native_arch.h"
 
 #ifdef __GLIBC__
@@ -39,7 +39,8 @@ std::vector<std::uint32_t> measured_cores(const std::vector<wire::DeviceInfoT>& 
   return cores;
 }
 
-// The supervisor keeps off the cores that are measured, where there are others.
+// The supervisor, and what is measured elsewhere, keep off the cores that are measured, where
+// there are others.
 void leave_device_cores(const std::vector<wire::DeviceInfoT>& devices) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -118,12 +119,12 @@ int run_agent(char** argv, const std::vector<std::string>& arguments) {
 
   // Forked now, while there is one thread; the workers inherit what was read so far, and
   // candidates can read it: the secret key comes later, its descriptor is closed.
-  const int key_fd = options->key_fd;
-  auto nursery =
-      Nursery::start([&devices, key_fd](std::uint32_t device, int socket, StatusPage* status) {
-        if (key_fd >= 0) ::close(key_fd);
-        return device < devices.size() ? run_worker(devices[device], socket, status) : 1;
-      });
+  auto nursery = Nursery::start([&](std::uint32_t device, int socket, int status_memory) {
+    if (options->key_fd >= 0) ::close(options->key_fd);
+    if (device >= devices.size()) return 1;
+    if (!devices[device].cpu) leave_device_cores(devices);  // a driver's threads, too
+    return start_worker(devices[device], options->worker_gpu, socket, status_memory);
+  });
   if (!nursery) return usage_error(nursery.error());
   leave_device_cores(devices);
   if (options->mode == AgentOptions::Mode::SelfTest) {

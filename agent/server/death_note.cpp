@@ -140,6 +140,7 @@ wire::FailureT read_death_note(const StatusPage& page, int wait_status, KillReas
     case KillReason::Unwanted:
       return make_failure(stage, {ErrorCode::Canceled, "the broker wants it no longer"});
     case KillReason::OtherSession:
+    case KillReason::NeverReady:
     case KillReason::None:
       break;
   }

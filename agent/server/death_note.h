@@ -16,6 +16,7 @@ enum class KillReason {
   TrialTimeout,  // by the supervisor's own clock
   ForgedReply,
   OtherSession,  // the next trial is another client's: of no trial
+  NeverReady,    // it took too long to open its device: of no trial
   Unwanted,      // the broker released the trial in work
   Stopping
 };

@@ -1,7 +1,6 @@
 // Device queue and worker supervision (device_queue.h).
 #include "agent/server/device_queue.h"
 
-#include <sys/random.h>
 #include <sys/wait.h>
 #include <algorithm>
 #include <cstring>
@@ -23,25 +22,7 @@ wire::OutcomeT failed_outcome(wire::FailureT failure, std::uint32_t device) {
   return outcome;
 }
 
-// Nothing that a candidate could know before it is handed over. Never 0.
-std::uint64_t draw_ticket() {
-  std::uint64_t ticket = 0;
-  while (ticket == 0) {
-    if (getrandom(&ticket, sizeof ticket, 0) != static_cast<ssize_t>(sizeof ticket)) ticket = 0;
-  }
-  return ticket;
-}
-
 }  // namespace
-
-std::uint64_t StageLimits::whole_trial_ns(const wire::MeasureOptionsT& options) const {
-  constexpr std::uint64_t kMs = 1'000'000, kCalibrations = 10;
-  const std::uint64_t samples = std::uint64_t{options.repeat} + options.retakes + kCalibrations;
-  // A stage of each kind comes twice: decoding and loading, a check before and after the samples.
-  return 2 * load_ns + 2 * check_ns +
-         (std::uint64_t{options.timeout_ms} + options.cooldown_ms) * kMs +
-         samples * between_samples_ns + spare_ns;
-}
 
 DeviceQueue::DeviceQueue(wire::DeviceInfoT info, Nursery& nursery, BlobStore& blobs, Done done,
                          const StageLimits& limits)
@@ -69,7 +50,6 @@ void DeviceQueue::start_worker() {
   worker_ready_ = false;
   served_session_.reset();
   last_ticket_ = 0;
-  for (Trial& trial : trials_) trial.ticket = 0;
   auto started = WorkerProcess::start(nursery_, info_.index);
   if (!started) {
     log(LogLevel::Error, "%s", started.error().text().c_str());
@@ -77,6 +57,7 @@ void DeviceQueue::start_worker() {
     return;
   }
   worker_ = std::move(*started);
+  started_at_ = StatusPage::monotonic_ns();
   hand_over();  // the socket holds it until the worker is ready
 }
 
@@ -210,6 +191,12 @@ void DeviceQueue::fail(Trial& trial, wire::FailureT failure) {
   }
 }
 
+void DeviceQueue::fail_all(const std::string& why) {
+  while (!trials_.empty()) {
+    fail(trials_.front(), make_failure(wire::Stage::Load, {ErrorCode::WorkerLost, why}));
+  }
+}
+
 DeviceQueue::Trial* DeviceQueue::in_work() {
   return trials_.empty() || !trials_.front().handed() ? nullptr : &trials_.front();
 }
@@ -230,8 +217,8 @@ bool DeviceQueue::take(Result<Reply> reply, std::optional<Finished>& finished) {
     return false;
   };
   if (!reply) return forged(trial ? trial->lease : 0);
-  if (!worker_ready_) return take_ready(*reply) || forged(0);
-  if (reply->kind == ReplyKind::Ready) return forged(trial ? trial->lease : 0);
+  if (!worker_ready_) return take_first(*reply) || forged(0);
+  if (reply->kind != ReplyKind::Outcome) return forged(trial ? trial->lease : 0);
   if (!trial || reply->ticket != trial->ticket) {
     // With none in work, or a second outcome of the trial before: no doing of this one.
     return forged(!trial || reply->ticket == last_ticket_ ? 0 : trial->lease);
@@ -243,10 +230,20 @@ bool DeviceQueue::take(Result<Reply> reply, std::optional<Finished>& finished) {
   return true;
 }
 
-// The worker's first word: what the device is, seen from where it can be touched.
-bool DeviceQueue::take_ready(const Reply& reply) {
+// The worker's first word: what the device is, seen from where it can be touched, or that it
+// cannot be opened.
+bool DeviceQueue::take_first(const Reply& reply) {
+  if (reply.kind == ReplyKind::Refusal) {
+    // Said once: it is tried again and again.
+    if (reply.note != refusal_) {
+      log(LogLevel::Error, "device '%s': %s", info_.key.c_str(), reply.note.c_str());
+    }
+    refusal_ = reply.note;
+    return true;
+  }
   if (reply.kind != ReplyKind::Ready || !take_facts(info_, reply.info)) return false;
   ready_ = worker_ready_ = true;
+  refusal_.clear();
   const std::uint64_t now = StatusPage::monotonic_ns();
   work_since_ = now;
   log(LogLevel::Debug, "device '%s': worker ready, sandbox %s%s%s", info_.key.c_str(),
@@ -311,25 +308,27 @@ void DeviceQueue::worker_died(int wait_status) {
     early_deaths_ = 0;
     fail(*trial, read_death_note(dead->page(), wait_status, killed_, trial->run_limit_ns));
   }
+  for (Trial& rest : trials_) rest.ticket = 0;  // no worker has any
   const bool tainted = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == kTaintedExit;
   if (!blamed && !tainted && killed_ != KillReason::OtherSession) {
     ++early_deaths_;
-    log(LogLevel::Warning, "device '%s': the worker died outside of any trial (wait status %d)",
-        info_.key.c_str(), wait_status);
+    if (refusal_.empty()) {
+      log(LogLevel::Warning, "device '%s': the worker died %s (wait status %d)", info_.key.c_str(),
+          worker_ready_ ? "outside of any trial" : "before it was ready", wait_status);
+    }
   }
   // A worker that cannot live must not keep the queue for ever, nor burn the board.
-  if (early_deaths_ >= 5) {
-    while (!trials_.empty()) {
-      fail(trials_.front(), make_failure(wire::Stage::Load, {ErrorCode::WorkerLost,
-                                                             "the device's worker dies as soon "
-                                                             "as it starts; see the agent's log"}));
-    }
+  if (!refusal_.empty() && early_deaths_ >= 2) {
+    fail_all("the device cannot be opened: " + refusal_);
+  } else if (early_deaths_ >= 5) {
+    fail_all("the device's worker dies as soon as it starts; see the agent's log");
   }
   if (early_deaths_ < 2) {
     start_worker();
   } else {
     const std::uint64_t wait = std::min<std::uint64_t>(std::uint64_t{1} << (early_deaths_ - 2), 30);
-    log(LogLevel::Warning, "device '%s': next start of its worker in %llu s", info_.key.c_str(),
+    log(refusal_.empty() ? LogLevel::Warning : LogLevel::Debug,
+        "device '%s': next start of its worker in %llu s", info_.key.c_str(),
         static_cast<unsigned long long>(wait));
     restart_at_ = StatusPage::monotonic_ns() + wait * kSecond;
   }
@@ -368,12 +367,19 @@ int DeviceQueue::on_time() {
     }
   }
   if (!worker_) {
+    if (!refusal_.empty() && early_deaths_ >= 2)
+      fail_all("the device cannot be opened: " + refusal_);
     if (restart_at_ != 0 && now >= restart_at_) start_worker();
     return 200;
   }
   const bool refused = std::any_of(trials_.begin(), trials_.end(),
                                    [](const Trial& trial) { return trial.refused_ns != 0; });
   if (refused) hand_over();
+  if (killed_ == KillReason::None && !worker_ready_ && now - started_at_ > limits_.open_ns) {
+    log(LogLevel::Warning, "device '%s': its worker was not ready after %llu s", info_.key.c_str(),
+        static_cast<unsigned long long>(limits_.open_ns / kSecond));
+    kill_worker(KillReason::NeverReady, 0);
+  }
   if (killed_ == KillReason::None) {
     const KillReason reason = overdue(StatusPage::monotonic_ns());
     if (reason != KillReason::None) kill_worker(reason, in_work()->lease);

@@ -15,24 +15,10 @@
 
 #include "agent/server/blob_store.h"
 #include "agent/server/death_note.h"
+#include "agent/server/stage_limits.h"
 #include "agent/server/worker_process.h"
 
 namespace fettle::agent {
-
-// Deadlines of one trial, nanoseconds of CLOCK_MONOTONIC; its run time has the request's own
-// limit. Loading fills and packs, checking compares: bounded by memory speed, so these are
-// generous even for an emulated board.
-struct StageLimits {
-  std::uint64_t load_ns = 60'000'000'000, check_ns = 60'000'000'000;
-  std::uint64_t blob_ns = 30'000'000'000;  // until its blobs are there and could be passed
-  // Of the whole trial only, per sample and once: flushing the caches (all threads read up to
-  // 128 MiB), readings, and the wait for a throttled core (sampler.h).
-  std::uint64_t between_samples_ns = 2'000'000'000, spare_ns = 120'000'000'000;
-
-  // More than all stages can take together within their limits. The supervisor's own clock
-  // holds the worker to it, since a candidate can write the page that tells of the stages.
-  std::uint64_t whole_trial_ns(const wire::MeasureOptionsT& options) const;
-};
 
 class DeviceQueue {
  public:
@@ -43,7 +29,9 @@ class DeviceQueue {
   ~DeviceQueue();
 
   const wire::DeviceInfoT& info() const { return info_; }
-  bool ready() const { return ready_; }                    // a worker has said what the device is
+  bool ready() const { return ready_; }  // a worker has said what the device is
+  // "" or why there is no such device here, in its worker's words. It is tried again.
+  const std::string& refusal() const { return refusal_; }
   int fd() const { return worker_ ? worker_->fd() : -1; }  // of the worker; -1: none now
   std::int32_t worker_pid() const { return pid_; }
   std::vector<std::uint64_t> leases() const;
@@ -89,7 +77,8 @@ class DeviceQueue {
   void worker_died(int wait_status);
   std::optional<Finished> read_worker();
   bool take(Result<Reply> reply, std::optional<Finished>& finished);
-  bool take_ready(const Reply& reply);
+  bool take_first(const Reply& reply);
+  void fail_all(const std::string& why);
   Trial* in_work();  // the first, when the worker has it; null: it has none
   void abandon(Trial& in_work);
   void kill_worker(KillReason reason, std::uint64_t lease);
@@ -106,6 +95,8 @@ class DeviceQueue {
   std::int32_t pid_ = 0;
   bool ready_ = false, worker_ready_ = false;    // some worker was; this one is
   std::optional<std::uint64_t> served_session_;  // of this worker's trials
+  std::string refusal_;
+  std::uint64_t started_at_ = 0;  // of this worker
   // Since when the trial in work can have been worked on, by the supervisor's clock.
   std::uint64_t work_since_ = 0;
   std::uint64_t last_ticket_ = 0;  // of this worker's last outcome; 0: none yet

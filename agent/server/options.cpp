@@ -93,7 +93,7 @@ constexpr Row kRows[] = {
      "the device key users tune for; again for a second device (default: of the "
      "recognised board)",
      set_key},
-    {"device-kind", "KIND", "cpu (default) or null", set_kind},
+    {"device-kind", "KIND", "cpu (default), cuda, opencl or null", set_kind},
     {"emulated", nullptr, "runs under an emulator: its time is not board time",
      [](Parsing& to, const std::string&) { return to.device().emulated = true, Result<void>(); }},
     {"memory-limit", "MB", "most memory of one program (default: half of the machine's)",
@@ -115,6 +115,8 @@ constexpr Row kRows[] = {
      [](Parsing& to, const std::string& v) {
        return set_megabytes(to.options.blob_cache_bytes, "blob-cache", v);
      }},
+    {"worker-gpu", "FILE", "the worker program of GPUs, where the embedded one cannot be executed",
+     [](Parsing& to, const std::string& v) { return to.options.worker_gpu = v, Result<void>(); }},
     {"log-level", "LEVEL", "error, warning, info (default) or debug", set_log_level_option},
     {"self-test", nullptr, "measure a built-in program, print what was found, and end",
      [](Parsing& to, const std::string&) {

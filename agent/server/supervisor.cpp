@@ -221,7 +221,7 @@ void Supervisor::say_hello() {
   hello.leases = leases();
   link_.send(message_of(std::move(hello)));
   last_hello_ = StatusPage::monotonic_ns();
-  told_ready_ = workers_ready();
+  told_ready_ = ready_workers();
 }
 
 void Supervisor::send_done(std::uint64_t lease, Bytes outcome) {
@@ -259,8 +259,14 @@ std::vector<std::uint64_t> Supervisor::leases() const {
   return all;
 }
 
-bool Supervisor::workers_ready() const {
-  return std::all_of(devices_.begin(), devices_.end(), [](const auto& d) { return d->ready(); });
+bool Supervisor::workers_settled() const {
+  return std::all_of(devices_.begin(), devices_.end(),
+                     [](const auto& d) { return d->ready() || !d->refusal().empty(); });
+}
+
+std::size_t Supervisor::ready_workers() const {
+  return static_cast<std::size_t>(
+      std::count_if(devices_.begin(), devices_.end(), [](const auto& d) { return d->ready(); }));
 }
 
 // From the loop itself: an agent whose loop hangs is not alive.
@@ -290,7 +296,7 @@ int Supervisor::on_time() {
   if (!welcomed_) {
     // The first Hello waits for the workers, whose sandbox level it tells; a worker
     // that cannot start does not keep the board a secret.
-    const bool told = workers_ready() || now - started_ > 2000 * kMs;
+    const bool told = workers_settled() || now - started_ > 2000 * kMs;
     if (told && (last_hello_ == 0 || now - last_hello_ >= kHelloEvery)) say_hello();
     if (now >= next_complaint_) {
       log(LogLevel::Warning,
@@ -301,7 +307,8 @@ int Supervisor::on_time() {
     }
     return std::min(wait, 100);
   }
-  if (!told_ready_ && workers_ready()) say_hello();  // a worker took long to see its device
+  // A worker took long to see its device.
+  if (told_ready_ < ready_workers() && workers_settled()) say_hello();
   if (now - last_heartbeat_ >= heartbeat_ns_) {
     wire::HeartbeatT heartbeat;
     heartbeat.instance = board_.agent_instance;

@@ -41,8 +41,9 @@ class Supervisor {
   void forget_leases();
   std::vector<std::uint64_t> leases() const;
   void feed_watchdog();
-  int on_time();  // milliseconds until it wants to be called again
-  bool workers_ready() const;
+  int on_time();                 // milliseconds until it wants to be called again
+  bool workers_settled() const;  // each has said what its device is, or that there is none
+  std::size_t ready_workers() const;
 
   template <typename BodyT, void (Supervisor::*handler)(BodyT&)>
   static void call(Supervisor& self, wire::MessageT& message);
@@ -61,7 +62,7 @@ class Supervisor {
   std::vector<std::unique_ptr<DeviceQueue>> devices_;
 
   bool welcomed_ = false;
-  bool told_ready_ = false;  // the last Hello had every worker's word of its device
+  std::size_t told_ready_ = 0;  // the last Hello had so many workers' word of their devices
   std::uint64_t broker_instance_ = 0;
   std::uint64_t heartbeat_ns_, silence_ns_;
   std::uint64_t clock_lag_ = 1;  // real seconds in one of ours, at most

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/memfd.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -20,6 +21,14 @@ Error no_channel() {
 }
 
 }  // namespace
+
+std::uint64_t draw_ticket() {
+  std::uint64_t ticket = 0;
+  while (ticket == 0) {
+    if (getrandom(&ticket, sizeof ticket, 0) != static_cast<ssize_t>(sizeof ticket)) ticket = 0;
+  }
+  return ticket;
+}
 
 Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(Nursery& nursery,
                                                             std::uint32_t device) {

@@ -11,6 +11,9 @@
 
 namespace fettle::agent {
 
+// What a worker's reply must bear: nothing that a candidate could know before. Never 0.
+std::uint64_t draw_ticket();
+
 class WorkerProcess {
  public:
   // Asks the nursery for a worker of that device; its start and end come as NurseryEvents

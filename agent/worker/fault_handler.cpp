@@ -8,7 +8,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "agent/device/cpu/fault_map.h"
+#include "agent/device/fault_map.h"
 #include "agent/sandbox/sandbox.h"
 
 namespace fettle::agent {

@@ -2,7 +2,6 @@
 #include "agent/worker/nursery.h"
 
 #include <poll.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -95,10 +94,7 @@ void report(int socket, NurseryEvent event) {
       sigprocmask(SIG_SETMASK, &before, nullptr);
       close(socket);
       close(deaths);
-      void* page = mmap(nullptr, sizeof(StatusPage), PROT_READ | PROT_WRITE, MAP_SHARED, fds[1], 0);
-      close(fds[1]);
-      if (page == MAP_FAILED) _exit(1);
-      _exit(worker_main(command.device, fds[0], static_cast<StatusPage*>(page)));
+      _exit(worker_main(command.device, fds[0], fds[1]));
     }
     const int fork_errno = errno;
     close(fds[0]);

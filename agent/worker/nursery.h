@@ -8,14 +8,14 @@
 #include <functional>
 #include <optional>
 
-#include "agent/measure/status_page.h"
 #include "agent/worker/request_link.h"
 #include "schemas/wire/result.h"
 
 namespace fettle::agent {
 
-// What a worker process does; returns its exit status.
-using WorkerMain = std::function<int(std::uint32_t device, int socket, StatusPage* status)>;
+// What a worker process does, with its end of the channel and the memory of its status page
+// (StatusPage::map); returns its exit status. It may execute a program in its place.
+using WorkerMain = std::function<int(std::uint32_t device, int socket, int status_memory)>;
 
 struct NurseryEvent {
   enum class Kind : std::uint32_t { Started, Exited, Failed } kind;
@@ -33,7 +33,7 @@ class Nursery {
   Nursery& operator=(Nursery&&) noexcept = default;
 
   int fd() const { return socket_.get(); }  // readable: next_event has something
-  // Asks for a worker that has `socket` and maps the page in `status_memory`.
+  // Asks for a worker that has `socket` and `status_memory`.
   Result<void> start_worker(std::uint64_t serial, std::uint32_t device, int socket,
                             int status_memory);
   // SIGKILL; nothing when it has ended already.

@@ -169,8 +169,19 @@ Bytes encode_outcome_reply(std::uint64_t ticket, const Bytes& outcome) {
   return frame;
 }
 
+Bytes encode_refusal(const std::string& why) {
+  Bytes frame = {static_cast<std::uint8_t>(ReplyKind::Refusal)};
+  frame.insert(frame.end(), why.begin(), why.end());
+  return frame;
+}
+
 Result<Reply> decode_reply(ByteView frame) {
   Reply reply;
+  if (!frame.empty() && frame[0] == static_cast<std::uint8_t>(ReplyKind::Refusal)) {
+    reply.kind = ReplyKind::Refusal;
+    reply.note.assign(frame.begin() + 1, frame.end());
+    return reply;
+  }
   if (frame.size() >= 5 && frame[0] == static_cast<std::uint8_t>(ReplyKind::Ready)) {
     std::size_t size = 0;
     for (int i = 0; i < 4; ++i) size |= std::size_t{frame[1 + i]} << (8 * i);

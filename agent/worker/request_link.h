@@ -53,14 +53,16 @@ struct ReceivedRequest {
 Result<ReceivedRequest> receive_request(int socket);
 
 // Worker to supervisor, one frame (write_frame) each: a kind, then its body.
-enum class ReplyKind : std::uint8_t { Ready, Outcome };
+enum class ReplyKind : std::uint8_t { Ready, Outcome, Refusal };
 // Ready says what the device is, as the worker sees it, and in `sandbox` what holds the worker.
 Bytes encode_ready(const wire::DeviceInfoT& info, const std::string& note);
 Bytes encode_outcome_reply(std::uint64_t ticket, const Bytes& outcome);
+// Instead of Ready: why there is no such device here. The process ends.
+Bytes encode_refusal(const std::string& why);
 struct Reply {
   ReplyKind kind = ReplyKind::Ready;
   wire::DeviceInfoT info;
-  std::string note;
+  std::string note;  // Refusal: why
   std::uint64_t ticket = 0;
   Bytes outcome;
 };

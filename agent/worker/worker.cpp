@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <list>
 
-#include "agent/device/registry.h"
 #include "agent/measure/trial.h"
 #include "agent/platform/conditions.h"
 #include "agent/sandbox/sandbox.h"
@@ -105,36 +104,37 @@ void claim_core_time() {
 
 }  // namespace
 
-int run_worker(const wire::DeviceInfoT& info, int socket, StatusPage* status) {
+int refuse_device(int socket, const Error& why) {
+  (void)!write_frame(socket, encode_refusal(why.text()));
+  return kCannotOpenExit;
+}
+
+int run_worker(const WorkerRow& row, const wire::DeviceInfoT& info, int socket, int status_memory) {
+  StatusPage* status = StatusPage::map(status_memory);
+  if (!status) return refuse_device(socket, {ErrorCode::Io, "no memory for a status page"});
 #ifdef __GLIBC__
   mallopt(M_ARENA_MAX, 1);  // arenas per thread reserve address space, which is limited
 #endif
   claim_core_time();
   const SystemRoot root;
-  const DeviceRow* row = find_device_row(info.kind);
-  auto device =
-      row ? row->open(info)
-          : Result<std::unique_ptr<Device>>(Error{ErrorCode::Unsupported, "no such kind"});
-  if (!device) {
-    std::fprintf(stderr, "fettle-agent: cannot open device '%s': %s\n", info.key.c_str(),
-                 device.error().text().c_str());
-    return kCannotOpenExit;
-  }
+  auto device = row.open(info);
+  if (!device) return refuse_device(socket, device.error());
   const ConditionsReader conditions(root,
                                     info.cpu ? info.cpu->cores : std::vector<std::uint32_t>());
   const int statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
   install_fault_handlers(status, statm);
 
+  const wire::DeviceInfoT& opened = (*device)->info();
   // Beside the device's: room for mapped blobs and the worker's own heap.
   const std::uint64_t blob_bytes =
-      std::min<std::uint64_t>(info.memory_limit_bytes / 4, std::uint64_t{256} << 20);
-  SandboxPolicy policy = row->sandbox(info);
+      std::min<std::uint64_t>(opened.memory_limit_bytes / 4, std::uint64_t{256} << 20);
+  SandboxPolicy policy = row.sandbox(opened);
   if (policy.extra_memory_bytes > 0) {
     policy.extra_memory_bytes += blob_bytes + (std::uint64_t{160} << 20);
   }
   const SandboxState sandbox = enter_sandbox(policy);
   status->address_space_limit = sandbox.address_space_limit;
-  wire::DeviceInfoT seen = (*device)->info();
+  wire::DeviceInfoT seen = opened;
   seen.sandbox = sandbox.level;
   if (!write_frame(socket, encode_ready(seen, sandbox.note))) return 0;
 
@@ -173,7 +173,7 @@ int run_worker(const wire::DeviceInfoT& info, int socket, StatusPage* status) {
     status->ticket.store(0);
     status->enter(WorkerPhase::Idle);
     if (!sent) return 0;
-    if (context.tainted) return kTaintedExit;
+    if (context.tainted || (*device)->lost()) return kTaintedExit;
   }
 }
 

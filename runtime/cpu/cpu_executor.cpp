@@ -35,7 +35,7 @@ class CpuSeries final : public LaunchSeries {
     return {};
   }
 
-  std::uint64_t run(std::uint32_t times, std::span<std::uint64_t> launch_ticks) override {
+  Result<std::uint64_t> run(std::uint32_t times, std::span<std::uint64_t> launch_ticks) override {
     times_ = times;
     launch_ticks_ = launch_ticks;
     const std::uint64_t start = raw_ns();

@@ -1,19 +1,7 @@
 // Cached fills (fill_cache.h).
 #include "runtime/cpu/fill_cache.h"
 
-#include <cstring>
-
 namespace fettle::runtime {
-namespace {
-
-bool same_fill(const wire::FillT& a, const wire::FillT& b) {
-  if (a.kind != b.kind) return false;
-  if (a.kind == wire::FillKind::Zero) return true;
-  if (a.kind == wire::FillKind::Blob) return std::memcmp(a.blob.get(), b.blob.get(), 32) == 0;
-  return a.dtype == b.dtype && a.low == b.low && a.high == b.high && a.stream == b.stream;
-}
-
-}  // namespace
 
 void FillCache::shrink(std::uint64_t needed) {
   for (auto at = entries_.end(); at != entries_.begin() && held_bytes_ + needed > limit_bytes_;) {

@@ -14,7 +14,9 @@ class GuardedMemory::Block final : public BufferMemory {
   std::span<std::uint8_t> data() const override { return buffer().data(); }
   bool read_only() const override { return buffer().read_only(); }
   AddressRange reserved() const override { return {buffer().guard_begin(), buffer().guard_end()}; }
-  std::string damage() const override { return own_ ? own_->sentinel_damage() : ""; }
+  Result<std::string> damage() const override {
+    return own_ ? own_->sentinel_damage() : std::string();
+  }
   void mend() override {
     if (own_) own_->write_sentinels();
   }
@@ -25,10 +27,6 @@ class GuardedMemory::Block final : public BufferMemory {
   std::shared_ptr<const GuardedBuffer> shared_;
   std::unique_ptr<GuardedBuffer> own_;
 };
-
-std::uint8_t unwritten_byte(wire::ScalarType type) {
-  return type >= wire::ScalarType::Float16 ? 0xff : 0xa5;
-}
 
 Result<std::unique_ptr<BufferMemory>> GuardedMemory::take(const wire::BufferT& buffer,
                                                           const BlobLookup& blobs) {

@@ -11,10 +11,6 @@
 
 namespace fettle::runtime {
 
-// The byte that stands for "never written" in outputs, and scratch without a fill, of that
-// type: a NaN for floats; for integers a value that a whole tile rarely holds.
-std::uint8_t unwritten_byte(wire::ScalarType type);
-
 class GuardedMemory final : public Memory {
  public:
   // Keeps at most that many bytes of filled inputs, and as many of mappings to use again:

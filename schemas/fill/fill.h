@@ -32,6 +32,9 @@ std::size_t bytes_of(wire::ScalarType type);
 // Float16, Float64 and Bool.
 Result<void> fill_bytes(const wire::FillT& fill, std::span<std::uint8_t> out);
 
+// Whether both give the same bytes, to buffers of equal size.
+bool same_fill(const wire::FillT& a, const wire::FillT& b);
+
 // Bytes of a blob by hash; empty when they are not at hand.
 using BlobLookup = std::function<ByteView(const wire::Hash&)>;
 

@@ -1,4 +1,5 @@
 // Our own bounds on programs and measure options, beyond what FlatBuffers verifies.
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -44,6 +45,35 @@ Result<void> check_cpu_image(const wire::ImageT& image, const std::string& where
   return {};
 }
 
+// Fields that mean something for some kinds only are absent in the others.
+Result<void> check_image_fields(const wire::ImageT& image, const std::string& where) {
+  using wire::ImageKind;
+  const ImageKind kind = image.kind;
+  if (image.cpu && kind != ImageKind::CpuImage) {
+    return bad(where + " has a CPU's layout and is none");
+  }
+  if (!image.build_options.empty() && kind != ImageKind::OpenClSource) {
+    return bad(where + " has options of a compiler that it does not need");
+  }
+  if (!image.configuration.empty() && kind != ImageKind::Bitstream &&
+      kind != ImageKind::VtaStream) {
+    return bad(where + " has an accelerator's configuration and is for none");
+  }
+  for (const auto& entry : image.entries) {
+    if (!entry || entry->name.empty()) return bad(where + " has an entry without a name");
+    if (entry->offset != 0 && kind != ImageKind::CpuImage) {
+      return bad(where + ": entry '" + entry->name + "' has an offset, but goes by its name");
+    }
+  }
+  // Drivers take text up to its first zero: what is behind one was never compiled.
+  const bool text = kind == ImageKind::Ptx || kind == ImageKind::OpenClSource;
+  const auto zero = std::find(image.bytes.begin(), image.bytes.end(), 0);
+  if (text && zero != image.bytes.end() && zero + 1 != image.bytes.end()) {
+    return bad(where + " is text with a zero in it");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_program(const wire::ProgramT& program) {
@@ -84,9 +114,8 @@ Result<void> check_program(const wire::ProgramT& program) {
     if (image->bytes.empty() && !image->blob) return bad(where + " has neither bytes nor a hash");
     if (image->kind == wire::ImageKind::CpuImage) {
       if (auto checked = check_cpu_image(*image, where); !checked) return checked;
-    } else if (image->cpu) {
-      return bad(where + " has a CPU's layout and is none");
     }
+    if (auto checked = check_image_fields(*image, where); !checked) return checked;
   }
   for (std::size_t i = 0; i < program.launches.size(); ++i) {
     const auto& launch = program.launches[i];

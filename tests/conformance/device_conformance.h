@@ -10,8 +10,10 @@
 namespace fettle::agent {
 
 struct ConformingKind {
+  const char* name;
   wire::DeviceKind kind;
-  bool computes;  // false: what it cannot do is not asked
+  bool computes;             // false: what it cannot do is not asked
+  std::string (*missing)();  // why it cannot be tried here; "": it can
   // Programs of buffers 0, input, and 1, output, of kElements floats, in that kind's images:
   //   kGood         the output is twice the input
   //   kCount        each of the first `extent` outputs is one more than before, or 1
@@ -19,9 +21,10 @@ struct ConformingKind {
   //   kWriteBehind  as kGood, and writes behind the output
   // All have the same image: a launch of one program can be put into another.
   wire::ProgramT (*program)(CandidateKind candidate, std::uint32_t extent);
-  Bytes (*answer)();         // what kGood computes
-  wire::ImageKind foreign;   // an image that it cannot load
-  const char* (*missing)();  // why it cannot be tried here; null: it can
+  Bytes (*answer)();  // what kGood computes
+  // Of one whose workers are executed: what their program does for it, and its settings.
+  const WorkerRow* worker = nullptr;
+  std::map<std::string, std::string> settings = {};
 };
 
 class Conformance : public testing::TestWithParam<ConformingKind> {

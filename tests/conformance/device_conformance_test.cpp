@@ -1,6 +1,15 @@
-// The suite on the devices that every agent has.
+// The suite on the kinds of device that agents have.
 #include "tests/conformance/device_conformance.h"
 #include "tests/support/agent_candidates.h"
+#ifdef FETTLE_CUDA_STAND_IN
+#include "agent/device/cuda/cuda_device.h"
+#include "agent/device/cuda/cuda_row.h"
+#include "tests/support/cuda_candidates.h"
+#endif
+#ifdef FETTLE_HAS_OPENCL
+#include "agent/device/opencl/opencl_device.h"
+#include "tests/support/opencl_candidates.h"
+#endif
 
 namespace fettle::agent {
 namespace {
@@ -9,18 +18,47 @@ wire::ProgramT candidate(CandidateKind kind, std::uint32_t extent) {
   return test::candidate_program(kind, extent);
 }
 
-const char* missing() {
-  return test::have_candidates() ? nullptr : "no candidates for this architecture";
+std::string no_candidates() {
+  return test::have_candidates() ? "" : "no candidates for this architecture";
 }
 
-const ConformingKind kKinds[] = {
-    {wire::DeviceKind::Cpu, true, candidate, test::candidate_answer, wire::ImageKind::Ptx, missing},
-    {wire::DeviceKind::Null, false, candidate, test::candidate_answer, wire::ImageKind::Ptx,
-     missing}};
+#ifdef FETTLE_CUDA_STAND_IN
+std::string nothing() { return ""; }
+constexpr WorkerRow kCudaWorker = {wire::DeviceKind::Cuda, open_cuda, cuda_sandbox};
+#endif
+#ifdef FETTLE_HAS_OPENCL
+constexpr WorkerRow kOpenClWorker = {wire::DeviceKind::OpenCl, open_opencl, opencl_sandbox};
+#endif
 
-INSTANTIATE_TEST_SUITE_P(, Conformance, testing::ValuesIn(kKinds), [](const auto& info) {
-  return std::string(wire::EnumNameDeviceKind(info.param.kind));
-});
+const ConformingKind kKinds[] = {
+    {"Cpu", wire::DeviceKind::Cpu, true, no_candidates, candidate, test::candidate_answer},
+    {"Null", wire::DeviceKind::Null, false, no_candidates, candidate, test::candidate_answer},
+#ifdef FETTLE_CUDA_STAND_IN
+    {"CudaStandIn",
+     wire::DeviceKind::Cuda,
+     true,
+     nothing,
+     test::cuda_candidate_program,
+     test::candidate_answer,
+     &kCudaWorker,
+     {{kCudaLibrary, FETTLE_CUDA_STAND_IN}}},
+    {"Cuda",
+     wire::DeviceKind::Cuda,
+     true,
+     test::why_no_cuda,
+     test::cuda_candidate_program,
+     test::candidate_answer,
+     &kCudaWorker,
+     {{kCudaLibrary, "libcuda.so.1"}}},
+#endif
+#ifdef FETTLE_HAS_OPENCL
+    {"OpenCl", wire::DeviceKind::OpenCl, true, test::why_no_opencl, test::opencl_candidate_program,
+     test::candidate_answer, &kOpenClWorker},
+#endif
+};
+
+INSTANTIATE_TEST_SUITE_P(, Conformance, testing::ValuesIn(kKinds),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace fettle::agent

@@ -17,13 +17,12 @@
 
 namespace fettle::agent {
 
-const char* nothing_missing() { return nullptr; }
+std::string nothing_missing() { return ""; }
 
 INSTANTIATE_TEST_SUITE_P(Extension, Conformance,
                          ::testing::Values(ConformingKind{
-                             wire::DeviceKind::Extension, true, extension::machine_candidate,
-                             extension::machine_answer, wire::ImageKind::CpuImage,
-                             nothing_missing}));
+                             "Stack", wire::DeviceKind::Extension, true, nothing_missing,
+                             extension::machine_candidate, extension::machine_answer}));
 
 }  // namespace fettle::agent
 
@@ -45,10 +44,14 @@ wire::DeviceInfoT device_info(const char* slots = nullptr) {
   return stack_device_row().describe(config, agent::SystemRoot());
 }
 
+std::unique_ptr<agent::Device> open_device(const wire::DeviceInfoT& info) {
+  return std::get<agent::WorkerRow>(stack_device_row().worker).open(info).value();
+}
+
 TEST(Extension, RandomConfigurationsEqualTheReference) {
   std::mt19937_64 rng(20261123);
   const wire::DeviceInfoT info = device_info("4096");
-  const auto device = stack_device_row().open(info).value();
+  const auto device = open_device(info);
   const space::Target target = backend::target_for(info).value();
   for (int i = 0; i < 150; ++i) {
     const space::Workload workload = property::random_workload(rng, i % 3 == 0);
@@ -119,7 +122,7 @@ TEST(Extension, SmallMachinesAndLargeTilesAreRefused) {
 // Whatever is changed in an image: it is refused, or runs to an end within its buffers. Runs that
 // would not end are not tried.
 TEST(Extension, DamagedImagesAreRefused) {
-  const auto device = stack_device_row().open(device_info()).value();
+  const auto device = open_device(device_info());
   const auto load = [&](const wire::ProgramT& program) {
     return device->prepare(program, {1}, [](const wire::Hash&) { return ByteView(); });
   };

@@ -205,7 +205,7 @@ class Series final : public runtime::LaunchSeries {
     return {};
   }
 
-  std::uint64_t run(std::uint32_t times, std::span<std::uint64_t> launch_ticks) override {
+  Result<std::uint64_t> run(std::uint32_t times, std::span<std::uint64_t> launch_ticks) override {
     const std::uint64_t begin = now_ns();
     for (std::uint32_t i = 0; i < times; ++i) {
       for (std::size_t each = 0; each < launches_.size(); ++each) {

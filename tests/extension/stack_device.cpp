@@ -42,14 +42,16 @@ class StackDevice final : public agent::Device {
     auto loaded = runtime::LoadedProgram::load(program, memory_, kinds, blobs);
     if (!loaded) return std::move(loaded).error();
     program_.emplace(std::move(*loaded));
-    return program_->has_prepare_launches() ? program_->prepare() : 0;
+    return program_->has_prepare_launches() ? program_->prepare() : Result<std::uint64_t>(0);
   }
 
   Result<agent::Sample> run(std::uint32_t times, bool launch_ticks) override {
     if (!program_) return Error{ErrorCode::InvalidArgument, "run before prepare"};
     agent::Sample sample{0, info_.clock, info_.clock_hz};
     sample.launch_ticks.resize(launch_ticks ? program_->run_launches() : 0);
-    sample.ticks = std::max<std::uint64_t>(program_->run(times, sample.launch_ticks), 1);
+    const auto ticks = program_->run(times, sample.launch_ticks);
+    if (!ticks) return ticks.error();
+    sample.ticks = std::max<std::uint64_t>(*ticks, 1);
     return sample;
   }
 
@@ -67,10 +69,11 @@ class StackDevice final : public agent::Device {
     Result<void> found;
     if (!program_) return found;
     for (const auto& buffer : program_->buffers()) {
-      const std::string damage = buffer->damage();
-      if (damage.empty()) continue;
+      const auto damage = buffer->damage();
+      if (!damage) return damage.error();
+      if (damage->empty()) continue;
       buffer->mend();
-      if (found) found = Error{ErrorCode::StrayWrite, damage};
+      if (found) found = Error{ErrorCode::StrayWrite, *damage};
     }
     return found;
   }
@@ -139,8 +142,12 @@ constexpr agent::DeviceOption kOptions[] = {
 }  // namespace
 
 const agent::DeviceRow& stack_device_row() {
-  static const agent::DeviceRow row = {
-      wire::DeviceKind::Extension, "stack", describe, open, sandbox, self_test, kOptions};
+  static const agent::DeviceRow row = {wire::DeviceKind::Extension,
+                                       "stack",
+                                       describe,
+                                       agent::WorkerRow{wire::DeviceKind::Extension, open, sandbox},
+                                       self_test,
+                                       kOptions};
   return row;
 }
 

@@ -141,7 +141,7 @@ TEST(DeviceQueueFault, AWorkerServesOneSession) {
 
 // What it says of the device is taken, but not which device it is.
 TEST(DeviceQueueFault, ReadyCompletesWhatWasDescribed) {
-  Station station([](std::uint32_t, int socket, StatusPage*) {
+  Station station([](std::uint32_t, int socket, int) {
     wire::DeviceInfoT seen = cpu_device();
     seen.name = "seen from inside";
     seen.gpu = std::make_unique<wire::GpuFactsT>();

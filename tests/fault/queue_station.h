@@ -10,6 +10,7 @@
 #include "agent/device/registry.h"
 #include "agent/server/device_queue.h"
 #include "agent/worker/worker.h"
+#include "agent/worker/worker_start.h"
 
 namespace fettle::agent::doubles {
 
@@ -22,9 +23,9 @@ inline wire::DeviceInfoT cpu_device() {
   return find_device_row(wire::DeviceKind::Cpu)->describe(config, SystemRoot());
 }
 
-inline int real_worker(std::uint32_t, int socket, StatusPage* page) {
+inline int real_worker(std::uint32_t, int socket, int status_memory) {
   static const wire::DeviceInfoT info = cpu_device();
-  return run_worker(info, socket, page);
+  return start_worker(info, "", socket, status_memory);
 }
 
 inline Bytes outcome_reply(std::uint64_t ticket, double median) {
@@ -53,7 +54,8 @@ inline Bytes framed(const Bytes& reply) {
 // What a lying worker does with one request after it has said Ready as a true one does.
 using Lie = void (*)(const ReceivedRequest& request, int socket, StatusPage* page);
 inline WorkerMain lying_worker(Lie lie) {
-  return [lie](std::uint32_t, int socket, StatusPage* page) {
+  return [lie](std::uint32_t, int socket, int status_memory) {
+    StatusPage* page = StatusPage::map(status_memory);
     if (!write_frame(socket, encode_ready(cpu_device(), ""))) return 1;
     while (true) {
       auto request = receive_request(socket);

@@ -7,7 +7,7 @@
 
 #include "agent/device/registry.h"
 #include "agent/server/device_queue.h"
-#include "agent/worker/worker.h"
+#include "agent/worker/worker_start.h"
 #include "tests/support/agent_candidates.h"
 
 namespace fettle {
@@ -29,10 +29,9 @@ class Station {
     config.key = "test";
     config.memory_limit_bytes = kMemoryLimit;
     info_ = agent::find_device_row(wire::DeviceKind::Cpu)->describe(config, agent::SystemRoot());
-    auto nursery =
-        Nursery::start([info = info_](std::uint32_t, int socket, agent::StatusPage* page) {
-          return agent::run_worker(info, socket, page);
-        });
+    auto nursery = Nursery::start([info = info_](std::uint32_t, int socket, int status_memory) {
+      return agent::start_worker(info, "", socket, status_memory);
+    });
     nursery_ = std::make_unique<Nursery>(std::move(nursery).value());
     answer_ = content_hash(test::candidate_answer());
     EXPECT_TRUE(blobs_.put(answer_, test::candidate_answer()).ok());

@@ -48,6 +48,11 @@ TEST(ProgramCheck, WhatMeansNothingForAKindIsRefused) {
       {"parallel loop on VTA", of(kVta, [](auto& l) { l.parallel_extent = 2; })},
       {"CPU layout of PTX",
        [](auto& p) { p.images[1]->cpu = std::make_unique<wire::CpuLayoutT>(); }},
+      {"build options of PTX", [](auto& p) { p.images[1]->build_options = "-O3"; }},
+      {"configuration of PTX", [](auto& p) { p.images[1]->configuration = "vta"; }},
+      {"offset of a kernel", [](auto& p) { p.images[1]->entries[0]->offset = 4; }},
+      {"kernel without a name", [](auto& p) { p.images[1]->entries[0]->name.clear(); }},
+      {"zero in PTX", [](auto& p) { p.images[1]->bytes[5] = 0; }},
       {"launch of a bitstream",
        [](auto& p) {
          p.images[2]->kind = wire::ImageKind::Bitstream;

@@ -100,8 +100,6 @@ wire::ProgramT sample_program() {
   auto image = std::make_unique<wire::ImageT>();
   image->kind = wire::ImageKind::CpuImage;
   image->bytes = Bytes(300, 0x5a);
-  image->build_options = "-O3";
-  image->configuration = "1x16";
   auto entry = std::make_unique<wire::EntryPointT>();
   entry->name = "conv2d";
   entry->offset = 17;
@@ -128,7 +126,8 @@ wire::ProgramT sample_program() {
     buffer->fill->blob = hash_of(1);
     program.buffers.push_back(std::move(buffer));
   }
-  for (const auto kind : {wire::ImageKind::Ptx, wire::ImageKind::VtaStream}) {
+  for (const auto kind :
+       {wire::ImageKind::Ptx, wire::ImageKind::VtaStream, wire::ImageKind::OpenClSource}) {
     auto other = std::make_unique<wire::ImageT>();
     other->kind = kind;
     other->bytes = Bytes(64, 0x11);
@@ -136,6 +135,8 @@ wire::ProgramT sample_program() {
     other->entries[0]->name = "other";
     program.images.push_back(std::move(other));
   }
+  program.images[2]->configuration = "1x16";
+  program.images[3]->build_options = "-cl-fast-relaxed-math";
   auto launch = std::make_unique<wire::LaunchT>();
   launch->args = {wire::Arg(wire::ArgKind::Buffer, 1, 64, 0, 0),
                   wire::Arg(wire::ArgKind::Int, 0, 0, -5, 0),

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "agent/device/registry.h"
 #include "agent/platform/cpu_facts.h"
 #include "agent/server/broker_link.h"
 #include "agent/server/options.h"
@@ -118,6 +119,30 @@ TEST(Options, OptionsForAllDevicesConcernThoseThatKnowThem) {
       serving({"--threads", "1", "--key", "a", "--key", "b", "--device-kind", "null"}));
   ASSERT_TRUE(out.ok()) << out.error().text();
   EXPECT_EQ(out->devices[0].threads, 1u);
+}
+
+// What its driver's loader has to know travels to the worker; nothing else of a GPU is known yet.
+TEST(Options, AGpuIsDescribedByItsOptions) {
+  const auto out = parse_options(
+      serving({"--key", "cpu", "--key", "gpu", "--device-kind", "cuda", "--cuda-device", "1",
+               "--cuda-library", "/opt/libcuda.so,libcuda.so.1", "--worker-gpu", "/w"}));
+  ASSERT_TRUE(out.ok()) << out.error().text();
+  EXPECT_EQ(out->worker_gpu, "/w");
+  const DeviceRow& row = *find_device_row(out->devices[1].kind);
+  EXPECT_EQ(std::get<WorkerProgram>(row.worker), WorkerProgram::Gpu);
+  const auto info = row.describe(out->devices[1], SystemRoot());
+  EXPECT_EQ(info.key, "gpu");
+  EXPECT_EQ(info.index, 1u);
+  EXPECT_EQ(info.kind, wire::DeviceKind::Cuda);
+  EXPECT_FALSE(info.gpu);
+  ASSERT_EQ(info.extra.size(), 2u);
+  EXPECT_EQ(info.extra[0]->name, "cuda-device");
+  EXPECT_EQ(info.extra[0]->value, "1");
+  EXPECT_EQ(info.extra[1]->value, "/opt/libcuda.so,libcuda.so.1");
+  EXPECT_FALSE(parse_options(serving({"--key", "a", "--cuda-device", "0"})).ok()) << "of a CPU";
+  EXPECT_FALSE(
+      parse_options(serving({"--key", "a", "--device-kind", "cuda", "--cuda-device", "first"}))
+          .ok());
 }
 
 TEST(Options, HelpNamesTheKindOfAnOption) {

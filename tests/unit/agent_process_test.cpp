@@ -5,14 +5,18 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
+#include "agent/measure/status_page.h"
 #include "agent/sandbox/sandbox.h"
 #include "agent/server/blob_store.h"
 #include "agent/worker/nursery.h"
@@ -27,7 +31,7 @@ int sandboxed(wire::Sandbox wanted, int (*work)()) {
   if (pid == 0) {
     SandboxPolicy policy;
     policy.extra_memory_bytes = std::uint64_t{64} << 20;
-    policy.strict = wanted == wire::Sandbox::Strict;
+    policy.calls = wanted == wire::Sandbox::Strict ? SystemCalls::Listed : SystemCalls::Driver;
     if (enter_sandbox(policy).level != wanted) _exit(99);
     syscall(SYS_exit_group, work());
   }
@@ -46,6 +50,26 @@ TEST(Sandbox, MemoryIsBounded) {
   });
   if (unavailable(status)) GTEST_SKIP() << "no memory limits here";
   ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+// What a GPU's driver may do and what it may not; a refusal is an error, no death.
+TEST(Sandbox, DriversMayOpenAndThreadButNotFork) {
+  const int status = sandboxed(wire::Sandbox::Limits, [] {
+    if (unlink("/nowhere") == 0 || errno == ENOENT) return 98;  // no filter here
+    int done = 0;
+    std::thread([&] { done = 1; }).join();
+    const bool may = done == 1 && open("/proc/self/stat", O_RDONLY) >= 0 &&
+                     syscall(SYS_tgkill, getpid(), getpid(), 0) == 0;
+    const bool may_not = fork() == -1 && syscall(SYS_execve, "/bin/true", nullptr, nullptr) == -1 &&
+                         socket(AF_INET, SOCK_STREAM, 0) == -1 && kill(1, 0) == -1 &&
+                         syscall(SYS_tgkill, 1, 1, 0) == -1 && mkdir("/tmp/of_a_driver", 0) == -1 &&
+                         errno == EPERM;
+    return may ? (may_not ? 7 : 2) : 3;
+  });
+  if (unavailable(status)) GTEST_SKIP() << "no memory limits here";
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 98) GTEST_SKIP() << "no seccomp here";
   EXPECT_EQ(WEXITSTATUS(status), 7);
 }
 
@@ -137,8 +161,8 @@ NurseryEvent wait_event(Nursery& nursery) {
 }
 
 TEST(NurseryTest, StartsReportsAndReaps) {
-  auto nursery = Nursery::start([](std::uint32_t device, int socket, StatusPage* page) {
-    page->ticket.store(4242);
+  auto nursery = Nursery::start([](std::uint32_t device, int socket, int status_memory) {
+    StatusPage::map(status_memory)->ticket.store(4242);
     char byte;
     return read(socket, &byte, 1) == 1 ? static_cast<int>(device) + byte : 1;
   });
@@ -158,7 +182,7 @@ TEST(NurseryTest, StartsReportsAndReaps) {
 }
 
 TEST(NurseryTest, KillsAStuckWorker) {
-  auto nursery = Nursery::start([](std::uint32_t, int, StatusPage*) {
+  auto nursery = Nursery::start([](std::uint32_t, int, int) {
     while (true) pause();
     return 0;
   });
@@ -178,8 +202,8 @@ TEST(NurseryTest, WorkersDieWithTheSupervisor) {
   Channel channel;
   const pid_t supervisor = fork();
   if (supervisor == 0) {
-    auto nursery = Nursery::start([](std::uint32_t, int, StatusPage* page) {
-      page->ticket.store(1);
+    auto nursery = Nursery::start([](std::uint32_t, int, int status_memory) {
+      StatusPage::map(status_memory)->ticket.store(1);
       while (true) pause();
       return 0;
     });

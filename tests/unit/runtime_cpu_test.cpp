@@ -49,7 +49,7 @@ TEST(CpuExecutor, ScalarsHaveTheirWidth) {
     auto series = executor.make_series();
     ASSERT_TRUE(series->add(launch, image, {}).ok());
     scalars = {};
-    series->run(1, {});
+    ASSERT_TRUE(series->run(1, {}).ok());
     EXPECT_EQ(scalars.int32, -7);
     EXPECT_EQ(scalars.int64, -(1ll << 40));
     EXPECT_EQ(scalars.float32, 1.5f);
@@ -85,11 +85,11 @@ TEST(GuardedMemory, TellsAndMendsDamage) {
   const BlobLookup no_blobs = [](const wire::Hash&) { return ByteView(); };
   auto taken = memory.take(output, no_blobs);
   ASSERT_TRUE(taken.ok());
-  EXPECT_EQ((*taken)->damage(), "");
+  EXPECT_EQ(*(*taken)->damage(), "");
   (*taken)->data().data()[63] ^= 1;
-  EXPECT_NE((*taken)->damage(), "");
+  EXPECT_NE(*(*taken)->damage(), "");
   (*taken)->mend();
-  EXPECT_EQ((*taken)->damage(), "");
+  EXPECT_EQ(*(*taken)->damage(), "");
   const auto* before = (*taken)->data().data();
   memory.give_back(std::move(*taken));
   auto again = memory.take(output, no_blobs);

@@ -13,7 +13,7 @@ class PlainBlock final : public BufferMemory {
   std::span<std::uint8_t> data() const override { return bytes_; }
   bool read_only() const override { return false; }
   AddressRange reserved() const override { return {}; }
-  std::string damage() const override { return ""; }
+  Result<std::string> damage() const override { return std::string(); }
   void mend() override {}
 
  private:
@@ -60,7 +60,7 @@ class Scribe final : public Executor {
       words.push_back(of.kind_ + std::to_string(launch.args[0].buffer()) + " ");
       return {};
     }
-    std::uint64_t run(std::uint32_t times, std::span<std::uint64_t> launch_ticks) override {
+    Result<std::uint64_t> run(std::uint32_t times, std::span<std::uint64_t> launch_ticks) override {
       for (std::uint32_t i = 0; i < times; ++i) {
         for (std::size_t n = 0; n < words.size(); ++n) {
           of.said_ += words[n];
@@ -118,11 +118,11 @@ TEST(LoadedProgram, RunsLaunchesOfTwoKindsInOrder) {
   auto loaded = machine.load(program_of({"p10", "r00", "r01", "r10", "p01", "r11", "r00"}));
   ASSERT_TRUE(loaded.ok()) << loaded.error().text();
   EXPECT_TRUE(loaded->has_prepare_launches());
-  EXPECT_EQ(loaded->prepare(), 2u);
+  EXPECT_EQ(*loaded->prepare(), 2u);
   EXPECT_EQ(machine.said, "v0 c1 ");
   machine.said.clear();
   EXPECT_EQ(loaded->run_launches(), 5u);
-  EXPECT_EQ(loaded->run(2), 10u);
+  EXPECT_EQ(*loaded->run(2), 10u);
   EXPECT_EQ(machine.said, "c0 c1 v0 v1 c0 c0 c1 v0 v1 c0 ");
 }
 
@@ -131,7 +131,7 @@ TEST(LoadedProgram, TicksOfALaunchStandAtItsPlace) {
   auto loaded = machine.load(program_of({"r00", "r10", "p00", "r11", "r01"}));
   ASSERT_TRUE(loaded.ok()) << loaded.error().text();
   std::vector<std::uint64_t> ticks(loaded->run_launches());
-  loaded->run(3, ticks);
+  ASSERT_TRUE(loaded->run(3, ticks).ok());
   EXPECT_EQ(ticks, (std::vector<std::uint64_t>{30, 3, 3, 30}));
 }
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <optional>
 
-#include "agent/device/cpu/fault_map.h"
+#include "agent/device/fault_map.h"
 #include "agent/platform/cpu_facts.h"
 #include "runtime/cpu/cpu_executor.h"
 #include "runtime/cpu/cpu_image.h"
@@ -61,7 +61,9 @@ class CpuDevice final : public Device {
     sample.launch_ticks.resize(launch_ticks ? program_->run_launches() : 0);
     CandidateScope scope;
     unchecked_ = true;
-    sample.ticks = std::max<std::uint64_t>(program_->run(times, sample.launch_ticks), 1);
+    const auto ticks = program_->run(times, sample.launch_ticks);
+    if (!ticks) return ticks.error();
+    sample.ticks = std::max<std::uint64_t>(*ticks, 1);
     return sample;
   }
 
@@ -83,10 +85,11 @@ class CpuDevice final : public Device {
     if (!program_) return found;
     for (std::size_t i = 0; i < names_.size(); ++i) {
       runtime::BufferMemory& memory = *program_->buffers()[i];
-      const std::string damage = memory.damage();
-      if (damage.empty()) continue;
+      const auto damage = memory.damage();
+      if (!damage) return damage.error();
+      if (damage->empty()) continue;
       memory.mend();
-      if (found) found = Error{ErrorCode::StrayWrite, names_[i] + ": " + damage};
+      if (found) found = Error{ErrorCode::StrayWrite, names_[i] + ": " + *damage};
     }
     return found;
   }

@@ -1,5 +1,5 @@
 // Fault map (fault_map.h).
-#include "agent/device/cpu/fault_map.h"
+#include "agent/device/fault_map.h"
 
 namespace fettle::agent {
 

@@ -1,0 +1,16 @@
+// What OpenCL says of a device: for DeviceInfo, and for the limits of a launch.
+#pragma once
+
+#include "runtime/opencl/opencl_executor.h"
+#include "schemas/device_generated.h"
+
+namespace fettle::agent {
+
+// Completes what the supervisor described: name, memory limit where none was set, GPU facts.
+Result<void> read_opencl_facts(const runtime::OpenClDriver& driver, cl_device_id device,
+                               wire::DeviceInfoT& info);
+runtime::OpenClLimits opencl_limits(const wire::GpuFactsT& facts);
+// Bytes at whose multiples a buffer's piece may begin.
+std::uint64_t buffer_alignment(const runtime::OpenClDriver& driver, cl_device_id device);
+
+}  // namespace fettle::agent

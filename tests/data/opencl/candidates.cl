@@ -1,0 +1,46 @@
+// The kernels of tests/data/cuda/candidates.cu for OpenCL devices, as far as the tests take them.
+__kernel void twice(__global const float* in, __global float* out, int n) {
+  const int i = get_global_id(0);
+  if (i < n) out[i] = 2 * in[i];
+}
+__kernel void count(__global const float* in, __global float* out, int n) {
+  const int i = get_global_id(0);
+  if (i < n) out[i] = out[i] == out[i] ? out[i] + 1 : 1;
+}
+__kernel void slow(__global const float* in, __global float* out, int n) {
+  const int i = get_global_id(0);
+  for (volatile int step = 0; step < 10000; step = step + 1) continue;
+  if (i < n) out[i] = 2 * in[i];
+}
+__kernel void write_behind(__global const float* in, __global float* out, int n) {
+  const int i = get_global_id(0);
+  if (i < n) out[i] = 2 * in[i];
+  if (i == 0) out[n + 1] = 1;
+}
+__kernel void write_before(__global const float* in, __global float* out, int n) {
+  const int i = get_global_id(0);
+  if (i < n) out[i] = 2 * in[i];
+  if (i == 0) out[-1] = 1;
+}
+__kernel void write_input(__global float* in, __global float* out, int n) {
+  const int i = get_global_id(0);
+  if (i < n) out[i] = 2 * in[i];
+  if (i == 5) in[5] = 3;
+}
+__kernel void write_wild(__global const float* in, __global float* out, int n) {
+  if (get_global_id(0) == 0) *(__global float*)(0x10UL) = 1;
+}
+__kernel void one_wrong(__global const float* in, __global float* out, int n) {
+  const int i = get_global_id(0);
+  if (i < n) out[i] = i == 7 ? 0 : 2 * in[i];
+}
+__kernel void endless(__global const float* in, __global volatile float* out, int n) {
+  while (out[0] != 12345.0f) out[0] = in[0];
+}
+__kernel void through_local(__global const float* in, __global float* out, int n,
+                            __local float* kept) {
+  const int i = get_global_id(0);
+  kept[get_local_id(0)] = i < n ? in[i] : 0;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (i < n) out[i] = 2 * kept[get_local_id(0)];
+}
