@@ -53,7 +53,8 @@ std::uint64_t OpenClBuffer::bytes() const { return block_->bytes; }
 bool OpenClBuffer::read_only() const { return block_->only_read != nullptr; }
 
 Result<cl_mem> OpenClBuffer::argument(std::uint64_t offset) {
-  const cl_buffer_region region{block_->front + offset, block_->bytes - offset};
+  const cl_buffer_region region{static_cast<std::size_t>(block_->front + offset),
+                                static_cast<std::size_t>(block_->bytes - offset)};
   cl_int result = CL_SUCCESS;
   const OpenClDriver& driver = block_->queue->driver;
   cl_mem made = driver.call().CreateSubBuffer(block_->memory, CL_MEM_READ_WRITE,

@@ -61,7 +61,8 @@ Result<void> check_image_fields(const wire::ImageT& image, const std::string& wh
   }
   for (const auto& entry : image.entries) {
     if (!entry || entry->name.empty()) return bad(where + " has an entry without a name");
-    if (entry->offset != 0 && kind != ImageKind::CpuImage) {
+    const bool placed = kind == ImageKind::CpuImage || kind == ImageKind::Extension;
+    if (entry->offset != 0 && !placed) {
       return bad(where + ": entry '" + entry->name + "' has an offset, but goes by its name");
     }
   }
