@@ -3,18 +3,21 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "host/backend/backend.h"
 
 namespace fettle::app {
 namespace {
 
-// "threads, vector_bits, …": of one back end, or of all.
+// "threads, vector_bits, …": of one back end, or of all, each once.
 std::string keys_of(const backend::Backend* only) {
   std::string text;
+  std::set<std::string> listed;
   for (const backend::Backend* each : backend::backends()) {
     if (only && each != only) continue;
     for (const backend::HardwareKey& key : each->hardware_keys()) {
+      if (!listed.insert(key.name).second) continue;
       text += (text.empty() ? "" : ", ") + std::string(key.name);
     }
   }

@@ -3,6 +3,7 @@
 
 #include "host/backend/backend.h"
 #include "host/backend/cpu_llvm/backend.h"
+#include "host/backend/cuda_ptx/backend.h"
 
 namespace fettle::backend {
 namespace {
@@ -10,6 +11,7 @@ namespace {
 std::vector<const Backend*>& rows() {
   static std::vector<const Backend*> rows = {
       &cpu_llvm::cpu_backend(),
+      &cuda_ptx::cuda_backend(),
   };
   return rows;
 }

@@ -33,7 +33,7 @@ TEST(Registry, HasTheCpuAndNamesWhatThereIs) {
   ASSERT_NE(backend::find_backend("cpu_llvm"), nullptr);
   EXPECT_STREQ(cpu().name(), "cpu_llvm");
   EXPECT_EQ(backend::find_backend("abacus"), nullptr);
-  ASSERT_EQ(backend::backends().size(), 1u);
+  ASSERT_FALSE(backend::backends().empty());
   EXPECT_EQ(backend::backends()[0], &cpu());
   const space::Target target = space::Target::parse(R"({"backend":"abacus"})").value();
   Result<std::vector<backend::CalibrationProgram>> none = backend::calibration_programs(target);

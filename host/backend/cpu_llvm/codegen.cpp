@@ -22,7 +22,7 @@
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 #include <llvm/Transforms/Vectorize/LoadStoreVectorizer.h>
 
-#include "host/backend/cpu_llvm/function_emitter.h"
+#include "host/backend/cpu_llvm/cpu_function.h"
 #include "host/backend/cpu_llvm/llvm_target.h"
 #include "host/backend/cpu_llvm/object_writer.h"
 
@@ -94,11 +94,11 @@ class Optimizer {
   llvm::ModulePassManager passes_;
 };
 
-EmitOptions options_for(const space::CpuTarget& target, llvm::TargetMachine& machine) {
+llvm_emit::EmitOptions options_for(const space::CpuTarget& target, llvm::TargetMachine& machine) {
   const auto has = [&](const char* feature) {
     return machine.getMCSubtargetInfo()->checkFeatures(feature);
   };
-  EmitOptions options;
+  llvm_emit::EmitOptions options;
   options.fused = target.fma;
   options.ask_for_fma = target.fma && target.arch == "armv7";
   options.fences_halves = target.arch == "armv7";
@@ -136,7 +136,7 @@ Result<std::vector<std::uint8_t>> write_object(llvm::Module& module, llvm::Targe
 
 struct Compiler::State {
   std::unique_ptr<llvm::TargetMachine> machine;
-  EmitOptions options;
+  llvm_emit::EmitOptions options;
   Optimizer optimizer;
   std::map<std::string, std::shared_ptr<const Object>> kept;  // by bitcode, before optimisation
   std::size_t used_again = 0;
@@ -154,7 +154,7 @@ struct Compiler::State {
     unit->setDataLayout(machine->createDataLayout());
     unit->setPICLevel(llvm::PICLevel::SmallPIC);
     for (const ir::Function* function : functions) {
-      FunctionEmitter emitter(*unit, *function, options);
+      CpuFunction emitter(*unit, *function, options);
       if (Result<void> emitted = emitter.emit(); !emitted) return std::move(emitted).error();
     }
     std::string problem;

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <bit>
 
-#include "host/backend/cpu_llvm/function_emitter.h"
+#include "host/backend/llvm_emit/function_emitter.h"
 #include "host/ir/equal.h"
 #include "host/ir/mutator.h"
 
-namespace fettle::backend::cpu_llvm {
+namespace fettle::backend::llvm_emit {
 
 namespace {
 
@@ -193,4 +193,4 @@ std::size_t FunctionEmitter::emit_transposed(std::span<const ir::Stmt> stmts) {
   return count;
 }
 
-}  // namespace fettle::backend::cpu_llvm
+}  // namespace fettle::backend::llvm_emit

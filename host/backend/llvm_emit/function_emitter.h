@@ -1,4 +1,6 @@
-// FunctionEmitter: one ir::Function as an LLVM function.
+// FunctionEmitter: what every back end that goes by LLVM has in common: statements and values of
+// an ir::Function as LLVM IR. Each makes the function around them and says what its threads,
+// their memory and their barriers are.
 //
 // Index arithmetic is done in the pointer's width and without wrap-around: an
 // index is a sum of terms (leaf times constant) plus a constant, and the terms
@@ -16,11 +18,11 @@
 #include <llvm/IR/Module.h>
 
 #include "host/ir/affine.h"
+#include "host/ir/intrinsics.h"
 #include "host/ir/module.h"
-#include "host/space/cpu_target.h"
 #include "schemas/wire/result.h"
 
-namespace fettle::backend::cpu_llvm {
+namespace fettle::backend::llvm_emit {
 
 struct EmitOptions {
   bool fused = false;        // MulAdd may fuse
@@ -37,12 +39,14 @@ struct EmitOptions {
 class FunctionEmitter {
  public:
   FunctionEmitter(llvm::Module& module, const ir::Function& function, EmitOptions options);
+  virtual ~FunctionEmitter() = default;
+  FunctionEmitter(const FunctionEmitter&) = delete;
+  FunctionEmitter& operator=(const FunctionEmitter&) = delete;
 
-  // Makes void NAME(args, begin, end, thread), which loads the parameters and calls
-  // the body, whose parameters are noalias. Internal: IR that should not be here.
-  Result<void> emit();
+  // Makes the function. Internal: IR that should not be here.
+  virtual Result<void> emit() = 0;
 
- private:
+ protected:
   // What a variable holds: as a value of its own type, and, for scalar integers,
   // as an index. depth: how many loops are around its definition.
   struct Binding {
@@ -52,8 +56,16 @@ class FunctionEmitter {
     bool non_negative = false;
   };
 
+  // What differs: a loop bound to blocks or threads, an array that a block's threads share, a
+  // barrier. Here: failures, of a device without threads.
+  virtual void emit_bound(const ir::For& loop);
+  virtual llvm::Value* shared_array(const ir::BufferDecl& buffer);
+  virtual void emit_barrier();
+
+  // The parameter's attributes: no two overlap, it is there whole, and perhaps only read.
+  void describe_parameter(llvm::Function& function, unsigned place) const;
+
   // function_emitter.cpp: statements
-  void emit_body(llvm::Function* body);
   void emit(const ir::Stmt& stmt);
   void emit(const ir::Block& all);
   void emit(const ir::For& loop);
@@ -123,4 +135,4 @@ class FunctionEmitter {
   std::optional<Error> error_;
 };
 
-}  // namespace fettle::backend::cpu_llvm
+}  // namespace fettle::backend::llvm_emit

@@ -1,7 +1,7 @@
-// FunctionEmitter, first part: the function's frame and the statements.
-#include "host/backend/cpu_llvm/function_emitter.h"
+// FunctionEmitter, first part: the statements (function_emitter.h).
+#include "host/backend/llvm_emit/function_emitter.h"
 
-namespace fettle::backend::cpu_llvm {
+namespace fettle::backend::llvm_emit {
 
 FunctionEmitter::FunctionEmitter(llvm::Module& module, const ir::Function& function,
                                  EmitOptions options)
@@ -25,79 +25,28 @@ llvm::BasicBlock* FunctionEmitter::block(const char* name) {
   return llvm::BasicBlock::Create(context_, name, current_);
 }
 
-Result<void> FunctionEmitter::emit() {
-  llvm::PointerType* pointer = builder_.getPtrTy();
-  llvm::IntegerType* i32 = builder_.getInt32Ty();
-  const std::size_t count = function_.params.size();
-  if (function_.written.size() != count) {
-    return Error{ErrorCode::Internal,
-                 function_.name + ": `written` has not one entry per parameter"};
-  }
-
-  // The body: buffers as noalias parameters, then begin, end, thread.
-  std::vector<llvm::Type*> types(count, pointer);
-  types.insert(types.end(), 3, i32);
-  auto* body =
-      llvm::Function::Create(llvm::FunctionType::get(builder_.getVoidTy(), types, false),
-                             llvm::GlobalValue::InternalLinkage, function_.name + ".body", module_);
-  body->addFnAttr(llvm::Attribute::NoUnwind);
-  body->addFnAttr(llvm::Attribute::NoInline);
-  const std::string width = std::to_string(options_.vector_bits);
-  body->addFnAttr("prefer-vector-width", width);
-  body->addFnAttr("min-legal-vector-width", width);
-  for (std::size_t i = 0; i < count; ++i) {
-    const ir::BufferDecl& buffer = *function_.params[i];
-    const std::uint64_t bytes = static_cast<std::uint64_t>(buffer.elements()) *
-                                static_cast<std::uint64_t>(buffer.type.bytes());
-    auto index = static_cast<unsigned>(i);
-    body->addParamAttr(index, llvm::Attribute::NoAlias);
-    body->addParamAttr(index, llvm::Attribute::NonNull);
-    body->addParamAttr(index,
-                       llvm::Attribute::getWithAlignment(context_, llvm::Align(buffer.alignment)));
-    body->addDereferenceableParamAttr(index, bytes);
-    if (!function_.written[i]) body->addParamAttr(index, llvm::Attribute::ReadOnly);
-    body->getArg(index)->setName(buffer.name);
-    buffers_[&buffer] = body->getArg(index);
-  }
-
-  // The entry: void entry(void* const* args, i32 begin, i32 end, i32 thread).
-  current_ = llvm::Function::Create(
-      llvm::FunctionType::get(builder_.getVoidTy(), {pointer, i32, i32, i32}, false),
-      llvm::GlobalValue::ExternalLinkage, function_.name, module_);
-  current_->setVisibility(llvm::GlobalValue::ProtectedVisibility);
-  current_->addFnAttr(llvm::Attribute::NoUnwind);
-  builder_.SetInsertPoint(block("entry"));
-  std::vector<llvm::Value*> arguments;
-  for (std::size_t i = 0; i < count; ++i) {
-    llvm::Value* slot =
-        builder_.CreateConstGEP1_32(pointer, current_->getArg(0), static_cast<unsigned>(i));
-    arguments.push_back(builder_.CreateLoad(pointer, slot));
-  }
-  for (unsigned i = 1; i <= 3; ++i) arguments.push_back(current_->getArg(i));
-  builder_.CreateCall(body, arguments);
-  builder_.CreateRetVoid();
-
-  emit_body(body);
-  if (error_) return *error_;
-  return {};
+void FunctionEmitter::emit_bound(const ir::For& loop) {
+  fail("loop " + loop.var->name + " is not serial after lowering");
 }
 
-void FunctionEmitter::emit_body(llvm::Function* body) {
-  current_ = body;
-  builder_.SetInsertPoint(block("entry"));
-  const auto count = static_cast<unsigned>(function_.params.size());
-  llvm::Value* begin = builder_.CreateSExt(body->getArg(count), index_type_);
-  llvm::Value* end = builder_.CreateSExt(body->getArg(count + 1), index_type_);
-  if (function_.thread) {
-    llvm::Value* thread = body->getArg(count + 2);
-    variables_[function_.thread.get()] = {thread, builder_.CreateSExt(thread, index_type_), 0,
-                                          true};
-  }
-  llvm::BasicBlock* start = block("start");
-  builder_.CreateBr(start);
-  builder_.SetInsertPoint(start);
-  emit_loop(function_.parallel, begin, end, false, true, function_.body);
-  builder_.CreateRetVoid();
+llvm::Value* FunctionEmitter::shared_array(const ir::BufferDecl& buffer) {
+  fail("allocation of " + buffer.name + " is not one thread's");
+  return nullptr;
+}
+
+void FunctionEmitter::emit_barrier() { fail("a barrier: a CPU has no blocks of threads"); }
+
+void FunctionEmitter::describe_parameter(llvm::Function& function, unsigned place) const {
+  const ir::BufferDecl& buffer = *function_.params[place];
+  const std::uint64_t bytes = static_cast<std::uint64_t>(buffer.elements()) *
+                              static_cast<std::uint64_t>(buffer.type.bytes());
+  function.addParamAttr(place, llvm::Attribute::NoAlias);
+  function.addParamAttr(place, llvm::Attribute::NonNull);
+  function.addParamAttr(place,
+                        llvm::Attribute::getWithAlignment(context_, llvm::Align(buffer.alignment)));
+  function.addDereferenceableParamAttr(place, bytes);
+  if (!function_.written[place]) function.addParamAttr(place, llvm::Attribute::ReadOnly);
+  function.getArg(place)->setName(buffer.name);
 }
 
 void FunctionEmitter::emit(const ir::Stmt& stmt) {
@@ -115,6 +64,7 @@ void FunctionEmitter::emit(const ir::Block& all) {
 }
 
 void FunctionEmitter::emit(const ir::For& loop) {
+  if (loop.kind == ir::ForKind::Bound) return emit_bound(loop);
   if (loop.kind != ir::ForKind::Serial) {
     return fail("loop " + loop.var->name + " is not serial after lowering");
   }
@@ -182,7 +132,8 @@ void FunctionEmitter::emit(const ir::IfThenElse& branch) {
 void FunctionEmitter::emit(const ir::Allocate& allocate) {
   const ir::BufferDecl& buffer = *allocate.buffer;
   if (ir::row_of(buffer.scope).sharing != ir::Sharing::Thread) {
-    return fail("allocation of " + buffer.name + " is not one thread's");
+    buffers_[&buffer] = shared_array(buffer);
+    return emit(allocate.body);
   }
   llvm::BasicBlock& entry = current_->getEntryBlock();
   llvm::IRBuilder<> at_entry(&entry, entry.begin());
@@ -194,9 +145,7 @@ void FunctionEmitter::emit(const ir::Allocate& allocate) {
   emit(allocate.body);
 }
 
-void FunctionEmitter::emit(const ir::Barrier&) {
-  fail("a barrier: a CPU has no blocks of threads");
-}
+void FunctionEmitter::emit(const ir::Barrier&) { emit_barrier(); }
 
 void FunctionEmitter::emit(const ir::Let& let) {
   Binding binding;
@@ -209,4 +158,4 @@ void FunctionEmitter::emit(const ir::Let& let) {
   emit(let.body);
 }
 
-}  // namespace fettle::backend::cpu_llvm
+}  // namespace fettle::backend::llvm_emit

@@ -1,11 +1,11 @@
 // FunctionEmitter, second part: values.
-#include "host/backend/cpu_llvm/function_emitter.h"
+#include "host/backend/llvm_emit/function_emitter.h"
 
 #include <llvm/IR/Intrinsics.h>
 
 #include "host/ir/visit.h"
 
-namespace fettle::backend::cpu_llvm {
+namespace fettle::backend::llvm_emit {
 namespace {
 
 bool is_signed(ir::DataType type) { return type.is_int() && type.scalar != ir::Scalar::UInt8; }
@@ -204,7 +204,7 @@ llvm::Value* FunctionEmitter::value_of(const ir::ExprNode& node, const ir::Binar
     default:
       break;
   }
-  fail("binary operation of type " + ir::to_string(node.type) + " that cpu_llvm does not know");
+  fail("binary operation of type " + ir::to_string(node.type) + " that is not known here");
   return a;
 }
 
@@ -313,4 +313,4 @@ int FunctionEmitter::depth_of(const ir::Expr& expr) const {
   return std::holds_alternative<ir::IntImm>(expr->node) ? 0 : depth_;
 }
 
-}  // namespace fettle::backend::cpu_llvm
+}  // namespace fettle::backend::llvm_emit

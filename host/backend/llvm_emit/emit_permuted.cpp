@@ -1,10 +1,10 @@
 // FunctionEmitter: loads whose lanes repeat or skip neighbouring elements, such as those of
 // several groups of channels: a whole vector is loaded, and its elements are put in place.
-#include "host/backend/cpu_llvm/function_emitter.h"
+#include "host/backend/llvm_emit/function_emitter.h"
 
 #include <algorithm>
 
-namespace fettle::backend::cpu_llvm {
+namespace fettle::backend::llvm_emit {
 
 namespace {
 
@@ -51,4 +51,4 @@ llvm::Value* FunctionEmitter::load_permuted(const ir::ExprNode& node, const ir::
   return from_memory(node.type, builder_.CreateShuffleVector(got, places));
 }
 
-}  // namespace fettle::backend::cpu_llvm
+}  // namespace fettle::backend::llvm_emit

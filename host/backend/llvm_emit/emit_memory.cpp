@@ -1,9 +1,9 @@
 // FunctionEmitter, third part: indices, addresses, loads and stores.
-#include "host/backend/cpu_llvm/function_emitter.h"
+#include "host/backend/llvm_emit/function_emitter.h"
 
 #include <algorithm>
 
-namespace fettle::backend::cpu_llvm {
+namespace fettle::backend::llvm_emit {
 
 // Terms of the index, those of the outermost loops first.
 ir::LeafSum FunctionEmitter::terms_of(const ir::Expr& expr) const {
@@ -229,4 +229,4 @@ void FunctionEmitter::emit(const ir::Store& store) {
   }
 }
 
-}  // namespace fettle::backend::cpu_llvm
+}  // namespace fettle::backend::llvm_emit

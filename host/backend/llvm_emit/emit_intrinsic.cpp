@@ -6,9 +6,9 @@
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/TargetParser/Triple.h>
 
-#include "host/backend/cpu_llvm/function_emitter.h"
+#include "host/backend/llvm_emit/function_emitter.h"
 
-namespace fettle::backend::cpu_llvm {
+namespace fettle::backend::llvm_emit {
 namespace {
 
 using Args = std::span<llvm::Value* const>;
@@ -89,4 +89,4 @@ llvm::Value* FunctionEmitter::value_of(const ir::ExprNode& node, const ir::Intri
   return result;
 }
 
-}  // namespace fettle::backend::cpu_llvm
+}  // namespace fettle::backend::llvm_emit

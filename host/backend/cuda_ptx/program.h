@@ -1,0 +1,20 @@
+// ir::Module → wire::Program of a CUDA device: PTX or a cubin, and how each kernel is launched.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "host/backend/cuda_ptx/ptxas.h"
+#include "host/ir/module.h"
+#include "host/space/gpu_target.h"
+#include "schemas/program_generated.h"
+#include "schemas/wire/result.h"
+
+namespace fettle::backend::cuda_ptx {
+
+// A cubin where there is a ptxas that knows the device and is no newer than its driver; else the
+// driver compiles the PTX. BuildError: LLVM or ptxas refuses it, or a block of it would need more
+// registers than there are.
+Result<wire::ProgramT> make_program(const ir::Module& module, const space::GpuTarget& target);
+
+}  // namespace fettle::backend::cuda_ptx

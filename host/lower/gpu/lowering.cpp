@@ -1,0 +1,48 @@
+// The list of a GPU's passes (lowering.h).
+#include "host/lower/gpu/lowering.h"
+
+#include "host/ir/simplify.h"
+#include "host/lower/flatten_storage.h"
+#include "host/lower/fuse_multiply_add.h"
+#include "host/lower/gpu/features.h"
+#include "host/lower/gpu/launch_shape.h"
+#include "host/lower/simplify_quotients.h"
+#include "host/lower/unroll.h"
+
+namespace fettle::lower {
+namespace {
+
+constexpr std::int64_t kMostStatements = 1 << 14;  // unrolled
+
+constexpr Pass kPasses[] = {
+    {"fuse_multiply_add", on_body<fuse_multiply_add>},
+    {"flatten_storage", on_body<flatten_storage>},
+    {"simplify_quotients", on_body<simplify_quotients>},
+    {"unroll", on_body<[](const ir::Stmt& body) { return unroll(body, kMostStatements); }>},
+    {"simplify", on_body<[](const ir::Stmt& body) { return ir::simplify(body); }>},
+    {"simplify_unrolled_quotients", on_body<simplify_quotients>},
+};
+
+}  // namespace
+
+std::span<const Pass> gpu_passes() { return kPasses; }
+
+Result<ir::Module> lower_gpu_configuration(const space::GpuSpace& task,
+                                           const space::Configuration& configuration,
+                                           const DumpHook& dump) {
+  auto module = lower_configuration(task, configuration, {kPasses, 1}, dump);
+  if (!module) return module;
+  for (const ir::Function& function : module->functions) {
+    if (const char* what = exceeds(launch_shape(function), task.target())) {
+      return Error{ErrorCode::BuildError, function.name + ": " + what};
+    }
+  }
+  return module;
+}
+
+Result<ir::Module> lower_gpu_loops(const space::GpuSpace& task,
+                                   const space::Configuration& configuration) {
+  return lower_configuration(task, configuration, {kPasses, 1}, nullptr, kGpuFeaturesAfter);
+}
+
+}  // namespace fettle::lower

@@ -1,0 +1,211 @@
+// A sum of products as a product of matrices (matrix_product.h).
+#include "host/space/algorithms/matrix_product.h"
+
+#include <algorithm>
+
+#include "host/ir/loads.h"
+#include "host/ir/mutator.h"
+#include "host/space/axis_roles.h"
+#include "host/space/operators/stages.h"
+#include "host/space/rewrite.h"
+
+namespace fettle::space {
+
+namespace {
+
+// Several axes as one, the last one fastest.
+struct Fused {
+  Axis axis;
+  ir::Substitution parts;  // each axis, in terms of the one
+};
+
+Fused fused(std::string name, const std::vector<Axis>& axes, std::int64_t extent) {
+  Fused out{make_axis(std::move(name), extent), {}};
+  std::int64_t inner = 1;
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+    ir::Expr part = ir::var_ref(out.axis.var);
+    if (inner > 1) part = ir::binary(ir::BinaryOp::Div, part, ir::int_imm(inner));
+    const bool first =
+        std::all_of(axis + 1, axes.rend(), [](const Axis& a) { return a.extent == 1; });
+    if (axis->extent == 1) {
+      part = ir::int_imm(0);
+    } else if (!first) {
+      part = ir::binary(ir::BinaryOp::Mod, part, ir::int_imm(axis->extent));
+    }
+    out.parts[axis->var] = part;
+    inner *= axis->extent;
+  }
+  return out;
+}
+
+std::int64_t product_of(const std::vector<Axis>& axes) {
+  std::int64_t product = 1;
+  for (const Axis& axis : axes) product *= axis.extent;
+  return product;
+}
+
+// The DAG's sum of products, if it computes no other sum and no other launch reads it but one
+// that is elementwise. Null: there is none.
+const Stage* sole_product(const ComputeDag& dag) {
+  const Stage* found = nullptr;
+  for (const Stage& stage : dag.stages) {
+    if (stage.reduce_axes.empty()) continue;
+    if (found || is_constant(dag, stage)) return nullptr;
+    found = &stage;
+  }
+  const auto* product = found ? std::get_if<ir::Binary>(&found->body->node) : nullptr;
+  return product && product->op == ir::BinaryOp::Mul ? found : nullptr;
+}
+
+// The last stage, with all elementwise ones between it and the sum in it, if it reads the sum at
+// its own axes. Null: it does not.
+const Stage* merged_output(ComputeDag& dag, const Stage& sum) {
+  bool after = false;
+  std::vector<std::string> between;
+  for (const Stage& stage : dag.stages) {
+    if (after && !stage.placeholder() && stage.role != ir::Role::Output &&
+        !is_constant(dag, stage)) {
+      between.push_back(stage.name);
+    }
+    after |= stage.name == sum.name;
+  }
+  for (const std::string& name : between) {
+    if (!inline_stage(dag, name)) return nullptr;
+  }
+  const Stage& output = dag.stages.back();
+  if (output.name == sum.name) return &output;
+  bool own = output.axes.size() == sum.axes.size();
+  ir::walk(output.body, [&](const ir::Expr& e) {
+    const auto* load = std::get_if<ir::Load>(&e->node);
+    if (!load || load->buffer != sum.buffer) return;
+    for (std::size_t d = 0; own && d < load->indices.size(); ++d) {
+      own = sole_axis(output, load->indices[d]) == &output.axes[d] &&
+            output.axes[d].extent == sum.axes[d].extent;
+    }
+  });
+  return own && sum.store_at.empty() ? &output : nullptr;
+}
+
+Stage matrix(const std::string& name, const ir::Load& from, const Fused& batch, const Fused& k,
+             const Fused& along, std::int64_t products, bool batched) {
+  const auto substituted = [&](const ir::Expr& e) {
+    ir::Substitution all = batch.parts;
+    all.insert(k.parts.begin(), k.parts.end());
+    all.insert(along.parts.begin(), along.parts.end());
+    return ir::substitute(e, all);
+  };
+  std::vector<ir::Expr> at;
+  for (const ir::Expr& index : from.indices) at.push_back(substituted(index));
+  ir::Expr on = from.predicate ? substituted(from.predicate) : nullptr;
+  if (k.axis.extent != products) {
+    const ir::Expr inside =
+        ir::binary(ir::BinaryOp::Lt, ir::var_ref(k.axis.var), ir::int_imm(products));
+    on = on ? ir::binary(ir::BinaryOp::And, inside, on) : inside;
+  }
+  ir::Expr body = ir::load(from.buffer, at, on);
+  // Axes of its own: a stage's variables are no other's.
+  std::vector<Axis> axes;
+  ir::Substitution own;
+  for (const Fused* each : {&batch, &k, &along}) {
+    if (each == &batch && !batched) continue;
+    axes.push_back(make_axis(each->axis.name, each->axis.extent));
+    own[each->axis.var] = ir::var_ref(axes.back().var);
+  }
+  return make_stage(name, std::move(axes), {}, ir::substitute(body, own));
+}
+
+// Takes the sums in place of what `stage` was.
+Stage result_of(const Stage& stage, const Stage& sum, const Stage& sums, const AxisRoles& roles,
+                bool batched, std::int64_t batch, std::int64_t m, std::int64_t n) {
+  std::vector<Axis> by_role[3];
+  for (std::size_t d = 0; d < stage.axes.size(); ++d) {
+    by_role[int(roles.axes[d])].push_back(stage.axes[d]);
+  }
+  const Fused fb = fused("batch", by_role[int(AxisRole::Batch)], batch),
+              fm = fused("m", by_role[int(AxisRole::Spatial)], m),
+              fn = fused("n", by_role[int(AxisRole::Channel)], n);
+  ir::Substitution all = fb.parts;
+  all.insert(fm.parts.begin(), fm.parts.end());
+  all.insert(fn.parts.begin(), fn.parts.end());
+  Stage result = stage;
+  result.axes.clear();
+  if (batched) result.axes.push_back(fb.axis);
+  result.axes.insert(result.axes.end(), {fm.axis, fn.axis});
+  result.reduce_axes.clear();
+  result.combiner = Combiner::Sum;
+  const ir::Expr value = ir::load(sums.buffer, refs(result.axes));
+  if (stage.name == sum.name) {
+    result.body = value;
+  } else {
+    result.body = ir::substitute(
+        ir::replace_loads(stage.body, sum.buffer, [&](const ir::Load&) { return value; }), all);
+  }
+  if (result.store_at.empty()) result.store_at = refs(stage.axes);
+  for (ir::Expr& place : result.store_at) place = ir::substitute(place, all);
+  return result;
+}
+
+}  // namespace
+
+std::optional<MatrixProduct> with_matrix_product(const ComputeDag& dag, std::int64_t multiple) {
+  const Stage* found = sole_product(dag);
+  if (!found) return std::nullopt;
+  const Stage sum = *found;
+  const auto roles = roles_of(dag, sum);
+  if (!roles || !roles->second || roles->first->buffer == roles->second->buffer)
+    return std::nullopt;
+  if (roles->axes_of(AxisRole::Channel).empty()) return std::nullopt;
+
+  MatrixProduct out;
+  std::vector<Axis> by_role[3];
+  for (std::size_t d = 0; d < sum.axes.size(); ++d) {
+    by_role[int(roles->axes[d])].push_back(sum.axes[d]);
+  }
+  out.batch = product_of(by_role[int(AxisRole::Batch)]);
+  out.batched = out.batch > 1;
+  out.m = product_of(by_role[int(AxisRole::Spatial)]);
+  out.n = product_of(by_role[int(AxisRole::Channel)]);
+  const std::int64_t products = product_of(sum.reduce_axes);
+  out.k = products <= multiple ? products : (products + multiple - 1) / multiple * multiple;
+  const Fused batch = fused("batch", by_role[int(AxisRole::Batch)], out.batch),
+              m = fused("m", by_role[int(AxisRole::Spatial)], out.m),
+              n = fused("n", by_role[int(AxisRole::Channel)], out.n),
+              k = fused("k", sum.reduce_axes, out.k);
+
+  const Stage first =
+                  matrix(sum.name + ".first", *roles->first, batch, k, m, products, out.batched),
+              second =
+                  matrix(sum.name + ".second", *roles->second, batch, k, n, products, out.batched);
+  std::vector<Axis> axes;
+  if (out.batched) axes.push_back(batch.axis);
+  axes.insert(axes.end(), {m.axis, n.axis});
+  std::vector<ir::Expr> at_first, at_second;
+  if (out.batched) at_first = at_second = {ir::var_ref(batch.axis.var)};
+  at_first.insert(at_first.end(), {ir::var_ref(k.axis.var), ir::var_ref(m.axis.var)});
+  at_second.insert(at_second.end(), {ir::var_ref(k.axis.var), ir::var_ref(n.axis.var)});
+  ir::Expr product = ir::replace_loads(sum.body, roles->first->buffer, [&](const ir::Load&) {
+    return ir::load(first.buffer, at_first);
+  });
+  product = ir::replace_loads(product, roles->second->buffer,
+                              [&](const ir::Load&) { return ir::load(second.buffer, at_second); });
+  const Stage sums = make_stage(sum.name + ".sums", std::move(axes), {k.axis}, product);
+  out.first = first.name, out.second = second.name, out.sums = sums.name;
+
+  out.dag = dag;
+  ComputeDag merged = dag;
+  const Stage* takes = merged_output(merged, sum);
+  if (takes) out.dag = merged;
+  const Stage was = takes ? *takes : sum;
+  const Stage result = result_of(was, sum, sums, *roles, out.batched, out.batch, out.m, out.n);
+  out.result = result.name;
+  auto& stages = out.dag.stages;
+  if (takes && was.name != sum.name) {
+    stages.erase(stages.begin() + index_of(out.dag, sum.name));
+  }
+  const int place = index_of(out.dag, was.name);
+  stages[std::size_t(place)] = result;
+  stages.insert(stages.begin() + place, {first, second, sums});
+  return out;
+}
+
+}  // namespace fettle::space

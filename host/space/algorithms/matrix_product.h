@@ -1,0 +1,28 @@
+// A sum of products as a product of matrices: rows are its spatial axes, columns its channels,
+// and what is summed is one axis. Nothing is copied: the two matrices are elementwise stages
+// that a schedule computes where they are read (in memory that a block shares), or inlines.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "host/space/compute_dag.h"
+
+namespace fettle::space {
+
+struct MatrixProduct {
+  ComputeDag dag;
+  // Stages, in the DAG's order: first[batch][k][m], second[batch][k][n], sums[batch][m][n] over k,
+  // and what takes the sums, with the same axes: the output with all that is elementwise before
+  // it, or the sum itself, stored where it was.
+  std::string first, second, sums, result;
+  bool batched = false;  // there are problems side by side; else there is no axis for them
+  std::int64_t batch = 1, m = 1, n = 1, k = 1;
+};
+
+// k is as long as the products to sum, or a multiple of `multiple` where there are more than that:
+// the rest are zeros. Nothing: the DAG is not one sum of products in which each element of the
+// second factor serves several places.
+std::optional<MatrixProduct> with_matrix_product(const ComputeDag& dag, std::int64_t multiple);
+
+}  // namespace fettle::space

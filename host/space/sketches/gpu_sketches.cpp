@@ -1,0 +1,57 @@
+// A GPU's sketches (gpu_sketches.h).
+#include "host/space/sketches/gpu_sketches.h"
+
+#include "host/space/sketches/gpu_rows.h"
+#include "host/space/sketches/gpu_spatial.h"
+#include "host/space/sketches/gpu_tiled.h"
+
+namespace fettle::space {
+
+namespace {
+
+constexpr std::int64_t kShortRow = 2;      // warps' worth of elements
+constexpr std::int64_t kStepMultiple = 8;  // sums of more products are of a multiple of so many
+
+// Of what a sketch knows of a task, made once.
+template <typename Known>
+TaskSpace::Entry entry_of(Sketch sketch, Known known, const GpuTarget& target,
+                          Result<Schedule> (*schedule)(const Known&, const GpuTarget&,
+                                                       const SearchSpace&, const Configuration&)) {
+  TaskSpace::Entry entry;
+  entry.sketch = std::move(sketch);
+  entry.schedule = [schedule, target, known = std::make_shared<const Known>(std::move(known))](
+                       const SearchSpace& space, const Configuration& configuration) {
+    return schedule(*known, target, space, configuration);
+  };
+  return entry;
+}
+
+}  // namespace
+
+Result<GpuSpace> open_gpu_space(ComputeDag dag, const GpuTarget& target) {
+  std::vector<TaskSpace::Entry> entries;
+  if (auto product = with_matrix_product(dag, kStepMultiple);
+      product && gpu_tiled_fits(*product, target)) {
+    Sketch sketch = gpu_tiled_sketch(*product, target);
+    entries.push_back(entry_of(std::move(sketch), std::move(*product), target, gpu_tiled_schedule));
+  } else {
+    const bool rows = gpu_rows_fits(dag, target);
+    if (rows) {
+      entries.push_back(entry_of(gpu_rows_sketch(dag, target), dag, target, gpu_rows_schedule));
+    }
+    // A thread that reduces a long row leaves its neighbours nothing to read together.
+    if (!rows || longest_row(dag) <= kShortRow * target.warp) {
+      entries.push_back(
+          entry_of(gpu_spatial_sketch(dag, target), dag, target, gpu_spatial_schedule));
+    }
+  }
+  std::int64_t elements = 1;
+  for (const Axis& axis : dag.stages.back().axes) elements *= axis.extent;
+  if (elements / target.warp > target.grid_x) {
+    return Error{ErrorCode::Unsupported,
+                 "no sketch of a GPU fits: its output is longer than a grid"};
+  }
+  return GpuSpace(TaskSpace(std::move(dag), std::move(entries)), target);
+}
+
+}  // namespace fettle::space

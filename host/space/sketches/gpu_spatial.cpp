@@ -1,0 +1,93 @@
+// Knobs and schedule of the spatial GPU sketch (gpu_spatial.h).
+#include "host/space/sketches/gpu_spatial.h"
+
+#include <algorithm>
+
+#include "host/ir/mutator.h"
+#include "host/space/axis_roles.h"
+#include "host/space/rewrite.h"
+#include "host/space/sketches/gpu_steps.h"
+
+namespace fettle::space {
+
+namespace {
+
+constexpr std::int64_t kMostThreads = 512;
+
+Options powers(std::int64_t from, std::int64_t most) {
+  Options out;
+  for (std::int64_t n = from; n == from || n <= most; n *= 2) out.push_back({n});
+  return out;
+}
+
+// The reduction that the output reads at its own axes alone; null: there is none.
+const Stage* reduction_in_output(const ComputeDag& dag) {
+  const Stage& output = dag.stages.back();
+  const Stage* found = nullptr;
+  bool own = true;
+  ir::walk(output.body, [&](const ir::Expr& e) {
+    const auto* load = std::get_if<ir::Load>(&e->node);
+    const Stage* read = load ? dag.find(load->buffer) : nullptr;
+    if (!read || read->reduce_axes.empty()) return;
+    own &= !found || found == read;
+    found = read;
+    own &= load->indices.size() == output.axes.size();
+    for (std::size_t d = 0; own && d < load->indices.size(); ++d) {
+      own = sole_axis(output, load->indices[d]) == &output.axes[d] &&
+            output.axes[d].extent == read->axes[d].extent;
+    }
+  });
+  const bool alone = found && own && found->store_at.empty() && !is_constant(dag, *found) &&
+                     readers_of(dag, found->buffer).size() == 1;
+  return alone ? found : nullptr;
+}
+
+bool reduces(const ComputeDag& dag) {
+  return std::any_of(dag.stages.begin(), dag.stages.end(),
+                     [](const Stage& stage) { return !stage.reduce_axes.empty(); });
+}
+
+}  // namespace
+
+Sketch gpu_spatial_sketch(const ComputeDag& dag, const GpuTarget& target) {
+  const auto& axes = dag.stages.back().axes;
+  Sketch sketch{"gpu_spatial", {}};
+  sketch.knobs.push_back(
+      {"threads",
+       powers(target.warp, std::min<std::int64_t>(kMostThreads, target.threads_per_block))});
+  // Neighbours of one thread along the last axis, and along the one before it.
+  sketch.knobs.push_back({"elements", powers(1, std::min<std::int64_t>(8, axes.back().extent))});
+  if (axes.size() > 1) {
+    sketch.knobs.push_back(
+        {"rows", powers(1, std::min<std::int64_t>(8, axes[axes.size() - 2].extent))});
+  }
+  // Most operations in a reduction's unrolled body.
+  if (reduces(dag)) sketch.knobs.push_back({"unroll", plain({16, 64, 256})});
+  return sketch;
+}
+
+Result<Schedule> gpu_spatial_schedule(const ComputeDag& dag, const GpuTarget& target,
+                                      const SearchSpace& space, const Configuration& c) {
+  const auto number = [&](const char* knob, std::int64_t fallback) {
+    const auto& knobs = space.sketches()[c.sketch].knobs;
+    const bool there = std::any_of(knobs.begin(), knobs.end(),
+                                   [&](const Knob& each) { return each.name == knob; });
+    return there ? space.value(c, knob)[0] : fallback;
+  };
+  const Elements elements{number("threads", target.warp), number("elements", 1), number("rows", 1)};
+  const std::int64_t unroll = number("unroll", 16);
+  Steps steps{Schedule(dag)};
+  inline_elementwise(steps, {});
+  std::vector<std::string> placed;
+  if (const Stage* found = reduction_in_output(steps.dag())) {
+    const std::string reduction = found->name, output = steps.dag().stages.back().name;
+    const std::string at = launch_elements(steps, output, elements);
+    steps(ComputeAtStep{reduction, output, at, ir::Scope::Register});
+    reduce_in_registers(steps, reduction, elements.last * elements.rows, unroll);
+    placed = {reduction, output};
+  }
+  launch_others(steps, placed, target, elements, unroll);
+  return steps.finish();
+}
+
+}  // namespace fettle::space

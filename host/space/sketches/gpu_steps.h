@@ -1,0 +1,42 @@
+// What sketches of GPUs have in common: elementwise stages inlined, copies made by all threads of
+// a block, launches of one thread per few elements.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "host/space/gpu_target.h"
+#include "host/space/sketches/steps.h"
+
+namespace fettle::space {
+
+// Inlines every elementwise stage that is neither an output nor made of constants only, but `kept`.
+void inline_elementwise(Steps& steps, const std::vector<std::string>& kept);
+
+// The loops, which are neighbours in this order, go over x * y threads, the last one fastest.
+void load_together(Steps& steps, const std::string& stage, const std::vector<std::string>& loops,
+                   std::int64_t x, std::int64_t y);
+
+// How elements of a launch lie over threads.
+struct Elements {
+  std::int64_t threads = 128;  // of a block
+  std::int64_t last = 1;       // elements of a thread along the last axis
+  std::int64_t rows = 1;       // and along the one before it
+};
+
+// A stage as a launch: each thread computes few neighbours, unrolled. Returns the loop that stages
+// are computed in that a thread needs: it stands inside of what guards the last block.
+std::string launch_elements(Steps& steps, const std::string& stage, const Elements& elements);
+
+// Reductions and stages of constants that no step has placed yet, each as a launch: a thread
+// reduces few elements one after the other.
+void launch_others(Steps& steps, const std::vector<std::string>& placed, const GpuTarget& target,
+                   const Elements& elements = {}, std::int64_t unroll = 64);
+
+// A reduction's loops inside a thread: its data loops innermost and unrolled, and reduction loops
+// from the innermost on as far as `most` operations go.
+void reduce_in_registers(Steps& steps, const std::string& stage, std::int64_t elements,
+                         std::int64_t most);
+
+}  // namespace fettle::space

@@ -1,0 +1,150 @@
+// Knobs and schedule of the tiled GPU sketch (gpu_tiled.h).
+#include "host/space/sketches/gpu_tiled.h"
+
+#include <algorithm>
+
+#include "host/space/rewrite.h"
+#include "host/space/sketches/gpu_steps.h"
+#include "host/space/sketches/steps.h"
+
+namespace fettle::space {
+
+namespace {
+
+constexpr std::int64_t kMostTile = 256;       // rows or columns of a block
+constexpr std::int64_t kMostRegisters = 16;   // rows or columns of a thread
+constexpr std::int64_t kOtherRegisters = 24;  // addresses, counters
+constexpr std::int64_t kMostInner = 32;
+
+// [threads, elements of each], powers of two, and the whole of a short axis.
+Options tiles_of(std::int64_t extent) {
+  Options out;
+  for (std::int64_t threads = 1; threads <= kMostTile; threads *= 2) {
+    for (std::int64_t each = 1; each <= kMostRegisters; each *= 2) {
+      if (threads * each <= std::min(extent, kMostTile)) out.push_back({threads, each});
+    }
+  }
+  const bool power = (extent & (extent - 1)) == 0;
+  if (!power && extent <= kMostRegisters) {
+    out.push_back({1, extent}), out.push_back({extent, 1});
+  }
+  return out;
+}
+
+std::int64_t tile(const KnobValue& value) { return value[0] * value[1]; }
+
+int bytes_of(const ComputeDag& dag, const std::string& stage) {
+  return dag.find(stage)->buffer->type.bytes();
+}
+
+}  // namespace
+
+bool gpu_tiled_fits(const MatrixProduct& product, const GpuTarget& target) {
+  return product.batch <= target.grid_yz && product.n <= target.grid_yz &&
+         product.m <= target.grid_x;
+}
+
+Sketch gpu_tiled_sketch(const MatrixProduct& p, const GpuTarget& target) {
+  Sketch sketch{"gpu_tiled", {}};
+  auto& knobs = sketch.knobs;
+  knobs.push_back({"rows", tiles_of(p.m)});
+  knobs.push_back({"columns", tiles_of(p.n)});
+  knobs.push_back({"step", divisors(p.k, kMostInner)});
+  // Most multiply-adds in the unrolled body.
+  knobs.push_back({"unroll", plain({64, 512, 2048})});
+  // Neighbouring threads: 0: along columns, 1: along rows.
+  knobs.push_back({"neighbours", plain({0, 1})});
+  // Matrices that threads load together into shared memory: 0: none, 1: the first, 2: the second,
+  // 3: both. The others are read where they are used.
+  knobs.push_back({"shared", plain({0, 1, 2, 3})});
+  // Neighbouring threads load elements of 0: one row or column, 1: one step.
+  knobs.push_back({"first_order", plain({0, 1})});
+  knobs.push_back({"second_order", plain({0, 1})});
+
+  sketch.constraints.push_back(
+      {"threads of a block", {"rows", "columns"}, [most = target.threads_per_block](auto values) {
+         return (*values[0])[0] * (*values[1])[0] <= most;
+       }});
+  const std::int64_t first = bytes_of(p.dag, p.first), second = bytes_of(p.dag, p.second);
+  sketch.constraints.push_back({"shared memory of a block",
+                                {"rows", "columns", "step", "shared"},
+                                [=, most = target.shared_bytes](auto values) {
+                                  const std::int64_t step = (*values[2])[0],
+                                                     which = (*values[3])[0];
+                                  // Each array begins at a multiple of its alignment.
+                                  return step * ((which & 1 ? tile(*values[0]) * first : 0) +
+                                                 (which & 2 ? tile(*values[1]) * second : 0)) +
+                                             128 <=
+                                         most;
+                                }});
+  sketch.constraints.push_back(
+      {"registers",
+       {"rows", "columns"},
+       [=, thread = target.registers_per_thread, block = target.registers_per_block](auto values) {
+         const std::int64_t r = (*values[0])[1], c = (*values[1])[1];
+         const std::int64_t needed = r * c + r + c + kOtherRegisters;
+         return needed <= thread && needed * (*values[0])[0] * (*values[1])[0] <= block;
+       }});
+  return sketch;
+}
+
+Result<Schedule> gpu_tiled_schedule(const MatrixProduct& p, const GpuTarget& target,
+                                    const SearchSpace& space, const Configuration& c) {
+  const auto number = [&](const char* knob) { return space.value(c, knob)[0]; };
+  const KnobValue &rows = space.value(c, "rows"), &columns = space.value(c, "columns");
+  const bool along_rows = number("neighbours") == 1;
+  const std::int64_t x = (along_rows ? rows : columns)[0], y = (along_rows ? columns : rows)[0],
+                     step = number("step"), which = number("shared");
+
+  Steps steps{Schedule(p.dag)};
+  inline_elementwise(steps, {p.first, p.second});
+  const auto axis = [&](const std::string& stage, std::size_t from_last) {
+    const auto& axes = steps.dag().find(stage)->axes;
+    return axes[axes.size() - 1 - from_last].name;
+  };
+  // The result: blocks, threads, elements of a thread.
+  const std::string &out = p.result, m = axis(out, 1), n = axis(out, 0);
+  for (const auto& [name, size] : {std::pair{m, rows}, {n, columns}}) {
+    steps.split(out, name, tile(size), name + ".block", name + ".rest");
+    steps.split(out, name + ".rest", size[1], name + ".thread", name + ".each");
+  }
+  std::vector<std::string> order{n + ".block", m + ".block"};
+  if (p.batched) order.insert(order.begin(), axis(out, 2));
+  const std::string threads[] = {(along_rows ? n : m) + ".thread",
+                                 (along_rows ? m : n) + ".thread"};
+  order.insert(order.end(), {threads[0], threads[1], m + ".each", n + ".each"});
+  steps(ReorderStep{out, order});
+  if (p.batched) steps(BindStep{out, axis(out, 2), ir::ThreadAxis::BlockZ});
+  steps(BindStep{out, n + ".block", ir::ThreadAxis::BlockY});
+  steps(BindStep{out, m + ".block", ir::ThreadAxis::BlockX});
+  steps(BindStep{out, threads[0], ir::ThreadAxis::ThreadY});
+  steps(BindStep{out, threads[1], ir::ThreadAxis::ThreadX});
+  steps.unroll(out, {m + ".each", n + ".each"});
+
+  // The sums of a thread.
+  const std::string sm = axis(p.sums, 1), sn = axis(p.sums, 0),
+                    k = steps.dag().find(p.sums)->reduce_axes[0].name;
+  steps(ComputeAtStep{p.sums, out, threads[1], ir::Scope::Register});
+  steps.split(p.sums, k, step, k + ".outer", k + ".inner");
+  steps(ReorderStep{p.sums, {k + ".outer", k + ".inner", sm, sn}});
+  steps.unroll(p.sums, {sm, sn});
+  if (step * rows[1] * columns[1] <= number("unroll")) steps.unroll(p.sums, {k + ".inner"});
+
+  for (const auto& [stage, bit, knob] :
+       {std::tuple{p.first, 1, "first_order"}, std::tuple{p.second, 2, "second_order"}}) {
+    if (!(which & bit)) {
+      steps(InlineStep{stage});
+      continue;
+    }
+    steps(ComputeAtStep{stage, p.sums, k + ".outer", ir::Scope::BlockShared});
+    std::vector<std::string> loops{axis(stage, 1), axis(stage, 0)};  // the steps', the others'
+    if (number(knob) == 1) std::swap(loops[0], loops[1]);
+    if (p.batched) loops.insert(loops.begin(), axis(stage, 2));
+    steps(ReorderStep{stage, loops});
+    load_together(steps, stage, loops, x, y);
+  }
+  launch_others(steps, {out, p.sums, p.first, p.second}, target);
+  return steps.finish();
+}
+
+}  // namespace fettle::space

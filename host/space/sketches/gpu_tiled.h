@@ -1,0 +1,31 @@
+// The GPU sketch of sums of products in which each element of the second factor serves several
+// places (conv2d, conv3d, their transposed forms, dense, batch_matmul), as products of matrices
+// (host/space/algorithms/matrix_product.h):
+//
+//   blocks: problems side by side, tiles of columns, tiles of rows
+//     threads along rows and columns, a tile of the result in registers of each
+//       steps of the sum
+//         [both matrices' parts into memory that the block shares, by all its threads]
+//         the tile's products, unrolled
+//       the stages after it; store
+//
+// The last tile of rows or columns begins early and overlaps the one before, so that no thread
+// is without work and none waits at a barrier alone.
+#pragma once
+
+#include "host/space/algorithms/matrix_product.h"
+#include "host/space/gpu_target.h"
+#include "host/space/schedule.h"
+#include "host/space/search_space.h"
+
+namespace fettle::space {
+
+// Its grid reaches.
+bool gpu_tiled_fits(const MatrixProduct& product, const GpuTarget& target);
+
+Sketch gpu_tiled_sketch(const MatrixProduct& product, const GpuTarget& target);
+
+Result<Schedule> gpu_tiled_schedule(const MatrixProduct& product, const GpuTarget& target,
+                                    const SearchSpace& space, const Configuration& configuration);
+
+}  // namespace fettle::space

@@ -1,0 +1,190 @@
+// The CUDA back end: PTX of small programs, what is launched, ptxas's report, calibration.
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "host/backend/backend.h"
+#include "host/backend/cuda_ptx/ptxas.h"
+#include "host/space/gpu_target.h"
+#include "host/space/workload.h"
+#include "schemas/wire/codec.h"
+
+namespace fettle::backend {
+namespace {
+
+constexpr const char* kName = "cuda_ptx";
+
+// The driver knows no cubin of any toolkit that is about: programs are PTX.
+space::GpuTarget target(int sm = 80, int driver = 1104) {
+  space::GpuTarget t;
+  t.backend = kName, t.sm = sm, t.driver = driver, t.compute_units = 16;
+  return t;
+}
+
+std::unique_ptr<const Task> task_of(const char* workload, const space::GpuTarget& gpu = target()) {
+  const auto parsed = space::Workload::parse(nlohmann::json::parse(workload));
+  EXPECT_TRUE(parsed) << workload;
+  auto task = open_task(parsed->dag(), gpu.target());
+  EXPECT_TRUE(task) << task.error().text();
+  return task ? std::move(*task) : nullptr;
+}
+
+space::Configuration chosen(const Task& task, const char* configuration) {
+  auto parsed = task.space().parse(configuration);
+  EXPECT_TRUE(parsed) << parsed.error().text();
+  return parsed ? *parsed : space::Configuration{};
+}
+
+constexpr const char* kMatrices = R"({"op":"batch_matmul","batch":2,"m":64,"n":96,"k":48})";
+constexpr const char* kTiles =
+    R"({"sketch":"gpu_tiled","knobs":{"rows":[8,4],"columns":[8,4],"step":[16],"unroll":[2048],
+        "neighbours":[0],"shared":[3],"first_order":[1],"second_order":[0]}})";
+
+TEST(CudaPtx, ATiledProductOfMatrices) {
+  const auto task = task_of(kMatrices);
+  ASSERT_TRUE(task);
+  const auto built = task->build(chosen(*task, kTiles));
+  ASSERT_TRUE(built) << built.error().text();
+  const wire::ProgramT& program = *built->program;
+  EXPECT_TRUE(check_program(program));
+  ASSERT_EQ(program.launches.size(), 1u);
+  const wire::LaunchT& launch = *program.launches[0];
+  EXPECT_EQ(launch.block->x() * launch.block->y() * launch.block->z(), 64u);
+  EXPECT_EQ(launch.grid->x(), 2u) << "rows";
+  EXPECT_EQ(launch.grid->y(), 3u) << "columns";
+  EXPECT_EQ(launch.grid->z(), 2u) << "problems";
+  EXPECT_EQ(launch.args.size(), 3u);
+  ASSERT_EQ(program.images.size(), 1u);
+  const wire::ImageT& image = *program.images[0];
+  EXPECT_EQ(image.kind, wire::ImageKind::Ptx);
+  const std::string ptx(image.bytes.begin(), image.bytes.end());
+  const auto count = [&](const std::string& what) {
+    int found = 0;
+    for (std::size_t at = ptx.find(what); at != std::string::npos; at = ptx.find(what, at + 1)) {
+      ++found;
+    }
+    return found;
+  };
+  EXPECT_NE(ptx.find(".target sm_80"), std::string::npos) << ptx;
+  EXPECT_NE(ptx.find(".entry " + image.entries[0]->name), std::string::npos);
+  EXPECT_EQ(count("fma.rn.f32"), 4 * 4 * 16) << ptx;
+  EXPECT_EQ(count("bar.sync"), 2) << ptx;
+  EXPECT_GE(count(".shared .align"), 2) << ptx;
+  EXPECT_EQ(count("ld.local"), 0) << "register tiles lie in registers";
+  EXPECT_EQ(count("st.local"), 0);
+  EXPECT_EQ(count(".f64"), 0);
+  EXPECT_EQ(count(".maxntid 8, 8, 1"), 1) << ptx;
+  // Register tiles are read four at once.
+  EXPECT_GT(count("ld.shared.v4"), 0) << ptx;
+}
+
+TEST(CudaPtx, ExplainShowsWhatIsMade) {
+  const auto task = task_of(kMatrices);
+  ASSERT_TRUE(task);
+  const auto configuration = chosen(*task, kTiles);
+  const auto text = task->explain(configuration, "");
+  ASSERT_TRUE(text) << text.error().text();
+  for (const char* part : {"--- IR", "--- PTX", "--- launches", "--- ptxas", "--- facts",
+                           "2x3x2 blocks of 8x8x1 threads"}) {
+    EXPECT_NE(text->find(part), std::string::npos) << part;
+  }
+  const auto loops = task->explain(configuration, "build_loops");
+  ASSERT_TRUE(loops);
+  EXPECT_NE(loops->find("block_shared"), std::string::npos) << *loops;
+  EXPECT_FALSE(task->explain(configuration, "nothing"));
+}
+
+TEST(CudaPtx, FeaturesAreThoseOfTheBuild) {
+  const auto task = task_of(kMatrices);
+  ASSERT_TRUE(task);
+  const auto configuration = chosen(*task, kTiles);
+  const auto features = task->features(configuration);
+  const auto built = task->build(configuration);
+  ASSERT_TRUE(features && built);
+  EXPECT_EQ(*features, built->facts->features);
+  EXPECT_EQ(features->size(), find_backend(kName)->feature_names().size());
+  EXPECT_EQ(task->screen(*features), nullptr);
+  EXPECT_EQ(built->facts->operations, 2.0 * 2 * 64 * 96 * 48);
+}
+
+TEST(CudaPtx, ConstraintsAreTheDevices) {
+  space::GpuTarget small = target();
+  small.threads_per_block = 32;
+  const auto task = task_of(kMatrices, small);
+  ASSERT_TRUE(task);
+  const auto refused = task->space().parse(kTiles);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().text().find("threads of a block"), std::string::npos);
+}
+
+TEST(CudaPtx, PtxasReportIsRead) {
+  const auto kernels = cuda_ptx::read_report(
+      "ptxas info    : 0 bytes gmem\n"
+      "ptxas info    : Compiling entry function 'fettle_a' for 'sm_90'\n"
+      "ptxas info    : Function properties for fettle_a\n"
+      "    8 bytes stack frame, 16 bytes spill stores, 24 bytes spill loads\n"
+      "ptxas info    : Used 40 registers, used 1 barriers, 8 bytes cumulative stack size, 2048 "
+      "bytes smem\n"
+      "ptxas info    : Compiling entry function 'fettle_b' for 'sm_90'\n"
+      "ptxas info    : Used 12 registers, used 0 barriers\n");
+  ASSERT_EQ(kernels.size(), 2u);
+  EXPECT_EQ(kernels[0].name, "fettle_a");
+  EXPECT_EQ(kernels[0].registers, 40);
+  EXPECT_EQ(kernels[0].stack_bytes, 8);
+  EXPECT_EQ(kernels[0].spill_store_bytes, 16);
+  EXPECT_EQ(kernels[0].spill_load_bytes, 24);
+  EXPECT_EQ(kernels[0].shared_bytes, 2048);
+  EXPECT_EQ(kernels[1].registers, 12);
+  EXPECT_EQ(kernels[1].shared_bytes, 0);
+}
+
+TEST(CudaPtx, ACubinWhereTheDriverTakesIt) {
+  const auto* ptxas = cuda_ptx::find_ptxas();
+  if (!ptxas) GTEST_SKIP() << "no ptxas on this machine";
+  const auto task = task_of(kMatrices, target(90, ptxas->cuda));
+  ASSERT_TRUE(task);
+  const auto built = task->build(chosen(*task, kTiles));
+  ASSERT_TRUE(built) << built.error().text();
+  EXPECT_EQ(built->program->images[0]->kind, wire::ImageKind::Cubin);
+  EXPECT_TRUE(check_program(*built->program));
+  const auto refused = cuda_ptx::assemble("nonsense", target(90));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::BuildError);
+}
+
+TEST(CudaPtx, Calibration) {
+  const auto programs = calibration_programs(target().target());
+  ASSERT_TRUE(programs) << programs.error().text();
+  ASSERT_EQ(programs->size(), 3u);
+  for (const CalibrationProgram& each : *programs) {
+    EXPECT_TRUE(check_program(each.program)) << each.name;
+    EXPECT_EQ(each.threads, 1) << each.name;
+  }
+  EXPECT_EQ((*programs)[0].operations, 2.0 * 16 * 8 * 256 * 8 * 2048);
+  EXPECT_EQ((*programs)[1].bytes, double(512 << 20));
+  const std::string read((*programs)[1].program.images[0]->bytes.begin(),
+                         (*programs)[1].program.images[0]->bytes.end());
+  EXPECT_NE(read.find("ld.global.nc.v4"), std::string::npos) << read;
+}
+
+TEST(CudaPtx, TargetsOfDevices) {
+  wire::DeviceInfoT device;
+  device.key = "local-cuda", device.kind = wire::DeviceKind::Cuda;
+  device.gpu = std::make_unique<wire::GpuFactsT>();
+  device.gpu->compute_capability = "9.0", device.gpu->api_version = "CUDA 12.4";
+  const HardwareValue corrections[] = {{"shared_bytes", 4096}, {"compute_units", 7}};
+  const auto made = target_for(device, corrections);
+  ASSERT_TRUE(made) << made.error().text();
+  const auto gpu = space::GpuTarget::parse(*made, kName);
+  ASSERT_TRUE(gpu);
+  EXPECT_EQ(gpu->sm, 90);
+  EXPECT_EQ(gpu->shared_bytes, 4096);
+  EXPECT_EQ(gpu->compute_units, 7);
+  const Backend& row = *find_backend(kName);
+  EXPECT_TRUE(row.teaches(*made, *made));
+  EXPECT_FALSE(row.teaches(*made, target(80).target()));
+  EXPECT_FALSE(open_task(space::Workload::parse(nlohmann::json::parse(kMatrices))->dag(),
+                         *space::Target::parse(R"({"backend":"cuda_ptx"})")));
+}
+
+}  // namespace
+}  // namespace fettle::backend
