@@ -1,6 +1,8 @@
 // The supervisor's half of CUDA devices (cuda_row.h).
 #include "agent/device/cuda/cuda_row.h"
 
+#include "agent/device/gpu_row.h"
+
 namespace fettle::agent {
 namespace {
 
@@ -22,23 +24,7 @@ Result<void> set_ordinal(DeviceConfig& device, const std::string& value) {
 }  // namespace
 
 wire::DeviceInfoT describe_cuda(const DeviceConfig& config, const SystemRoot&) {
-  wire::DeviceInfoT info;
-  info.key = config.key;
-  info.index = config.index;
-  info.kind = wire::DeviceKind::Cuda;
-  info.name = "CUDA GPU";
-  info.clock = wire::ClockDomain::Nanoseconds;
-  info.clock_hz = 1e9;
-  info.profile = config.profile;
-  info.aliases = config.aliases;
-  info.emulated = config.emulated;
-  info.memory_limit_bytes = config.memory_limit_bytes;
-  for (const auto& [name, value] : config.settings) {
-    info.extra.push_back(std::make_unique<wire::NamedValueT>());
-    info.extra.back()->name = name;
-    info.extra.back()->value = value;
-  }
-  return info;
+  return describe_gpu(config, wire::DeviceKind::Cuda, "CUDA GPU");
 }
 
 // One thread stores 1.0f. PTX of the oldest version and GPU that any driver in question takes.
@@ -55,25 +41,7 @@ SelfTestProgram cuda_self_test() {
   ret;
 }
 )";
-  SelfTestProgram out;
-  out.answer = {1.0f};
-  auto image = std::make_unique<wire::ImageT>();
-  image->kind = wire::ImageKind::Ptx;
-  image->bytes.assign(std::begin(text), std::end(text) - 1);
-  image->entries.push_back(std::make_unique<wire::EntryPointT>());
-  image->entries[0]->name = "store_one";
-  out.program.images.push_back(std::move(image));
-  auto buffer = std::make_unique<wire::BufferT>();
-  buffer->name = "out";
-  buffer->bytes = 4;
-  buffer->role = wire::BufferRole::Output;
-  out.program.buffers.push_back(std::move(buffer));
-  auto launch = std::make_unique<wire::LaunchT>();
-  launch->args.push_back(wire::Arg(wire::ArgKind::Buffer, 0, 0, 0, 0));
-  launch->grid = std::make_unique<wire::Dim3>(1, 1, 1);
-  launch->block = std::make_unique<wire::Dim3>(1, 1, 1);
-  out.program.launches.push_back(std::move(launch));
-  return out;
+  return gpu_self_test(wire::ImageKind::Ptx, text);
 }
 
 std::span<const DeviceOption> cuda_options() {

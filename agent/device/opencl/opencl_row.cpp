@@ -1,6 +1,8 @@
 // The supervisor's half of OpenCL devices (opencl_row.h).
 #include "agent/device/opencl/opencl_row.h"
 
+#include "agent/device/gpu_row.h"
+
 namespace fettle::agent {
 namespace {
 
@@ -24,48 +26,14 @@ Result<void> set_device(DeviceConfig& device, const std::string& value) {
 }  // namespace
 
 wire::DeviceInfoT describe_opencl(const DeviceConfig& config, const SystemRoot&) {
-  wire::DeviceInfoT info;
-  info.key = config.key;
-  info.index = config.index;
-  info.kind = wire::DeviceKind::OpenCl;
-  info.name = "OpenCL device";
-  info.clock = wire::ClockDomain::Nanoseconds;
-  info.clock_hz = 1e9;
-  info.profile = config.profile;
-  info.aliases = config.aliases;
-  info.emulated = config.emulated;
-  info.memory_limit_bytes = config.memory_limit_bytes;
-  for (const auto& [name, value] : config.settings) {
-    info.extra.push_back(std::make_unique<wire::NamedValueT>());
-    info.extra.back()->name = name;
-    info.extra.back()->value = value;
-  }
-  return info;
+  return describe_gpu(config, wire::DeviceKind::OpenCl, "OpenCL device");
 }
 
 // One thread stores 1.0f.
 SelfTestProgram opencl_self_test() {
   static constexpr char text[] =
       "__kernel void store_one(__global float* out) { out[0] = 1.0f; }\n";
-  SelfTestProgram out;
-  out.answer = {1.0f};
-  auto image = std::make_unique<wire::ImageT>();
-  image->kind = wire::ImageKind::OpenClSource;
-  image->bytes.assign(std::begin(text), std::end(text) - 1);
-  image->entries.push_back(std::make_unique<wire::EntryPointT>());
-  image->entries[0]->name = "store_one";
-  out.program.images.push_back(std::move(image));
-  auto buffer = std::make_unique<wire::BufferT>();
-  buffer->name = "out";
-  buffer->bytes = 4;
-  buffer->role = wire::BufferRole::Output;
-  out.program.buffers.push_back(std::move(buffer));
-  auto launch = std::make_unique<wire::LaunchT>();
-  launch->args.push_back(wire::Arg(wire::ArgKind::Buffer, 0, 0, 0, 0));
-  launch->grid = std::make_unique<wire::Dim3>(1, 1, 1);
-  launch->block = std::make_unique<wire::Dim3>(1, 1, 1);
-  out.program.launches.push_back(std::move(launch));
-  return out;
+  return gpu_self_test(wire::ImageKind::OpenClSource, text);
 }
 
 std::span<const DeviceOption> opencl_options() {
