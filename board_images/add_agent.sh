@@ -4,7 +4,7 @@
 # root, or a folder, such as the rootfs folder of NVIDIA's Linux_for_Tegra before flash.sh:
 #
 #   board_images/add_agent.sh IMAGE|FOLDER --name NAME --broker URL [--broker-key Z85]
-#                             [--package DEB] [--key DEVICE_KEY] [--set LINE]…
+#                             [--package DEB] [--key DEVICE_KEY] [--device KEY=KIND]… [--set LINE]…
 #
 #   --name        the board: its key pair is made in $FETTLE_HOME where it is not there
 #                 yet, let in by that account's broker, and goes in
@@ -13,6 +13,7 @@
 #   --package     the agent's .deb (default: of ./dev packages, for the target's own
 #                 architecture)
 #   --key         the device key (default: the board recognises itself)
+#   --device      one more device of the board, such as rk3399-mali=opencl
 #   --set         one more line of the agent's configuration, such as 'pin-clocks = "max"'
 #
 # Where dpkg has installed the package already (debian/disk.sh --package), only
@@ -40,7 +41,7 @@ die() { printf 'add_agent: %s\n' "$*" >&2; exit 1; }
 
 target=${1:?usage: add_agent.sh IMAGE|FOLDER --name NAME --broker URL …}
 shift
-name='' broker='' broker_key='' package='' key='' settings=()
+name='' broker='' broker_key='' package='' key='' settings=() devices=()
 while (($#)); do
   (($# > 1)) || die "$1 needs a value"
   case $1 in
@@ -49,8 +50,9 @@ while (($#)); do
     --broker-key) broker_key=$2 ;;
     --package) package=$2 ;;
     --key) key=$2 ;;
+    --device) [[ $2 == ?*=?* ]] || die "--device takes KEY=KIND, not '$2'"; devices+=("$2") ;;
     --set) settings+=("$2") ;;
-    *) die "unknown option '$1' (--name, --broker, --broker-key, --package, --key, --set)" ;;
+    *) die "unknown option '$1' (--name, --broker, --broker-key, --package, --key, --device, --set)" ;;
   esac
   shift 2
 done
@@ -129,6 +131,9 @@ mkdir -p "$files"/{etc/fettle,"$state"}
   printf 'broker = "%s"\nbroker-key = "%s"\nkey-file = "/var/lib/fettle/agent.key"\n' "$broker" "$broker_key"
   if ((${#settings[@]})); then printf '%s\n' "${settings[@]}"; fi
   if [[ -n $key ]]; then printf '[[device]]\nkey = "%s"\n' "$key"; fi
+  for device in "${devices[@]}"; do
+    printf '[[device]]\nkey = "%s"\ndevice-kind = "%s"\n' "${device%%=*}" "${device#*=}"
+  done
 } >"$files/etc/fettle/agent.toml"
 # A card of debian/disk.sh, known by its /etc/hosts, is called as its key is.
 if [[ $(print_file /etc/hosts) == "127.0.0.1 localhost $(print_file /etc/hostname)" ]]; then

@@ -3,7 +3,7 @@
 # emulated one:
 #
 #   board_images/debian/disk.sh arm64|armhf OUT [--package DEB] [--boot-loader BOARD]
-#                               [--ssh-key FILE] [--size MIB]
+#                               [--ssh-key FILE] [--size MIB] [--with PACKAGE,…]
 #
 #   --package      installed with dpkg; the agent's, say. Its key pair is left out: that
 #                  is each board's own (add_agent.sh)
@@ -11,6 +11,7 @@
 #                  rock-pi-4-rk3399, rockpro64-rk3399 (--boot-loader list prints them)
 #   --ssh-key      a public key that may log in as root; without, nobody may
 #   --size         of the whole disk, 2048 unless told (a power of two for QEMU's SD cards)
+#   --with         more Debian packages
 #
 # One partition (ext4, label root) from 16 MiB on, under a master boot record. The boot
 # loader lies before it: idbloader at sector 64, u-boot.itb at sector 16384. Run it as
@@ -55,7 +56,7 @@ fi
 
 arch=${1:?usage: disk.sh arm64|armhf OUT …} out=${2:?usage: disk.sh arm64|armhf OUT …}
 shift 2
-package='' loader='' ssh_key='' size=2048
+package='' loader='' ssh_key='' size=2048 with=()
 while (($#)); do
   (($# > 1)) || die "$1 needs a value"
   case $1 in
@@ -63,7 +64,8 @@ while (($#)); do
     --boot-loader) loader=$2 ;;
     --ssh-key) ssh_key=$2 ;;
     --size) size=$2 ;;
-    *) die "unknown option '$1' (--package, --boot-loader, --ssh-key, --size)" ;;
+    --with) with=(--with "$2") ;;
+    *) die "unknown option '$1' (--package, --boot-loader, --ssh-key, --size, --with)" ;;
   esac
   shift 2
 done
@@ -71,7 +73,7 @@ if ! [[ $size =~ ^[0-9]+$ ]] || ((size < 512)); then die "--size is in MiB, 512 
 for file in "$package" "$ssh_key"; do [[ -z $file || -f $file ]] || die "no file $file"; done
 for tool in mke2fs sfdisk; do command -v "$tool" >/dev/null || die "no $tool here: ./dev setup emulate"; done
 
-tar=$("$here/root.sh" "$arch")/root.tar
+tar=$("$here/root.sh" "$arch" "${with[@]}")/root.tar
 if [[ -n $loader ]]; then
   boards=$(tar -tf "$tar" | sed -n 's#^./usr/lib/u-boot/\(.*-rk3399\)/idbloader.img$#\1#p' | sort)
   # puma's goes to another sector, and SPI flash on some.

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # A Debian 12 root file system with systemd, for boards and for emulated ones:
 #
-#   board_images/debian/root.sh arm64|armhf [--print]
+#   board_images/debian/root.sh arm64|armhf [--with PACKAGE,…] [--print]
 #
 # Prints the folder that holds root.tar; arm64's has Debian's kernel and boot loaders for
 # RK3399 boards in it. Made once by mmdebstrap, which runs the packages' scripts under
 # qemu-user (binfmt_misc), and kept in ${FETTLE_CACHE:-~/.cache/fettle}/images/debian-ARCH/KEY.
 # Root's password is locked: log in with a key of your own (disk.sh --ssh-key).
-# --print only names the folder; exit status 1 when it is not there yet.
+# --with adds Debian packages. --print only names the folder; exit status 1 when it is not there yet.
 set -euo pipefail
 
-readonly arch=${1:?usage: root.sh arm64|armhf [--print]}
+readonly arch=${1:?usage: root.sh arm64|armhf [--with PACKAGE,…] [--print]}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 readonly here
 readonly cache=${FETTLE_CACHE:-${HOME:-/root}/.cache/fettle}/images/debian-$arch
@@ -26,7 +26,11 @@ case $arch in
   *) die "no root file system for '$arch' (arm64, armhf)" ;;
 esac
 
-key=$(cat "$here/root.sh" "$here/initrd_init" | sha256sum | cut -c1-16)
+if [[ ${2:-} == --with ]]; then
+  packages+=,${3:?--with needs packages}
+  set -- "$arch" "${@:4}"
+fi
+key=$({ cat "$here/root.sh" "$here/initrd_init"; echo "$packages"; } | sha256sum | cut -c1-16)
 readonly root=$cache/$key
 if [[ ${2:-} == --print ]]; then
   printf '%s\n' "$root"

@@ -4,7 +4,7 @@
 #
 #   board_images/qemu/emulate.sh BOARD --check | --check-sandbox | --broker URL  [--broker-key Z85]
 #                                [--name NAME] [--key KEY] [--icount] [--for SECONDS]
-#                                [--image debian | --disk FILE [--keep]] …
+#                                [--image debian [--opencl] | --disk FILE [--keep]] …
 #
 #   --check    a broker of its own on loopback: boot, wait for the registration, print
 #              the board's facts, shut down. Exit status 0 when all of that came true
@@ -20,6 +20,9 @@
 #              machine off and on, as a power-cycle command would
 #   --image debian  a whole Debian with systemd and the agent's package installed, instead of
 #              the small image: made by debian/disk.sh (minutes, once)
+#   --opencl   with OpenCL on its CPU (PoCL): a second device, KEY-opencl. With --check three
+#              layers of MobileNet are tuned on it. Compiling takes long there: each candidate
+#              some seconds
 #   --disk     a card's image, or the card, as it is: one of debian/disk.sh, whose agent
 #              add_agent.sh has told the broker. What the machine writes is lost
 #              without --keep
@@ -43,13 +46,14 @@ shift
 [[ -f $here/$board/qemu.conf ]] || die "no emulation of '$board'"
 
 check='' check_sandbox='' broker='' broker_key='' name=$board icount='' stay='' pid_file='' machine_pid=''
-asked_key='' debian_image='' keep='' disk='' card_partition='' card_offset='' ssh_port='' console_file='' monitor=''
+asked_key='' debian_image='' opencl='' memory=512M keep='' disk='' card_partition='' card_offset='' ssh_port='' console_file='' monitor=''
 while (($#)); do
   case $1 in
     --check) check=1; shift; continue ;;
     --check-sandbox) check=1 check_sandbox=1; shift; continue ;;
     --icount) icount=1; shift; continue ;;
     --keep) keep=1; shift; continue ;;
+    --opencl) opencl=1; shift; continue ;;
     --broker | --broker-key | --name | --key | --for | --pid-file | --image | --disk | --ssh | --console | --monitor)
       (($# > 1)) || die "$1 needs a value"
       ;;
@@ -70,17 +74,26 @@ while (($#)); do
   esac
   shift 2
 done
+if [[ -n $opencl && -z $broker ]]; then check=1; fi
 [[ -n $check || -n $broker ]] || die "--check, or --broker URL of a broker on this machine"
 [[ -z $check || -z $broker ]] || die "--check brings a broker of its own: no --broker with it"
 [[ -x $fettle ]] || die "no fettle at $fettle: ./dev build"
 
 sandbox_check=${FETTLE_SANDBOX_CHECK:-$root/build/bin/sandbox_check}
 [[ -z $check_sandbox || -x $sandbox_check ]] || die "no $sandbox_check: ./dev build"
+[[ -z $opencl || -n $debian_image ]] || die "--opencl needs --image debian: PoCL is Debian's"
 [[ -z $disk || -r $disk ]] || die "cannot read $disk"
 [[ -z $disk || -n $broker ]] || die "--disk needs --broker: the one that its agent was told"
 
 image=$("$here/image.sh" "$board")
-if [[ -n $debian_image ]]; then base_disk=$("$here/debian/agent_disk.sh" "$board"); else base_disk=$disk; fi
+packages=()
+if [[ -n $opencl ]]; then
+  with=$(board_value "$board" opencl_packages)
+  [[ -n $with ]] || die "no OpenCL on the emulated $board"
+  # shellcheck disable=SC2034  # memory: read by BOARD/qemu.conf
+  packages=(--with "$with" --size 4096) memory=2G
+fi
+if [[ -n $debian_image ]]; then base_disk=$("$here/debian/agent_disk.sh" "$board" "${packages[@]}"); else base_disk=$disk; fi
 if [[ -n $base_disk ]]; then
   # shellcheck disable=SC2034  # read by BOARD/qemu.conf
   read -r card_partition card_offset _ < <(linux_partition "$base_disk") || die "$base_disk has no Linux partition"
@@ -164,6 +177,7 @@ start_card() {
     cp --sparse=always "$base_disk" "$disk"
     local extra=(--set "board-model = \"$model\"" --set 'emulated = true')
     if [[ -n $icount ]]; then extra+=(--set 'clock = "instructions"'); fi
+    if [[ -n $opencl ]]; then extra+=(--device "$key-opencl=opencl"); fi
     "$here/add_agent.sh" "$disk" --name "$name" --broker "$board_broker" --broker-key "$broker_key" \
       --key "$key" "${extra[@]}" >/dev/null
   fi
@@ -213,6 +227,14 @@ if [[ -n $check ]]; then
   if [[ -n $check_sandbox ]]; then
     printf '\nThe sandbox of %s:\n' "$name"
     "$sandbox_check" "$broker" "$broker_key" "$key"
+  fi
+  if [[ -n $opencl ]]; then
+    printf '\nThree layers on %s-opencl:\n' "$key"
+    "$fettle" tune "$here/qemu/opencl_layers.json" --device "$key-opencl" --broker "$broker" --broker-key "$broker_key" \
+      --trials "${FETTLE_OPENCL_TRIALS:-24}" --scheduler round-robin --timeout 120 --db "$run/opencl.db"
+    "$fettle" records best --db "$run/opencl.db"
+    best=$("$fettle" records best --db "$run/opencl.db" --json | grep -c '"title"') || true
+    ((best == 3)) || die "$best of three layers have a correct record"
   fi
   exit 0
 fi
