@@ -95,7 +95,7 @@ Result<void> explain(ExplainCommand command) {
   if (!workload) return workload.error();
   const auto target = target_of(command);
   if (!target) return target.error();
-  const auto task = backend::open_task(workload->dag(), *target);
+  const auto task = backend::open_task(*workload, *target);
   if (!task) return task.error();
   const space::SearchSpace& space = (*task)->space();
   if (command.space) {

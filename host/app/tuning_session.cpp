@@ -20,7 +20,8 @@
 #include "host/backend/backend.h"
 #include "host/cost/time_model.h"
 #include "host/fleet/build_pool.h"
-#include "host/model/task_list.h"
+#include "host/kernel_reference/kernel_reference.h"
+#include "host/model/kernel_file.h"
 #include "host/records/json_fields.h"
 #include "host/records/queries.h"
 #include "host/space/workload.h"
@@ -30,6 +31,7 @@ namespace fettle::app {
 namespace {
 
 Result<model::TaskList> tasks_of(const std::string& what) {
+  if (model::is_kernel_file(what)) return model::load_kernel(what);
   std::error_code none;  // a name that no file can have
   const bool file = what.ends_with(".json") || what.find('/') != std::string::npos ||
                     std::filesystem::is_regular_file(what, none);
@@ -57,7 +59,7 @@ Result<OpenTasks> open_tasks(const model::TaskList& list, const space::Target& t
         ErrorCode::Unsupported, "no back end \"" + target.backend() + "\" in this build", {}};
   }
   for (const space::Task& task : list.tasks) {
-    auto opened = backend::open_task(task.workload.dag(), target);
+    auto opened = backend::open_task(task.workload, target);
     if (!opened && opened.error().code == ErrorCode::Unsupported) {
       warn("skipped: " + task.workload.title() + ": " + opened.error().text());
       continue;
@@ -168,14 +170,16 @@ Result<std::vector<tune::TuneTask>> searched_tasks(
     tune::TuneTask task{open.tasks[i], &opened.space(), nullptr, std::move(histories[i])};
     tune::SearcherOptions how;
     how.seed = command.seed * 1000003 + i;
-    how.features = [&opened](const space::Configuration& configuration) {
-      return opened.features(configuration);
-    };
-    how.feature_count = features.size();
-    how.estimate = cost::estimate_among(features);
-    how.screen = [&opened](std::span<const float> features) { return opened.screen(features); };
-    if (command.prior) how.prior = cost::shipped_prior(task.task.workload, target, features);
-    how.experience = experience;
+    if (opened.lowers()) {
+      how.features = [&opened](const space::Configuration& configuration) {
+        return opened.features(configuration);
+      };
+      how.feature_count = features.size();
+      how.estimate = cost::estimate_among(features);
+      how.screen = [&opened](std::span<const float> features) { return opened.screen(features); };
+      if (command.prior) how.prior = cost::shipped_prior(task.task.workload, target, features);
+      how.experience = experience;
+    }
     how.task = task.task.workload.canonical();
     how.background = background;
     auto searcher = tune::make_searcher(command.searcher, *task.space, how);
@@ -184,6 +188,14 @@ Result<std::vector<tune::TuneTask>> searched_tasks(
     tasks.push_back(std::move(task));
   }
   return tasks;
+}
+
+Result<tune::Expected> expected_by(const space::Workload& workload, const std::string& folder,
+                                   const std::stop_token& stop) {
+  if (!workload.kernel()) return tune::evaluate_expected(workload, stop);
+  auto tensors = kernel_reference::evaluate(*workload.kernel(), folder, stop);
+  if (!tensors) return std::move(tensors).error();
+  return tune::expected_of(std::move(*tensors));
 }
 
 Result<int> run(const TuneCommand& command) {
@@ -244,7 +256,11 @@ Result<int> run(const TuneCommand& command) {
   if (!tasks) return tasks.error();
   std::vector<space::Workload> workloads;
   for (const tune::TuneTask& task : *tasks) workloads.push_back(task.task.workload);
-  tune::ExpectedOutputs expected(std::move(workloads));
+  tune::ExpectedOutputs expected(
+      std::move(workloads),
+      [folder = list->folder](const space::Workload& workload, const std::stop_token& stop) {
+        return expected_by(workload, folder, stop);
+      });
 
   tune::TuneOptions options;
   options.session = random_session_id();

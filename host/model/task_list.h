@@ -19,6 +19,7 @@ struct TaskList {
   std::string name;
   std::vector<space::Task> tasks;  // equal workloads are one task, their weights added
   std::vector<SkippedTask> skipped;
+  std::string folder;  // of files that a kernel's reference names; else ""
 };
 
 // A network that fettle knows by name. NotFound: names those that can be tuned.
