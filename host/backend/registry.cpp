@@ -4,6 +4,7 @@
 #include "host/backend/backend.h"
 #include "host/backend/cpu_llvm/backend.h"
 #include "host/backend/cuda_ptx/backend.h"
+#include "host/backend/opencl_c/backend.h"
 
 namespace fettle::backend {
 namespace {
@@ -12,6 +13,7 @@ std::vector<const Backend*>& rows() {
   static std::vector<const Backend*> rows = {
       &cpu_llvm::cpu_backend(),
       &cuda_ptx::cuda_backend(),
+      &opencl_c::opencl_backend(),
   };
   return rows;
 }
