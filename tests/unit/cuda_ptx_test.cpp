@@ -154,7 +154,7 @@ TEST(CudaPtx, ACubinWhereTheDriverTakesIt) {
 TEST(CudaPtx, Calibration) {
   const auto programs = calibration_programs(target().target());
   ASSERT_TRUE(programs) << programs.error().text();
-  ASSERT_EQ(programs->size(), 3u);
+  ASSERT_EQ(programs->size(), 4u);
   for (const CalibrationProgram& each : *programs) {
     EXPECT_TRUE(check_program(each.program)) << each.name;
     EXPECT_EQ(each.threads, 1) << each.name;

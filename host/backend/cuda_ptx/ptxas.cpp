@@ -95,4 +95,18 @@ Result<Assembled> assemble(const std::string& ptx, const space::GpuTarget& targe
   return out;
 }
 
+std::string ptxas_text(const std::string& ptx, const space::GpuTarget& target) {
+  const Result<Assembled> assembled = assemble(ptx, target);
+  if (!assembled) return assembled.error().message + "\n";
+  std::string text;
+  for (const KernelFacts& kernel : assembled->kernels) {
+    text += kernel.name + ": " + std::to_string(kernel.registers) + " registers, " +
+            std::to_string(kernel.spill_store_bytes) + " bytes spilled, " +
+            std::to_string(kernel.spill_load_bytes) + " read back, " +
+            std::to_string(kernel.stack_bytes) + " bytes of stack, " +
+            std::to_string(kernel.shared_bytes) + " bytes shared\n";
+  }
+  return text;
+}
+
 }  // namespace fettle::backend::cuda_ptx

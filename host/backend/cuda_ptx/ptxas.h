@@ -34,6 +34,9 @@ const Ptxas* find_ptxas();
 // refuses the text, in its words.
 Result<Assembled> assemble(const std::string& ptx, const space::GpuTarget& target);
 
+// What it says of the PTX, a line for each kernel, or why it says nothing: for people.
+std::string ptxas_text(const std::string& ptx, const space::GpuTarget& target);
+
 // Its report of what was compiled with -v, by kernel.
 std::vector<KernelFacts> read_report(const std::string& report);
 

@@ -1,54 +1,53 @@
-// OpenCL devices, for kernels that users write (backend.h).
+// OpenCL devices: their language (gpu_language.h).
 #include "host/backend/opencl_c/backend.h"
 
-#include <nlohmann/json.hpp>
-
-#include "host/backend/own_kernel/opencl_kernel.h"
+#include "host/backend/gpu_backend.h"
+#include "host/backend/opencl_c/kernel_compiler.h"
+#include "host/backend/opencl_c/program.h"
+#include "host/backend/opencl_c/source_writer.h"
 
 namespace fettle::backend::opencl_c {
 namespace {
 
-class OpenClBackend final : public Backend {
- public:
-  const char* name() const override { return "opencl_c"; }
-  wire::DeviceKind kind() const override { return wire::DeviceKind::OpenCl; }
-  Result<space::Target> target_for(const wire::DeviceInfoT& device,
-                                   std::span<const HardwareValue>) const override {
-    if (device.kind != kind() || !device.gpu) {
-      return Error{ErrorCode::Unsupported, "device " + device.key + " is not an OpenCL device"};
-    }
-    const nlohmann::json text{{"backend", name()},
-                              {"threads_per_block", device.gpu->max_threads_per_block},
-                              {"shared_bytes", device.gpu->shared_bytes_per_block},
-                              {"compute_units", device.gpu->compute_units},
-                              {"memory_bytes", device.memory_limit_bytes}};
-    return space::Target::parse(text.dump());
-  }
-  std::span<const HardwareKey> hardware_keys() const override { return {}; }
-  Result<std::unique_ptr<const Task>> open(space::ComputeDag, const space::Target&) const override {
-    return Error{ErrorCode::Unsupported, "no code is generated for OpenCL devices"};
-  }
-  Result<std::unique_ptr<const Task>> open_kernel(space::OwnKernel kernel,
-                                                  const space::Target& target) const override {
-    if (kernel.language != space::KernelLanguage::OpenClC) {
-      return Backend::open_kernel(std::move(kernel), target);
-    }
-    return open_opencl_kernel(std::move(kernel), target);
-  }
-  std::vector<std::string> feature_names() const override { return {}; }
-  bool teaches(const space::Target&, const space::Target&) const override { return false; }
-  std::vector<LocalDevice> local_devices() const override {
-    return {{"local-opencl", {"--device-kind", "opencl"}, false}};
-  }
-  Result<std::vector<CalibrationProgram>> calibration(const space::Target&) const override {
-    return Error{ErrorCode::Unsupported, "an OpenCL device is not calibrated"};
-  }
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+constexpr HardwareKey kKeys[] = {
+    {"threads_per_block", 32, 1024},
+    {"shared_bytes", 1024, 1 << 20},
+    {"shared_is_global", 0, 1},
+    {"registers_per_thread", 16, 1024},
+    {"warp", 1, 128},
+    {"vector_width", 1, 16},
+    {"compute_units", 1, 4096},
+    {"memory_bytes", 1 << 20, 1024 * kGiB},
 };
+
+Result<std::string> explained(const ir::Module& module, const space::GpuTarget& target) {
+  Result<std::string> source = make_source(module, target);
+  if (!source) return source;
+  return "--- OpenCL C\n" + *source;
+}
+
+// OpenCL does not name a chip in a way that is worth a comparison: what it says in numbers does.
+bool alike(const space::GpuTarget& recorded, const space::GpuTarget& target) {
+  return recorded.warp == target.warp && recorded.vector_width == target.vector_width &&
+         recorded.shared_is_global == target.shared_is_global &&
+         recorded.shared_bytes == target.shared_bytes &&
+         recorded.threads_per_block == target.threads_per_block &&
+         recorded.compute_units == target.compute_units;
+}
 
 }  // namespace
 
 const Backend& opencl_backend() {
-  static const OpenClBackend backend;
+  static const GpuBackend backend({kName,
+                                   wire::DeviceKind::OpenCl,
+                                   space::opencl_target_for,
+                                   kKeys,
+                                   make_program,
+                                   explained,
+                                   alike,
+                                   {"local-opencl", {"--device-kind", "opencl"}, false},
+                                   make_kernel_compiler});
   return backend;
 }
 

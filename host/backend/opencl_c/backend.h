@@ -5,6 +5,8 @@
 
 namespace fettle::backend::opencl_c {
 
+inline constexpr const char* kName = "opencl_c";
+
 const Backend& opencl_backend();
 
 }  // namespace fettle::backend::opencl_c

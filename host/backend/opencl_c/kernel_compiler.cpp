@@ -1,7 +1,7 @@
-// Images of OpenCL C (opencl_kernel.h).
-#include "host/backend/own_kernel/opencl_kernel.h"
+// Images of OpenCL C (kernel_compiler.h).
+#include "host/backend/opencl_c/kernel_compiler.h"
 
-namespace fettle::backend {
+namespace fettle::backend::opencl_c {
 namespace {
 
 class OpenClKernelCompiler final : public KernelCompiler {
@@ -19,14 +19,18 @@ class OpenClKernelCompiler final : public KernelCompiler {
     }
     return image;
   }
-  Result<std::string> listing(const wire::ImageT&) const override { return std::string(); }
+  Result<std::string> listing(const space::OwnKernel&, const space::KernelPoint&,
+                              const std::vector<std::string>&) const override {
+    return std::string();  // the source is all that leaves this machine
+  }
 };
 
 }  // namespace
 
-Result<std::unique_ptr<const Task>> open_opencl_kernel(space::OwnKernel kernel,
-                                                       const space::Target& target) {
-  return open_kernel_task(std::move(kernel), target, std::make_unique<OpenClKernelCompiler>());
+std::unique_ptr<const KernelCompiler> make_kernel_compiler(space::KernelLanguage language,
+                                                           const space::GpuTarget&) {
+  if (language != space::KernelLanguage::OpenClC) return nullptr;
+  return std::make_unique<OpenClKernelCompiler>();
 }
 
-}  // namespace fettle::backend
+}  // namespace fettle::backend::opencl_c

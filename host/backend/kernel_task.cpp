@@ -1,5 +1,5 @@
 // Programs of a user's kernel (kernel_task.h).
-#include "host/backend/own_kernel/kernel_task.h"
+#include "host/backend/kernel_task.h"
 
 #include <algorithm>
 
@@ -61,7 +61,7 @@ std::unique_ptr<wire::Dim3> dim(const std::array<std::int64_t, 3>& of) {
 }
 
 wire::ProgramT program_of(const space::OwnKernel& kernel, const KernelPoint& point,
-                          wire::ImageT image) {
+                          const std::vector<std::string>& entries, wire::ImageT image) {
   wire::ProgramT program;
   program.target = kernel.title;
   std::vector<std::uint32_t> places;  // of the arguments among the buffers
@@ -74,7 +74,7 @@ wire::ProgramT program_of(const space::OwnKernel& kernel, const KernelPoint& poi
     const KernelLaunch& from = kernel.launches[i];
     const KernelPoint::Launch& how = point.launches[i];
     auto launch = std::make_unique<wire::LaunchT>();
-    while (image.entries[launch->entry]->name != from.entry) ++launch->entry;
+    while (entries[launch->entry] != from.entry) ++launch->entry;
     for (const std::size_t a : from.arguments) {
       launch->args.push_back(kernel.arguments[a].value
                                  ? scalar_of(kernel.arguments[a], point.scalars[a])
@@ -127,7 +127,7 @@ class KernelTask final : public Task {
     if (!image) return std::move(image).error();
     wire::BuildOutputT output;
     output.program =
-        std::make_unique<wire::ProgramT>(program_of(space_.kernel(), *point, std::move(*image)));
+        std::make_unique<wire::ProgramT>(program_of(space_.kernel(), *point, entries_, std::move(*image)));
     output.program_hash = std::make_unique<wire::Hash>(content_hash(encode(*output.program)));
     output.facts = std::make_unique<wire::ProgramFactsT>(facts_of(*point));
     return output;
@@ -151,9 +151,7 @@ class KernelTask final : public Task {
     }
     auto point = space_.point(configuration);
     if (!point) return std::move(point).error();
-    auto image = compiler_->compile(space_.kernel(), *point, entries_);
-    if (!image) return std::move(image).error();
-    auto listing = compiler_->listing(*image);
+    auto listing = compiler_->listing(space_.kernel(), *point, entries_);
     if (!listing) return listing;
     const space::OwnKernel& kernel = space_.kernel();
     return "--- source\n" + space::text_with_defines(kernel.source, point->defines) + *listing +

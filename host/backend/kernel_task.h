@@ -13,12 +13,15 @@ namespace fettle::backend {
 class KernelCompiler {
  public:
   virtual ~KernelCompiler() = default;
-  // Its entries are `entries`, in their order. BuildError: in the compiler's words.
+  // Its entry points are those of `entries`, in their order, by whatever names. BuildError: in the
+  // compiler's words.
   virtual Result<wire::ImageT> compile(const space::OwnKernel& kernel,
                                        const space::KernelPoint& point,
                                        const std::vector<std::string>& entries) const = 0;
-  // What `fettle explain` shows of the image beside the source: "--- PTX\n…", or nothing.
-  virtual Result<std::string> listing(const wire::ImageT& image) const = 0;
+  // What `fettle explain` shows of the code beside the source: "--- PTX\n…", or nothing.
+  virtual Result<std::string> listing(const space::OwnKernel& kernel,
+                                      const space::KernelPoint& point,
+                                      const std::vector<std::string>& entries) const = 0;
 };
 
 // InvalidArgument: as KernelSpace::open, or the arguments are larger than the device's memory.
