@@ -126,8 +126,8 @@ class KernelTask final : public Task {
     auto image = compiler_->compile(space_.kernel(), *point, entries_);
     if (!image) return std::move(image).error();
     wire::BuildOutputT output;
-    output.program =
-        std::make_unique<wire::ProgramT>(program_of(space_.kernel(), *point, entries_, std::move(*image)));
+    output.program = std::make_unique<wire::ProgramT>(
+        program_of(space_.kernel(), *point, entries_, std::move(*image)));
     output.program_hash = std::make_unique<wire::Hash>(content_hash(encode(*output.program)));
     output.facts = std::make_unique<wire::ProgramFactsT>(facts_of(*point));
     return output;

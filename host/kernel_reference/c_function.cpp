@@ -16,19 +16,6 @@ using space::KernelArgument;
 constexpr std::chrono::minutes kCompileLimit{2}, kRunLimit{20};
 constexpr std::uint64_t kMemory = std::uint64_t{16} << 30;
 
-const char* c_type(ir::Scalar scalar) {
-  switch (scalar) {
-    case ir::Scalar::Int32:
-      return "int";
-    case ir::Scalar::Int64:
-      return "long long";
-    case ir::Scalar::Float32:
-      return "float";
-    default:
-      return "double";
-  }
-}
-
 std::string compiler() {
   if (const char* named = std::getenv("CC")) return process::find_program(named);
   for (const char* name : {"cc", "gcc", "clang"}) {
@@ -72,7 +59,8 @@ Result<std::string> main_of(const space::OwnKernel& kernel) {
       }
       char text[64];
       std::snprintf(text, sizeof text, "%.17g", *value);
-      body += std::string("  ") + c_type(argument.type.scalar) + " " + name + " = " + text + ";\n";
+      body += std::string("  ") + space::c_type(argument.type.scalar) + " " + name + " = " + text +
+              ";\n";
       continue;
     }
     const auto elements = space::elements_of(argument, constants);

@@ -47,8 +47,9 @@ void* open_library(std::string& why) {
   for (const char* name : kLibraries) {
     if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
   }
-  why = "there is no libnvrtc here, which compiles CUDA C++: install CUDA's NVRTC (PyPI: "
-        "nvidia-cuda-nvrtc), or name the library by FETTLE_NVRTC";
+  why =
+      "there is no libnvrtc here, which compiles CUDA C++: install CUDA's NVRTC (PyPI: "
+      "nvidia-cuda-nvrtc), or name the library by FETTLE_NVRTC";
   return nullptr;
 }
 
@@ -59,8 +60,8 @@ std::string headers_of(void* function) {
   if (dladdr(function, &info) == 0 || !info.dli_fname) return "";
   std::error_code none;
   const fs::path folder = fs::canonical(info.dli_fname, none).parent_path();
-  for (const fs::path& place : {folder / "../include", folder / "../../../include",
-                                fs::path("/usr/local/cuda/include")}) {
+  for (const fs::path& place :
+       {folder / "../include", folder / "../../../include", fs::path("/usr/local/cuda/include")}) {
     if (fs::exists(place / "cuda_fp16.h", none)) return fs::canonical(place, none);
   }
   return "";
@@ -116,8 +117,8 @@ class Compilation {
                   const std::vector<std::string>& options,
                   const std::vector<std::string>& kernels) {
     const Calls& call = nvrtc_.call;
-    if (auto made = check(
-            call.CreateProgram(&program_, text.c_str(), file.c_str(), 0, nullptr, nullptr));
+    if (auto made =
+            check(call.CreateProgram(&program_, text.c_str(), file.c_str(), 0, nullptr, nullptr));
         !made) {
       return std::move(made).error();
     }
@@ -180,10 +181,10 @@ Result<Ptx> compile_cuda(const std::string& text, const std::string& file,
   const Nvrtc& nvrtc = loaded();
   if (nvrtc.cuda == 0) return Error{ErrorCode::Unsupported, nvrtc.why};
   if (nvrtc.cuda > target.driver) {
-    return Error{ErrorCode::Unsupported,
-                 "this NVRTC, of CUDA " + version_text(nvrtc.cuda) +
-                     ", writes PTX that the device's driver, of CUDA " +
-                     version_text(target.driver) + ", does not take: FETTLE_NVRTC names another"};
+    return Error{ErrorCode::Unsupported, "this NVRTC, of CUDA " + version_text(nvrtc.cuda) +
+                                             ", writes PTX that the device's driver, of CUDA " +
+                                             version_text(target.driver) +
+                                             ", does not take: FETTLE_NVRTC names another"};
   }
   std::vector<std::string> words = {"--gpu-architecture=compute_" + std::to_string(target.sm)};
   if (!nvrtc.include.empty()) words.push_back("--include-path=" + nvrtc.include);

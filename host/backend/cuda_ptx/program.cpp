@@ -15,8 +15,8 @@ Result<void> check_registers(const Assembled& assembled, const std::vector<Block
   for (const auto& [name, threads] : blocks) {
     for (const KernelFacts& kernel : assembled.kernels) {
       if (kernel.name != name) continue;
-      const std::int64_t each = (kernel.registers + kRegistersAtOnce - 1) / kRegistersAtOnce *
-                                kRegistersAtOnce;
+      const std::int64_t each =
+          (kernel.registers + kRegistersAtOnce - 1) / kRegistersAtOnce * kRegistersAtOnce;
       if (threads * each <= target.registers_per_block) continue;
       return Error{ErrorCode::BuildError, name + ": " + std::to_string(threads) + " threads of " +
                                               std::to_string(kernel.registers) +

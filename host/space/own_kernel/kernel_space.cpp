@@ -200,6 +200,19 @@ Result<double> scalar_of(const KernelArgument& argument, const KernelValues& val
   return double(*whole);
 }
 
+const char* c_type(ir::Scalar scalar) {
+  switch (scalar) {
+    case ir::Scalar::Int32:
+      return "int";
+    case ir::Scalar::Int64:
+      return "long long";
+    case ir::Scalar::Float32:
+      return "float";
+    default:
+      return "double";
+  }
+}
+
 Result<KernelSpace> KernelSpace::open(OwnKernel kernel, const Target& target) {
   KernelValues fixed = constants_of(kernel);
   add_device(target, fixed);

@@ -36,6 +36,9 @@ Result<std::int64_t> elements_of(const KernelArgument& argument, const KernelVal
 // A scalar argument's value: a real is a literal, anything else in it is whole.
 Result<double> scalar_of(const KernelArgument& argument, const KernelValues& values);
 
+// What C calls the type of a scalar argument.
+const char* c_type(ir::Scalar scalar);
+
 // One configuration, all expressions evaluated.
 struct KernelPoint {
   struct Buffer {  // one per argument; of scalars empty
