@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what building, testing and checking fettle needs (packages.txt), and the
-# agents' static libraries.   setup.sh [emulate] [fuzz] [tidy]
+# agents' static libraries.   setup.sh [emulate] [fuzz] [tidy] [cuda]
 # Finds out within a second that nothing is missing. Exit status 1 only when a
 # build is impossible; what is merely lost is said.
 set -euo pipefail
@@ -128,3 +128,4 @@ setup_agent_libraries() {
 log=/dev/null
 setup_packages
 setup_agent_libraries
+if [[ $groups == *" cuda "* ]]; then "$here/cuda.sh"; fi

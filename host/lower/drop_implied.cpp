@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "host/ir/conditions.h"
 #include "host/ir/mutator.h"
 #include "host/lower/least.h"
 
@@ -11,14 +12,6 @@ namespace fettle::lower {
 namespace {
 
 const Bound kNothing;
-
-// The parts of a && b && …
-void conjuncts(const ir::Expr& condition, std::vector<ir::Expr>& out) {
-  const auto* both = std::get_if<ir::Binary>(&condition->node);
-  if (!both || both->op != ir::BinaryOp::And) return out.push_back(condition);
-  conjuncts(both->a, out);
-  conjuncts(both->b, out);
-}
 
 class DropImplied : public ir::Mutator {
  public:
@@ -29,9 +22,7 @@ class DropImplied : public ir::Mutator {
     if (!branch) return ir::Mutator::mutate(stmt);
     const ir::Expr condition = without_implied(branch->condition);
     const std::vector<Known> before = known_;
-    std::vector<ir::Expr> parts;
-    conjuncts(branch->condition, parts);
-    for (const ir::Expr& part : parts) {
+    for (const ir::Expr& part : ir::conjuncts(branch->condition)) {
       if (auto form = least_of(part, kNothing))
         known_.push_back({*form, bound_in(branch->then_stmt)});
     }

@@ -1,6 +1,7 @@
 // Least values of comparisons (least.h).
 #include "host/lower/least.h"
 
+#include "host/ir/conditions.h"
 #include "host/ir/mutator.h"
 
 namespace fettle::lower {
@@ -27,21 +28,17 @@ Bound bound_in(const ir::Stmt& stmt) {
 }
 
 std::optional<ir::Affine> least_of(const ir::Expr& comparison, const Bound& bound) {
-  const auto* op = std::get_if<ir::Binary>(&comparison->node);
-  if (!op || (op->op != ir::BinaryOp::Lt && op->op != ir::BinaryOp::Le)) return std::nullopt;
-  const auto a = ir::affine_of(op->a), b = ir::affine_of(op->b);
-  if (!a || !b) return std::nullopt;
-  ir::Affine difference = *b;
-  difference.add(*a, -1);
-  for (const auto& [var, c] : difference.terms) {
+  const auto slack = ir::slack_of(comparison);
+  if (!slack) return std::nullopt;
+  for (const auto& [var, c] : slack->terms) {
     if (bound.unknown.count(var)) return std::nullopt;
   }
-  const ir::Parts parts = ir::parts_of(difference, [&](const ir::Var& var) {
+  const ir::Parts parts = ir::parts_of(*slack, [&](const ir::Var& var) {
     const auto range = bound.ranges.find(var);
     return range == bound.ranges.end() ? std::nullopt : std::optional(range->second);
   });
   ir::Affine least = parts.fixed;
-  least.constant = parts.moving.low - (op->op == ir::BinaryOp::Lt ? 1 : 0);
+  least.constant = parts.moving.low;
   return least;
 }
 

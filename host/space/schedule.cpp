@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "host/ir/mutator.h"
+#include "host/space/padding.h"
 #include "host/space/rewrite.h"
 
 namespace fettle::space {
@@ -219,35 +220,15 @@ Result<void> Schedule::run(const ReorderStep& s) {
   return {};
 }
 
-namespace {
-
-// a && b && … → a, b, …
-void conjuncts(const ir::Expr& condition, std::vector<ir::Expr>& out) {
-  const auto* both = std::get_if<ir::Binary>(&condition->node);
-  if (!both || both->op != ir::BinaryOp::And) return out.push_back(condition);
-  conjuncts(both->a, out);
-  conjuncts(both->b, out);
-}
-
-}  // namespace
-
 Result<void> Schedule::run(const SkipZerosStep& s) {
   const int index = index_of(s.stage), from = index_of(s.producer);
   const Loop* loop = find_loop(s.stage, s.loop);
   if (index < 0 || from < 0) return absent("no such stage");
   if (!loop || !loop->reduce) return absent("no such reduction loop");
   const Stage& producer = dag_.stages[from];
-  const auto* copy = producer.body ? std::get_if<ir::Load>(&producer.body->node) : nullptr;
-  if (!copy || !copy->predicate) return absent("the producer is no copy under a condition");
-  const ir::Load* factor = factor_from(dag_.stages[index], producer.buffer);
-  if (!factor) return absent("not a sum of products with a factor from there");
-  ir::Substitution place;
-  for (std::size_t d = 0; d < factor->indices.size(); ++d) {
-    place[producer.axes[d].var] = factor->indices[d];
-  }
-  Skip skip{loop->var, {}};
-  conjuncts(ir::substitute(copy->predicate, place), skip.conditions);
-  plans_[s.stage].skips.push_back(std::move(skip));
+  std::vector<ir::Expr> conditions = adds_nothing_unless(dag_.stages[index], producer);
+  if (conditions.empty()) return absent("not a sum of products with zeros from there");
+  plans_[s.stage].skips.push_back({loop->var, std::move(conditions)});
   return {};
 }
 

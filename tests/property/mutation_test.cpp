@@ -24,6 +24,7 @@ struct Operator {
   const char* name;
   std::vector<const char*> workloads;
   const char* sketch = "";  // how its name ends
+  bool by_fours = false;    // sums of int8 that may skip rows of padding
 };
 const Operator kOperators[] = {
     {"conv2d",
@@ -40,9 +41,10 @@ const Operator kOperators[] = {
      "_channels_last"},
     {"conv2d NCHW int8, channels last",
      {R"({"op":"conv2d","layout":"NCHW","height":14,"width":13,"in_channels":16,"out_channels":48,"kernel":[3,3],"pad":[1,1],"dtype":"int8","tail":["bias"]})"},
-     "_channels_last"},
+     "_channels_last",
+     true},
     {"conv2d with groups",
-     {R"({"op":"conv2d","height":14,"width":13,"in_channels":16,"out_channels":48,"groups":4,"kernel":[3,3],"pad":[1,1],"tail":["bias"]})",
+     {R"({"op":"conv2d","height":14,"width":16,"in_channels":16,"out_channels":48,"groups":4,"kernel":[3,3],"pad":[1,1],"tail":["bias"]})",
       R"({"op":"conv2d","layout":"NCHW","height":11,"width":14,"in_channels":6,"out_channels":9,"groups":3,"kernel":[3,3],"pad":[1,1],"tail":["bias"]})"}},
     {"dense",
      {R"({"op":"dense","batch":12,"in_features":200,"out_features":120,"tail":["bias","add","relu"]})",
@@ -58,7 +60,9 @@ const Operator kOperators[] = {
      {R"({"op":"global_avg_pool2d","batch":3,"height":7,"width":7,"channels":70})"}},
     // Without a shift, which would hide small mistakes.
     {"conv2d int8",
-     {R"({"op":"conv2d","height":14,"width":13,"in_channels":16,"out_channels":48,"kernel":[3,3],"pad":[1,1],"dtype":"int8","tail":["bias"]})"}},
+     {R"({"op":"conv2d","height":14,"width":13,"in_channels":16,"out_channels":48,"kernel":[3,3],"pad":[1,1],"dtype":"int8","tail":["bias"]})"},
+     "",
+     true},
     {"conv2d float16",
      {R"({"op":"conv2d","height":14,"width":13,"in_channels":16,"out_channels":48,"kernel":[3,3],"pad":[1,1],"dtype":"float16","tail":["bias","add"]})"}},
     {"depthwise_conv2d int8",
@@ -130,6 +134,11 @@ std::vector<Kernel> kernels(const Operator& op, const space::CpuTarget& target,
       if (text.find("\"pack\":[2]") != std::string::npos) continue;
       // Which part of a kernel without a copy is used depends on the image's size.
       if (text.find("\"pad\":[2]") != std::string::npos) continue;
+      // Rows of padding that are left out are read by nobody, whatever they hold; int8 sums by
+      // fours have zeros in no others.
+      const bool skips = text.find("\"skip\":") != std::string::npos &&
+                         text.find("\"skip\":[0]") == std::string::npos;
+      if (op.by_fours && skips) continue;
       Result<ir::Module> module = lower::lower_configuration(task, configuration);
       if (!module) continue;
       all.push_back({workload.title() + " " + text, std::move(*module), expected});

@@ -1,7 +1,9 @@
 // Alternatives of a DAG: each computes what the DAG does, and those that are none are refused.
+#include "host/ir/loads.h"
 #include "host/space/algorithms/alternatives.h"
 #include "host/space/algorithms/channels_last.h"
 #include "host/space/algorithms/dot_product.h"
+#include "host/space/padding.h"
 #include "host/space/sketches/sketches.h"
 #include "host/space/workload.h"
 #include "tests/property/random_workload.h"
@@ -42,10 +44,42 @@ TEST(Algorithms, DotProductsByFours) {
             EXPECT_EQ(shape_of(module, "pad").empty(), pad == 0);
             EXPECT_EQ(shape_of(module, "input.copy").empty(),
                       pad == 1 || (!add_128 && channels == 4));
-            EXPECT_EQ(shape_of(module, "weight.offset").empty(), !add_128);
+            const std::vector<std::int64_t> offset =
+                pad == 0 ? std::vector<std::int64_t>{10} : std::vector<std::int64_t>{5, 10};
+            EXPECT_EQ(shape_of(module, "weight.offset"),
+                      add_128 ? offset : std::vector<std::int64_t>{});
           });
         }
       }
+    }
+  }
+}
+
+// In the copy rows of padding are zeros, columns are not where 128 is added.
+TEST(Algorithms, WhereDotProductsReadZeros) {
+  const ComputeDag dag = workload_of({{"op", "conv3d"},
+                                      {"depth", 3},
+                                      {"height", 4},
+                                      {"width", 5},
+                                      {"in_channels", 4},
+                                      {"out_channels", 6},
+                                      {"kernel", {3, 3, 3}},
+                                      {"pad", {1, 1, 1}},
+                                      {"dtype", "int8"},
+                                      {"tail", {"bias"}}})
+                             .dag();
+  for (const bool add_128 : {false, true}) {
+    const ComputeDag packed = with_dot_products(dag, add_128).value();
+    const auto sum = std::find_if(packed.stages.begin(), packed.stages.end(),
+                                  [](const Stage& s) { return packed_factors(s).has_value(); });
+    ASSERT_NE(sum, packed.stages.end());
+    const auto conditions = space::adds_nothing_unless(*sum, *packed.find("pad"));
+    for (std::size_t window = 0; window < 3; ++window) {  // depth, height, width
+      const bool asked =
+          std::any_of(conditions.begin(), conditions.end(), [&](const ir::Expr& condition) {
+            return ir::mentions(condition, sum->reduce_axes[window].var);
+          });
+      EXPECT_EQ(asked, window < 2 || !add_128) << window << add_128;
     }
   }
 }

@@ -8,11 +8,14 @@
 #include "host/ir/interpreter.h"
 #include "host/ir/mutator.h"
 #include "host/ir/printer.h"
+#include "host/ir/simplify.h"
 #include "host/lower/cpu/lowering.h"
 #include "host/lower/drop_implied.h"
 #include "host/lower/drop_zero_products.h"
 #include "host/lower/flatten_storage.h"
+#include "host/lower/pin_border.h"
 #include "host/lower/split_border.h"
+#include "host/lower/unroll.h"
 #include "host/space/sketches/sketches.h"
 #include "host/space/workload.h"
 
@@ -155,6 +158,108 @@ TEST(Border, DepthwiseRowsReadThePictureWithoutConditions) {
   EXPECT_EQ(conditions, 0);
   // Of 7 columns each 3 taps in 3 rows, but for 2 taps of each row that lie outside.
   EXPECT_EQ(products, 3 * (3 * 7 - 2));
+}
+
+// A row of three tiles, three columns each, summed over a window of three with zeros around: the
+// first and the last tile leave out a product, the one between asks nothing.
+TEST(Border, TilesAtTheEndsOfARowArePinnedThere) {
+  const Buffer in = buffer("in", {9}), out = buffer("out", {9}),
+               tile = buffer("tile", {3}, Scope::Register);
+  const Var at = make_var("at"), x = make_var("x"), w = make_var("w"), z = make_var("z");
+  const auto along = [](const Var& var, ForKind kind, Stmt body) {
+    return make_for(var, int_imm(0), int_imm(3), kind, std::move(body));
+  };
+  const Expr column = var_ref(at) * int_imm(3) + var_ref(x),
+             from = column + var_ref(w) - int_imm(1);
+  const Expr read = load(in, {from},
+                         binary(BinaryOp::And, compare(BinaryOp::Le, int_imm(0), from),
+                                compare(BinaryOp::Lt, from, int_imm(9))));
+  const Stmt zero = along(x, ForKind::Unrolled, make_store(tile, {var_ref(x)}, float_imm(0)));
+  const Stmt sum = along(
+      w, ForKind::Serial,
+      along(x, ForKind::Unrolled,
+            make_store(tile, {var_ref(x)}, mul_add(read, float_imm(2), load(tile, {var_ref(x)})))));
+  const Stmt write =
+      along(z, ForKind::Unrolled,
+            make_store(out, {var_ref(at) * int_imm(3) + var_ref(z)}, load(tile, {var_ref(z)})));
+  const Stmt before =
+      along(at, ForKind::Serial, make_allocate(tile, make_block({zero, sum, write})));
+  const Stmt pinned = pin_border(before);
+  const Stmt after = drop_zero_products(simplify(unroll(pinned).value()));
+  int conditions = 0, products = 0;
+  walk(after, nullptr, [&](const Expr& e) {
+    const auto* load = std::get_if<Load>(&e->node);
+    conditions += load && load->predicate;
+    products += std::holds_alternative<MulAdd>(e->node);
+  });
+  EXPECT_EQ(conditions, 0) << print(after);
+  EXPECT_EQ(products, 3 + 2 * (9 - 1)) << print(after);  // the middle one's window is a loop
+  const auto run = [&](const Stmt& s) {
+    std::vector<float> values(9), sums(9, -1);
+    std::iota(values.begin(), values.end(), 1.0f);
+    const auto bytes = [](std::vector<float>& v) {
+      return std::span<std::uint8_t>(reinterpret_cast<std::uint8_t*>(v.data()), v.size() * 4);
+    };
+    const auto problem = interpret(flatten_storage(s), {{in, bytes(values)}, {out, bytes(sums)}});
+    EXPECT_FALSE(problem) << *problem;
+    return sums;
+  };
+  EXPECT_EQ(run(before), run(after));
+  EXPECT_EQ(run(before)[0], 6);
+}
+
+// A tile as wide as the padding reaches over both ends of a row of two: it stays as it is.
+TEST(Border, TilesThatReachOverBothEndsStay) {
+  const Buffer in = buffer("in", {4}), out = buffer("out", {4}),
+               tile = buffer("tile", {2}, Scope::Register);
+  const Var at = make_var("at"), x = make_var("x"), w = make_var("w");
+  const Expr from = var_ref(at) * int_imm(2) + var_ref(x) + var_ref(w) - int_imm(3);
+  const Expr read = load(in, {from},
+                         binary(BinaryOp::And, compare(BinaryOp::Le, int_imm(0), from),
+                                compare(BinaryOp::Lt, from, int_imm(4))));
+  const Stmt sum =
+      make_for(w, int_imm(0), int_imm(7), ForKind::Serial,
+               make_for(x, int_imm(0), int_imm(2), ForKind::Unrolled,
+                        make_store(out, {var_ref(at) * int_imm(2) + var_ref(x)},
+                                   mul_add(read, float_imm(2), load(tile, {var_ref(x)})))));
+  const Stmt before =
+      make_for(at, int_imm(0), int_imm(2), ForKind::Serial, make_allocate(tile, sum));
+  EXPECT_EQ(print(pin_border(before)), print(before));
+}
+
+// The same on a whole convolution, whose rows of padding are left out by branches.
+TEST(Border, TiledConvolutionsReadThePictureWithoutConditions) {
+  const auto workload = space::Workload::parse(nlohmann::json{{"op", "conv2d"},
+                                                              {"height", 6},
+                                                              {"width", 36},
+                                                              {"in_channels", 8},
+                                                              {"out_channels", 16},
+                                                              {"kernel", {3, 3}},
+                                                              {"pad", {1, 1}}});
+  ASSERT_TRUE(workload);
+  const space::CpuTarget target{"x86_64", "x86_64-linux-gnu", "x86-64-v4", {}, 512, 32, true, 1};
+  const auto task = space::open_cpu_space(workload->dag(), target);
+  ASSERT_TRUE(task);
+  const auto configuration = task->space().parse(
+      R"({"sketch":"cpu_tiled","knobs":{"register_tile":[1,12,1,16],"task_y":[1],"task_x":[1],
+          "task_oc":[0],"task_order":[0],"tile_order":[0],"reduce_inner":[2],"reduce_order":[0],
+          "unroll":[64],"pad":[2],"skip":[1]}})");
+  ASSERT_TRUE(configuration);
+  const auto module = lower_configuration(*task, *configuration);
+  ASSERT_TRUE(module) << module.error().text();
+  ASSERT_EQ(module->buffers.size(), 4u);  // input, weight, packed weight, output
+  int conditions = 0, products = 0;
+  for (const Function& function : module->functions) {
+    walk(function.body, nullptr, [&](const Expr& e) {
+      const auto* load = std::get_if<Load>(&e->node);
+      conditions += load && load->predicate;
+      products += std::holds_alternative<MulAdd>(e->node);
+    });
+  }
+  EXPECT_EQ(conditions, 0);
+  // Of two channels and twelve columns: inside, in a row of the border, and at both ends of a row,
+  // where the window's three columns are unrolled and one product of 36 is padding's.
+  EXPECT_EQ(products, 2 * 12 + 2 * 12 + 2 * 2 * (36 - 1));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "host/lower/extract_parallel.h"
 #include "host/lower/flatten_storage.h"
 #include "host/lower/fuse_multiply_add.h"
+#include "host/lower/pin_border.h"
 #include "host/lower/split_border.h"
 #include "host/lower/split_predicates.h"
 #include "host/lower/unroll.h"
@@ -19,6 +20,7 @@ namespace {
 constexpr Pass kPasses[] = {
     {"split_border", on_body<split_border>},
     {"drop_implied", on_body<drop_implied>},
+    {"pin_border", on_body<pin_border>},
     {"fuse_multiply_add", on_body<fuse_multiply_add>},
     {"flatten_storage", on_body<flatten_storage>},
     {"vectorize", on_body<vectorize>},

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "host/ir/conditions.h"
 #include "host/ir/intrinsics.h"
 #include "host/ir/loads.h"
+#include "host/ir/mutator.h"
 #include "host/space/axis_roles.h"
 #include "host/space/operators/stages.h"
 #include "host/space/rewrite.h"
@@ -76,24 +78,80 @@ Stage quads_of(const Stage& constant, std::size_t summed) {
   return make_stage(constant.name + ".quads", std::move(axes), {}, quad);
 }
 
-// -128 * the sum of the constant over all but `kept`: what 128 added to each factor adds to
-// the sums, taken away.
-Stage offset_of(const Stage& constant, const std::vector<std::size_t>& kept) {
+// What is known of the padding around the data: comparisons of its axes, those that speak of none
+// but the outer windows' (rows, not columns) apart.
+struct Padding {
+  std::vector<ir::Expr> outer, rest;
+};
+
+Padding padding_of(const Stage& sum, const AxisRoles& roles, const Stage& data) {
+  Padding padding;
+  const auto* load = data.placeholder() ? nullptr : std::get_if<ir::Load>(&data.body->node);
+  if (!load || !load->predicate || roles.windows.empty()) return padding;
+  std::vector<ir::Var> outer;
+  for (std::size_t d = 0; d < roles.first->indices.size(); ++d) {
+    for (std::size_t w = 0; w + 1 < roles.windows.size(); ++w) {
+      const Axis& window = sum.reduce_axes[roles.windows[w].window];
+      if (ir::mentions(roles.first->indices[d], window.var)) outer.push_back(data.axes[d].var);
+    }
+  }
+  for (const ir::Expr& part : ir::conjuncts(load->predicate)) {
+    const bool fits = std::all_of(data.axes.begin(), data.axes.end(), [&](const Axis& axis) {
+      return !ir::mentions(part, axis.var) ||
+             std::find(outer.begin(), outer.end(), axis.var) != outer.end();
+    });
+    (fits ? padding.outer : padding.rest).push_back(part);
+  }
+  return padding;
+}
+
+// -128 * the sum of the constant over all but `kept` of its dimensions: what 128 added to each
+// factor adds to the sums, taken away. Where rows of padding are zeros it is of the other rows
+// only, and differs along the sum's axes `rows`, which come first.
+Stage offset_of(const Stage& sum, const Factors& factors, const Stage& data, const Stage& constant,
+                const std::vector<std::size_t>& kept, const std::vector<std::size_t>& rows,
+                const Padding& padding) {
   std::vector<Axis> axes, reduce;
+  ir::Substitution own, place;  // of the sum's variables, and of the data's
+  for (const std::size_t row : rows) {
+    axes.push_back(again(sum.axes[row]));
+    own[sum.axes[row].var] = ir::var_ref(axes.back().var);
+  }
   std::vector<ir::Expr> at;
   for (std::size_t d = 0; d < constant.axes.size(); ++d) {
     const bool keep = std::find(kept.begin(), kept.end(), d) != kept.end();
     auto& list = keep ? axes : reduce;
     list.push_back(again(constant.axes[d]));
     at.push_back(ir::var_ref(list.back().var));
+    own[std::get<ir::VarRef>(factors.constant->indices[d]->node).var] = at.back();
   }
+  for (std::size_t d = 0; d < data.axes.size(); ++d) {
+    place[data.axes[d].var] = ir::substitute(factors.data->indices[d], own);
+  }
+  ir::Expr inside = ir::all_of(padding.outer);
+  if (inside) inside = ir::substitute(inside, place);
   return make_stage(constant.name + ".offset", std::move(axes), std::move(reduce),
-                    widened(ir::load(constant.buffer, at)) * ir::int_imm(-128));
+                    widened(ir::load(constant.buffer, at, inside)) * ir::int_imm(-128));
+}
+
+// The sum's axes along which rows of padding come and go.
+std::vector<std::size_t> rows_of(const Stage& sum, const AxisRoles& roles, const Stage& data,
+                                 const Padding& padding) {
+  std::vector<std::size_t> rows;
+  for (std::size_t axis = 0; axis < sum.axes.size(); ++axis) {
+    bool asked = false;
+    for (std::size_t d = 0; d < data.axes.size(); ++d) {
+      if (!ir::mentions(roles.first->indices[d], sum.axes[axis].var)) continue;
+      for (const ir::Expr& part : padding.outer) asked |= ir::mentions(part, data.axes[d].var);
+    }
+    if (asked) rows.push_back(axis);
+  }
+  return rows;
 }
 
 // The copy of the data with its last axis a multiple of four long, zeros at its end, and 128
-// added to each value: a padded copy widened, or a new one.
-Stage copied(const Stage& data, bool add_128) {
+// added to each value but those of the padding's rows: a padded copy widened, or a new one.
+Stage copied(const Stage& data, bool add_128, const Padding& padding) {
   const std::int64_t extent = data.axes.back().extent;
   const std::int64_t more = (kFour - extent % kFour) % kFour;
   std::vector<std::int64_t> before(data.axes.size(), 0), after = before;
@@ -113,6 +171,9 @@ Stage copied(const Stage& data, bool add_128) {
   }
   // In int8 that wraps; read as unsigned it is the value + 128.
   if (add_128) copy.body = copy.body + ir::int_imm(-128, copy.body->type);
+  if (const ir::Expr inside = ir::all_of(padding.outer); add_128 && inside) {
+    copy.body = ir::select(inside, copy.body, ir::zero_of(data.buffer->type));
+  }
   copy.buffer = make_buffer(copy.name, data.buffer->type, copy.axes);
   return copy;
 }
@@ -157,11 +218,15 @@ Result<ComputeDag> with_dot_products(ComputeDag dag, bool add_128) {
   }
 
   const Stage quads = quads_of(constant, summed);
-  const Stage source = copies ? copied(data, add_128) : data;
+  const AxisRoles roles = *roles_of(dag, sum);
+  const Padding padding = padding_of(sum, roles, data);
+  const std::vector<std::size_t> rows = rows_of(sum, roles, data, padding);
+  const Stage source = copies ? copied(data, add_128, padding) : data;
   std::vector<ir::Expr> data_at = factors->data->indices, constant_at = factors->constant->indices;
   const Axis fours = make_axis(sum.reduce_axes.back().name, quads.axes[summed].extent);
   data_at.back() = ir::ramp(ir::var_ref(fours.var) * ir::int_imm(kFour), 1, int(kFour));
   constant_at[summed] = ir::var_ref(fours.var);
+  const Stage before = sum;
   sum.reduce_axes.back() = fours;
   const ir::Expr four = ir::load(source.buffer, data_at, nullptr, int(kFour));
   const auto* row =
@@ -171,11 +236,12 @@ Result<ComputeDag> with_dot_products(ComputeDag dag, bool add_128) {
 
   std::vector<Stage> made{quads};
   if (add_128) {
-    made.push_back(offset_of(constant, kept));
+    made.push_back(offset_of(before, *factors, data, constant, kept, rows, padding));
     Stage& reader = dag.stages[std::size_t(index_of(dag, users[0]))];
     const ir::Buffer offset = made.back().buffer;
     reader.body = ir::replace_loads(reader.body, sum.buffer, [&](const ir::Load& load) {
       std::vector<ir::Expr> at;
+      for (const std::size_t d : rows) at.push_back(load.indices[d]);
       for (const std::size_t d : places) at.push_back(load.indices[d]);
       return ir::load(load.buffer, load.indices, load.predicate) + ir::load(offset, at);
     });

@@ -18,6 +18,9 @@ namespace fettle::space {
 // add_128: for instructions that take one factor as unsigned. The copy adds 128 to each value,
 // and the sum's one reader takes away what that adds to the sums:
 //   <constant>.offset  int32, -128 * the constant's sum
+// Rows of padding stay zeros in the copy, so that a schedule may leave them out (SkipZerosStep);
+// the offset is then of the rows inside, and differs from row to row. Columns of padding become
+// 128: an offset that also differed along them would be as large as the output.
 // An output that has no reader becomes a copy of "<stage>.sums". InvalidArgument: the DAG is
 // not of that form.
 Result<ComputeDag> with_dot_products(ComputeDag dag, bool add_128);

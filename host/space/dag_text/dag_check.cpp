@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "host/ir/affine.h"
+#include "host/ir/conditions.h"
 #include "host/ir/mutator.h"
 
 namespace fettle::space {
@@ -53,29 +53,6 @@ Result<void> check_axes(const Stage& stage) {
   return {};
 }
 
-// a && b && … → a, b, …
-void conjuncts(const ir::Expr& condition, std::vector<ir::Expr>& out) {
-  const auto* both = std::get_if<ir::Binary>(&condition->node);
-  if (!both || both->op != ir::BinaryOp::And) return out.push_back(condition);
-  conjuncts(both->a, out);
-  conjuncts(both->b, out);
-}
-
-// Where a <= b or a < b holds: a form that is not negative then.
-std::optional<ir::Affine> slack_of(const ir::Expr& condition) {
-  const auto* compare = std::get_if<ir::Binary>(&condition->node);
-  if (!compare || (compare->op != ir::BinaryOp::Le && compare->op != ir::BinaryOp::Lt) ||
-      !compare->a->type.is_int()) {
-    return std::nullopt;
-  }
-  auto slack = ir::affine_of(compare->b);
-  const auto less = ir::affine_of(compare->a);
-  if (!slack || !less) return std::nullopt;
-  slack->add(*less, -1);
-  if (compare->op == ir::BinaryOp::Lt) slack->constant -= 1;
-  return slack;
-}
-
 class Loads {
  public:
   Loads(const ComputeDag& dag, std::size_t stage) : dag_(dag), stage_(dag.stages[stage]) {
@@ -117,7 +94,7 @@ class Loads {
       return wrong(stage_, "reads " + load.buffer->name + " at another number of indices");
     }
     std::vector<ir::Expr> conditions;
-    if (load.predicate) conjuncts(load.predicate, conditions);
+    if (load.predicate) conditions = ir::conjuncts(load.predicate);
     for (std::size_t d = 0; d < load.indices.size(); ++d) {
       const auto index = ir::affine_of(load.indices[d]);
       const std::string place = load.buffer->name + ", dimension " + std::to_string(d + 1);
@@ -141,7 +118,7 @@ class Loads {
       high += std::max(c * range->second.low, c * range->second.high);
     }
     for (const ir::Expr& condition : conditions) {
-      const auto slack = slack_of(condition);
+      const auto slack = ir::slack_of(condition);
       if (!slack) continue;
       ir::Affine above = index, below = index;
       above.add(*slack, -1);

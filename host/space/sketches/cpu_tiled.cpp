@@ -34,13 +34,14 @@ Sketch sketch_of(const TiledShape& s, const CpuTarget& target) {
   if (s.reduce.size() > 1) knobs.push_back({"reduce_order", plain({0, 1, 2})});
   // Most multiply-adds in the unrolled body.
   knobs.push_back({"unroll", plain({64, 256, 1024})});
-  // 0: the input is padded by a launch of its own, 1: by each task for itself.
-  if (!s.pad.empty()) knobs.push_back({"pad", plain({0, 1})});
+  // 0: the input is padded by a launch of its own, 1: by each task for itself, 2: not at all: it is
+  // read where it lies, and columns of the window that lie outside are left out, too.
+  if (!s.pad.empty()) knobs.push_back({"pad", s.inlines_pad ? plain({0, 1, 2}) : plain({0, 1})});
   // Outermost axes of the window (rows; rows and columns) that lie in the padding for a whole
   // register tile are skipped; 0: computed.
-  if (const std::size_t windows = s.windows().size(); s.skips_zeros && windows > 0) {
+  if (!s.skips.empty()) {
     Options counts;
-    for (std::size_t n = 0; n <= windows; ++n) counts.push_back({std::int64_t(n)});
+    for (std::size_t n = 0; n <= s.skips.size(); ++n) counts.push_back({std::int64_t(n)});
     knobs.push_back({"skip", counts, 0});
   }
   // The innermost reduction loop runs 0: around the register tile, 1: inside it, for each vector
@@ -66,9 +67,9 @@ class Tiled {
     rewrite();
     const std::string at = tile_output();
     tile_sums(at);
-    if (s_.skips_zeros && !s_.windows().empty()) {
+    if (!s_.skips.empty()) {
       for (std::int64_t i = 0; i < number("skip"); ++i) {
-        steps_(SkipZerosStep{sums_, s_.pad, s_.windows()[std::size_t(i)]});
+        steps_(SkipZerosStep{sums_, s_.pad, s_.skips[std::size_t(i)]});
       }
     }
     place_packed();
@@ -276,6 +277,7 @@ class Tiled {
   void place_pad() {
     const Stage* found = steps_.dag().find(s_.pad);
     if (!found) return;
+    if (number("pad") == 2) return steps_(InlineStep{s_.pad});
     const Stage pad = *found;
     // Few channels are one vector of just them: images have three.
     const std::int64_t pad_lanes = std::min<std::int64_t>(

@@ -5,6 +5,9 @@
 
 #include "host/ir/loads.h"
 #include "host/ir/mutator.h"
+#include "host/space/algorithms/dot_product.h"
+#include "host/space/padding.h"
+#include "host/space/rewrite.h"
 #include "host/space/sketches/cpu_tiled.h"
 
 namespace fettle::space {
@@ -68,6 +71,24 @@ TiledAxes tiled_axes(const std::vector<Axis>& axes, const AxisRoles& roles, std:
   out.tiled = axes[tiled].name;
   out.channel = axes.back().name;
   return out;
+}
+
+// Of the windows those whose iterations may add nothing. Of packed products the last window is
+// never among them (dot_product.h).
+std::vector<std::string> skipped_windows(const Stage& sum, const Stage& copy,
+                                         std::vector<std::string> windows) {
+  const std::vector<ir::Expr> conditions = adds_nothing_unless(sum, copy);
+  if (conditions.empty()) return {};
+  const auto asked = [&](const std::string& window) {
+    for (const Axis& axis : sum.reduce_axes) {
+      if (axis.name != window) continue;
+      return std::any_of(conditions.begin(), conditions.end(),
+                         [&](const ir::Expr& e) { return ir::mentions(e, axis.var); });
+    }
+    return false;
+  };
+  while (packed_factors(sum) && !windows.empty() && !asked(windows.back())) windows.pop_back();
+  return windows;
 }
 
 }  // namespace
@@ -149,8 +170,12 @@ TiledShape tiled_shape(const ComputeDag& dag, bool spans) {
   s.reduce_roles = roles.reduce_axes;
 
   s.inner = s.reduce.back().extent;
-  const auto* load = pad ? std::get_if<ir::Load>(&pad->body->node) : nullptr;
-  s.skips_zeros = load && load->predicate && factor_from(reduction, pad->buffer);
+  if (pad) {
+    s.skips = skipped_windows(reduction, *pad, s.windows());
+    const auto* load = std::get_if<ir::Load>(&pad->body->node);
+    s.inlines_pad = load && !s.skips.empty() && !packed_factors(reduction) &&
+                    is_var(load->indices.back(), pad->axes.back().var);
+  }
   return s;
 }
 

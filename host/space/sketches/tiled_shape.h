@@ -26,15 +26,16 @@ struct TiledShape {
   bool constant = true;                   // the second factor is,
   bool made_second = false;               // and computed as it is packed
   bool stored_apart = false;              // the output: elsewhere than at its axes
-  bool skips_zeros = false;               // padding is zero in the copy, and known to be
+  bool inlines_pad = false;               // the copy may be read as the input with conditions
 
   TiledAxes sums, out;  // of the reduction and of the output
   std::int64_t y_extent = 1, x_extent = 1, tiled_extent = 1;
   std::int64_t per = 1;  // channels of each group that a vector spans
   std::vector<Axis> reduce;
   std::vector<AxisRole> reduce_roles;
-  std::int64_t inner = 1;                    // of the last reduction axis
-  std::string tiled_of_second;               // the second factor's own name of `tiled`
+  std::vector<std::string> skips;  // windows whose iterations in the padding may be left out
+  std::int64_t inner = 1;          // of the last reduction axis
+  std::string tiled_of_second;     // the second factor's own name of `tiled`
   std::vector<std::string> batch_of_second;  // and of what comes before its tiles
 
   std::int64_t channels() const { return tiled_extent * per; }  // that vectors run along
