@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <sstream>
 
+#include "host/backend/cuda_ptx/toolkits.h"
+
 namespace fettle::backend::cuda_ptx {
 namespace {
 
@@ -36,7 +38,7 @@ struct Nvrtc {
 };
 
 constexpr const char* kLibraries[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2",
-                                      "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"};
+                                      "libnvrtc.so"};
 
 void* open_library(std::string& why) {
   if (const char* named = std::getenv("FETTLE_NVRTC")) {
@@ -44,12 +46,18 @@ void* open_library(std::string& why) {
     if (!library) why = dlerror();
     return library;
   }
-  for (const char* name : kLibraries) {
-    if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
+  std::vector<std::string> folders{""};  // the loader's own
+  for (const auto& toolkit : toolkits()) {
+    for (const char* folder : {"lib64", "lib"}) folders.push_back(toolkit / folder / "");
+  }
+  for (const std::string& folder : folders) {
+    for (const char* name : kLibraries) {
+      if (void* library = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+    }
   }
   why =
-      "there is no libnvrtc here, which compiles CUDA C++: install CUDA's NVRTC (PyPI: "
-      "nvidia-cuda-nvrtc), or name the library by FETTLE_NVRTC";
+      "there is no libnvrtc here, which compiles CUDA C++: `./dev setup cuda` brings one, or name "
+      "the library by FETTLE_NVRTC";
   return nullptr;
 }
 

@@ -33,18 +33,15 @@ Result<wire::ImageT> image_of_ptx(const std::string& ptx, const std::vector<Bloc
                                   const space::GpuTarget& target) {
   wire::ImageT image;
   image.kind = wire::ImageKind::Ptx;
-  const Ptxas* ptxas = find_ptxas();
-  if (ptxas != nullptr && ptxas->cuda <= target.driver) {
-    Result<Assembled> assembled = assemble(ptx, target);
-    if (assembled) {
-      if (auto fit = check_registers(*assembled, blocks, target); !fit) {
-        return std::move(fit).error();
-      }
+  Result<Assembled> assembled = assemble(ptx, target);
+  if (assembled) {
+    if (auto fit = check_registers(*assembled, blocks, target); !fit) return std::move(fit).error();
+    if (assembled->cuda <= target.driver) {
       image.kind = wire::ImageKind::Cubin;
       image.bytes = std::move(assembled->cubin);
-    } else if (assembled.error().code != ErrorCode::Unsupported) {
-      return std::move(assembled).error();
     }
+  } else if (assembled.error().code != ErrorCode::Unsupported) {
+    return std::move(assembled).error();
   }
   if (image.kind == wire::ImageKind::Ptx) image.bytes.assign(ptx.begin(), ptx.end());
   return image;

@@ -18,9 +18,9 @@ struct BlockOf {
   std::int64_t threads;
 };
 
-// Without entry points. A cubin where there is a ptxas that knows the device and is no newer than
-// its driver; else the driver compiles the PTX. BuildError: ptxas refuses it, or a block would need
-// more registers than there are.
+// Without entry points. Where a ptxas here knows the device it judges the text, and its cubin is
+// sent if it is no newer than the driver; else the driver compiles the PTX. BuildError: ptxas
+// refuses it, or a block would need more registers than there are.
 Result<wire::ImageT> image_of_ptx(const std::string& ptx, const std::vector<BlockOf>& blocks,
                                   const space::GpuTarget& target);
 

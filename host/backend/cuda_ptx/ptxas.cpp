@@ -1,20 +1,26 @@
 // Running ptxas (ptxas.h).
 #include "host/backend/cuda_ptx/ptxas.h"
 
+#include <unistd.h>
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <sstream>
 
+#include "host/backend/cuda_ptx/toolkits.h"
 #include "host/process/run_program.h"
 
 namespace fettle::backend::cuda_ptx {
 namespace {
 
-std::string place_of_ptxas() {
-  if (const char* named = std::getenv("FETTLE_PTXAS")) return named;
-  const std::string found = process::find_program("ptxas");
-  return found.empty() ? process::find_program("/usr/local/cuda/bin/ptxas") : found;
+std::vector<std::string> places() {
+  if (const char* named = std::getenv("FETTLE_PTXAS")) return {named};
+  std::vector<std::string> places{process::find_program("ptxas")};
+  for (const auto& toolkit : toolkits()) places.push_back(toolkit / "bin" / "ptxas");
+  std::erase_if(places, [](const std::string& path) { return access(path.c_str(), X_OK) != 0; });
+  return places;
 }
 
 // 1300 of "…, release 13.0, V13.0.88"; 0: it says no such thing.
@@ -27,17 +33,54 @@ int toolkit_version(const std::string& said) {
   return major * 100 + minor;
 }
 
+// 75, 80, … of its help's 'sm_75','sm_80','sm_90a': those that name no variant.
+std::vector<int> capabilities_in(const std::string& help) {
+  std::vector<int> capabilities;
+  for (std::size_t at = 0; (at = help.find("'sm_", at)) != std::string::npos; ++at) {
+    int capability = 0, end = 0;
+    const char* digits = &help[at + 4];
+    if (std::sscanf(digits, "%d%n", &capability, &end) == 1 && digits[end] == '\'') {
+      capabilities.push_back(capability);
+    }
+  }
+  return capabilities;
+}
+
+std::optional<Ptxas> asked(const std::string& path) {
+  Ptxas ptxas{path};
+  const auto version = process::run_program({{path, "--version"}, "", ""}),
+             help = process::run_program({{path, "--help"}, "", ""});
+  if (!version || !help) return std::nullopt;
+  ptxas.cuda = toolkit_version(version->said);
+  ptxas.capabilities = capabilities_in(help->said);
+  if (ptxas.cuda == 0 || ptxas.capabilities.empty()) return std::nullopt;
+  return ptxas;
+}
+
 }  // namespace
 
-const Ptxas* find_ptxas() {
-  static const Ptxas found = [] {
-    Ptxas ptxas{place_of_ptxas()};
-    if (ptxas.path.empty()) return ptxas;
-    const auto ran = process::run_program({{ptxas.path, "--version"}, "", ""});
-    if (ran) ptxas.cuda = toolkit_version(ran->said);
-    return ptxas;
+std::span<const Ptxas> ptxas_here() {
+  static const std::vector<Ptxas> found = [] {
+    std::vector<Ptxas> found;
+    for (const std::string& path : places()) {
+      if (auto ptxas = asked(path)) found.push_back(std::move(*ptxas));
+    }
+    return found;
   }();
-  return found.cuda > 0 ? &found : nullptr;
+  return found;
+}
+
+const Ptxas* ptxas_for(const space::GpuTarget& target) {
+  const Ptxas* best = nullptr;
+  for (const Ptxas& ptxas : ptxas_here()) {
+    if (std::ranges::find(ptxas.capabilities, target.sm) == ptxas.capabilities.end()) continue;
+    const bool loads = ptxas.cuda <= target.driver,
+               best_loads = best && best->cuda <= target.driver;
+    if (!best || (loads && !best_loads) || (loads == best_loads && ptxas.cuda > best->cuda)) {
+      best = &ptxas;
+    }
+  }
+  return best;
 }
 
 std::vector<KernelFacts> read_report(const std::string& report) {
@@ -73,8 +116,13 @@ std::vector<KernelFacts> read_report(const std::string& report) {
 }
 
 Result<Assembled> assemble(const std::string& ptx, const space::GpuTarget& target) {
-  const Ptxas* ptxas = find_ptxas();
-  if (ptxas == nullptr) return Error{ErrorCode::Unsupported, "there is no ptxas here"};
+  const Ptxas* ptxas = ptxas_for(target);
+  if (ptxas == nullptr) {
+    return Error{ErrorCode::Unsupported,
+                 (ptxas_here().empty() ? "there is no ptxas here"
+                                       : "no ptxas here knows sm_" + std::to_string(target.sm)) +
+                     std::string(" (./dev setup cuda brings some)")};
+  }
   const process::ScratchFolder scratch;
   const std::string text = scratch.file("candidate.ptx"), cubin = scratch.file("candidate.cubin");
   if (!scratch.there() || !process::write_file(text, ptx)) {
@@ -83,12 +131,9 @@ Result<Assembled> assemble(const std::string& ptx, const space::GpuTarget& targe
   const auto ran = process::run_program(
       {{ptxas->path, "-v", "-arch=sm_" + std::to_string(target.sm), text, "-o", cubin}, "", ""});
   if (!ran) return Error{ErrorCode::BuildError, ran.error().message};
-  if (ran->status != 0) {
-    const bool unknown =
-        ran->said.find("is not defined for option 'gpu-name'") != std::string::npos;
-    return Error{unknown ? ErrorCode::Unsupported : ErrorCode::BuildError, "ptxas: " + ran->said};
-  }
+  if (ran->status != 0) return Error{ErrorCode::BuildError, "ptxas: " + ran->said};
   Assembled out;
+  out.cuda = ptxas->cuda;
   const std::string bytes = process::read_file(cubin);
   out.cubin.assign(bytes.begin(), bytes.end());
   out.kernels = read_report(ran->said);
