@@ -22,6 +22,10 @@ struct TaskList {
   std::string folder;  // of files that a kernel's reference names; else ""
 };
 
+// One more network, of a program that brings operators of its own: a list of workloads in JSON;
+// before any is loaded. A name that is there already becomes this one's.
+void add_network(const std::string& name, const std::string& workloads);
+
 // A network that fettle knows by name. NotFound: names those that can be tuned.
 Result<TaskList> load_network(const std::string& name);
 std::vector<std::string> network_names();  // of those that have a task which can be tuned
