@@ -179,9 +179,14 @@ bool Trials::answered(std::size_t task, const wire::OutcomeT& outcome) const {
 
 Result<void> Trials::feed_boards() {
   while (on_boards_ < parts_.runner.capacity()) {
-    const auto next = std::find_if(waiting_.begin(), waiting_.end(), [&](std::uint64_t trial) {
+    const auto known = [&](std::uint64_t trial) {
       return parts_.expected.ready(candidates_.at(trial).task);
-    });
+    };
+    // A session that can be repeated keeps the order, however long the outputs take.
+    const auto last =
+        options_.deterministic && !waiting_.empty() ? waiting_.begin() + 1 : waiting_.end();
+    auto next = std::find_if(waiting_.begin(), last, known);
+    if (next == last) next = waiting_.end();
     if (next == waiting_.end()) return {};
     const std::uint64_t trial = *next;
     waiting_.erase(next);

@@ -250,6 +250,7 @@ TEST_F(ApartTest, ARestartedBrokerLosesNothing) {
   allow("board", "agent");
   auto first = broker("tcp://127.0.0.1:*");
   auto board = agent();
+  wait_for_board();
   RunningProgram program(tune({"--trials", "60", "--device", "bench", "--broker", url}),
                          environment());
   ASSERT_TRUE(program.wait_for_out("\"trial\"", seconds(120), 5)) << program.err() << board->err();
