@@ -11,7 +11,8 @@
 namespace fettle::app {
 
 void add_tune_command(CLI::App& app, int& status) {
-  auto* tune = app.add_subcommand("tune", "Searches the fastest kernels of a network, or of your own, for a board");
+  auto* tune = app.add_subcommand(
+      "tune", "Searches the fastest kernels of a network, or of your own, for a board");
   auto command = std::make_shared<TuneCommand>();
 
   auto* what =
@@ -24,7 +25,8 @@ void add_tune_command(CLI::App& app, int& status) {
     // The last one counts: a script's own options can be followed by a user's.
     return tune->add_option(name, value, help)->capture_default_str()->take_last();
   };
-  option("--device", command->device, "Key of the boards to tune for; local: this machine's CPU; local-opencl, local-cuda: its "
+  option("--device", command->device,
+         "Key of the boards to tune for; local: this machine's CPU; local-opencl, local-cuda: its "
          "GPU")
       ->group("Where");
   auto* replay =

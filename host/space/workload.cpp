@@ -57,7 +57,7 @@ Result<Workload> Workload::of(OwnKernel kernel) {
 
 Result<Workload> Workload::parse(const nlohmann::json& json) {
   Facts facts;
-  if (json.is_object() && json.contains("kernel")) {
+  if (json.is_object() && json.contains("kernel") && json["kernel"].is_object()) {
     KernelMistake mistake;
     auto kernel = own_kernel_of(json["kernel"], mistake);
     if (!kernel) {

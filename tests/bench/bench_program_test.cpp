@@ -136,8 +136,9 @@ TEST(BenchProgram, OutputThatCannotBeWrittenIsAnError) {
 
 // A user's kernel: a space with constraints, of knobs without features.
 TEST(BenchProgram, ATenthOfAKernelsSpaceIsEnoughForTheDefaultSearcher) {
-  const Output found = run(FETTLE_BENCH " search --json --searcher evolutionary --seeds 20 "
-                           FETTLE_RECORDINGS "/kernels/matmul_256.jsonl.gz");
+  const Output found =
+      run(FETTLE_BENCH " search --json --searcher evolutionary --seeds 20 " FETTLE_RECORDINGS
+                       "/kernels/matmul_256.jsonl.gz");
   ASSERT_EQ(found.status, 0);
   ASSERT_EQ(found.lines.size(), 2u);
   EXPECT_EQ(found.lines[0]["points"], 1416);
