@@ -9,6 +9,7 @@
 #include "host/app/board_ceilings.h"
 #include "host/app/connection.h"
 #include "host/app/cores.h"
+#include "host/app/expected.h"
 #include "host/app/hardware_options.h"
 #include "host/app/interrupt.h"
 #include "host/app/json_view.h"
@@ -20,7 +21,6 @@
 #include "host/backend/backend.h"
 #include "host/cost/time_model.h"
 #include "host/fleet/build_pool.h"
-#include "host/kernel_reference/kernel_reference.h"
 #include "host/model/kernel_file.h"
 #include "host/records/json_fields.h"
 #include "host/records/queries.h"
@@ -29,6 +29,9 @@
 
 namespace fettle::app {
 namespace {
+
+// Trials of a kernel that a user wrote, all failed: there is a mistake in it.
+constexpr std::uint32_t kHopeless = 100;
 
 Result<model::TaskList> tasks_of(const std::string& what) {
   if (model::is_kernel_file(what)) return model::load_kernel(what);
@@ -60,10 +63,12 @@ Result<OpenTasks> open_tasks(const model::TaskList& list, const space::Target& t
   }
   for (const space::Task& task : list.tasks) {
     auto opened = backend::open_task(task.workload, target);
-    if (!opened && opened.error().code == ErrorCode::Unsupported) {
+    // Of many layers some may be nothing for a device; a kernel is the only thing asked for.
+    if (!opened && opened.error().code == ErrorCode::Unsupported && !task.workload.kernel()) {
       warn("skipped: " + task.workload.title() + ": " + opened.error().text());
       continue;
     }
+    if (!opened && task.workload.kernel()) return std::move(opened).error();
     if (!opened)
       return std::move(opened.error()).in("making the search space of " + task.workload.title());
     result.tasks.push_back(task);
@@ -190,14 +195,6 @@ Result<std::vector<tune::TuneTask>> searched_tasks(
   return tasks;
 }
 
-Result<tune::Expected> expected_by(const space::Workload& workload, const std::string& folder,
-                                   const std::stop_token& stop) {
-  if (!workload.kernel()) return tune::evaluate_expected(workload, stop);
-  auto tensors = kernel_reference::evaluate(*workload.kernel(), folder, stop);
-  if (!tensors) return std::move(tensors).error();
-  return tune::expected_of(std::move(*tensors));
-}
-
 Result<int> run(const TuneCommand& command) {
   Interrupt interrupt;
   auto list = tasks_of(command.what);
@@ -256,11 +253,7 @@ Result<int> run(const TuneCommand& command) {
   if (!tasks) return tasks.error();
   std::vector<space::Workload> workloads;
   for (const tune::TuneTask& task : *tasks) workloads.push_back(task.task.workload);
-  tune::ExpectedOutputs expected(
-      std::move(workloads),
-      [folder = list->folder](const space::Workload& workload, const std::stop_token& stop) {
-        return expected_by(workload, folder, stop);
-      });
+  tune::ExpectedOutputs expected(std::move(workloads), expected_by_references(list->folder));
 
   tune::TuneOptions options;
   options.session = random_session_id();
@@ -269,6 +262,9 @@ Result<int> run(const TuneCommand& command) {
   options.deterministic = command.deterministic;
   options.early_stopping = command.early_stopping;
   options.measure = measure_options(command);
+  for (const tune::TuneTask& task : *tasks) {
+    if (task.task.workload.kernel()) options.hopeless = kHopeless;
+  }
   RecordStore store(*database);
   records::Session session;
   session.session = options.session;
