@@ -83,6 +83,7 @@ TEST_F(OpenClWorker, SaysWhatItIs) {
   EXPECT_NE(info.name, "OpenCL device");
   EXPECT_GT(info.gpu->compute_units, 0u);
   EXPECT_EQ(info.gpu->max_block.size(), 3u);
+  EXPECT_GT(info.gpu->warp_size, 0u);
   EXPECT_FALSE(info.gpu->extensions.empty());
   std::printf("             %s, %s, %s, sandbox %s\n", info.name.c_str(),
               info.gpu->api_version.c_str(), info.gpu->driver_version.c_str(),

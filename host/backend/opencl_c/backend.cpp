@@ -45,7 +45,7 @@ const Backend& opencl_backend() {
                                    make_program,
                                    explained,
                                    alike,
-                                   {"local-opencl", {"--device-kind", "opencl"}, false}});
+                                   {"local-opencl", {"--device-kind", "opencl"}, true}});
   return backend;
 }
 

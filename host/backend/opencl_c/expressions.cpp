@@ -62,6 +62,7 @@ void Expressions::begin(const ir::Stmt& stmt) {
 
 Code Expressions::value(const Expr& expr) {
   if (!problem.empty()) return {"0"};
+  if (!names_values_) return computed(expr);
   if (const auto known = named_.find(expr); known != named_.end()) return {known->second};
   const auto uses = uses_.find(expr);
   const bool shared = uses != uses_.end() && uses->second > 1 && !is_leaf(expr);
@@ -73,23 +74,57 @@ Code Expressions::value(const Expr& expr) {
   return {name};
 }
 
-std::string Expressions::index(const Expr& scalar) {
-  const ir::LeafSum sum = ir::leaf_sum_of(scalar);
+// Terms of a sum, one after the other.
+class Terms {
+ public:
+  explicit Terms(std::string begun = "") : text(std::move(begun)) {}
+  void add(const Code& leaf, std::int64_t factor) {
+    const std::int64_t size = factor < 0 ? -factor : factor;
+    add(factor < 0, size == 1 ? leaf.within(Level::Product)
+                              : leaf.within(Level::Unary) + " * " + std::to_string(size));
+  }
+  void add(std::int64_t constant) {
+    if (constant == 0 && !text.empty()) return;
+    add(constant < 0, std::to_string(constant < 0 ? -constant : constant));
+  }
   std::string text;
-  const auto add = [&](bool minus, const std::string& term) {
+
+ private:
+  void add(bool minus, const std::string& term) {
     text += text.empty() ? (minus ? "-" : "") : (minus ? " - " : " + ");
     text += term;
-  };
+  }
+};
+
+std::string Expressions::index(const Expr& scalar) {
+  const ir::LeafSum sum = ir::leaf_sum_of(scalar);
+  Terms terms;
+  for (const auto& [leaf, factor] : sum.terms) terms.add(value(leaf), factor);
+  terms.add(sum.constant);
+  return terms.text;
+}
+
+std::string Expressions::place(const Expr& scalar, const std::string& array) {
+  const ir::LeafSum sum = ir::leaf_sum_of(scalar);
+  std::map<int, ir::LeafSum> known;  // by the scope at whose begin they are
+  ir::LeafSum rest;
   for (const auto& [leaf, factor] : sum.terms) {
-    const std::int64_t size = factor < 0 ? -factor : factor;
-    const Code code = value(leaf);
-    add(factor < 0, size == 1 ? code.within(Level::Product)
-                              : code.within(Level::Unary) + " * " + std::to_string(size));
+    const auto depth = scopes_.depth_of(leaf);
+    (depth ? known[*depth] : rest).add(leaf, factor);
   }
-  if (sum.constant != 0 || text.empty()) {
-    add(sum.constant < 0, std::to_string(sum.constant < 0 ? -sum.constant : sum.constant));
+  std::string begun;
+  for (const auto& [depth, part] : known) {
+    Terms terms(begun);
+    names_values_ = false;
+    for (const auto& [leaf, factor] : part.terms) terms.add(value(leaf), factor);
+    names_values_ = true;
+    const bool is_name = terms.text.find_first_of(" -(") == std::string::npos;
+    begun = is_name ? terms.text : scopes_.named(depth, terms.text, array + "_at");
   }
-  return text;
+  Terms terms(begun);
+  for (const auto& [leaf, factor] : rest.terms) terms.add(value(leaf), factor);
+  terms.add(sum.constant);
+  return terms.text;
 }
 
 std::optional<std::string> Expressions::vector_index(const Expr& index, int lanes) {
@@ -113,7 +148,7 @@ const Array& Expressions::array(const ir::Buffer& buffer) {
 }
 
 std::string Expressions::address(const Array& array, const Expr& scalar_index) {
-  const std::string at = index(scalar_index);
+  const std::string at = place(scalar_index, array.name);
   const std::string base = array.halves ? "(__local half*)" + array.name : array.name;
   return at == "0" ? base : base + " + " + at;
 }
@@ -335,9 +370,9 @@ Code Expressions::loaded_element(ir::DataType type, const ir::Load& n) {
       types_.by_call(type) && (n.buffer->scope == ir::Scope::Global || from.halves);
   if (in_memory) {
     const std::string base = from.halves ? "(__local half*)" + from.name : from.name;
-    text = "vload_half(" + index(n.indices[0]) + ", " + base + ")";
+    text = "vload_half(" + place(n.indices[0], from.name) + ", " + base + ")";
   } else {
-    text = from.only_one ? from.name : from.name + "[" + index(n.indices[0]) + "]";
+    text = from.only_one ? from.name : from.name + "[" + place(n.indices[0], from.name) + "]";
   }
   Code code{text};
   if (type.is_bool()) code = {text + " != 0", Level::Equality};

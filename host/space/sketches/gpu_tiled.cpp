@@ -66,8 +66,8 @@ Sketch gpu_tiled_sketch(const MatrixProduct& p, const GpuTarget& target) {
   const Options lanes = lanes_within(p.n, target);
   knobs.push_back({"columns", tiles_of(p.n, std::max(kMostRegisters, kMostVectors * lanes[0][0]))});
   knobs.push_back({"step", divisors(p.k, kMostInner)});
-  // Most multiply-adds in the unrolled body.
-  knobs.push_back({"unroll", plain({64, 512, 2048})});
+  // Most multiply-adds, of vectors where there are some, in the unrolled body.
+  knobs.push_back({"unroll", lanes[0][0] > 1 ? plain({16, 64, 256}) : plain({64, 512, 2048})});
   // Neighbouring threads: 0: along columns, 1: along rows.
   knobs.push_back({"neighbours", plain({0, 1})});
   // Matrices that threads load together into shared memory: 0: none, 1: the first, 2: the second,
