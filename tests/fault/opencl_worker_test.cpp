@@ -123,6 +123,12 @@ TEST_F(OpenClWorker, TooManyThreads) {
   }
   expect(std::move(program), "Load OutOfResources", "4096 threads in a block");
 }
+// The kernel's own limit, which may be below the device's.
+TEST_F(OpenClWorker, MoreThreadsThanTheKernelTakes) {
+  const std::string said = station->measure(test::opencl_program("of_eight"));
+  EXPECT_NE(said.find("OutOfResources"), std::string::npos) << said;
+  std::printf("             %s\n", said.c_str());
+}
 TEST_F(OpenClWorker, TooMuchLocalMemory) {
   auto program = test::opencl_program("through_local");
   program.launches[0]->shared_bytes = 1 << 20;

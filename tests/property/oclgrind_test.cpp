@@ -16,7 +16,7 @@ TEST(Oclgrind, NoRaceAndNoBadAccess) {
   if (!watched) GTEST_SKIP() << watched.error().text();
   const std::uint64_t seed = from_environment("FETTLE_PROPERTY_SEED", 20260404);
   const std::uint64_t count =
-      from_environment("FETTLE_PROPERTY_COUNT", 30 * from_environment("FETTLE_PROPERTY_TIMES", 1));
+      from_environment("FETTLE_PROPERTY_COUNT", 100 * from_environment("FETTLE_PROPERTY_TIMES", 1));
   std::printf("seed %llu, %llu configurations\n", (unsigned long long)seed,
               (unsigned long long)count);
   const auto targets = property::opencl_targets(property::pocl_target());

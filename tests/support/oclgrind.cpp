@@ -22,7 +22,7 @@ Result<Oclgrind> Oclgrind::open() {
   static const std::string log =
       (std::filesystem::temp_directory_path() / ("oclgrind-" + std::to_string(getpid()))).string();
   setenv("OCLGRIND_DATA_RACES", "1", 1);
-  setenv("OCLGRIND_UNINITIALIZED", "1", 1);
+  setenv("OCLGRIND_MAX_ERRORS", "1000000", 1);  // else it falls silent after a thousand
   setenv("OCLGRIND_LOG", log.c_str(), 1);
   auto opencl = WatchedOpenCl::open(kLibrary);
   if (!opencl) return std::move(opencl).error();

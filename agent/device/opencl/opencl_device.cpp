@@ -22,7 +22,7 @@ class OpenClDevice final : public GpuDevice {
 
   // Once. Context and queue are left to the end of the process: a lost one may not want to go.
   Result<void> open() {
-    keep_to_cores();
+    set_surroundings();
     auto driver = runtime::OpenClDriver::load(
         extra(kOpenClLibrary, "libOpenCL.so.1,libOpenCL.so,libmali.so"));
     if (!driver) return std::move(driver).error();
@@ -74,9 +74,11 @@ class OpenClDevice final : public GpuDevice {
     return std::max<std::uint64_t>(2 * info_.gpu->l2_bytes, 1u << 20);
   }
 
-  // Before the driver starts threads of its own, which inherit it. PoCL, whose devices are CPUs,
-  // makes one for each core of the machine unless its environment says how many.
-  void keep_to_cores() const {
+  // Before the driver starts threads of its own, which inherit its cores. PoCL, whose devices are
+  // CPUs, makes one for each core of the machine and keeps every kernel's code in files for good,
+  // unless its environment says otherwise: the user's word comes first.
+  void set_surroundings() const {
+    setenv("POCL_KERNEL_CACHE", "0", 0);
     const auto cores = parse_core_list(extra(kDeviceCores, ""));
     if (!cores || cores->empty()) return;
     cpu_set_t set;

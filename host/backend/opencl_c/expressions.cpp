@@ -23,8 +23,6 @@ void count(const Expr& e, std::unordered_map<Expr, int>& uses) {
   ir::for_each_child(e, [&](const Expr& child) { count(child, uses); });
 }
 
-std::string lanes_text(int lanes) { return lanes > 1 ? std::to_string(lanes) : ""; }
-
 bool is_signed(ir::DataType type) { return type.scalar != ir::Scalar::UInt8; }
 
 }  // namespace
@@ -72,85 +70,6 @@ Code Expressions::value(const Expr& expr) {
   lines.push_back("const " + types_.value(expr->type) + " " + name + " = " + code.text + ";");
   named_[expr] = name;
   return {name};
-}
-
-// Terms of a sum, one after the other.
-class Terms {
- public:
-  explicit Terms(std::string begun = "") : text(std::move(begun)) {}
-  void add(const Code& leaf, std::int64_t factor) {
-    const std::int64_t size = factor < 0 ? -factor : factor;
-    add(factor < 0, size == 1 ? leaf.within(Level::Product)
-                              : leaf.within(Level::Unary) + " * " + std::to_string(size));
-  }
-  void add(std::int64_t constant) {
-    if (constant == 0 && !text.empty()) return;
-    add(constant < 0, std::to_string(constant < 0 ? -constant : constant));
-  }
-  std::string text;
-
- private:
-  void add(bool minus, const std::string& term) {
-    text += text.empty() ? (minus ? "-" : "") : (minus ? " - " : " + ");
-    text += term;
-  }
-};
-
-std::string Expressions::index(const Expr& scalar) {
-  const ir::LeafSum sum = ir::leaf_sum_of(scalar);
-  Terms terms;
-  for (const auto& [leaf, factor] : sum.terms) terms.add(value(leaf), factor);
-  terms.add(sum.constant);
-  return terms.text;
-}
-
-std::string Expressions::place(const Expr& scalar, const std::string& array) {
-  const ir::LeafSum sum = ir::leaf_sum_of(scalar);
-  std::map<int, ir::LeafSum> known;  // by the scope at whose begin they are
-  ir::LeafSum rest;
-  for (const auto& [leaf, factor] : sum.terms) {
-    const auto depth = scopes_.depth_of(leaf);
-    (depth ? known[*depth] : rest).add(leaf, factor);
-  }
-  std::string begun;
-  for (const auto& [depth, part] : known) {
-    Terms terms(begun);
-    names_values_ = false;
-    for (const auto& [leaf, factor] : part.terms) terms.add(value(leaf), factor);
-    names_values_ = true;
-    const bool is_name = terms.text.find_first_of(" -(") == std::string::npos;
-    begun = is_name ? terms.text : scopes_.named(depth, terms.text, array + "_at");
-  }
-  Terms terms(begun);
-  for (const auto& [leaf, factor] : rest.terms) terms.add(value(leaf), factor);
-  terms.add(sum.constant);
-  return terms.text;
-}
-
-std::optional<std::string> Expressions::vector_index(const Expr& index, int lanes) {
-  const auto* ramp = std::get_if<ir::Ramp>(&index->node);
-  if (!ramp || ramp->stride != 1 || index->type.lanes != lanes) return std::nullopt;
-  ir::LeafSum sum = ir::leaf_sum_of(ramp->base);
-  Expr which = ir::int_imm(sum.constant / lanes);
-  if (sum.constant % lanes != 0) return std::nullopt;
-  for (const auto& [leaf, factor] : sum.terms) {
-    if (factor % lanes != 0) return std::nullopt;
-    which = which + leaf * ir::int_imm(factor / lanes, leaf->type);
-  }
-  return this->index(which);
-}
-
-const Array& Expressions::array(const ir::Buffer& buffer) {
-  const auto found = arrays_.find(buffer.get());
-  if (found != arrays_.end()) return found->second;
-  fail("buffer " + buffer->name + " is neither a parameter nor allocated");
-  return arrays_[buffer.get()];
-}
-
-std::string Expressions::address(const Array& array, const Expr& scalar_index) {
-  const std::string at = place(scalar_index, array.name);
-  const std::string base = array.halves ? "(__local half*)" + array.name : array.name;
-  return at == "0" ? base : base + " + " + at;
 }
 
 Expr Expressions::condition(const Expr& predicate) const {
@@ -331,8 +250,9 @@ Code Expressions::chosen(const ir::ExprNode& node, const ir::Select& n) {
     on = {std::string("convert_") + words + lanes_text(type.lanes) + "(" + on.text + ")"};
   }
   const std::string yes = value(n.then_value).within(Level::AnyOf);
-  return {on.within(Level::AnyOf) + " ? " + yes + " : " + value(n.else_value).within(Level::AnyOf),
-          Level::Choice};
+  return narrowed(type, {on.within(Level::AnyOf) + " ? " + yes + " : " +
+                             value(n.else_value).within(Level::AnyOf),
+                         Level::Choice});
 }
 
 Code Expressions::converted(ir::DataType to, const Expr& from) {
@@ -360,72 +280,6 @@ Code Expressions::converted(ir::DataType to, const Expr& from) {
   if (source == target) return code;
   if (to.lanes > 1) return {"convert_" + target + "(" + code.text + ")"};
   return {"(" + target + ")" + code.within(Level::Unary), Level::Unary};
-}
-
-Code Expressions::loaded_element(ir::DataType type, const ir::Load& n) {
-  const Array& from = array(n.buffer);
-  const Expr on = condition(n.predicate);
-  std::string text;
-  const bool in_memory =
-      types_.by_call(type) && (n.buffer->scope == ir::Scope::Global || from.halves);
-  if (in_memory) {
-    const std::string base = from.halves ? "(__local half*)" + from.name : from.name;
-    text = "vload_half(" + place(n.indices[0], from.name) + ", " + base + ")";
-  } else {
-    text = from.only_one ? from.name : from.name + "[" + place(n.indices[0], from.name) + "]";
-  }
-  Code code{text};
-  if (type.is_bool()) code = {text + " != 0", Level::Equality};
-  if (!on) return code;
-  const Code zero = type.is_float() ? types_.literal(0, type) : integer_literal(0, type);
-  return {value(on).within(Level::AnyOf) + " ? " + code.within(Level::AnyOf) + " : " + zero.text,
-          Level::Choice};
-}
-
-Code Expressions::loaded(const ir::ExprNode& node, const ir::Load& n) {
-  const ir::DataType type = node.type;
-  if (n.indices.size() != 1) {
-    fail("a load of " + n.buffer->name + " has not one flat index");
-    return {"0"};
-  }
-  if (type.lanes == 1) return loaded_element(type, n);
-  const Array from = array(n.buffer);
-  const Expr on = condition(n.predicate);
-  const std::string vector = types_.value(type);
-  if (from.lanes == type.lanes && !on) {
-    if (const auto at = vector_index(n.indices[0], from.lanes)) {
-      return {from.only_one ? from.name : from.name + "[" + *at + "]"};
-    }
-  }
-  const auto form = ir::strided_lanes(n.indices[0]);
-  const bool whole = form && from.lanes == 1 && !type.is_bool() && (!on || on->type.lanes == 1);
-  if (whole && form->stride == 1) {
-    const bool in_memory =
-        types_.by_call(type) && (n.buffer->scope == ir::Scope::Global || from.halves);
-    const std::string read = std::string(in_memory ? "vload_half" : "vload") +
-                             lanes_text(type.lanes) + "(0, " + address(from, form->base) + ")";
-    if (!on) return {read};
-    return {value(on).within(Level::AnyOf) + " ? " + read + " : (" + vector + ")(0)",
-            Level::Choice};
-  }
-  if (whole && form->stride == 0) {
-    const ir::Load one{n.buffer, {form->base}, on};
-    return {"(" + vector + ")(" + loaded_element(type.element(), one).text + ")", Level::Unary};
-  }
-  std::string text;
-  for (int lane = 0; lane < type.lanes; ++lane) {
-    const ir::Load one{n.buffer,
-                       {lane_of(n.indices[0], lane)},
-                       n.predicate ? lane_of(n.predicate, lane) : nullptr};
-    if (!one.indices[0] || (n.predicate && !one.predicate)) {
-      fail("an index of " + n.buffer->name + " that has no lanes");
-      return {"0"};
-    }
-    Code element = loaded_element(type.element(), one);
-    if (type.is_bool()) element = {"-(int)" + element.within(Level::Primary), Level::Unary};
-    text += (lane ? ", " : "") + element.text;
-  }
-  return {"(" + vector + ")(" + text + ")", Level::Unary};
 }
 
 }  // namespace fettle::backend::opencl_c

@@ -19,6 +19,7 @@ struct Array {
   int lanes = 1;
   bool only_one = false;  // of them: a variable
   bool halves = false;    // float16 as bits, for vload_half
+  std::string pointer() const { return halves ? "(__local half*)" + name : name; }
 };
 
 // Of one kernel. What a statement's expressions share, and what is long, becomes a constant of its
@@ -42,6 +43,8 @@ class Expressions {
   ir::Expr condition(const ir::Expr& predicate) const;
 
   const Array& array(const ir::Buffer& buffer);
+  // Its elements of that type are read and written by vload_half and vstore_half.
+  bool by_call(const ir::Buffer& buffer, ir::DataType type);
   void declare(const ir::Buffer& buffer, Array array) { arrays_[buffer.get()] = std::move(array); }
 
   void fail(std::string what) {

@@ -258,15 +258,11 @@ class Kernel {
     }
   }
 
-  bool by_call(const ir::Store& n) {
-    return types_.by_call(n.value->type) &&
-           (n.buffer->scope == ir::Scope::Global || expressions_.array(n.buffer).halves);
-  }
-
   // What vstore_half rounds need not be rounded before.
   std::string stored_value(const ir::Store& n) {
     const auto* cast = std::get_if<ir::Cast>(&n.value->node);
-    if (by_call(n) && cast && cast->value->type.scalar == ir::Scalar::Float32) {
+    if (expressions_.by_call(n.buffer, n.value->type) && cast &&
+        cast->value->type.scalar == ir::Scalar::Float32) {
       return expressions_.value(cast->value).text;
     }
     return expressions_.value(n.value).text;
@@ -283,16 +279,16 @@ class Kernel {
     }
     const auto form = ir::strided_lanes(n.indices[0]);
     if (!form || form->stride != 1 || to.lanes != 1 || n.value->type.is_bool()) return "";
-    return std::string(by_call(n) ? "vstore_half" : "vstore") + std::to_string(lanes) + "(" +
-           value + ", 0, " + expressions_.address(to, form->base) + ");";
+    return std::string(expressions_.by_call(n.buffer, n.value->type) ? "vstore_half" : "vstore") +
+           std::to_string(lanes) + "(" + value + ", 0, " + expressions_.address(to, form->base) +
+           ");";
   }
 
   std::string stored_element(const ir::Store& n, const std::string& value, const ir::Expr& at) {
     const Array to = expressions_.array(n.buffer);
     const std::string place = expressions_.place(at, to.name);
-    if (by_call(n)) {
-      const std::string base = to.halves ? "(__local half*)" + to.name : to.name;
-      return "vstore_half(" + value + ", " + place + ", " + base + ");";
+    if (expressions_.by_call(n.buffer, n.value->type)) {
+      return "vstore_half(" + value + ", " + place + ", " + to.pointer() + ");";
     }
     return to.name + (to.only_one ? "" : "[" + place + "]") + " = " + value + ";";
   }
@@ -326,7 +322,7 @@ class Kernel {
 
 // What float16 makes of a float, where it is no type.
 std::string rounding(int lanes) {
-  const std::string n = lanes > 1 ? std::to_string(lanes) : "", count = std::to_string(lanes);
+  const std::string n = lanes_text(lanes), count = std::to_string(lanes);
   return "float" + n + " half_round" + n + "(float" + n + " x) {\n  ushort bits[" + count +
          "];\n  vstore_half" + n + "(x, 0, (half*)bits);\n  return vload_half" + n +
          "(0, (const half*)bits);\n}\n\n";
