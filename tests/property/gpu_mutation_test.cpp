@@ -20,7 +20,10 @@ using property::GpuMistake;
 
 struct Case {
   const char *workload, *configuration;
-  int harmless_barriers = 0;  // whose absence changes nothing
+  int harmless_barriers = 0;  // whose absence changes nothing, to the interpreter
+  // What a run need not show: barriers between threads that all store one and the same number, and
+  // guards of memory for which any number does.
+  int unseen_barriers = 0, unseen_guards = 0;
 };
 
 // Steps of a sum staged in shared memory, by more threads than it has elements; rows shared out
@@ -33,10 +36,10 @@ constexpr Case kCases[] = {
      R"({"sketch":"gpu_tiled","knobs":{"rows":[8,2],"columns":[4,2],"step":[8],"unroll":[64],
          "neighbours":[1],"shared":[3],"first_order":[1],"second_order":[0],"packed":[0],
          "source":[0]}})"},
-    // A value of the row is made of another by every thread alike: none reads what it has not
-    // written itself.
+    // Every thread makes the row's values alike, and none reads what it has not written itself; the
+    // largest of the row only keeps exponents small.
     {R"({"op":"softmax","batch":3,"features":150})",
-     R"({"sketch":"gpu_rows","knobs":{"threads":[64],"unroll":[1]}})", 1},
+     R"({"sketch":"gpu_rows","knobs":{"threads":[64],"unroll":[1]}})", 1, 3, 1},
     {R"({"op":"elementwise","function":"add","shape":[7,9],"shape_b":[9]})",
      R"({"sketch":"gpu_spatial","knobs":{"threads":[32],"elements":[1],"rows":[1]}})"},
 };
@@ -80,6 +83,7 @@ struct Drivers {
 TEST(GpuMutations, EachIsCaught) {
   Drivers drivers;
   std::map<std::string, int> made;
+  int unseen = 0;
   for (const Case& each : kCases) {
     const auto workload = space::Workload::parse(nlohmann::json::parse(each.workload));
     ASSERT_TRUE(workload) << each.workload;
@@ -107,14 +111,18 @@ TEST(GpuMutations, EachIsCaught) {
           ++ran, missed += *backend::opencl_c::make_source(wrong, target());
         }
       }
-      const int harmless = mistake == GpuMistake::DroppedBarrier ? each.harmless_barriers : 0;
-      EXPECT_EQ(interpreted, harmless) << each.workload << name_of(mistake) << missed;
-      if (drivers.oclgrind || (drivers.device && harmless == 0)) {
-        EXPECT_EQ(ran, harmless) << each.workload << name_of(mistake) << missed;
+      const bool barrier = mistake == GpuMistake::DroppedBarrier;
+      EXPECT_EQ(interpreted, barrier ? each.harmless_barriers : 0)
+          << each.workload << name_of(mistake) << missed;
+      if (drivers.device && drivers.oclgrind) {
+        EXPECT_LE(ran, barrier ? each.unseen_barriers : each.unseen_guards)
+            << each.workload << name_of(mistake) << missed;
+        unseen += ran;
       }
     }
   }
   for (const auto& [name, count] : made) std::printf("%s: %d\n", name.c_str(), count);
+  std::printf("%d of them no driver shows\n", unseen);
   EXPECT_EQ(made.size(), std::size_t(GpuMistake::Count));
   if (!drivers.device) std::printf("%s\n", test::why_no_opencl().c_str());
   if (!drivers.oclgrind) std::printf("no Oclgrind here\n");

@@ -111,7 +111,7 @@ class Kernel {
     return text + ") {\n";
   }
 
-  // Those along which there is more than one, each under one name.
+  // Of blocks and threads along the axes that loops are bound to, each under one name.
   void indices() {
     std::set<ir::ThreadAxis> bound;
     ir::walk(

@@ -28,8 +28,8 @@ void fettle_conv_second(__global const float* restrict weight,
   const int weight_at = n_outer * 4;
   const int k = block_x * 32 + thread_x / 4;
   const int weight_at_1 = weight_at + k * 16;
-  if (block_x * 128 + thread_x < 160) {
-    vstore4(k < 36 ? vload4(0, weight + weight_at_1) : (float4)(0), 0, conv_second + weight_at_1);
+  if (block_x * 128 + thread_x < 144) {
+    vstore4(vload4(0, weight + weight_at_1), 0, conv_second + weight_at_1);
   }
 }
 
@@ -49,25 +49,25 @@ void fettle_activated(__global const float* restrict pad,
   conv_sums[1] = (float4)(0.0f);
   conv_sums[2] = (float4)(0.0f);
   conv_sums[3] = (float4)(0.0f);
-  for (int k_outer = 0; k_outer < 10; ++k_outer) {
+  for (int k_outer = 0; k_outer < 9; ++k_outer) {
     const int pad_at_1 = pad_at + (k_outer / 3) * 40 + (k_outer % 3) * 4;
     const int conv_second_at_1 = conv_second_at + k_outer * 64;
-    conv_sums[0] = mad((float4)(k_outer * 4 < 36 ? pad[pad_at_1] : 0.0f), vload4(0, conv_second + conv_second_at_1), conv_sums[0]);
-    conv_sums[1] = mad((float4)(k_outer * 4 < 36 ? pad[pad_at_1] : 0.0f), vload4(0, conv_second + conv_second_at_1 + 4), conv_sums[1]);
-    conv_sums[2] = mad((float4)(k_outer * 4 < 36 ? pad[pad_at_1 + 4] : 0.0f), vload4(0, conv_second + conv_second_at_1), conv_sums[2]);
-    conv_sums[3] = mad((float4)(k_outer * 4 < 36 ? pad[pad_at_1 + 4] : 0.0f), vload4(0, conv_second + conv_second_at_1 + 4), conv_sums[3]);
-    conv_sums[0] = mad((float4)(k_outer * 4 + 1 < 36 ? pad[pad_at_1 + 1] : 0.0f), vload4(0, conv_second + conv_second_at_1 + 16), conv_sums[0]);
-    conv_sums[1] = mad((float4)(k_outer * 4 + 1 < 36 ? pad[pad_at_1 + 1] : 0.0f), vload4(0, conv_second + conv_second_at_1 + 20), conv_sums[1]);
-    conv_sums[2] = mad((float4)(k_outer * 4 + 1 < 36 ? pad[pad_at_1 + 5] : 0.0f), vload4(0, conv_second + conv_second_at_1 + 16), conv_sums[2]);
-    conv_sums[3] = mad((float4)(k_outer * 4 + 1 < 36 ? pad[pad_at_1 + 5] : 0.0f), vload4(0, conv_second + conv_second_at_1 + 20), conv_sums[3]);
-    conv_sums[0] = mad((float4)(k_outer * 4 + 2 < 36 ? pad[pad_at_1 + 2] : 0.0f), vload4(0, conv_second + conv_second_at_1 + 32), conv_sums[0]);
-    conv_sums[1] = mad((float4)(k_outer * 4 + 2 < 36 ? pad[pad_at_1 + 2] : 0.0f), vload4(0, conv_second + conv_second_at_1 + 36), conv_sums[1]);
-    conv_sums[2] = mad((float4)(k_outer * 4 + 2 < 36 ? pad[pad_at_1 + 6] : 0.0f), vload4(0, conv_second + conv_second_at_1 + 32), conv_sums[2]);
-    conv_sums[3] = mad((float4)(k_outer * 4 + 2 < 36 ? pad[pad_at_1 + 6] : 0.0f), vload4(0, conv_second + conv_second_at_1 + 36), conv_sums[3]);
-    conv_sums[0] = mad((float4)(k_outer * 4 + 3 < 36 ? pad[pad_at_1 + 3] : 0.0f), vload4(0, conv_second + conv_second_at_1 + 48), conv_sums[0]);
-    conv_sums[1] = mad((float4)(k_outer * 4 + 3 < 36 ? pad[pad_at_1 + 3] : 0.0f), vload4(0, conv_second + conv_second_at_1 + 52), conv_sums[1]);
-    conv_sums[2] = mad((float4)(k_outer * 4 + 3 < 36 ? pad[pad_at_1 + 7] : 0.0f), vload4(0, conv_second + conv_second_at_1 + 48), conv_sums[2]);
-    conv_sums[3] = mad((float4)(k_outer * 4 + 3 < 36 ? pad[pad_at_1 + 7] : 0.0f), vload4(0, conv_second + conv_second_at_1 + 52), conv_sums[3]);
+    conv_sums[0] = mad((float4)(pad[pad_at_1]), vload4(0, conv_second + conv_second_at_1), conv_sums[0]);
+    conv_sums[1] = mad((float4)(pad[pad_at_1]), vload4(0, conv_second + conv_second_at_1 + 4), conv_sums[1]);
+    conv_sums[2] = mad((float4)(pad[pad_at_1 + 4]), vload4(0, conv_second + conv_second_at_1), conv_sums[2]);
+    conv_sums[3] = mad((float4)(pad[pad_at_1 + 4]), vload4(0, conv_second + conv_second_at_1 + 4), conv_sums[3]);
+    conv_sums[0] = mad((float4)(pad[pad_at_1 + 1]), vload4(0, conv_second + conv_second_at_1 + 16), conv_sums[0]);
+    conv_sums[1] = mad((float4)(pad[pad_at_1 + 1]), vload4(0, conv_second + conv_second_at_1 + 20), conv_sums[1]);
+    conv_sums[2] = mad((float4)(pad[pad_at_1 + 5]), vload4(0, conv_second + conv_second_at_1 + 16), conv_sums[2]);
+    conv_sums[3] = mad((float4)(pad[pad_at_1 + 5]), vload4(0, conv_second + conv_second_at_1 + 20), conv_sums[3]);
+    conv_sums[0] = mad((float4)(pad[pad_at_1 + 2]), vload4(0, conv_second + conv_second_at_1 + 32), conv_sums[0]);
+    conv_sums[1] = mad((float4)(pad[pad_at_1 + 2]), vload4(0, conv_second + conv_second_at_1 + 36), conv_sums[1]);
+    conv_sums[2] = mad((float4)(pad[pad_at_1 + 6]), vload4(0, conv_second + conv_second_at_1 + 32), conv_sums[2]);
+    conv_sums[3] = mad((float4)(pad[pad_at_1 + 6]), vload4(0, conv_second + conv_second_at_1 + 36), conv_sums[3]);
+    conv_sums[0] = mad((float4)(pad[pad_at_1 + 3]), vload4(0, conv_second + conv_second_at_1 + 48), conv_sums[0]);
+    conv_sums[1] = mad((float4)(pad[pad_at_1 + 3]), vload4(0, conv_second + conv_second_at_1 + 52), conv_sums[1]);
+    conv_sums[2] = mad((float4)(pad[pad_at_1 + 7]), vload4(0, conv_second + conv_second_at_1 + 48), conv_sums[2]);
+    conv_sums[3] = mad((float4)(pad[pad_at_1 + 7]), vload4(0, conv_second + conv_second_at_1 + 52), conv_sums[3]);
   }
   vstore4(max(conv_sums[0] + vload4(0, bias + conv_second_at), (float4)(0.0f)), 0, activated + activated_at);
   vstore4(max(conv_sums[1] + vload4(0, bias + conv_second_at + 4), (float4)(0.0f)), 0, activated + activated_at + 4);
