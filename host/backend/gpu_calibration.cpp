@@ -9,10 +9,10 @@ namespace {
 using ir::Expr;
 using ir::Stmt;
 
-constexpr std::int64_t kThreads = 256;            // of a block
-constexpr std::int64_t kBlocksPerUnit = 8;        // 2048 threads: all that a unit holds
-constexpr std::int64_t kChains = 8;               // of each thread, independent
-constexpr std::int64_t kFmaRounds = 2048;         // some 100 µs
+constexpr std::int64_t kThreads = 256;                   // of a block
+constexpr std::int64_t kBlocksPerUnit = 8;               // 2048 threads: all that a unit holds
+constexpr std::int64_t kChains = 8, kVectorChains = 12;  // of each thread, independent
+constexpr std::int64_t kFmaRounds = 2048;                // some 100 µs
 constexpr std::int64_t kLanes = 4;                // floats that a thread reads at once, at least
 constexpr std::int64_t kCacheBytes = 16 << 10;    // read again and again: any first cache holds it
 constexpr std::int64_t kCacheRounds = 512;        // of that
@@ -95,10 +95,10 @@ struct Ceilings {
 Result<CalibrationProgram> Ceilings::arithmetic() const {
   Grid grid;
   grid.blocks = kBlocksPerUnit * target.compute_units, grid.threads = threads();
-  const std::int64_t lanes = target.vector_width;
-  const ir::Buffer factors = make_buffer("factors", 2 + kChains),
+  const std::int64_t lanes = target.vector_width, chains = lanes > 1 ? kVectorChains : kChains;
+  const ir::Buffer factors = make_buffer("factors", 2 + chains),
                    out = make_buffer("out", grid.blocks * grid.threads * lanes),
-                   sums = make_buffer("sums", kChains * lanes, ir::Scope::Register);
+                   sums = make_buffer("sums", chains * lanes, ir::Scope::Register);
   const auto factor = [&](std::int64_t i) {
     return copies(ir::load(factors, {ir::int_imm(i)}), lanes);
   };
@@ -106,7 +106,7 @@ Result<CalibrationProgram> Ceilings::arithmetic() const {
   const auto sum = [&](std::int64_t i) { return wide_load(sums, place(i), lanes); };
   std::vector<Stmt> begin, updates;
   Expr total;
-  for (std::int64_t i = 0; i < kChains; ++i) {
+  for (std::int64_t i = 0; i < chains; ++i) {
     begin.push_back(ir::make_store(sums, {wide(place(i), lanes)}, factor(2 + i)));
     updates.push_back(
         ir::make_store(sums, {wide(place(i), lanes)}, ir::mul_add(sum(i), factor(0), factor(1))));
@@ -126,7 +126,7 @@ Result<CalibrationProgram> Ceilings::arithmetic() const {
   module.launches = {{0, {0, 1}, false}};
   CalibrationProgram made;
   made.name = "fma all units", made.ceiling = Ceiling::Arithmetic;
-  made.operations = 2.0 * double(grid.blocks * grid.threads * kChains * kFmaRounds * lanes);
+  made.operations = 2.0 * double(grid.blocks * grid.threads * chains * kFmaRounds * lanes);
   return finish(std::move(made), module);
 }
 

@@ -69,8 +69,8 @@ class GpuTask final : public Task {
         task_, configuration, [&](const std::string& pass, const ir::Module& made) {
           if (pass == dump_after) text = "--- IR after " + pass + "\n" + ir::print(made);
         });
+    if (!dump_after.empty() && !text.empty()) return text;  // a later pass may have failed
     if (!module) return std::move(module).error();
-    if (!dump_after.empty()) return text;
     Result<std::string> code = language_.explain(*module, task_.target());
     if (!code) return std::move(code).error();
     const lower::ProgramFacts facts = lower::program_facts(*module);

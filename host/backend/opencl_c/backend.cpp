@@ -46,7 +46,7 @@ const Backend& opencl_backend() {
                                    make_program,
                                    explained,
                                    alike,
-                                   {"local-opencl", {"--device-kind", "opencl"}, false},
+                                   {"local-opencl", {"--device-kind", "opencl"}, true},
                                    make_kernel_compiler});
   return backend;
 }

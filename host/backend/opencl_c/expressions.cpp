@@ -23,8 +23,6 @@ void count(const Expr& e, std::unordered_map<Expr, int>& uses) {
   ir::for_each_child(e, [&](const Expr& child) { count(child, uses); });
 }
 
-std::string lanes_text(int lanes) { return lanes > 1 ? std::to_string(lanes) : ""; }
-
 bool is_signed(ir::DataType type) { return type.scalar != ir::Scalar::UInt8; }
 
 }  // namespace
@@ -62,6 +60,7 @@ void Expressions::begin(const ir::Stmt& stmt) {
 
 Code Expressions::value(const Expr& expr) {
   if (!problem.empty()) return {"0"};
+  if (!names_values_) return computed(expr);
   if (const auto known = named_.find(expr); known != named_.end()) return {known->second};
   const auto uses = uses_.find(expr);
   const bool shared = uses != uses_.end() && uses->second > 1 && !is_leaf(expr);
@@ -71,51 +70,6 @@ Code Expressions::value(const Expr& expr) {
   lines.push_back("const " + types_.value(expr->type) + " " + name + " = " + code.text + ";");
   named_[expr] = name;
   return {name};
-}
-
-std::string Expressions::index(const Expr& scalar) {
-  const ir::LeafSum sum = ir::leaf_sum_of(scalar);
-  std::string text;
-  const auto add = [&](bool minus, const std::string& term) {
-    text += text.empty() ? (minus ? "-" : "") : (minus ? " - " : " + ");
-    text += term;
-  };
-  for (const auto& [leaf, factor] : sum.terms) {
-    const std::int64_t size = factor < 0 ? -factor : factor;
-    const Code code = value(leaf);
-    add(factor < 0, size == 1 ? code.within(Level::Product)
-                              : code.within(Level::Unary) + " * " + std::to_string(size));
-  }
-  if (sum.constant != 0 || text.empty()) {
-    add(sum.constant < 0, std::to_string(sum.constant < 0 ? -sum.constant : sum.constant));
-  }
-  return text;
-}
-
-std::optional<std::string> Expressions::vector_index(const Expr& index, int lanes) {
-  const auto* ramp = std::get_if<ir::Ramp>(&index->node);
-  if (!ramp || ramp->stride != 1 || index->type.lanes != lanes) return std::nullopt;
-  ir::LeafSum sum = ir::leaf_sum_of(ramp->base);
-  Expr which = ir::int_imm(sum.constant / lanes);
-  if (sum.constant % lanes != 0) return std::nullopt;
-  for (const auto& [leaf, factor] : sum.terms) {
-    if (factor % lanes != 0) return std::nullopt;
-    which = which + leaf * ir::int_imm(factor / lanes, leaf->type);
-  }
-  return this->index(which);
-}
-
-const Array& Expressions::array(const ir::Buffer& buffer) {
-  const auto found = arrays_.find(buffer.get());
-  if (found != arrays_.end()) return found->second;
-  fail("buffer " + buffer->name + " is neither a parameter nor allocated");
-  return arrays_[buffer.get()];
-}
-
-std::string Expressions::address(const Array& array, const Expr& scalar_index) {
-  const std::string at = index(scalar_index);
-  const std::string base = array.halves ? "(__local half*)" + array.name : array.name;
-  return at == "0" ? base : base + " + " + at;
 }
 
 Expr Expressions::condition(const Expr& predicate) const {
@@ -296,8 +250,9 @@ Code Expressions::chosen(const ir::ExprNode& node, const ir::Select& n) {
     on = {std::string("convert_") + words + lanes_text(type.lanes) + "(" + on.text + ")"};
   }
   const std::string yes = value(n.then_value).within(Level::AnyOf);
-  return {on.within(Level::AnyOf) + " ? " + yes + " : " + value(n.else_value).within(Level::AnyOf),
-          Level::Choice};
+  return narrowed(type, {on.within(Level::AnyOf) + " ? " + yes + " : " +
+                             value(n.else_value).within(Level::AnyOf),
+                         Level::Choice});
 }
 
 Code Expressions::converted(ir::DataType to, const Expr& from) {
@@ -325,72 +280,6 @@ Code Expressions::converted(ir::DataType to, const Expr& from) {
   if (source == target) return code;
   if (to.lanes > 1) return {"convert_" + target + "(" + code.text + ")"};
   return {"(" + target + ")" + code.within(Level::Unary), Level::Unary};
-}
-
-Code Expressions::loaded_element(ir::DataType type, const ir::Load& n) {
-  const Array& from = array(n.buffer);
-  const Expr on = condition(n.predicate);
-  std::string text;
-  const bool in_memory =
-      types_.by_call(type) && (n.buffer->scope == ir::Scope::Global || from.halves);
-  if (in_memory) {
-    const std::string base = from.halves ? "(__local half*)" + from.name : from.name;
-    text = "vload_half(" + index(n.indices[0]) + ", " + base + ")";
-  } else {
-    text = from.only_one ? from.name : from.name + "[" + index(n.indices[0]) + "]";
-  }
-  Code code{text};
-  if (type.is_bool()) code = {text + " != 0", Level::Equality};
-  if (!on) return code;
-  const Code zero = type.is_float() ? types_.literal(0, type) : integer_literal(0, type);
-  return {value(on).within(Level::AnyOf) + " ? " + code.within(Level::AnyOf) + " : " + zero.text,
-          Level::Choice};
-}
-
-Code Expressions::loaded(const ir::ExprNode& node, const ir::Load& n) {
-  const ir::DataType type = node.type;
-  if (n.indices.size() != 1) {
-    fail("a load of " + n.buffer->name + " has not one flat index");
-    return {"0"};
-  }
-  if (type.lanes == 1) return loaded_element(type, n);
-  const Array from = array(n.buffer);
-  const Expr on = condition(n.predicate);
-  const std::string vector = types_.value(type);
-  if (from.lanes == type.lanes && !on) {
-    if (const auto at = vector_index(n.indices[0], from.lanes)) {
-      return {from.only_one ? from.name : from.name + "[" + *at + "]"};
-    }
-  }
-  const auto form = ir::strided_lanes(n.indices[0]);
-  const bool whole = form && from.lanes == 1 && !type.is_bool() && (!on || on->type.lanes == 1);
-  if (whole && form->stride == 1) {
-    const bool in_memory =
-        types_.by_call(type) && (n.buffer->scope == ir::Scope::Global || from.halves);
-    const std::string read = std::string(in_memory ? "vload_half" : "vload") +
-                             lanes_text(type.lanes) + "(0, " + address(from, form->base) + ")";
-    if (!on) return {read};
-    return {value(on).within(Level::AnyOf) + " ? " + read + " : (" + vector + ")(0)",
-            Level::Choice};
-  }
-  if (whole && form->stride == 0) {
-    const ir::Load one{n.buffer, {form->base}, on};
-    return {"(" + vector + ")(" + loaded_element(type.element(), one).text + ")", Level::Unary};
-  }
-  std::string text;
-  for (int lane = 0; lane < type.lanes; ++lane) {
-    const ir::Load one{n.buffer,
-                       {lane_of(n.indices[0], lane)},
-                       n.predicate ? lane_of(n.predicate, lane) : nullptr};
-    if (!one.indices[0] || (n.predicate && !one.predicate)) {
-      fail("an index of " + n.buffer->name + " that has no lanes");
-      return {"0"};
-    }
-    Code element = loaded_element(type.element(), one);
-    if (type.is_bool()) element = {"-(int)" + element.within(Level::Primary), Level::Unary};
-    text += (lane ? ", " : "") + element.text;
-  }
-  return {"(" + vector + ")(" + text + ")", Level::Unary};
 }
 
 }  // namespace fettle::backend::opencl_c

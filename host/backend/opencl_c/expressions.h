@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "host/backend/opencl_c/scopes.h"
 #include "host/backend/opencl_c/types.h"
 #include "host/ir/affine.h"
 #include "host/ir/stmt.h"
@@ -18,18 +19,22 @@ struct Array {
   int lanes = 1;
   bool only_one = false;  // of them: a variable
   bool halves = false;    // float16 as bits, for vload_half
+  std::string pointer() const { return halves ? "(__local half*)" + name : name; }
 };
 
 // Of one kernel. What a statement's expressions share, and what is long, becomes a constant of its
 // own: `lines` are their definitions, to be written before the statement.
 class Expressions {
  public:
-  Expressions(Types types, Names& names) : types_(types), names_(names) {}
+  Expressions(Types types, Names& names, Scopes& scopes)
+      : types_(types), names_(names), scopes_(scopes) {}
 
   // A statement begins: what was shared before is forgotten.
   void begin(const ir::Stmt& stmt);
   Code value(const ir::Expr& expr);
   std::string index(const ir::Expr& scalar);
+  // The same as a place in the array: its parts are computed once, where they are known.
+  std::string place(const ir::Expr& scalar, const std::string& array);
   // Which vector of `lanes` elements the vector index names. Empty: none, or parts of two.
   std::optional<std::string> vector_index(const ir::Expr& index, int lanes);
   // &array[index], as text.
@@ -38,6 +43,8 @@ class Expressions {
   ir::Expr condition(const ir::Expr& predicate) const;
 
   const Array& array(const ir::Buffer& buffer);
+  // Its elements of that type are read and written by vload_half and vstore_half.
+  bool by_call(const ir::Buffer& buffer, ir::DataType type);
   void declare(const ir::Buffer& buffer, Array array) { arrays_[buffer.get()] = std::move(array); }
 
   void fail(std::string what) {
@@ -64,6 +71,8 @@ class Expressions {
 
   Types types_;
   Names& names_;
+  Scopes& scopes_;
+  bool names_values_ = true;
   std::unordered_map<const ir::BufferDecl*, Array> arrays_;
   std::unordered_map<ir::Expr, int> uses_;           // of the statement at hand
   std::unordered_map<ir::Expr, std::string> named_;  // of those, what has a name

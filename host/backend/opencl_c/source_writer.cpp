@@ -62,7 +62,8 @@ class Kernel {
       : function_(function),
         types_(types),
         shape_(lower::launch_shape(function)),
-        expressions_(types, names_) {}
+        scopes_(names_),
+        expressions_(types, names_, scopes_) {}
 
   Result<std::string> text() {
     if (function_.written.size() != function_.params.size() || function_.extent != 1 ||
@@ -71,6 +72,7 @@ class Kernel {
     }
     const std::string head = signature();
     indices();
+    scopes_.enter();
     ir::walk(
         function_.body,
         [&](const ir::Stmt& s) {
@@ -81,17 +83,16 @@ class Kernel {
         },
         nullptr);
     stmt(function_.body);
+    scopes_.leave();
     if (!expressions_.problem.empty()) {
       return Error{ErrorCode::Internal, function_.name + ": " + expressions_.problem};
     }
-    return head + text_ + "}\n";
+    return head + scopes_.text() + "}\n";
   }
   const std::set<int>& rounds_halves() const { return expressions_.rounds_halves; }
 
  private:
-  void line(const std::string& text) {
-    text_ += std::string(2 * static_cast<std::size_t>(depth_), ' ') + text + "\n";
-  }
+  void line(const std::string& text) { scopes_.line(text); }
 
   std::string signature() {
     const std::string name = kernel_name(function_);
@@ -110,7 +111,7 @@ class Kernel {
     return text + ") {\n";
   }
 
-  // Those along which there is more than one, each under one name.
+  // Of blocks and threads along the axes that loops are bound to, each under one name.
   void indices() {
     std::set<ir::ThreadAxis> bound;
     ir::walk(
@@ -173,7 +174,10 @@ class Kernel {
           }
           line("const " + types_.value(n.var->type) + " " + names_.of(n.var.get(), n.var->name) +
                " = " + value + ";");
+          scopes_.enter();
+          scopes_.define(n.var);
           stmt(n.body);
+          scopes_.leave();
         },
         [&](const ir::Barrier&) { line("barrier(CLK_LOCAL_MEM_FENCE);"); });
   }
@@ -185,17 +189,14 @@ class Kernel {
 
   void within(const std::string& opening, const ir::Stmt& body,
               const ir::Stmt& otherwise = nullptr) {
-    line(opening);
-    ++depth_;
+    scopes_.open(opening);
     stmt(body);
-    --depth_;
     if (otherwise) {
-      line("} else {");
-      ++depth_;
+      scopes_.leave();
+      scopes_.open("} else {");
       stmt(otherwise);
-      --depth_;
     }
-    line("}");
+    scopes_.close();
   }
 
   void loop(const ir::For& n) {
@@ -210,8 +211,11 @@ class Kernel {
                       to = expressions_.index(n.min + n.extent);
     definitions();
     const std::string name = names_.of(n.var.get(), n.var->name);
-    within("for (int " + name + " = " + from + "; " + name + " < " + to + "; ++" + name + ") {",
-           n.body);
+    scopes_.open("for (int " + name + " = " + from + "; " + name + " < " + to + "; ++" + name +
+                 ") {");
+    scopes_.define(n.var);
+    stmt(n.body);
+    scopes_.close();
   }
 
   // All iterations at once. Where the launch has more, the others do nothing.
@@ -221,6 +225,7 @@ class Kernel {
                                " does not begin at 0, or has no extent");
     }
     names_.set(n.var.get(), axes_[n.axis]);
+    scopes_.define_outermost(n.var);
     if (*extent >= shape_.along(n.axis)) return stmt(n.body);
     if (lower::has_barrier(n.body)) {
       return expressions_.fail("a barrier that not all threads come to");
@@ -247,23 +252,17 @@ class Kernel {
     if (guard.empty()) {
       for (const std::string& each : writes) line(each);
     } else {
-      line("if (" + guard + ") {");
-      ++depth_;
+      scopes_.open("if (" + guard + ") {");
       for (const std::string& each : writes) line(each);
-      --depth_;
-      line("}");
+      scopes_.close();
     }
-  }
-
-  bool by_call(const ir::Store& n) {
-    return types_.by_call(n.value->type) &&
-           (n.buffer->scope == ir::Scope::Global || expressions_.array(n.buffer).halves);
   }
 
   // What vstore_half rounds need not be rounded before.
   std::string stored_value(const ir::Store& n) {
     const auto* cast = std::get_if<ir::Cast>(&n.value->node);
-    if (by_call(n) && cast && cast->value->type.scalar == ir::Scalar::Float32) {
+    if (expressions_.by_call(n.buffer, n.value->type) && cast &&
+        cast->value->type.scalar == ir::Scalar::Float32) {
       return expressions_.value(cast->value).text;
     }
     return expressions_.value(n.value).text;
@@ -280,16 +279,16 @@ class Kernel {
     }
     const auto form = ir::strided_lanes(n.indices[0]);
     if (!form || form->stride != 1 || to.lanes != 1 || n.value->type.is_bool()) return "";
-    return std::string(by_call(n) ? "vstore_half" : "vstore") + std::to_string(lanes) + "(" +
-           value + ", 0, " + expressions_.address(to, form->base) + ");";
+    return std::string(expressions_.by_call(n.buffer, n.value->type) ? "vstore_half" : "vstore") +
+           std::to_string(lanes) + "(" + value + ", 0, " + expressions_.address(to, form->base) +
+           ");";
   }
 
   std::string stored_element(const ir::Store& n, const std::string& value, const ir::Expr& at) {
     const Array to = expressions_.array(n.buffer);
-    const std::string place = expressions_.index(at);
-    if (by_call(n)) {
-      const std::string base = to.halves ? "(__local half*)" + to.name : to.name;
-      return "vstore_half(" + value + ", " + place + ", " + base + ");";
+    const std::string place = expressions_.place(at, to.name);
+    if (expressions_.by_call(n.buffer, n.value->type)) {
+      return "vstore_half(" + value + ", " + place + ", " + to.pointer() + ");";
     }
     return to.name + (to.only_one ? "" : "[" + place + "]") + " = " + value + ";";
   }
@@ -316,15 +315,14 @@ class Kernel {
   Types types_;
   lower::LaunchShape shape_;
   Names names_;
+  Scopes scopes_;
   Expressions expressions_;
   std::map<ir::ThreadAxis, std::string> axes_;
-  std::string text_;
-  int depth_ = 1;
 };
 
 // What float16 makes of a float, where it is no type.
 std::string rounding(int lanes) {
-  const std::string n = lanes > 1 ? std::to_string(lanes) : "", count = std::to_string(lanes);
+  const std::string n = lanes_text(lanes), count = std::to_string(lanes);
   return "float" + n + " half_round" + n + "(float" + n + " x) {\n  ushort bits[" + count +
          "];\n  vstore_half" + n + "(x, 0, (half*)bits);\n  return vload_half" + n +
          "(0, (const half*)bits);\n}\n\n";

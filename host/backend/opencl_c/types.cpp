@@ -32,8 +32,10 @@ std::string as_word(const std::string& text) {
 
 }  // namespace
 
+std::string lanes_text(int lanes) { return lanes > 1 ? std::to_string(lanes) : ""; }
+
 std::string Types::value(ir::DataType type) const {
-  const std::string lanes = type.lanes > 1 ? std::to_string(type.lanes) : "";
+  const std::string lanes = lanes_text(type.lanes);
   if (type.is_bool()) return type.lanes > 1 ? "int" + lanes : "bool";
   if (by_call(type)) return "float" + lanes;
   return memory(type.scalar) + lanes;

@@ -47,6 +47,9 @@ struct Types {
   bool by_call(ir::DataType type) const { return type.scalar == ir::Scalar::Float16 && !half; }
 };
 
+// What follows a type's name, "" for scalars.
+std::string lanes_text(int lanes);
+
 Code integer_literal(std::int64_t value, ir::DataType type);
 
 // Names that are words of OpenCL C, and no two alike.
