@@ -5,10 +5,15 @@
 
 namespace fettle::runtime {
 
-std::string guard_damage(std::span<const std::uint8_t> guard, bool behind) {
+std::uint8_t guard_byte(wire::BufferRole role) {
+  const bool read = role == wire::BufferRole::Input || role == wire::BufferRole::Constant;
+  return read ? 0x39 : 0x5c;
+}
+
+std::string guard_damage(std::span<const std::uint8_t> guard, std::uint8_t byte, bool behind) {
   std::uint64_t changed = 0, nearest = 0;
   for (std::uint64_t i = 0; i < guard.size(); ++i) {
-    if (guard[i] == kGuardByte) continue;
+    if (guard[i] == byte) continue;
     const std::uint64_t distance = behind ? i : guard.size() - 1 - i;
     nearest = changed == 0 ? distance : std::min(nearest, distance);
     ++changed;

@@ -46,4 +46,5 @@ mkdir -p "$at"
 exec 9>"$at/lock"
 flock 9
 toolkit 12.9 cuda_nvcc nvidia-cuda-nvcc-cu12==12.9.86
-toolkit 13.0 cu13 nvidia-cuda-nvcc==13.0.88 nvidia-cuda-nvrtc==13.0.88
+toolkit 13.0 cu13 nvidia-cuda-nvcc==13.0.88 nvidia-cuda-nvrtc==13.0.88 nvidia-cuda-runtime==13.0.96 \
+  nvidia-cuda-crt==13.0.88

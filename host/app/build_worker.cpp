@@ -34,7 +34,7 @@ class OpenTask {
     if (!workload) return workload.error();
     auto target = space::Target::parse(request.target);
     if (!target) return target.error();
-    return backend::open_task(workload->dag(), *target);
+    return backend::open_task(*workload, *target);
   }
 
   std::string workload_, target_;

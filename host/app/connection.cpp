@@ -146,7 +146,11 @@ Result<void> Connection::start_local(const ConnectionOptions& options) {
   agent_options.arguments.insert(agent_options.arguments.end(), device->agent_options.begin(),
                                  device->agent_options.end());
   agent_options.cores = cores;  // this process itself is going to keep off the device's
-  agent_options.log = [](const std::string& line) { note("agent: " + line); };
+  // Drivers say the same thing for each candidate that they refuse.
+  agent_options.log = [last = std::string()](const std::string& line) mutable {
+    if (line != last) note("agent: " + line);
+    last = line;
+  };
   auto agent = fleet::LocalAgent::start(std::move(agent_options));
   if (!agent) return std::move(agent.error()).in("starting this machine's agent");
   agent_ = std::move(*agent);

@@ -8,6 +8,7 @@
 #include "host/app/message.h"
 #include "host/backend/backend.h"
 #include "host/records/database.h"
+#include "host/records/workload_form.h"
 #include "host/space/profile.h"
 #include "host/space/workload.h"
 
@@ -95,12 +96,12 @@ Result<void> explain(ExplainCommand command) {
   if (!workload) return workload.error();
   const auto target = target_of(command);
   if (!target) return target.error();
-  const auto task = backend::open_task(workload->dag(), *target);
+  const auto task = backend::open_task(*workload, *target);
   if (!task) return task.error();
   const space::SearchSpace& space = (*task)->space();
   if (command.space) {
     print("workload       {}\nsource         {}\ntarget         {}\n\n{}", workload->title(),
-          workload->source(), target->canonical(), text_of(space));
+          records::source_for_people(workload->source()), target->canonical(), text_of(space));
     return {};
   }
   std::mt19937_64 rng(command.seed);
@@ -111,8 +112,8 @@ Result<void> explain(ExplainCommand command) {
   const auto text = (*task)->explain(*configuration, command.dump_after);
   if (!text) return text.error();
   print("workload       {}\nsource         {}\ntarget         {}\nconfiguration  {}\n{}\n{}\n",
-        workload->title(), workload->source(), target->canonical(), space.to_json(*configuration),
-        command.measured, *text);
+        workload->title(), records::source_for_people(workload->source()), target->canonical(),
+        space.to_json(*configuration), command.measured, *text);
   return {};
 }
 

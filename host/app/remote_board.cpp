@@ -15,8 +15,8 @@
 #include <sstream>
 
 #include "host/fleet/allow_list.h"
-#include "host/fleet/child_process.h"
 #include "host/fleet/keys.h"
+#include "host/process/child_process.h"
 
 namespace fettle::app {
 namespace {
@@ -93,7 +93,7 @@ Result<std::string> read_file(const std::string& path) {
 
 // build/packages lies beside build/bin, where this program is.
 Result<std::string> package_for(const std::string& architecture) {
-  auto program = fleet::own_executable();
+  auto program = process::own_executable();
   if (!program) return std::move(program).error();
   const auto folder = std::filesystem::path(*program).parent_path().parent_path() / "packages";
   std::string found;
@@ -148,18 +148,18 @@ Result<std::string> RemoteBoard::run(const std::string& command, const std::stri
   if (in.fd() < 0 || out.fd() < 0 || !in.fill(input)) {
     return Error{ErrorCode::Io, std::string("memory for ssh: ") + std::strerror(errno), {}};
   }
-  fleet::ChildPlan plan;
+  process::ChildPlan plan;
   plan.argv = ssh_;
   plan.argv.insert(plan.argv.end(), {target_, command});
   plan.descriptors = {{in.fd(), 0}, {out.fd(), 1}, {STDERR_FILENO, 2}};
-  auto child = fleet::start_child(plan);
+  auto child = process::start_child(plan);
   if (!child) return std::move(child).error().in("starting ssh");
   int status = 0;
   while (::waitpid(*child, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return out.text();
   return Error{ErrorCode::Unreachable,
-               fmt::format("ssh {}: {}", target_, fleet::describe_wait_status(status)),
+               fmt::format("ssh {}: {}", target_, process::describe_wait_status(status)),
                {}};
 }
 

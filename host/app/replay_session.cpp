@@ -26,8 +26,12 @@ Result<std::vector<tune::TuneTask>> tasks_of(const std::vector<replay::Recording
     const replay::Recording& recording = recordings[i];
     tune::SearcherOptions how;
     how.seed = command.seed * 1000003 + i;
-    how.features = [&recording](const space::Configuration& c) { return recording.features_of(c); };
     how.feature_count = recording.feature_names.size();
+    if (how.feature_count > 0) {
+      how.features = [&recording](const space::Configuration& c) {
+        return recording.features_of(c);
+      };
+    }
     how.estimate = cost::estimate_among(recording.feature_names);
     how.task = recording.workload.canonical();
     if (command.prior) {

@@ -73,6 +73,7 @@ void learn_lessons(const std::vector<Lesson>& lessons, const backend::Backend& b
       auto parsed = space::Workload::parse(lesson.workload);
       if (!parsed) continue;
       workload = std::move(*parsed);
+      if (workload->kernel()) continue;  // its knobs mean nothing to another task
       prior = with_prior ? cost::shipped_prior(*workload, target, names) : nullptr;
       if (auto opened = backend.open(workload->dag(), target)) task = std::move(*opened);
     }

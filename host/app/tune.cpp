@@ -11,18 +11,23 @@
 namespace fettle::app {
 
 void add_tune_command(CLI::App& app, int& status) {
-  auto* tune = app.add_subcommand("tune", "Searches the fastest kernels of a network for a board");
+  auto* tune = app.add_subcommand(
+      "tune", "Searches the fastest kernels of a network, or of your own, for a board");
   auto command = std::make_shared<TuneCommand>();
 
   auto* what =
-      tune->add_option("NETWORK|WORKLOADS", command->what,
-                       fmt::format("A network that fettle knows ({}), or a JSON file of workloads",
+      tune->add_option("NETWORK|WORKLOADS|KERNEL", command->what,
+                       fmt::format("A network that fettle knows ({}), a JSON file of workloads, or "
+                                   "a kernel of your own (.cl, .cu, .ptx, .c) with a .toml of its "
+                                   "knobs beside it, as in examples/",
                                    fmt::join(model::network_names(), ", ")));
   const auto option = [tune](const char* name, auto& value, const std::string& help) {
     // The last one counts: a script's own options can be followed by a user's.
     return tune->add_option(name, value, help)->capture_default_str()->take_last();
   };
-  option("--device", command->device, "Key of the boards to tune for; local: this machine's CPU")
+  option("--device", command->device,
+         "Key of the boards to tune for; local: this machine's CPU; local-opencl, local-cuda: its "
+         "GPU")
       ->group("Where");
   auto* replay =
       tune->add_option("--replay", command->replay,
@@ -121,7 +126,7 @@ void add_tune_command(CLI::App& app, int& status) {
       }
     }
     if (command->replay.empty() && what->empty()) {
-      throw CLI::RequiredError("NETWORK|WORKLOADS, or --replay");
+      throw CLI::RequiredError("NETWORK|WORKLOADS|KERNEL, or --replay");
     }
     status = command->replay.empty() ? run_tuning(*command) : run_replay(*command);
   });

@@ -9,6 +9,7 @@
 #include "host/app/board_ceilings.h"
 #include "host/app/connection.h"
 #include "host/app/cores.h"
+#include "host/app/expected.h"
 #include "host/app/hardware_options.h"
 #include "host/app/interrupt.h"
 #include "host/app/json_view.h"
@@ -20,7 +21,7 @@
 #include "host/backend/backend.h"
 #include "host/cost/time_model.h"
 #include "host/fleet/build_pool.h"
-#include "host/model/task_list.h"
+#include "host/model/kernel_file.h"
 #include "host/records/json_fields.h"
 #include "host/records/queries.h"
 #include "host/space/workload.h"
@@ -29,7 +30,11 @@
 namespace fettle::app {
 namespace {
 
+// Trials of a kernel that a user wrote, all failed: there is a mistake in it.
+constexpr std::uint32_t kHopeless = 100;
+
 Result<model::TaskList> tasks_of(const std::string& what) {
+  if (model::is_kernel_file(what)) return model::load_kernel(what);
   std::error_code none;  // a name that no file can have
   const bool file = what.ends_with(".json") || what.find('/') != std::string::npos ||
                     std::filesystem::is_regular_file(what, none);
@@ -57,11 +62,13 @@ Result<OpenTasks> open_tasks(const model::TaskList& list, const space::Target& t
         ErrorCode::Unsupported, "no back end \"" + target.backend() + "\" in this build", {}};
   }
   for (const space::Task& task : list.tasks) {
-    auto opened = backend::open_task(task.workload.dag(), target);
-    if (!opened && opened.error().code == ErrorCode::Unsupported) {
+    auto opened = backend::open_task(task.workload, target);
+    // Of many layers some may be nothing for a device; a kernel is the only thing asked for.
+    if (!opened && opened.error().code == ErrorCode::Unsupported && !task.workload.kernel()) {
       warn("skipped: " + task.workload.title() + ": " + opened.error().text());
       continue;
     }
+    if (!opened && task.workload.kernel()) return std::move(opened).error();
     if (!opened)
       return std::move(opened.error()).in("making the search space of " + task.workload.title());
     result.tasks.push_back(task);
@@ -168,14 +175,16 @@ Result<std::vector<tune::TuneTask>> searched_tasks(
     tune::TuneTask task{open.tasks[i], &opened.space(), nullptr, std::move(histories[i])};
     tune::SearcherOptions how;
     how.seed = command.seed * 1000003 + i;
-    how.features = [&opened](const space::Configuration& configuration) {
-      return opened.features(configuration);
-    };
-    how.feature_count = features.size();
-    how.estimate = cost::estimate_among(features);
-    how.screen = [&opened](std::span<const float> features) { return opened.screen(features); };
-    if (command.prior) how.prior = cost::shipped_prior(task.task.workload, target, features);
-    how.experience = experience;
+    if (opened.lowers()) {
+      how.features = [&opened](const space::Configuration& configuration) {
+        return opened.features(configuration);
+      };
+      how.feature_count = features.size();
+      how.estimate = cost::estimate_among(features);
+      how.screen = [&opened](std::span<const float> features) { return opened.screen(features); };
+      if (command.prior) how.prior = cost::shipped_prior(task.task.workload, target, features);
+      how.experience = experience;
+    }
     how.task = task.task.workload.canonical();
     how.background = background;
     auto searcher = tune::make_searcher(command.searcher, *task.space, how);
@@ -244,7 +253,7 @@ Result<int> run(const TuneCommand& command) {
   if (!tasks) return tasks.error();
   std::vector<space::Workload> workloads;
   for (const tune::TuneTask& task : *tasks) workloads.push_back(task.task.workload);
-  tune::ExpectedOutputs expected(std::move(workloads));
+  tune::ExpectedOutputs expected(std::move(workloads), expected_by_references(list->folder));
 
   tune::TuneOptions options;
   options.session = random_session_id();
@@ -253,6 +262,9 @@ Result<int> run(const TuneCommand& command) {
   options.deterministic = command.deterministic;
   options.early_stopping = command.early_stopping;
   options.measure = measure_options(command);
+  for (const tune::TuneTask& task : *tasks) {
+    if (task.task.workload.kernel()) options.hopeless = kHopeless;
+  }
   RecordStore store(*database);
   records::Session session;
   session.session = options.session;

@@ -12,15 +12,16 @@
 #include "host/space/compute_dag.h"
 #include "host/space/search_space.h"
 #include "host/space/target.h"
+#include "host/space/workload.h"
 #include "schemas/build_generated.h"
 #include "schemas/device_generated.h"
 #include "schemas/wire/result.h"
 
 namespace fettle::backend {
 
-// One compute DAG on one target, opened once per session and per build worker: what depends
-// on the two alone is made when it is opened, never per candidate. All calls are thread-safe.
-// What its programs must answer is not its matter: one reference judges every back end
+// One compute DAG, or a user's kernel, on one target, opened once per session and per build worker:
+// what depends on the two alone is made when it is opened, never per candidate. All calls are
+// thread-safe. What its programs must answer is not its matter: one reference judges every back end
 // (host/space/reference.h).
 class Task {
  public:
@@ -31,8 +32,10 @@ class Task {
   // The facts that build tells, without compiling. BuildError as build.
   virtual Result<wire::ProgramFactsT> facts(const space::Configuration& configuration) const = 0;
   // The cost model's view of the program, without compiling it: the same vector as
-  // build's. BuildError as build.
+  // build's. BuildError as build. Empty where lowers() is not.
   virtual Result<std::vector<float>> features(const space::Configuration& configuration) const = 0;
+  // False: its programs are not lowered from a DAG, and have no features: a model sees knobs only.
+  virtual bool lowers() const { return true; }
   // Why a program of these features is not worth building; null: it may be.
   virtual const char* screen(std::span<const float> features) const = 0;
   // IR, assembly, facts: what `fettle explain` prints. dump_after: a pass's name or "".
@@ -57,6 +60,9 @@ class Backend {
   // Unsupported: this back end has no sketch for the DAG. InvalidArgument: not a target of it.
   virtual Result<std::unique_ptr<const Task>> open(space::ComputeDag dag,
                                                    const space::Target& target) const = 0;
+  // The same for a kernel of a user. Unsupported: this back end takes none in that language.
+  virtual Result<std::unique_ptr<const Task>> open_kernel(space::OwnKernel kernel,
+                                                          const space::Target& target) const;
   virtual std::vector<std::string> feature_names() const = 0;
   // Whether times measured on `recorded` say which programs are fast on `target`.
   virtual bool teaches(const space::Target& recorded, const space::Target& target) const = 0;
@@ -77,7 +83,10 @@ void add_backend(const Backend& backend);
 // As the back end's of the device's kind. Unsupported: there is none.
 Result<space::Target> target_for(const wire::DeviceInfoT& device,
                                  std::span<const HardwareValue> hardware = {});
-// As find_backend(target.backend())->open(dag, target). Unsupported: no back end of that name.
+// As find_backend(target.backend())->open(dag, target), or open_kernel. Unsupported: no back end of
+// that name.
 Result<std::unique_ptr<const Task>> open_task(space::ComputeDag dag, const space::Target& target);
+Result<std::unique_ptr<const Task>> open_task(const space::Workload& workload,
+                                              const space::Target& target);
 
 }  // namespace fettle::backend

@@ -9,7 +9,7 @@ namespace fettle::backend {
 struct LocalDevice {
   std::string key;                         // of --device: "local"
   std::vector<std::string> agent_options;  // of fettle-agent, beside those of any device
-  // It is cores of this machine: they are named to the agent, and the others are ours.
+  // It is cores of this machine, or may be: they are named to the agent, and the others are ours.
   bool takes_cores = false;
 };
 

@@ -4,6 +4,7 @@
 #include "host/backend/backend.h"
 #include "host/backend/cpu_llvm/backend.h"
 #include "host/backend/cuda_ptx/backend.h"
+#include "host/backend/opencl_c/backend.h"
 
 namespace fettle::backend {
 namespace {
@@ -12,6 +13,7 @@ std::vector<const Backend*>& rows() {
   static std::vector<const Backend*> rows = {
       &cpu_llvm::cpu_backend(),
       &cuda_ptx::cuda_backend(),
+      &opencl_c::opencl_backend(),
   };
   return rows;
 }
@@ -21,6 +23,13 @@ Error no_backend(const std::string& name) {
 }
 
 }  // namespace
+
+Result<std::unique_ptr<const Task>> Backend::open_kernel(space::OwnKernel kernel,
+                                                         const space::Target&) const {
+  return Error{ErrorCode::Unsupported,
+               kernel.source.file + " is " + space::name_of(kernel.language) +
+                   ", which is nothing for a device of the back end " + name()};
+}
 
 std::span<const Backend* const> backends() { return rows(); }
 
@@ -46,6 +55,13 @@ Result<std::unique_ptr<const Task>> open_task(space::ComputeDag dag, const space
     return backend->open(std::move(dag), target);
   }
   return no_backend(target.backend());
+}
+
+Result<std::unique_ptr<const Task>> open_task(const space::Workload& workload,
+                                              const space::Target& target) {
+  if (!workload.kernel()) return open_task(workload.dag(), target);
+  const Backend* backend = find_backend(target.backend());
+  return backend ? backend->open_kernel(*workload.kernel(), target) : no_backend(target.backend());
 }
 
 Result<std::vector<CalibrationProgram>> calibration_programs(const space::Target& target) {

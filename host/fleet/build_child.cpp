@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "host/fleet/child_process.h"
+#include "host/process/child_process.h"
 #include "schemas/wire/limits.h"
 
 namespace fettle::fleet {
@@ -48,12 +48,12 @@ Result<void> BuildChild::start(const BuildPoolOptions& options) {
     ::close(pair[1]);
     return Error{ErrorCode::Io, std::string("cannot make a pipe: ") + std::strerror(failed)};
   }
-  ChildPlan plan;
+  process::ChildPlan plan;
   plan.argv = options.argv;
   plan.descriptors = {{pair[1], 0}, {pair[1], 1}, {errors[1], 2}};
   plan.cores = options.cores;
   plan.memory_bytes = options.memory_bytes;
-  auto pid = start_child(plan);
+  auto pid = process::start_child(plan);
   ::close(pair[1]);
   ::close(errors[1]);
   if (!pid) {
@@ -76,7 +76,7 @@ Result<void> BuildChild::start(const BuildPoolOptions& options) {
 
 int BuildChild::end() {
   if (pid_ < 0) return 0;
-  const int status = end_child(pid_);
+  const int status = process::end_child(pid_);
   read_errors();
   close_errors();
   ::close(socket_);

@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "host/fleet/build_child.h"
-#include "host/fleet/child_process.h"
+#include "host/process/child_process.h"
 
 namespace fettle::fleet {
 namespace {
@@ -94,16 +94,17 @@ struct BuildPool::Loop {
     if (!nonsense.empty()) {
       fail(worker, {ErrorCode::CompilerCrash, nonsense + worker.said(), {}});
     } else {
-      fail(worker, {ErrorCode::CompilerCrash,
-                    "the build worker died by " + describe_wait_status(status) + worker.said(),
-                    {}});
+      fail(worker,
+           {ErrorCode::CompilerCrash,
+            "the build worker died by " + process::describe_wait_status(status) + worker.said(),
+            {}});
     }
     // A program that ends by itself before it built anything is no build worker.
     if (by_itself && !built_any &&
         ++start_failures >= kMostStartFailures * static_cast<int>(options.workers)) {
       return set_error({ErrorCode::Io,
                         "build workers (" + options.argv[0] + ") end at once, with " +
-                            describe_wait_status(status) + worker.said(),
+                            process::describe_wait_status(status) + worker.said(),
                         {}});
     }
     replace(worker);
@@ -218,7 +219,7 @@ Result<std::unique_ptr<BuildPool>> BuildPool::start(BuildPoolOptions options) {
     return Error{ErrorCode::InvalidArgument, "a build pool needs at least one worker"};
   }
   if (options.argv.empty()) {
-    auto self = own_executable();
+    auto self = process::own_executable();
     if (!self) return std::move(self).error();
     options.argv = {*self, "build-worker"};
   }

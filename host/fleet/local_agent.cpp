@@ -19,7 +19,7 @@
 #include <mutex>
 #include <thread>
 
-#include "host/fleet/child_process.h"
+#include "host/process/child_process.h"
 
 namespace fettle::fleet {
 namespace {
@@ -55,7 +55,7 @@ Result<std::string> find_agent(const std::string& arch) {
     return Error{ErrorCode::NotFound, std::string("FETTLE_AGENT names ") + given +
                                           ", which is no program: " + std::strerror(errno)};
   }
-  auto self = own_executable();
+  auto self = process::own_executable();
   if (!self) return std::move(self).error();
   const auto folder = std::filesystem::path(*self).parent_path();
   const auto path = (folder / ".." / "agents" / arch / "fettle-agent").lexically_normal();
@@ -96,7 +96,7 @@ struct LocalAgent::Loop {
       return Error{ErrorCode::Io, "cannot make a pipe"};
     }
     const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-    ChildPlan plan;
+    process::ChildPlan plan;
     plan.argv = options.prefix;
     plan.cores = options.cores;
     for (const std::string& word :
@@ -114,7 +114,7 @@ struct LocalAgent::Loop {
     sodium_memzero(text.data(), text.size());
     ::close(key[1]);
     Result<pid_t> child = Error{ErrorCode::Io, "cannot hand the agent its key"};
-    if (told) child = start_child(plan);
+    if (told) child = process::start_child(plan);
     ::close(key[0]);
     ::close(errors[1]);
     if (nothing >= 0) ::close(nothing);
@@ -163,7 +163,7 @@ struct LocalAgent::Loop {
       pollfd end{pidfd, POLLIN, 0};
       ::poll(&end, 1, static_cast<int>(pidfd < 0 ? 200 : kGentle.count()));
     }
-    const int status = end_child(child);
+    const int status = process::end_child(child);
     if (errors_fd >= 0) {
       ::fcntl(errors_fd, F_SETFL, O_NONBLOCK);
       char text[1024];
@@ -212,12 +212,13 @@ struct LocalAgent::Loop {
       if (ends_for_good(status) || run >= options.restarts) {
         return give_up({ErrorCode::WorkerLost,
                         "the local agent " + options.program + " ended with " +
-                            describe_wait_status(status) +
+                            process::describe_wait_status(status) +
                             (run > 0 ? " after " + std::to_string(run) + " restarts" : "") + said(),
                         {}});
       }
       if (options.log) {
-        options.log("the agent died by " + describe_wait_status(status) + " and is started again");
+        options.log("the agent died by " + process::describe_wait_status(status) +
+                    " and is started again");
       }
       pollfd wake{wake_fd, POLLIN, 0};
       ::poll(&wake, 1, std::min(50 << std::min(run, 5), 1000));

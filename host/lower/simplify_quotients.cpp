@@ -2,6 +2,8 @@
 #include "host/lower/simplify_quotients.h"
 
 #include <algorithm>
+#include <numeric>
+#include <set>
 
 #include "host/ir/affine.h"
 #include "host/ir/equal.h"
@@ -81,29 +83,47 @@ class Quotients : public ir::Mutator {
     return found;
   }
 
+  // A sum as what is divisible by `size`, divided by it, and the rest, its constant in [0, size).
+  struct Cut {
+    ir::LeafSum whole, rest;
+  };
+  static Cut cut(const ir::LeafSum& sum, std::int64_t size) {
+    Cut out;
+    for (const auto& [leaf, factor] : sum.terms) {
+      if (factor % size == 0) {
+        out.whole.add(leaf, factor / size);
+      } else {
+        out.rest.add(leaf, factor);
+      }
+    }
+    out.whole.constant = sum.constant / size, out.rest.constant = sum.constant % size;
+    if (out.rest.constant < 0) out.whole.constant -= 1, out.rest.constant += size;
+    return out;
+  }
+
   ir::Expr taken_apart(const ir::Expr& e, const ir::Binary& op) {
     const std::int64_t* divisor = ir::as_int(op.b);
     if (!divisor || *divisor <= 1 || reads(op.a)) return e;
+    const bool quotient = op.op == ir::BinaryOp::Div;
     const ir::LeafSum sum = ir::leaf_sum_of(op.a);
-    ir::LeafSum whole, rest;
-    for (const auto& [leaf, factor] : sum.terms) {
-      if (factor % *divisor == 0) {
-        whole.add(leaf, factor / *divisor);
-      } else {
-        rest.add(leaf, factor);
-      }
+    std::set<std::int64_t, std::greater<>> sizes;  // that divide the divisor and some factor
+    for (const auto& term : sum.terms) sizes.insert(std::gcd(*divisor, term.second));
+    for (const std::int64_t size : sizes) {
+      if (size == 1) break;
+      const Cut parts = cut(sum, size);
+      const ir::Expr left = expr_of(parts.rest, e->type);
+      const auto range = ir::bounds_of(left, ranges_);
+      if (!range || range->low < 0 || range->high >= size) continue;
+      const ir::Expr whole = expr_of(parts.whole, e->type);
+      if (size == *divisor) return quotient ? whole : left;
+      const ir::Expr fewer =
+          mutate(ir::binary(op.op, whole, ir::int_imm(*divisor / size, e->type)));
+      return quotient ? fewer : fewer * ir::int_imm(size, e->type) + left;
     }
-    if (whole.terms.empty()) return e;
-    whole.constant = sum.constant / *divisor, rest.constant = sum.constant % *divisor;
-    if (rest.constant < 0) whole.constant -= 1, rest.constant += *divisor;
-    const ir::Expr left = expr_of(rest, e->type);
-    const auto range = ir::bounds_of(left, ranges_);
-    const bool within = range && range->low >= 0 && range->high < *divisor;
-    if (op.op == ir::BinaryOp::Mod) {
-      return within ? left : ir::binary(op.op, left, op.b);
-    }
-    const ir::Expr quotient = expr_of(whole, e->type);
-    return within ? quotient : quotient + ir::binary(op.op, left, op.b);
+    const Cut parts = cut(sum, *divisor);
+    if (parts.whole.terms.empty()) return e;
+    const ir::Expr left = ir::binary(op.op, expr_of(parts.rest, e->type), op.b);
+    return quotient ? expr_of(parts.whole, e->type) + left : left;
   }
 
   ir::Expr put_together(const ir::Expr& e) {

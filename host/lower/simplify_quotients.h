@@ -6,7 +6,8 @@
 
 namespace fettle::lower {
 
-// (c * f + r) / f = c and (c * f + r) % f = r for 0 <= r < f, c any sum of what is divisible;
+// (c * g + r) / (g * h) = c / h and (c * g + r) % (g * h) = (c % h) * g + r for 0 <= r < g, c any
+// sum; with h = 1, c and r;
 // (x / (a * b)) * b * s + ((x / a) % b) * s = (x / a) * s, in flat indices. Runs after storage is
 // flattened; again after unrolling, which makes r a constant.
 ir::Stmt simplify_quotients(const ir::Stmt& stmt);

@@ -18,8 +18,8 @@ constexpr const char* kNetworks =
 #include "host/space/workload.h"
     ;
 
-const json& networks() {
-  static const json all = json::parse(kNetworks);
+json& networks() {
+  static json all = json::parse(kNetworks);
   return all;
 }
 
@@ -66,6 +66,10 @@ Result<void> append(TaskList& list, const json& entries, const std::string& wher
 }
 
 }  // namespace
+
+void add_network(const std::string& name, const std::string& workloads) {
+  networks()[name] = json::parse(workloads);
+}
 
 std::vector<std::string> network_names() {
   std::vector<std::string> names;

@@ -19,7 +19,12 @@ struct TaskList {
   std::string name;
   std::vector<space::Task> tasks;  // equal workloads are one task, their weights added
   std::vector<SkippedTask> skipped;
+  std::string folder;  // of files that a kernel's reference names; else ""
 };
+
+// One more network, of a program that brings operators of its own: a list of workloads in JSON;
+// before any is loaded. A name that is there already becomes this one's.
+void add_network(const std::string& name, const std::string& workloads);
 
 // A network that fettle knows by name. NotFound: names those that can be tuned.
 Result<TaskList> load_network(const std::string& name);

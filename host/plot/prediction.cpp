@@ -21,7 +21,7 @@ std::optional<space::SearchSpace> space_of(const std::string& workload_text,
   const auto workload = space::Workload::parse(workload_text);
   const auto target = space::Target::parse(target_text);
   if (!workload || !target) return std::nullopt;
-  const auto task = backend::open_task(workload->dag(), *target);
+  const auto task = backend::open_task(*workload, *target);
   if (!task) return std::nullopt;
   return (*task)->space();
 }

@@ -1,5 +1,6 @@
 // `fettle records show`.
 #include "host/records/report.h"
+#include "host/records/workload_form.h"
 #include "schemas/wire/clock_domain.h"
 
 #include <array>
@@ -163,7 +164,7 @@ void show(const TuningRecord& r, std::ostream& out) {
       << "device         " << device_text(r) << ", board " << r.board_id << ", device "
       << r.outcome.device_index << "\n"
       << "workload       " << r.workload_hash << " " << r.title << "\n"
-      << "source         " << (r.source.empty() ? r.workload : r.source) << "\n"
+      << "source         " << source_for_people(r.source.empty() ? r.workload : r.source) << "\n"
       << "target         " << r.target << "\n"
       << "configuration  " << r.configuration << "\n"
       << "program        " << (r.program_hash.empty() ? "not built" : r.program_hash)

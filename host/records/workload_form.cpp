@@ -5,6 +5,12 @@
 
 namespace fettle::records {
 
+std::string source_for_people(const std::string& source) {
+  if (!source.starts_with("{\"kernel\":")) return source;
+  const auto workload = space::Workload::parse(source);
+  return workload && workload->kernel() ? workload->kernel()->source.file : source;
+}
+
 std::optional<WorkloadForm> workload_form(const std::string& text) {
   const auto workload = space::Workload::parse(text);
   if (!workload) return std::nullopt;

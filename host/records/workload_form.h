@@ -13,6 +13,9 @@ struct WorkloadForm {
   std::string source;     // the operator that wrote it, as JSON; else the DAG
 };
 
+// A source as people read it: of a kernel that a user wrote, the name of its file.
+std::string source_for_people(const std::string& source);
+
 // Of any text that a record may hold: an operator, as fettle wrote before it had DAGs, or a
 // DAG. Nothing: it is neither.
 std::optional<WorkloadForm> workload_form(const std::string& text);

@@ -3,6 +3,8 @@
 #include "host/space/workload.h"
 
 #include <algorithm>
+#include <memory>
+#include <set>
 
 namespace fettle::replay {
 
@@ -12,6 +14,34 @@ std::string key_of(const space::Configuration& configuration) {
   std::string key = std::to_string(configuration.sketch);
   for (std::uint32_t choice : configuration.choice) key += "," + std::to_string(choice);
   return key;
+}
+
+std::vector<space::KnobValue> values_of(const space::Sketch& sketch, const RecordedTrial& trial) {
+  std::vector<space::KnobValue> values;
+  for (std::size_t k = 0; k < sketch.knobs.size(); ++k) {
+    values.push_back(sketch.knobs[k].options[trial.configuration.choice[k]]);
+  }
+  return values;
+}
+
+space::Constraint is_recorded(
+    const space::Sketch& sketch,
+    const std::shared_ptr<const std::set<std::vector<space::KnobValue>>>& recorded) {
+  space::Constraint constraint{"it was recorded", {}, nullptr};
+  for (const space::Knob& knob : sketch.knobs) constraint.knobs.push_back(knob.name);
+  constraint.holds = [recorded](std::span<const space::KnobValue* const> values) {
+    std::vector<space::KnobValue> point;
+    for (const space::KnobValue* value : values) point.push_back(*value);
+    return recorded->contains(point);
+  };
+  return constraint;
+}
+
+// Of all combinations those whose constraints hold.
+std::uint64_t size_of(const space::SearchSpace& space) {
+  std::uint64_t size = 0;
+  for (std::uint64_t i = 0; double(i) < space.size(); ++i) size += space.contains(space.at(i));
+  return size;
 }
 
 RecordedTrial trial_of(const records::TuningRecord& record, space::Configuration configuration) {
@@ -58,6 +88,18 @@ Result<std::vector<float>> Recording::features_of(const space::Configuration& co
 void Recording::index_trials() {
   places_.clear();
   for (std::size_t i = 0; i < trials.size(); ++i) places_[key_of(trials[i].configuration)] = i;
+  std::vector<space::Sketch> sketches = space.sketches();
+  for (std::uint32_t s = 0; s < sketches.size(); ++s) {
+    sketches[s].constraints.clear();
+    auto recorded = std::make_shared<std::set<std::vector<space::KnobValue>>>();
+    for (const RecordedTrial& trial : trials) {
+      if (trial.configuration.sketch == s) recorded->insert(values_of(sketches[s], trial));
+    }
+    if (double(recorded->size()) < sketches[s].size()) {
+      sketches[s].constraints.push_back(is_recorded(sketches[s], recorded));
+    }
+  }
+  space = space::SearchSpace(std::move(sketches));
 }
 
 Result<Recording> make_recording(space::Workload workload, space::Target target,
@@ -80,12 +122,11 @@ Result<Recording> make_recording(space::Workload workload, space::Target target,
       recording.trials[place->second] = std::move(trial);
     }
   }
-  const double size = recording.space.size();
-  if (static_cast<double>(recording.trials.size()) < size) {
+  const std::uint64_t size = size_of(recording.space);
+  if (recording.trials.size() < size) {
     return Error{ErrorCode::InvalidArgument,
-                 "only " + std::to_string(recording.trials.size()) + " of " +
-                     std::to_string(static_cast<std::int64_t>(size)) + " configurations of " +
-                     recording.workload.title() + " are recorded"};
+                 "only " + std::to_string(recording.trials.size()) + " of " + std::to_string(size) +
+                     " configurations of " + recording.workload.title() + " are recorded"};
   }
   recording.index_trials();
   return recording;

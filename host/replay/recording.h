@@ -27,8 +27,8 @@ struct RecordedTrial {
 };
 
 // The space is kept in the recording, so that it outlives changes of the sketches.
-// It is a part of what the sketches had: the same knobs with fewer options, each
-// combination of them recorded.
+// It is a part of what the sketches had: the same knobs with fewer options. Combinations that are
+// not recorded are none of its configurations: those that constraints forbade.
 struct Recording {
   space::Workload workload;
   space::Target target;
@@ -42,14 +42,15 @@ struct Recording {
   Result<std::size_t> find(const space::Configuration& configuration) const;
   // NotFound; the trial's own failure when it did not lower.
   Result<std::vector<float>> features_of(const space::Configuration& configuration) const;
-  void index_trials();  // after `trials` changed, before find()
+  // After `trials` changed, before find(): the space becomes that of the trials.
+  void index_trials();
 
  private:
   std::unordered_map<std::string, std::size_t> places_;
 };
 
 // The trials of `records` that belong to the space; the last one of a configuration
-// counts. InvalidArgument: some configuration of the space has none.
+// counts. InvalidArgument: some configuration of the space, whose constraints hold, has none.
 Result<Recording> make_recording(space::Workload workload, space::Target target,
                                  space::SearchSpace space,
                                  const std::vector<records::TuningRecord>& records);

@@ -33,6 +33,11 @@ constexpr DriverRow kDrivers[] = {
     {1108, 78}, {1200, 80}, {1201, 81}, {1202, 82}, {1203, 83}, {1204, 84}, {1205, 85},
 };
 
+// Of OpenCL devices, which do not tell.
+constexpr int kUnlimited = 1 << 24, kRegistersOfGpus = 128, kVectorRegisters = 32;
+constexpr int kMostThreads = 1024;  // of a block: what more would do nobody has seen
+constexpr int kThreadsOfCpus = 64;
+
 const Capability* capability_of(int sm) {
   const auto after = std::find_if(std::begin(kCapabilities), std::end(kCapabilities),
                                   [&](const Capability& row) { return row.sm > sm; });
@@ -42,7 +47,8 @@ const Capability* capability_of(int sm) {
 bool is_possible(const GpuTarget& t) {
   return t.threads_per_block >= 32 && t.threads_per_block <= 4096 && t.shared_bytes >= 1024 &&
          t.registers_per_block >= 1024 && t.registers_per_thread >= 16 && t.warp >= 1 &&
-         t.warp <= 128 && t.compute_units >= 1 && t.grid_x >= 1 && t.grid_yz >= 1;
+         t.warp <= 128 && t.compute_units >= 1 && t.grid_x >= 1 && t.grid_yz >= 1 &&
+         t.vector_width >= 1 && t.vector_width <= 16;
 }
 
 // 1206 of "CUDA 12.6"; 0: it says no such thing.
@@ -67,6 +73,9 @@ Target GpuTarget::target() const {
             {"memory_bytes", memory_bytes}};
   if (sm > 0) text["sm"] = sm;
   if (driver > 0) text["driver"] = driver;
+  if (vector_width > 1) text["vector_width"] = vector_width;
+  if (shared_is_global) text["shared_is_global"] = true;
+  if (half) text["half"] = true;
   Result<Target> target = Target::parse(text.dump());
   assert(target);
   return std::move(*target);
@@ -92,6 +101,9 @@ Result<GpuTarget> GpuTarget::parse(const Target& target, const std::string& back
     t.memory_bytes = j.at("memory_bytes");
     t.sm = j.value("sm", 0);
     t.driver = j.value("driver", 0);
+    t.vector_width = j.value("vector_width", 1);
+    t.shared_is_global = j.value("shared_is_global", false);
+    t.half = j.value("half", false);
     if (!is_possible(t)) {
       return Error{ErrorCode::InvalidArgument, "target: impossible numbers of a GPU"};
     }
@@ -100,6 +112,22 @@ Result<GpuTarget> GpuTarget::parse(const Target& target, const std::string& back
     return Error{ErrorCode::InvalidArgument, std::string("target: ") + e.what()};
   }
 }
+
+namespace {
+
+// What a device of either kind says; what it does not say stays as it is.
+void take_facts(const wire::DeviceInfoT& device, GpuTarget& t) {
+  const wire::GpuFactsT& facts = *device.gpu;
+  if (facts.max_threads_per_block > 0) t.threads_per_block = int(facts.max_threads_per_block);
+  if (facts.shared_bytes_per_block > 0) t.shared_bytes = std::int64_t(facts.shared_bytes_per_block);
+  if (facts.registers_per_block > 0) t.registers_per_block = int(facts.registers_per_block);
+  if (facts.warp_size > 0) t.warp = int(facts.warp_size);
+  if (facts.compute_units > 0) t.compute_units = int(facts.compute_units);
+  t.memory_bytes = std::int64_t(device.memory_limit_bytes > 0 ? device.memory_limit_bytes
+                                                              : facts.global_memory_bytes);
+}
+
+}  // namespace
 
 Result<GpuTarget> cuda_target_for(const wire::DeviceInfoT& device, const std::string& backend) {
   if (device.kind != wire::DeviceKind::Cuda || !device.gpu) {
@@ -115,15 +143,36 @@ Result<GpuTarget> cuda_target_for(const wire::DeviceInfoT& device, const std::st
   }
   t.sm = major * 10 + minor;
   t.driver = cuda_version(facts.api_version);
-  if (facts.max_threads_per_block > 0) t.threads_per_block = int(facts.max_threads_per_block);
-  if (facts.shared_bytes_per_block > 0) t.shared_bytes = std::int64_t(facts.shared_bytes_per_block);
-  if (facts.registers_per_block > 0) t.registers_per_block = int(facts.registers_per_block);
-  if (facts.warp_size > 0) t.warp = int(facts.warp_size);
-  if (facts.compute_units > 0) t.compute_units = int(facts.compute_units);
-  t.memory_bytes = std::int64_t(device.memory_limit_bytes > 0 ? device.memory_limit_bytes
-                                                              : facts.global_memory_bytes);
+  take_facts(device, t);
   if (auto ptx = ptx_version_of(t); !ptx) {
     return std::move(ptx).error().in("device " + device.key);
+  }
+  if (!is_possible(t)) {
+    return Error{ErrorCode::Unsupported, "device " + device.key + ": impossible numbers of a GPU"};
+  }
+  return t;
+}
+
+Result<GpuTarget> opencl_target_for(const wire::DeviceInfoT& device, const std::string& backend) {
+  if (device.kind != wire::DeviceKind::OpenCl || !device.gpu) {
+    return Error{ErrorCode::Unsupported, "device " + device.key + " is not an OpenCL device"};
+  }
+  const wire::GpuFactsT& facts = *device.gpu;
+  GpuTarget t;
+  t.backend = backend;
+  t.registers_per_block = kUnlimited;
+  t.registers_per_thread = kRegistersOfGpus;
+  take_facts(device, t);
+  t.threads_per_block = std::min(t.threads_per_block, kMostThreads);
+  t.shared_is_global = facts.shared_is_global;
+  t.vector_width = int(std::clamp<std::uint32_t>(facts.vector_width_float, 1, 16));
+  t.half = std::find(facts.extensions.begin(), facts.extensions.end(), "cl_khr_fp16") !=
+           facts.extensions.end();
+  if (facts.device_type == "CPU") {
+    // Threads follow one another on a core; what go together are the elements of its vectors.
+    t.warp = 1;
+    t.threads_per_block = std::min(t.threads_per_block, kThreadsOfCpus);
+    t.registers_per_thread = std::max(t.registers_per_thread, kVectorRegisters * t.vector_width);
   }
   if (!is_possible(t)) {
     return Error{ErrorCode::Unsupported, "device " + device.key + ": impossible numbers of a GPU"};

@@ -21,10 +21,15 @@ struct GpuTarget {
   int compute_units = 1;                               // that run blocks side by side
   std::int64_t grid_x = 0x7fffffff, grid_yz = 0xffff;  // most blocks along an axis
   std::int64_t memory_bytes = 0;                       // the device's limit for one program
+  int vector_width = 1;           // floats that a thread best takes at once; 1: one, as CUDA's do
+  bool shared_is_global = false;  // shared memory is a piece of the global one
 
   // CUDA's; 0: another back end's.
   int sm = 0;      // compute capability, 90 of 9.0
   int driver = 0;  // the CUDA version that the driver knows, 1206 of 12.6
+
+  // OpenCL's.
+  bool half = false;  // has float16 as a type (cl_khr_fp16)
 
   // What others see of it: "backend" and the rest by their names.
   Target target() const;
@@ -34,6 +39,10 @@ struct GpuTarget {
 
 // Unsupported: no CUDA device, or one whose driver or compute capability is not known.
 Result<GpuTarget> cuda_target_for(const wire::DeviceInfoT& device, const std::string& backend);
+
+// Unsupported: no OpenCL device, or one whose numbers are impossible. What OpenCL does not tell,
+// registers, is a guess by the device's type.
+Result<GpuTarget> opencl_target_for(const wire::DeviceInfoT& device, const std::string& backend);
 
 // The PTX version, 78 of 7.8, that the target's driver takes: the newest that fettle writes.
 // Unsupported: its driver knows none that has the target's instructions.

@@ -1,10 +1,11 @@
-// Workload: from an operator or a stated DAG to the key (workload.h).
+// Workload: from an operator, a stated DAG or a kernel to the key (workload.h).
 #include "host/space/workload.h"
 
 #include <nlohmann/json.hpp>
 
 #include "host/space/dag_text/dag_json.h"
 #include "host/space/operations.h"
+#include "host/space/own_kernel/kernel_space.h"
 #include "schemas/wire/content_hash.h"
 
 namespace fettle::space {
@@ -40,8 +41,32 @@ Result<Workload> Workload::of(Facts facts) {
   return Workload(std::make_shared<const Facts>(std::move(facts)));
 }
 
+Result<Workload> Workload::of(OwnKernel kernel) {
+  Facts facts;
+  nlohmann::json text = json_of(kernel);
+  facts.canonical = nlohmann::json{{"kernel", text}}.dump();
+  text.erase("title");
+  facts.hash = short_hash(text.dump());
+  facts.title = kernel.title;
+  const auto operations = evaluate_integer(kernel.operations, constants_of(kernel));
+  if (!operations) return operations.error();
+  facts.operations = double(*operations);
+  facts.kernel = std::move(kernel);
+  return Workload(std::make_shared<const Facts>(std::move(facts)));
+}
+
 Result<Workload> Workload::parse(const nlohmann::json& json) {
   Facts facts;
+  if (json.is_object() && json.contains("kernel") && json["kernel"].is_object()) {
+    KernelMistake mistake;
+    auto kernel = own_kernel_of(json["kernel"], mistake);
+    if (!kernel) {
+      return Error{
+          ErrorCode::InvalidArgument,
+          "a kernel's " + (mistake.where.empty() ? "text" : mistake.where) + ": " + mistake.what};
+    }
+    return of(std::move(*kernel));
+  }
   if (!json.is_object() || !json.contains("stages")) {
     auto call = OperatorCall::parse(json);
     if (!call) return std::move(call).error();
@@ -75,6 +100,7 @@ Result<Workload> Workload::parse(const std::string& text) {
 }
 
 ir::Scalar Workload::scalar() const {
+  if (kernel()) return kernel()->arguments.front().type.scalar;
   for (const Stage& stage : dag().stages) {
     if (stage.placeholder()) return stage.buffer->type.scalar;
   }

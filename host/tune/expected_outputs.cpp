@@ -7,19 +7,15 @@
 
 #include <new>
 
-#include "host/space/reference.h"
 #include "host/space/wire_types.h"
 #include "host/space/workload.h"
 #include "schemas/wire/content_hash.h"
 
 namespace fettle::tune {
 
-Result<Expected> evaluate_expected(const space::Workload& workload,
-                                   const std::stop_token& stop) try {
-  auto tensors = space::evaluate(workload.dag(), stop);
-  if (!tensors) return std::move(tensors).error();
+Expected checks_of(std::vector<space::ExpectedTensor> tensors) {
   Expected expected;
-  for (space::ExpectedTensor& tensor : *tensors) {
+  for (space::ExpectedTensor& tensor : tensors) {
     Expected::Output output;
     output.check.dtype = space::wire_type(tensor.type.scalar);
     output.check.blob = std::make_unique<wire::Hash>(content_hash(tensor.bytes));
@@ -29,6 +25,13 @@ Result<Expected> evaluate_expected(const space::Workload& workload,
     expected.outputs.push_back(std::move(output));
   }
   return expected;
+}
+
+Result<Expected> evaluate_expected(const space::Workload& workload,
+                                   const std::stop_token& stop) try {
+  auto tensors = space::evaluate(workload.dag(), stop);
+  if (!tensors) return std::move(tensors).error();
+  return checks_of(std::move(*tensors));
 } catch (const std::bad_alloc&) {
   return Error{ErrorCode::OutOfMemory, "this machine has too little memory for the reference"};
 }

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "host/space/reference.h"
 #include "host/space/workload.h"
 #include "schemas/measure_generated.h"
 #include "schemas/wire/codec.h"
@@ -25,6 +26,8 @@ struct Expected {
   };
   std::vector<Output> outputs;
 };
+// Tensors with their tolerances as checks of a program's outputs.
+Expected checks_of(std::vector<space::ExpectedTensor> tensors);
 // By the reference evaluator, with the tolerances of host/space/tolerance.h.
 Result<Expected> evaluate_expected(const space::Workload& workload, const std::stop_token& stop);
 

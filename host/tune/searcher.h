@@ -90,8 +90,9 @@ struct TaskState {
   std::uint32_t since_improvement = 0;
   bool ready = true;       // as Searcher::ready()
   bool exhausted = false;  // no more proposals, or stopped early
-  double operations = 0;   // nominal, of one run
-  std::string kind;        // of operator: tasks of one kind can be about as fast
+  bool any_measured = false;
+  double operations = 0;  // nominal, of one run
+  std::string kind;       // of operator: tasks of one kind can be about as fast
 };
 
 class TaskScheduler {

@@ -151,8 +151,12 @@ void Trials::tell(std::size_t task, const Observation& observation, double least
     state.since_improvement = 0;
   }
   tasks_[task].searcher->observe(observation);
-  if (options_.early_stopping > 0 && state.since_improvement >= options_.early_stopping &&
-      !state.exhausted) {
+  if (observation.nanoseconds) state.any_measured = true;
+  const bool stopped =
+      options_.early_stopping > 0 && state.since_improvement >= options_.early_stopping;
+  const bool hopeless =
+      options_.hopeless > 0 && !state.any_measured && state.finished >= options_.hopeless;
+  if ((stopped || hopeless) && !state.exhausted) {
     state.exhausted = true;
     progress_.tasks[task].end = TaskEnd::StoppedEarly;
   }

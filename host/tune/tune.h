@@ -38,6 +38,8 @@ struct TuneOptions {
   std::uint32_t trials = 1000;  // over all tasks; history that still fits counts
   std::uint32_t early_stopping =
       0;  // a task ends after so many trials without improvement; 0: never
+  // A task ends when so many trials failed and none was measured; 0: never.
+  std::uint32_t hopeless = 0;
   // Number of the first trial: a runner that serves several calls must not see one twice.
   std::uint64_t first_trial = 1;
   // Synchronous batches: proposals depend on the searchers' seeds and on the outcomes,

@@ -26,6 +26,7 @@ struct CudaBuffer::Block {
   std::uint64_t front = 0;  // bytes before the data, the last kGuardBytes of them a guard
   std::uint64_t bytes = 0, total = 0;
   std::uint32_t alignment = 1;
+  std::uint8_t guard = 0;                  // each of its bytes
   std::shared_ptr<const Bytes> only_read;  // what it must hold; null: anything
 
   ~Block() {
@@ -46,10 +47,9 @@ struct CudaBuffer::Block {
   }
   Result<void> write_guards() const {
     auto set = driver->check(
-        driver->call().set_bytes(data() - kGuardBytes, kGuardByte, kGuardBytes, stream),
-        "cuMemsetD8");
+        driver->call().set_bytes(data() - kGuardBytes, guard, kGuardBytes, stream), "cuMemsetD8");
     if (!set) return set;
-    return driver->check(driver->call().set_bytes(data() + bytes, kGuardByte, kGuardBytes, stream),
+    return driver->check(driver->call().set_bytes(data() + bytes, guard, kGuardBytes, stream),
                          "cuMemsetD8");
   }
   Result<void> upload(ByteView from) const {
@@ -75,7 +75,7 @@ Result<std::string> CudaBuffer::damage() const {
     const auto from = behind ? block_->data() + block_->bytes : block_->data() - kGuardBytes;
     auto looked =
         block_->each_piece(from, kGuardBytes, [&](std::span<const std::uint8_t> piece, auto) {
-          found = guard_damage(piece, behind);
+          found = guard_damage(piece, block_->guard, behind);
           return true;
         });
     if (!looked) return std::move(looked).error();
@@ -124,6 +124,7 @@ Result<std::shared_ptr<CudaBuffer::Block>> CudaMemory::allocate(const wire::Buff
   block->stream = stream_;
   block->place = place_->bytes;
   block->bytes = buffer.bytes;
+  block->guard = guard_byte(buffer.role);
   block->alignment = std::max(buffer.alignment, 256u);  // as every allocation has
   block->total = kGuardBytes + block->alignment + buffer.bytes + kGuardBytes;
   if (auto made = driver_.check(driver_.call().allocate(&block->base, block->total), "cuMemAlloc");

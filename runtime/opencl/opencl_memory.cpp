@@ -14,6 +14,7 @@ struct OpenClBuffer::Block {
   std::uint64_t front = 0;  // bytes before the data, the last kGuardBytes of them a guard
   std::uint64_t bytes = 0, total = 0;
   std::uint32_t alignment = 1;
+  std::uint8_t guard = 0;                  // each of its bytes
   std::shared_ptr<const Bytes> only_read;  // what it must hold; null: anything
 
   ~Block() {
@@ -38,8 +39,8 @@ struct OpenClBuffer::Block {
         "clEnqueueFillBuffer");
   }
   Result<void> write_guards() const {
-    if (auto done = set(front - kGuardBytes, kGuardBytes, kGuardByte); !done) return done;
-    return set(front + bytes, kGuardBytes, kGuardByte);
+    if (auto done = set(front - kGuardBytes, kGuardBytes, guard); !done) return done;
+    return set(front + bytes, kGuardBytes, guard);
   }
 };
 
@@ -75,7 +76,7 @@ Result<std::string> OpenClBuffer::damage() const {
   for (const bool behind : {true, false}) {
     const auto from = behind ? block_->front + block_->bytes : block_->front - kGuardBytes;
     if (auto done = block_->read(from, seen); !done) return std::move(done).error();
-    if (auto found = guard_damage(seen, behind); !found.empty()) return found;
+    if (auto found = guard_damage(seen, block_->guard, behind); !found.empty()) return found;
   }
   if (!block_->only_read) return std::string();
   seen.resize(block_->bytes);
@@ -103,6 +104,7 @@ Result<std::shared_ptr<OpenClBuffer::Block>> OpenClMemory::allocate(const wire::
   auto block = std::make_shared<OpenClBuffer::Block>();
   block->queue = &queue_;
   block->bytes = buffer.bytes;
+  block->guard = guard_byte(buffer.role);
   // Where the memory itself begins is the driver's secret: as a page does, it is hoped.
   block->alignment =
       static_cast<std::uint32_t>(std::max<std::uint64_t>(buffer.alignment, alignment_));

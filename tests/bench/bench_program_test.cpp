@@ -134,6 +134,17 @@ TEST(BenchProgram, OutputThatCannotBeWrittenIsAnError) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << status;
 }
 
+// A user's kernel: a space with constraints, of knobs without features.
+TEST(BenchProgram, ATenthOfAKernelsSpaceIsEnoughForTheDefaultSearcher) {
+  const Output found =
+      run(FETTLE_BENCH " search --json --searcher evolutionary --seeds 20 " FETTLE_RECORDINGS
+                       "/kernels/matmul_256.jsonl.gz");
+  ASSERT_EQ(found.status, 0);
+  ASSERT_EQ(found.lines.size(), 2u);
+  EXPECT_EQ(found.lines[0]["points"], 1416);
+  EXPECT_LE(found.lines[0]["trials_to_98_median"].get<double>(), 141.6);
+}
+
 TEST(BenchProgram, EfficiencyGoesOnWhereItsDatabaseEnds) {
   setenv("FETTLE_AGENT", FETTLE_AGENT_PROGRAM, 1);
   const TemporaryFolder folder;

@@ -4,8 +4,10 @@
 #include <cstdio>
 
 #include "host/app/cores.h"
+#include "host/app/expected.h"
 #include "host/app/record_store.h"
 #include "host/backend/backend.h"
+#include "host/model/kernel_file.h"
 #include "host/space/workload.h"
 #include "tests/bench/agent_process.h"
 
@@ -35,18 +37,21 @@ void SilentListener::warn(const std::string& line) {
 }
 
 Result<model::TaskList> tasks_of(const std::string& network) {
+  if (model::is_kernel_file(network)) return model::load_kernel(network);
   return network.ends_with(".json") ? model::load_workload_file(network)
                                     : model::load_network(network);
 }
 
 Result<std::unique_ptr<LocalLoop>> LocalLoop::open(const std::string& db, unsigned seconds,
-                                                   int threads) {
+                                                   int threads, const std::string& device,
+                                                   std::string folder) {
   auto database = records::Database::open(db);
   if (!database) return std::move(database).error();
   std::unique_ptr<LocalLoop> loop(new LocalLoop(std::move(*database)));
+  loop->folder_ = std::move(folder);
   loop->stop_ = std::make_unique<TimeLimit>(loop->interrupt_, seconds);
   auto connection =
-      app::Connection::open({"", "", "local", "fettle-bench", threads > 1 ? threads : 0});
+      app::Connection::open({"", "", device, "fettle-bench", threads > 1 ? threads : 0});
   if (!connection) return std::move(connection).error();
   loop->connection_.emplace(std::move(*connection));
   const backend::HardwareValue wanted{"threads", threads};
@@ -72,7 +77,7 @@ Result<tune::TuneSummary> LocalLoop::run(std::vector<tune::TuneTask>& tasks,
                                          const std::string& options_json) {
   std::vector<space::Workload> workloads;
   for (const tune::TuneTask& task : tasks) workloads.push_back(task.task.workload);
-  tune::ExpectedOutputs expected(std::move(workloads));
+  tune::ExpectedOutputs expected(std::move(workloads), app::expected_by_references(folder_));
   options.session = app::random_session_id();
   options.device_key = device().key;
   options.first_trial = next_trial_;

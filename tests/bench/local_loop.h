@@ -1,4 +1,4 @@
-// LocalLoop: the real tuning loop on this machine's own CPU, for benches that keep
+// LocalLoop: the real tuning loop on a device of this machine, for benches that keep
 // what they measure in a record database.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace fettle::bench {
 
-// A network that fettle knows, or a .json file of workloads.
+// A network that fettle knows, a .json file of workloads, or a kernel's file.
 Result<model::TaskList> tasks_of(const std::string& network);
 
 // Says warnings and nothing else.
@@ -33,8 +33,11 @@ class LocalLoop {
  public:
   // Starts broker, agent and build workers. `seconds`: its sessions stop after so long,
   // counted from here; 0: never. The target has `threads` threads.
+  // `folder`: of the files that kernels' references name.
   static Result<std::unique_ptr<LocalLoop>> open(const std::string& db, unsigned seconds,
-                                                 int threads = 1);
+                                                 int threads = 1,
+                                                 const std::string& device = "local",
+                                                 std::string folder = "");
 
   const space::Target& target() const { return target_; }
   const wire::DeviceInfoT& device() { return connection_->runner().device(); }
@@ -57,6 +60,7 @@ class LocalLoop {
   std::unique_ptr<fleet::BuildPool> builder_;
   space::Target target_;
   std::uint64_t next_trial_ = 1;
+  std::string folder_;
 };
 
 }  // namespace fettle::bench

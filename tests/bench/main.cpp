@@ -114,10 +114,13 @@ int main(int argc, char** argv) try {
   CLI::App* record_command = app.add_subcommand(
       "record-space", "measures every configuration of a part of a task's space, for replays");
   record_command
-      ->add_option("NETWORK|WORKLOADS", record.network, "a network, or a JSON file of workloads")
+      ->add_option("NETWORK|WORKLOADS", record.network,
+                   "a network, a JSON file of workloads, or a kernel (.cl, .cu, .c)")
       ->required();
   record_command->add_option("--task", record.task, "place in its list of tasks, from 0")
-      ->required();
+      ->capture_default_str();
+  record_command->add_option("--device", record.device, "of this machine")->capture_default_str();
+  record_command->add_flag("--whole", record.whole, "all options of all knobs");
   record_command->add_option("--sketch", record.sketch, "only this sketch of the space");
   record_command->add_option(
       "--keep", record.keep,
@@ -198,7 +201,7 @@ int main(int argc, char** argv) try {
 
   bench::SearchBenchOptions search;
   CLI::App* search_command = app.add_subcommand(
-      "search", "searchers on recorded spaces: trials to 95 % and to 99 % of the best");
+      "search", "searchers on recorded spaces: trials to 95, 98 and 99 % of the best");
   search_command->add_flag("--json", search.json, "JSON lines");
   search_command->add_option("RECORDINGS", search.recordings,
                              "files; without any: tests/data/recordings of the source tree");
@@ -213,6 +216,9 @@ int main(int argc, char** argv) try {
       ->capture_default_str();
   search_command->add_flag("--prior,!--no-prior", search.prior,
                            "begin with the prior that fettle ships (on unless --no-prior)");
+  search_command->add_option(
+      "--kernel-tuner", search.kernel_tuner,
+      "a Python that has the package kernel-tuner: its strategies on the same spaces, beside ours");
   search_command->add_flag(
       "--transfer", search.transfer,
       "begin with random trials of the other recordings, as an earlier session leaves them");

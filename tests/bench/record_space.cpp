@@ -71,13 +71,14 @@ Result<void> run_record_space(const RecordSpaceOptions& options) {
   const space::Task& task = list->tasks[options.task];
   auto keep = parse_keep(options.keep);
   if (!keep) return std::move(keep).error();
-  auto loop = LocalLoop::open(options.db, options.seconds);
+  auto loop = LocalLoop::open(options.db, options.seconds, 1, options.device, list->folder);
   if (!loop) return std::move(loop).error();
   const space::Target& target = (*loop)->target();
-  auto opened = backend::open_task(task.workload.dag(), target);
+  auto opened = backend::open_task(task.workload, target);
   if (!opened) return std::move(opened).error();
   const space::SearchSpace* whole = &(*opened)->space();
-  auto space = replay::thin_out(*whole, options.sketch, *keep);
+  auto space = options.whole ? Result<space::SearchSpace>(*whole)
+                             : replay::thin_out(*whole, options.sketch, *keep);
   if (!space) return std::move(space).error();
   std::fprintf(stderr, "%s: %.0f of %.4g configurations\n", task.workload.title().c_str(),
                space->size(), whole->size());
@@ -95,6 +96,7 @@ Result<void> run_record_space(const RecordSpaceOptions& options) {
   auto recording = replay::make_recording(task.workload, target, std::move(*space), *records);
   if (!recording) return std::move(recording).error();
   recording->device = (*loop)->device().name;
+  if (!(*opened)->lowers()) return replay::write_recording(*recording, options.output);
   recording->feature_names = backend::find_backend(target.backend())->feature_names();
   for (replay::RecordedTrial& trial : recording->trials) {
     // The trial's choices are of the thinned space; the back end knows the whole one.

@@ -10,10 +10,12 @@
 namespace fettle::bench {
 
 struct RecordSpaceOptions {
-  std::string network = "resnet-18";
-  unsigned task = 0;              // place in its list of tasks
-  std::string sketch;             // only this one; "": all
-  std::vector<std::string> keep;  // "KNOB=3", or "KNOB=[[0],[1]]": these options
+  std::string network = "resnet-18";  // or a kernel's file
+  unsigned task = 0;                  // place in its list of tasks
+  std::string device = "local";       // of this machine's
+  std::string sketch;                 // only this one; "": all
+  bool whole = false;                 // all options of all knobs
+  std::vector<std::string> keep;      // "KNOB=3", or "KNOB=[[0],[1]]": these options
   std::string db, output;
   unsigned seconds = 170;
 };

@@ -83,6 +83,7 @@ TEST_F(OpenClWorker, SaysWhatItIs) {
   EXPECT_NE(info.name, "OpenCL device");
   EXPECT_GT(info.gpu->compute_units, 0u);
   EXPECT_EQ(info.gpu->max_block.size(), 3u);
+  EXPECT_GT(info.gpu->warp_size, 0u);
   EXPECT_FALSE(info.gpu->extensions.empty());
   std::printf("             %s, %s, %s, sandbox %s\n", info.name.c_str(),
               info.gpu->api_version.c_str(), info.gpu->driver_version.c_str(),
@@ -121,6 +122,12 @@ TEST_F(OpenClWorker, TooManyThreads) {
     GTEST_SKIP() << "this device has as many as a program may ask for";
   }
   expect(std::move(program), "Load OutOfResources", "4096 threads in a block");
+}
+// The kernel's own limit, which may be below the device's.
+TEST_F(OpenClWorker, MoreThreadsThanTheKernelTakes) {
+  const std::string said = station->measure(test::opencl_program("of_eight"));
+  EXPECT_NE(said.find("OutOfResources"), std::string::npos) << said;
+  std::printf("             %s\n", said.c_str());
 }
 TEST_F(OpenClWorker, TooMuchLocalMemory) {
   auto program = test::opencl_program("through_local");

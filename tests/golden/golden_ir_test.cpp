@@ -2,25 +2,13 @@
 // `golden_ir --update-golden` writes them anew.
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <fstream>
-#include <sstream>
-
 #include "host/ir/printer.h"
 #include "host/lower/cpu/lowering.h"
 #include "host/space/sketches/sketches.h"
 #include "host/space/workload.h"
+#include "tests/golden/golden_file.h"
 
 namespace {
-
-bool update = false;
-
-std::string read(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 // Each configuration sets some knobs of a sketch by name; the others take their first option.
 void check(const std::string& name, const char* workload_json,
@@ -56,12 +44,7 @@ void check(const std::string& name, const char* workload_json,
                                                  });
   ASSERT_TRUE(module) << module.error().text();
   text += "\n--- lowered\n" + ir::print(*module);
-  const std::string path = std::string(FETTLE_GOLDEN_DIR) + "/" + name + ".txt";
-  if (update) {
-    std::ofstream(path) << text;
-    return;
-  }
-  EXPECT_EQ(text, read(path)) << "if this is meant: golden_ir --update-golden";
+  golden::expect(text, std::string(FETTLE_GOLDEN_DIR) + "/" + name + ".txt");
 }
 
 TEST(GoldenIr, PaddedConvolutionAvx2) {
@@ -88,10 +71,4 @@ TEST(GoldenIr, ChannelsFirstConvolutionWithChannelsLast) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  ::testing::InitGoogleTest(&argc, argv);
-  for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--update-golden") == 0) update = true;
-  }
-  return RUN_ALL_TESTS();
-}
+int main(int argc, char** argv) { return fettle::golden::run(argc, argv); }

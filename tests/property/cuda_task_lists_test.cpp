@@ -71,6 +71,7 @@ TEST(CudaTaskLists, EverySketchForEveryCapability) {
           const auto cubin = backend::cuda_ptx::assemble({bytes.begin(), bytes.end()}, target);
           if (!cubin) {
             ASSERT_EQ(cubin.error().code, ErrorCode::Unsupported) << what << cubin.error().text();
+            ASSERT_EQ(backend::cuda_ptx::ptxas_for(target), nullptr) << what;
             refused.insert(sm);
             continue;
           }

@@ -19,14 +19,16 @@ namespace {
 using property::difference;
 using property::from_environment;
 
-// A large GPU, and one whose limits are always near.
+// A large GPU, one whose limits are always near, and one that takes vectors and stages nothing.
 std::vector<space::GpuTarget> gpu_targets() {
   space::GpuTarget large;
   large.backend = "cuda_ptx", large.sm = 90, large.driver = 1204, large.compute_units = 132;
   space::GpuTarget small = large;
   small.threads_per_block = 64, small.shared_bytes = 2048, small.registers_per_thread = 64;
   small.registers_per_block = 4096, small.compute_units = 2;
-  return {large, small};
+  space::GpuTarget vectors = large;
+  vectors.vector_width = 8, vectors.shared_is_global = true, vectors.warp = 1;
+  return {large, small, vectors};
 }
 
 TEST(GpuProperty, EveryPassOfRandomConfigurationsEqualsTheReference) {

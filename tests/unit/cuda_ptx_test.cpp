@@ -138,8 +138,8 @@ TEST(CudaPtx, PtxasReportIsRead) {
 }
 
 TEST(CudaPtx, ACubinWhereTheDriverTakesIt) {
-  const auto* ptxas = cuda_ptx::find_ptxas();
-  if (!ptxas) GTEST_SKIP() << "no ptxas on this machine";
+  const auto* ptxas = cuda_ptx::ptxas_for(target(90));
+  if (!ptxas) GTEST_SKIP() << "no ptxas on this machine (./dev setup cuda)";
   const auto task = task_of(kMatrices, target(90, ptxas->cuda));
   ASSERT_TRUE(task);
   const auto built = task->build(chosen(*task, kTiles));
@@ -151,10 +151,41 @@ TEST(CudaPtx, ACubinWhereTheDriverTakesIt) {
   EXPECT_EQ(refused.error().code, ErrorCode::BuildError);
 }
 
+// An old driver's GPU: the text is judged here, and sent as text.
+TEST(CudaPtx, ANewerPtxasJudgesOnly) {
+  const auto old = target(90, 1205);
+  const auto* ptxas = cuda_ptx::ptxas_for(old);
+  if (!ptxas || ptxas->cuda <= old.driver) GTEST_SKIP() << "no ptxas newer than 12.5 here";
+  const auto task = task_of(kMatrices, old);
+  ASSERT_TRUE(task);
+  const auto built = task->build(chosen(*task, kTiles));
+  ASSERT_TRUE(built) << built.error().text();
+  EXPECT_EQ(built->program->images[0]->kind, wire::ImageKind::Ptx);
+}
+
+TEST(CudaPtx, TheAssemblerThatKnowsTheCapability) {
+  const auto here = cuda_ptx::ptxas_here();
+  if (here.empty()) GTEST_SKIP() << "no ptxas on this machine (./dev setup cuda)";
+  for (const int sm : {53, 62, 72, 75, 90, 110}) {
+    const bool known = std::any_of(here.begin(), here.end(), [&](const cuda_ptx::Ptxas& p) {
+      return std::count(p.capabilities.begin(), p.capabilities.end(), sm) > 0;
+    });
+    const auto* chosen = cuda_ptx::ptxas_for(target(sm, 1209));
+    ASSERT_EQ(chosen != nullptr, known) << sm;
+    if (!chosen) continue;
+    EXPECT_EQ(std::count(chosen->capabilities.begin(), chosen->capabilities.end(), sm), 1) << sm;
+    for (const auto& other : here) {  // none whose cubins the driver loads is passed over
+      const bool loads = other.cuda <= 1209 &&
+                         std::count(other.capabilities.begin(), other.capabilities.end(), sm) > 0;
+      EXPECT_TRUE(!loads || chosen->cuda <= 1209) << sm;
+    }
+  }
+}
+
 TEST(CudaPtx, Calibration) {
   const auto programs = calibration_programs(target().target());
   ASSERT_TRUE(programs) << programs.error().text();
-  ASSERT_EQ(programs->size(), 3u);
+  ASSERT_EQ(programs->size(), 4u);
   for (const CalibrationProgram& each : *programs) {
     EXPECT_TRUE(check_program(each.program)) << each.name;
     EXPECT_EQ(each.threads, 1) << each.name;

@@ -145,7 +145,7 @@ TEST(DagText, WhatIsWrongIsNamed) {
       {"/stages/3/value", R"j("sums[n, y + 1, x, c]")j", "reads outside of sums, dimension 2"},
       {"/stages/3/value", R"j("sums[n, y * x, x, c]")j", "not affine"},
       {"/stages/3/value", R"j("sums[n, y, x, c] + y")j", "types differ: float32 and int32"},
-      {"/stages/3/value", R"j("sums[n, y, x, c] * k")j", "no axis or part \"k\""},
+      {"/stages/3/value", R"j("sums[n, y, x, c] * k")j", "nothing here is called \"k\""},
       {"/stages/3/value", R"j("float32(y / x)")j", "positive constants"},
       {"/stages/3/value", R"j("select(y, 1.0, 2.0)")j", "condition"},
       {"/stages/3/value", R"j("image[n, y, x, c]")j", "\"sums\" is read by no other"},

@@ -1,27 +1,9 @@
 // The options that a CPU device knows.
 #include "agent/device/cpu/cpu_device.h"
-#include "agent/platform/cpu_facts.h"
-#include "agent/platform/system_root.h"
+#include "agent/device/device_cores.h"
 
 namespace fettle::agent {
 namespace {
-
-Result<void> set_cores(DeviceConfig& device, const std::string& value) {
-  const auto cores = parse_core_list(value);
-  if (!cores) {
-    return wrong_option("device-cores", "takes a list such as 1,2 or 4-5, not '" + value + "'");
-  }
-  for (std::uint32_t core : *cores) {
-    bool usable = false;
-    for (std::uint32_t mine : usable_cores()) usable = usable || mine == core;
-    if (!usable) {
-      return wrong_option("device-cores", "names core " + std::to_string(core) +
-                                              ", which this process may not use");
-    }
-  }
-  device.cores = *cores;
-  return {};
-}
 
 Result<void> set_threads(DeviceConfig& device, const std::string& value) {
   std::uint64_t threads;
@@ -50,9 +32,9 @@ Result<void> set_clock(DeviceConfig& device, const std::string& value) {
 
 std::span<const DeviceOption> cpu_options() {
   static constexpr DeviceOption options[] = {
-      {"device-cores", "LIST",
+      {kDeviceCores, "LIST",
        "cores of the device, such as 1,2 or 4-5 (default: all; where clusters differ, the key's)",
-       set_cores},
+       set_device_cores},
       {"threads", "N", "most threads of a candidate (default: one per core)", set_threads},
       {"cpu", "NAME", "LLVM's name of the core, when the system does not say it", set_cpu},
       {"clock", "DOMAIN", "nanoseconds (default), or instructions: under QEMU's icount", set_clock},

@@ -1,9 +1,11 @@
 // The OpenCL device (opencl_device.h).
 #include "agent/device/opencl/opencl_device.h"
 
+#include <sched.h>
 #include <algorithm>
 #include <cstdlib>
 
+#include "agent/device/device_cores.h"
 #include "agent/device/gpu_device.h"
 #include "agent/device/opencl/opencl_facts.h"
 #include "agent/device/opencl/opencl_row.h"
@@ -20,6 +22,7 @@ class OpenClDevice final : public GpuDevice {
 
   // Once. Context and queue are left to the end of the process: a lost one may not want to go.
   Result<void> open() {
+    set_surroundings();
     auto driver = runtime::OpenClDriver::load(
         extra(kOpenClLibrary, "libOpenCL.so.1,libOpenCL.so,libmali.so"));
     if (!driver) return std::move(driver).error();
@@ -36,6 +39,7 @@ class OpenClDevice final : public GpuDevice {
     queue_->queue = call.CreateCommandQueue(queue_->context, queue_->device,
                                             CL_QUEUE_PROFILING_ENABLE, &result);
     if (auto made = driver_->check(result, "clCreateCommandQueue"); !made) return made;
+    info_.gpu->warp_size = threads_that_go_together(*driver_, queue_->context, *device);
     memory_ = std::make_unique<runtime::OpenClMemory>(*queue_, buffer_alignment(*driver_, *device),
                                                       kept_bytes());
     executor_ = std::make_unique<runtime::OpenClExecutor>(*queue_, opencl_limits(*info_.gpu));
@@ -68,6 +72,20 @@ class OpenClDevice final : public GpuDevice {
   }
   std::uint64_t flush_bytes() const {
     return std::max<std::uint64_t>(2 * info_.gpu->l2_bytes, 1u << 20);
+  }
+
+  // Before the driver starts threads of its own, which inherit its cores. PoCL, whose devices are
+  // CPUs, makes one for each core of the machine and keeps every kernel's code in files for good,
+  // unless its environment says otherwise: the user's word comes first.
+  void set_surroundings() const {
+    setenv("POCL_KERNEL_CACHE", "0", 0);
+    const auto cores = parse_core_list(extra(kDeviceCores, ""));
+    if (!cores || cores->empty()) return;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const std::uint32_t core : *cores) CPU_SET(core, &set);
+    sched_setaffinity(0, sizeof set, &set);
+    setenv("POCL_MAX_PTHREAD_COUNT", std::to_string(cores->size()).c_str(), 0);
   }
 
   // The one that the option numbers, else the first GPU, else the first.

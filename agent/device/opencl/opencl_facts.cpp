@@ -69,6 +69,26 @@ Result<void> read_opencl_facts(const runtime::OpenClDriver& driver, cl_device_id
   return {};
 }
 
+std::uint32_t threads_that_go_together(const runtime::OpenClDriver& driver, cl_context context,
+                                       cl_device_id device) {
+  const auto& call = driver.call();
+  const char* text = "__kernel void one(__global float* out) { out[get_global_id(0)] = 1.0f; }";
+  cl_int result = CL_SUCCESS;
+  cl_program program = call.CreateProgramWithSource(context, 1, &text, nullptr, &result);
+  if (result != CL_SUCCESS) return 0;
+  std::size_t multiple = 0;
+  if (call.BuildProgram(program, 1, &device, "", nullptr, nullptr) == CL_SUCCESS) {
+    cl_kernel kernel = call.CreateKernel(program, "one", &result);
+    if (result == CL_SUCCESS) {
+      call.GetKernelWorkGroupInfo(kernel, device, CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE,
+                                  sizeof multiple, &multiple, nullptr);
+      call.ReleaseKernel(kernel);
+    }
+  }
+  call.ReleaseProgram(program);
+  return static_cast<std::uint32_t>(multiple);
+}
+
 runtime::OpenClLimits opencl_limits(const wire::GpuFactsT& facts) {
   runtime::OpenClLimits out{};
   for (std::size_t i = 0; i < 3; ++i) out.max_block[i] = facts.max_block[i];

@@ -9,6 +9,9 @@ namespace fettle::agent {
 // Completes what the supervisor described: name, memory limit where none was set, GPU facts.
 Result<void> read_opencl_facts(const runtime::OpenClDriver& driver, cl_device_id device,
                                wire::DeviceInfoT& info);
+// A warp, a wavefront: of a small kernel, since OpenCL 1.2 tells it of kernels only. 0: not known.
+std::uint32_t threads_that_go_together(const runtime::OpenClDriver& driver, cl_context context,
+                                       cl_device_id device);
 runtime::OpenClLimits opencl_limits(const wire::GpuFactsT& facts);
 // Bytes at whose multiples a buffer's piece may begin.
 std::uint64_t buffer_alignment(const runtime::OpenClDriver& driver, cl_device_id device);

@@ -1,6 +1,7 @@
 // The supervisor's half of OpenCL devices (opencl_row.h).
 #include "agent/device/opencl/opencl_row.h"
 
+#include "agent/device/device_cores.h"
 #include "agent/device/gpu_row.h"
 
 namespace fettle::agent {
@@ -26,7 +27,13 @@ Result<void> set_device(DeviceConfig& device, const std::string& value) {
 }  // namespace
 
 wire::DeviceInfoT describe_opencl(const DeviceConfig& config, const SystemRoot&) {
-  return describe_gpu(config, wire::DeviceKind::OpenCl, "OpenCL device");
+  DeviceConfig told = config;
+  std::string& cores = told.settings[kDeviceCores];
+  for (const std::uint32_t core : config.cores) {
+    cores += (cores.empty() ? "" : ",") + std::to_string(core);
+  }
+  if (cores.empty()) told.settings.erase(kDeviceCores);
+  return describe_gpu(told, wire::DeviceKind::OpenCl, "OpenCL device");
 }
 
 // One thread stores 1.0f.
@@ -43,6 +50,9 @@ std::span<const DeviceOption> opencl_options() {
       {kOpenClLibrary, "NAMES",
        "the library, the first that loads (default: libOpenCL.so.1,libOpenCL.so,libmali.so)",
        set_library},
+      {kDeviceCores, "LIST",
+       "cores that the driver's threads keep to, such as 1,2 or 4-5 (default: all)",
+       set_device_cores},
   };
   return options;
 }

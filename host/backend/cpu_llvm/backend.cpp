@@ -8,6 +8,7 @@
 #include "host/backend/cpu_llvm/compiler_pool.h"
 #include "host/backend/cpu_llvm/disassemble.h"
 #include "host/backend/cpu_llvm/hardware.h"
+#include "host/backend/cpu_llvm/kernel_compiler.h"
 #include "host/backend/cpu_llvm/program.h"
 #include "host/backend/cpu_llvm/throughput.h"
 #include "host/ir/printer.h"
@@ -208,6 +209,15 @@ class CpuBackend : public Backend {
     auto task = space::open_cpu_space(std::move(dag), *cpu);
     if (!task) return std::move(task).error();
     return std::unique_ptr<const Task>(new CpuTask(std::move(*task)));
+  }
+
+  Result<std::unique_ptr<const Task>> open_kernel(space::OwnKernel kernel,
+                                                  const space::Target& target) const override {
+    auto cpu = space::CpuTarget::parse(target);
+    if (!cpu) return std::move(cpu).error();
+    auto compiler = make_kernel_compiler(kernel.language, *cpu);
+    if (!compiler) return Backend::open_kernel(std::move(kernel), target);
+    return open_kernel_task(std::move(kernel), target, std::move(compiler));
   }
 
   std::vector<std::string> feature_names() const override { return lower::feature_names(); }

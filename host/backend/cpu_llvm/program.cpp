@@ -38,27 +38,34 @@ bool computes_in_bytes(const ir::Module& module) {
 
 }  // namespace
 
-Result<wire::ImageT> make_image(const ir::Module& module, const space::CpuTarget& target,
-                                Compiler& compiler) {
-  Result<std::vector<std::shared_ptr<const Object>>> compiled = compiler.compile(module);
-  if (!compiled) return std::move(compiled).error();
+Result<wire::ImageT> link_image(std::span<const std::span<const std::uint8_t>> objects,
+                                std::span<const std::string> names, const space::CpuTarget& target,
+                                bool bytes) {
   Result<std::shared_ptr<const std::vector<std::uint8_t>>> runtime = runtime_object(target);
   if (!runtime) return std::move(runtime).error();
-  std::vector<std::span<const std::uint8_t>> objects;
-  for (const auto& object : *compiled) objects.push_back(object->bytes);
-  objects.push_back(**runtime);
-  Result<std::vector<std::uint8_t>> linked = link_shared_object(objects, target);
+  std::vector<std::span<const std::uint8_t>> all(objects.begin(), objects.end());
+  all.push_back(**runtime);
+  Result<std::vector<std::uint8_t>> linked = link_shared_object(all, target);
   if (!linked) return std::move(linked).error();
-  std::vector<std::string> names;
-  for (const ir::Function& function : module.functions) names.push_back(function.name);
   Result<wire::ImageT> image = flatten(*linked, target, names);
   if (!image) return image;
-  if (!target.fma || (!target.sums_of_byte_products() && computes_in_bytes(module))) {
+  if (!target.fma || (bytes && !target.sums_of_byte_products())) {
     if (Result<void> clean = check_instructions(*image, target); !clean) {
       return std::move(clean).error();
     }
   }
   return image;
+}
+
+Result<wire::ImageT> make_image(const ir::Module& module, const space::CpuTarget& target,
+                                Compiler& compiler) {
+  Result<std::vector<std::shared_ptr<const Object>>> compiled = compiler.compile(module);
+  if (!compiled) return std::move(compiled).error();
+  std::vector<std::span<const std::uint8_t>> objects;
+  for (const auto& object : *compiled) objects.push_back(object->bytes);
+  std::vector<std::string> names;
+  for (const ir::Function& function : module.functions) names.push_back(function.name);
+  return link_image(objects, names, target, computes_in_bytes(module));
 }
 
 Result<wire::ProgramT> make_program(const ir::Module& module, const space::CpuTarget& target,

@@ -1,6 +1,10 @@
 // ir::Module → wire::Program: compile, link, flatten, and say what is launched.
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <string>
+
 #include "host/backend/cpu_llvm/codegen.h"
 #include "host/ir/module.h"
 #include "host/space/cpu_target.h"
@@ -16,6 +20,13 @@ Result<wire::ProgramT> make_program(const ir::Module& module, const space::CpuTa
 // The image alone.
 Result<wire::ImageT> make_image(const ir::Module& module, const space::CpuTarget& target,
                                 Compiler& compiler);
+
+// One of compiled objects and what they call behind our back (runtime.h); `names` are its entry
+// points. `bytes`: the code may compute in int8, so that dot products of bytes are looked for too.
+// BuildError: as link_shared_object and flatten; Internal as make_program.
+Result<wire::ImageT> link_image(std::span<const std::span<const std::uint8_t>> objects,
+                                std::span<const std::string> names, const space::CpuTarget& target,
+                                bool bytes);
 
 // With a compiler for this once.
 Result<wire::ProgramT> make_program(const ir::Module& module, const space::CpuTarget& target);

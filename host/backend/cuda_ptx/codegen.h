@@ -10,7 +10,7 @@
 
 namespace fettle::backend::cuda_ptx {
 
-// All functions as kernels (gpu_function.h: kernel_name), in one PTX text. BuildError: LLVM
+// All functions as kernels (gpu_program.h: kernel_name), in one PTX text. BuildError: LLVM
 // refuses one; Internal: the IR holds what lowering should have removed.
 Result<std::string> make_ptx(const ir::Module& module, const space::GpuTarget& target);
 

@@ -3,7 +3,7 @@
 
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
-#include "host/ir/mutator.h"
+#include "host/backend/gpu_program.h"
 
 namespace fettle::backend::cuda_ptx {
 namespace {
@@ -31,23 +31,7 @@ llvm::Intrinsic::ID register_of(ir::ThreadAxis axis) {
   return llvm::Intrinsic::not_intrinsic;
 }
 
-std::int64_t launched(const lower::LaunchShape& shape, ir::ThreadAxis axis) {
-  const bool thread = ir::within_block(axis);
-  const int first = int(thread ? ir::ThreadAxis::ThreadX : ir::ThreadAxis::BlockX);
-  return (thread ? shape.block : shape.grid)[std::size_t(int(axis) - first)];
-}
-
-bool waits(const ir::Stmt& stmt) {
-  bool found = false;
-  ir::walk(
-      stmt, [&](const ir::Stmt& s) { found |= std::holds_alternative<ir::Barrier>(s->node); },
-      nullptr);
-  return found;
-}
-
 }  // namespace
-
-std::string kernel_name(const ir::Function& function) { return "fettle_" + function.name; }
 
 GpuFunction::GpuFunction(llvm::Module& module, const ir::Function& function,
                          llvm_emit::EmitOptions options)
@@ -101,12 +85,12 @@ void GpuFunction::emit_bound(const ir::For& loop) {
     return fail("bound loop " + loop.var->name + " does not begin at 0, or has no extent");
   }
   llvm::CallInst* own = builder_.CreateIntrinsic(register_of(loop.axis), {}, {});
-  const std::int64_t size = launched(shape_, loop.axis);
+  const std::int64_t size = shape_.along(loop.axis);
   own->addRangeRetAttr(
       llvm::ConstantRange(llvm::APInt(32, 0), llvm::APInt(32, std::uint64_t(size))));
   variables_[loop.var.get()] = {own, builder_.CreateZExt(own, index_type_), depth_, true};
   if (*extent >= size) return FunctionEmitter::emit(loop.body);
-  if (waits(loop.body)) return fail("a barrier that not all threads come to");
+  if (lower::has_barrier(loop.body)) return fail("a barrier that not all threads come to");
   llvm::BasicBlock* then_block = block("within");
   llvm::BasicBlock* end = block("end");
   builder_.CreateCondBr(

@@ -6,9 +6,6 @@
 
 namespace fettle::backend::cuda_ptx {
 
-// The kernel's name: no word of PTX begins so.
-std::string kernel_name(const ir::Function& function);
-
 class GpuFunction final : public llvm_emit::FunctionEmitter {
  public:
   GpuFunction(llvm::Module& module, const ir::Function& function, llvm_emit::EmitOptions options);

@@ -12,9 +12,19 @@
 
 namespace fettle::backend::cuda_ptx {
 
-// A cubin where there is a ptxas that knows the device and is no newer than its driver; else the
-// driver compiles the PTX. BuildError: LLVM or ptxas refuses it, or a block of it would need more
-// registers than there are.
+// A kernel by its name in the PTX, and how many threads a block of it has.
+struct BlockOf {
+  std::string kernel;
+  std::int64_t threads;
+};
+
+// Without entry points. Where a ptxas here knows the device it judges the text, and its cubin is
+// sent if it is no newer than the driver; else the driver compiles the PTX. BuildError: ptxas
+// refuses it, or a block would need more registers than there are.
+Result<wire::ImageT> image_of_ptx(const std::string& ptx, const std::vector<BlockOf>& blocks,
+                                  const space::GpuTarget& target);
+
+// BuildError: LLVM refuses it, or as image_of_ptx.
 Result<wire::ProgramT> make_program(const ir::Module& module, const space::GpuTarget& target);
 
 }  // namespace fettle::backend::cuda_ptx

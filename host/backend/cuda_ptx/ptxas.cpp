@@ -1,90 +1,26 @@
 // Running ptxas (ptxas.h).
 #include "host/backend/cuda_ptx/ptxas.h"
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <optional>
 #include <sstream>
 
-extern char** environ;
+#include "host/backend/cuda_ptx/toolkits.h"
+#include "host/process/run_program.h"
 
 namespace fettle::backend::cuda_ptx {
 namespace {
 
-namespace fs = std::filesystem;
-
-// A folder of its own that goes with it.
-class Scratch {
- public:
-  Scratch() {
-    std::string pattern = (fs::temp_directory_path() / "fettle-ptxas-XXXXXX").string();
-    if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  bool there() const { return !path_.empty(); }
-  fs::path file(const char* name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
-
-std::string contents(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-struct Ran {
-  int status = -1;
-  std::string said;  // on both streams
-};
-
-// The program with these words; its output goes by way of a file.
-Ran run(std::vector<std::string> words, const fs::path& output) {
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&actions, 1, 2);
-  Ran ran;
-  pid_t child = 0;
-  if (posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ) == 0) {
-    while (waitpid(child, &ran.status, 0) < 0 && errno == EINTR) {
-    }
-    ran.said = contents(output);
-  }
-  posix_spawn_file_actions_destroy(&actions);
-  return ran;
-}
-
-std::string place_of_ptxas() {
-  std::vector<fs::path> places;
-  if (const char* named = std::getenv("FETTLE_PTXAS")) return named;
-  if (const char* path = std::getenv("PATH")) {
-    std::stringstream folders(path);
-    for (std::string folder; std::getline(folders, folder, ':');) {
-      if (!folder.empty()) places.push_back(fs::path(folder) / "ptxas");
-    }
-  }
-  places.emplace_back("/usr/local/cuda/bin/ptxas");
-  for (const fs::path& place : places) {
-    if (access(place.c_str(), X_OK) == 0) return place.string();
-  }
-  return "";
+std::vector<std::string> places() {
+  if (const char* named = std::getenv("FETTLE_PTXAS")) return {named};
+  std::vector<std::string> places{process::find_program("ptxas")};
+  for (const auto& toolkit : toolkits()) places.push_back(toolkit / "bin" / "ptxas");
+  std::erase_if(places, [](const std::string& path) { return access(path.c_str(), X_OK) != 0; });
+  return places;
 }
 
 // 1300 of "…, release 13.0, V13.0.88"; 0: it says no such thing.
@@ -97,18 +33,54 @@ int toolkit_version(const std::string& said) {
   return major * 100 + minor;
 }
 
+// 75, 80, … of its help's 'sm_75','sm_80','sm_90a': those that name no variant.
+std::vector<int> capabilities_in(const std::string& help) {
+  std::vector<int> capabilities;
+  for (std::size_t at = 0; (at = help.find("'sm_", at)) != std::string::npos; ++at) {
+    int capability = 0, end = 0;
+    const char* digits = &help[at + 4];
+    if (std::sscanf(digits, "%d%n", &capability, &end) == 1 && digits[end] == '\'') {
+      capabilities.push_back(capability);
+    }
+  }
+  return capabilities;
+}
+
+std::optional<Ptxas> asked(const std::string& path) {
+  Ptxas ptxas{path};
+  const auto version = process::run_program({{path, "--version"}, "", ""}),
+             help = process::run_program({{path, "--help"}, "", ""});
+  if (!version || !help) return std::nullopt;
+  ptxas.cuda = toolkit_version(version->said);
+  ptxas.capabilities = capabilities_in(help->said);
+  if (ptxas.cuda == 0 || ptxas.capabilities.empty()) return std::nullopt;
+  return ptxas;
+}
+
 }  // namespace
 
-const Ptxas* find_ptxas() {
-  static const Ptxas found = [] {
-    Ptxas ptxas{place_of_ptxas()};
-    const Scratch scratch;
-    if (!ptxas.path.empty() && scratch.there()) {
-      ptxas.cuda = toolkit_version(run({ptxas.path, "--version"}, scratch.file("said")).said);
+std::span<const Ptxas> ptxas_here() {
+  static const std::vector<Ptxas> found = [] {
+    std::vector<Ptxas> found;
+    for (const std::string& path : places()) {
+      if (auto ptxas = asked(path)) found.push_back(std::move(*ptxas));
     }
-    return ptxas;
+    return found;
   }();
-  return found.cuda > 0 ? &found : nullptr;
+  return found;
+}
+
+const Ptxas* ptxas_for(const space::GpuTarget& target) {
+  const Ptxas* best = nullptr;
+  for (const Ptxas& ptxas : ptxas_here()) {
+    if (std::ranges::find(ptxas.capabilities, target.sm) == ptxas.capabilities.end()) continue;
+    const bool loads = ptxas.cuda <= target.driver,
+               best_loads = best && best->cuda <= target.driver;
+    if (!best || (loads && !best_loads) || (loads == best_loads && ptxas.cuda > best->cuda)) {
+      best = &ptxas;
+    }
+  }
+  return best;
 }
 
 std::vector<KernelFacts> read_report(const std::string& report) {
@@ -144,24 +116,42 @@ std::vector<KernelFacts> read_report(const std::string& report) {
 }
 
 Result<Assembled> assemble(const std::string& ptx, const space::GpuTarget& target) {
-  const Ptxas* ptxas = find_ptxas();
-  if (ptxas == nullptr) return Error{ErrorCode::Unsupported, "there is no ptxas here"};
-  const Scratch scratch;
-  if (!scratch.there()) return Error{ErrorCode::Internal, "no folder for ptxas can be made"};
-  std::ofstream(scratch.file("candidate.ptx")) << ptx;
-  const fs::path cubin = scratch.file("candidate.cubin");
-  const Ran ran = run({ptxas->path, "-v", "-arch=sm_" + std::to_string(target.sm),
-                       scratch.file("candidate.ptx").string(), "-o", cubin.string()},
-                      scratch.file("said"));
-  if (ran.status != 0) {
-    const bool unknown = ran.said.find("is not defined for option 'gpu-name'") != std::string::npos;
-    return Error{unknown ? ErrorCode::Unsupported : ErrorCode::BuildError, "ptxas: " + ran.said};
+  const Ptxas* ptxas = ptxas_for(target);
+  if (ptxas == nullptr) {
+    return Error{ErrorCode::Unsupported,
+                 (ptxas_here().empty() ? "there is no ptxas here"
+                                       : "no ptxas here knows sm_" + std::to_string(target.sm)) +
+                     std::string(" (./dev setup cuda brings some)")};
   }
+  const process::ScratchFolder scratch;
+  const std::string text = scratch.file("candidate.ptx"), cubin = scratch.file("candidate.cubin");
+  if (!scratch.there() || !process::write_file(text, ptx)) {
+    return Error{ErrorCode::Internal, "no file for ptxas can be made"};
+  }
+  const auto ran = process::run_program(
+      {{ptxas->path, "-v", "-arch=sm_" + std::to_string(target.sm), text, "-o", cubin}, "", ""});
+  if (!ran) return Error{ErrorCode::BuildError, ran.error().message};
+  if (ran->status != 0) return Error{ErrorCode::BuildError, "ptxas: " + ran->said};
   Assembled out;
-  const std::string bytes = contents(cubin);
+  out.cuda = ptxas->cuda;
+  const std::string bytes = process::read_file(cubin);
   out.cubin.assign(bytes.begin(), bytes.end());
-  out.kernels = read_report(ran.said);
+  out.kernels = read_report(ran->said);
   return out;
+}
+
+std::string ptxas_text(const std::string& ptx, const space::GpuTarget& target) {
+  const Result<Assembled> assembled = assemble(ptx, target);
+  if (!assembled) return assembled.error().message + "\n";
+  std::string text;
+  for (const KernelFacts& kernel : assembled->kernels) {
+    text += kernel.name + ": " + std::to_string(kernel.registers) + " registers, " +
+            std::to_string(kernel.spill_store_bytes) + " bytes spilled, " +
+            std::to_string(kernel.spill_load_bytes) + " read back, " +
+            std::to_string(kernel.stack_bytes) + " bytes of stack, " +
+            std::to_string(kernel.shared_bytes) + " bytes shared\n";
+  }
+  return text;
 }
 
 }  // namespace fettle::backend::cuda_ptx

@@ -12,7 +12,7 @@
 
 namespace fettle::lower {
 
-const char* const kGpuFeaturesAfter = "simplify_quotients";
+const char* const kGpuFeaturesAfter = "vectorize";
 
 namespace {
 

@@ -7,6 +7,23 @@
 
 namespace fettle::lower {
 
+std::int64_t& LaunchShape::along(ir::ThreadAxis axis) {
+  const bool thread = ir::within_block(axis);
+  const int first = int(thread ? ir::ThreadAxis::ThreadX : ir::ThreadAxis::BlockX);
+  return (thread ? block : grid)[std::size_t(int(axis) - first)];
+}
+std::int64_t LaunchShape::along(ir::ThreadAxis axis) const {
+  return LaunchShape(*this).along(axis);
+}
+
+bool has_barrier(const ir::Stmt& stmt) {
+  bool found = false;
+  ir::walk(
+      stmt, [&](const ir::Stmt& s) { found |= std::holds_alternative<ir::Barrier>(s->node); },
+      nullptr);
+  return found;
+}
+
 LaunchShape launch_shape(const ir::Function& function) {
   LaunchShape shape;
   ir::walk(
@@ -15,10 +32,7 @@ LaunchShape launch_shape(const ir::Function& function) {
         if (const auto* loop = std::get_if<ir::For>(&s->node);
             loop && loop->kind == ir::ForKind::Bound) {
           const std::int64_t* extent = ir::as_int(loop->extent);
-          const bool thread = ir::within_block(loop->axis);
-          const int first = int(thread ? ir::ThreadAxis::ThreadX : ir::ThreadAxis::BlockX);
-          std::int64_t& size =
-              (thread ? shape.block : shape.grid)[std::size_t(int(loop->axis) - first)];
+          std::int64_t& size = shape.along(loop->axis);
           size = std::max(size, extent ? *extent : 1);
         }
         const auto* allocate = std::get_if<ir::Allocate>(&s->node);

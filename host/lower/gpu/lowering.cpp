@@ -8,6 +8,7 @@
 #include "host/lower/gpu/launch_shape.h"
 #include "host/lower/simplify_quotients.h"
 #include "host/lower/unroll.h"
+#include "host/lower/vectorize.h"
 
 namespace fettle::lower {
 namespace {
@@ -18,6 +19,7 @@ constexpr Pass kPasses[] = {
     {"fuse_multiply_add", on_body<fuse_multiply_add>},
     {"flatten_storage", on_body<flatten_storage>},
     {"simplify_quotients", on_body<simplify_quotients>},
+    {"vectorize", on_body<vectorize>},
     {"unroll", on_body<[](const ir::Stmt& body) { return unroll(body, kMostStatements); }>},
     {"simplify", on_body<[](const ir::Stmt& body) { return ir::simplify(body); }>},
     {"simplify_unrolled_quotients", on_body<simplify_quotients>},

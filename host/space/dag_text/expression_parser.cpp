@@ -355,7 +355,7 @@ class Parser {
       return element(tensor->second);
     }
     const auto value = scope_.values.find(name);
-    if (value == scope_.values.end()) fail("no axis or part \"" + name + "\"");
+    if (value == scope_.values.end()) fail("nothing here is called \"" + name + "\"");
     return value->second;
   }
 

@@ -20,7 +20,7 @@ Parts in_parts(Steps& steps, const std::string& stage, std::int64_t threads, std
   Parts parts;
   steps(RfactorStep{stage, axis(), threads, "threads", true, true});
   parts.all = stage + ".threads";
-  if (threads > few) {
+  if (threads > few && few > 1) {
     steps(RfactorStep{stage, axis(), few, "warp", true, true});
     parts.few = stage + ".warp";
   }

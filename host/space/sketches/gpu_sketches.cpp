@@ -9,8 +9,10 @@ namespace fettle::space {
 
 namespace {
 
-constexpr std::int64_t kShortRow = 2;      // warps' worth of elements
-constexpr std::int64_t kStepMultiple = 8;  // sums of more products are of a multiple of so many
+constexpr std::int64_t kShortRow = 2;  // warps' worth of elements
+// Where steps of a sum are loaded by many threads, sums of more products are of a multiple of so
+// many; elsewhere a product that is no product costs more than a short step.
+constexpr std::int64_t kStepMultiple = 8;
 
 // Of what a sketch knows of a task, made once.
 template <typename Known>
@@ -30,7 +32,7 @@ TaskSpace::Entry entry_of(Sketch sketch, Known known, const GpuTarget& target,
 
 Result<GpuSpace> open_gpu_space(ComputeDag dag, const GpuTarget& target) {
   std::vector<TaskSpace::Entry> entries;
-  if (auto product = with_matrix_product(dag, kStepMultiple);
+  if (auto product = with_matrix_product(dag, target.shared_is_global ? 1 : kStepMultiple);
       product && gpu_tiled_fits(*product, target)) {
     Sketch sketch = gpu_tiled_sketch(*product, target);
     entries.push_back(entry_of(std::move(sketch), std::move(*product), target, gpu_tiled_schedule));

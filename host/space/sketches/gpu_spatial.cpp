@@ -55,8 +55,11 @@ Sketch gpu_spatial_sketch(const ComputeDag& dag, const GpuTarget& target) {
   sketch.knobs.push_back(
       {"threads",
        powers(target.warp, std::min<std::int64_t>(kMostThreads, target.threads_per_block))});
-  // Neighbours of one thread along the last axis, and along the one before it.
-  sketch.knobs.push_back({"elements", powers(1, std::min<std::int64_t>(8, axes.back().extent))});
+  // Neighbours of one thread along the last axis, of which it takes vectors where the device has
+  // some, and along the one before it.
+  const std::int64_t narrow = lanes_within(axes.back().extent, target).back()[0];
+  sketch.knobs.push_back(
+      {"elements", powers(narrow, std::min<std::int64_t>(8 * narrow, axes.back().extent))});
   if (axes.size() > 1) {
     sketch.knobs.push_back(
         {"rows", powers(1, std::min<std::int64_t>(8, axes[axes.size() - 2].extent))});
@@ -69,12 +72,10 @@ Sketch gpu_spatial_sketch(const ComputeDag& dag, const GpuTarget& target) {
 Result<Schedule> gpu_spatial_schedule(const ComputeDag& dag, const GpuTarget& target,
                                       const SearchSpace& space, const Configuration& c) {
   const auto number = [&](const char* knob, std::int64_t fallback) {
-    const auto& knobs = space.sketches()[c.sketch].knobs;
-    const bool there = std::any_of(knobs.begin(), knobs.end(),
-                                   [&](const Knob& each) { return each.name == knob; });
-    return there ? space.value(c, knob)[0] : fallback;
+    return value_or(space, c, knob, fallback);
   };
-  const Elements elements{number("threads", target.warp), number("elements", 1), number("rows", 1)};
+  Elements elements{number("threads", target.warp), number("elements", 1), number("rows", 1)};
+  elements.lanes = std::min(elements.last, largest_power(target.vector_width));
   const std::int64_t unroll = number("unroll", 16);
   Steps steps{Schedule(dag)};
   inline_elementwise(steps, {});
@@ -83,7 +84,7 @@ Result<Schedule> gpu_spatial_schedule(const ComputeDag& dag, const GpuTarget& ta
     const std::string reduction = found->name, output = steps.dag().stages.back().name;
     const std::string at = launch_elements(steps, output, elements);
     steps(ComputeAtStep{reduction, output, at, ir::Scope::Register});
-    reduce_in_registers(steps, reduction, elements.last * elements.rows, unroll);
+    reduce_in_registers(steps, reduction, elements, unroll);
     placed = {reduction, output};
   }
   launch_others(steps, placed, target, elements, unroll);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "host/ir/mutator.h"
+#include "host/space/axis_roles.h"
 #include "host/space/rewrite.h"
 #include "host/space/sketches/gpu_steps.h"
 #include "host/space/sketches/steps.h"
@@ -13,25 +15,38 @@ namespace {
 
 constexpr std::int64_t kMostTile = 256;       // rows or columns of a block
 constexpr std::int64_t kMostRegisters = 16;   // rows or columns of a thread
+constexpr std::int64_t kMostVectors = 4;      // of a thread's columns
 constexpr std::int64_t kOtherRegisters = 24;  // addresses, counters
 constexpr std::int64_t kMostInner = 32;
 
 // [threads, elements of each], powers of two, and the whole of a short axis.
-Options tiles_of(std::int64_t extent) {
+Options tiles_of(std::int64_t extent, std::int64_t most = kMostRegisters) {
   Options out;
   for (std::int64_t threads = 1; threads <= kMostTile; threads *= 2) {
-    for (std::int64_t each = 1; each <= kMostRegisters; each *= 2) {
+    for (std::int64_t each = 1; each <= most; each *= 2) {
       if (threads * each <= std::min(extent, kMostTile)) out.push_back({threads, each});
     }
   }
   const bool power = (extent & (extent - 1)) == 0;
-  if (!power && extent <= kMostRegisters) {
+  if (!power && extent <= most) {
     out.push_back({1, extent}), out.push_back({extent, 1});
   }
   return out;
 }
 
 std::int64_t tile(const KnobValue& value) { return value[0] * value[1]; }
+
+// What the stage, a matrix of the product, copies: the stage that computes it, "" for what is
+// given or made of constants.
+std::string computed_source(const ComputeDag& dag, const std::string& matrix) {
+  std::string name;
+  ir::walk(dag.find(matrix)->body, [&](const ir::Expr& e) {
+    const auto* load = std::get_if<ir::Load>(&e->node);
+    const Stage* read = load ? dag.find(load->buffer) : nullptr;
+    if (read && !read->placeholder() && !is_constant(dag, *read)) name = read->name;
+  });
+  return name;
+}
 
 int bytes_of(const ComputeDag& dag, const std::string& stage) {
   return dag.find(stage)->buffer->type.bytes();
@@ -48,35 +63,50 @@ Sketch gpu_tiled_sketch(const MatrixProduct& p, const GpuTarget& target) {
   Sketch sketch{"gpu_tiled", {}};
   auto& knobs = sketch.knobs;
   knobs.push_back({"rows", tiles_of(p.m)});
-  knobs.push_back({"columns", tiles_of(p.n)});
+  const Options lanes = lanes_within(p.n, target);
+  knobs.push_back({"columns", tiles_of(p.n, std::max(kMostRegisters, kMostVectors * lanes[0][0]))});
   knobs.push_back({"step", divisors(p.k, kMostInner)});
-  // Most multiply-adds in the unrolled body.
-  knobs.push_back({"unroll", plain({64, 512, 2048})});
+  // Most multiply-adds, of vectors where there are some, in the unrolled body.
+  knobs.push_back({"unroll", lanes[0][0] > 1 ? plain({16, 64, 256}) : plain({64, 512, 2048})});
   // Neighbouring threads: 0: along columns, 1: along rows.
   knobs.push_back({"neighbours", plain({0, 1})});
   // Matrices that threads load together into shared memory: 0: none, 1: the first, 2: the second,
   // 3: both. The others are read where they are used.
-  knobs.push_back({"shared", plain({0, 1, 2, 3})});
-  // Neighbouring threads load elements of 0: one row or column, 1: one step.
-  knobs.push_back({"first_order", plain({0, 1})});
-  knobs.push_back({"second_order", plain({0, 1})});
+  if (!target.shared_is_global) {
+    knobs.push_back({"shared", plain({0, 1, 2, 3})});
+    // Neighbouring threads load elements of 0: one row or column, 1: one step.
+    knobs.push_back({"first_order", plain({0, 1})});
+    knobs.push_back({"second_order", plain({0, 1})});
+  }
+  // Columns that a thread takes at once.
+  if (lanes[0][0] > 1) knobs.push_back({"lanes", lanes});
+  // The second matrix is 1: laid out as it is read, once when the program is loaded.
+  if (is_constant(p.dag, *p.dag.find(p.second))) knobs.push_back({"packed", plain({0, 1})});
+  // What the first matrix is read from is 1: computed by a launch of its own, padding included.
+  if (!computed_source(p.dag, p.first).empty()) knobs.push_back({"source", plain({0, 1})});
 
   sketch.constraints.push_back(
       {"threads of a block", {"rows", "columns"}, [most = target.threads_per_block](auto values) {
          return (*values[0])[0] * (*values[1])[0] <= most;
        }});
+  if (lanes[0][0] > 1) {
+    sketch.constraints.push_back({"whole vectors", {"columns", "lanes"}, [](auto values) {
+                                    return (*values[0])[1] % (*values[1])[0] == 0;
+                                  }});
+  }
   const std::int64_t first = bytes_of(p.dag, p.first), second = bytes_of(p.dag, p.second);
-  sketch.constraints.push_back({"shared memory of a block",
-                                {"rows", "columns", "step", "shared"},
-                                [=, most = target.shared_bytes](auto values) {
-                                  const std::int64_t step = (*values[2])[0],
-                                                     which = (*values[3])[0];
-                                  // Each array begins at a multiple of its alignment.
-                                  return step * ((which & 1 ? tile(*values[0]) * first : 0) +
-                                                 (which & 2 ? tile(*values[1]) * second : 0)) +
-                                             128 <=
-                                         most;
-                                }});
+  if (!target.shared_is_global)
+    sketch.constraints.push_back({"shared memory of a block",
+                                  {"rows", "columns", "step", "shared"},
+                                  [=, most = target.shared_bytes](auto values) {
+                                    const std::int64_t step = (*values[2])[0],
+                                                       which = (*values[3])[0];
+                                    // Each array begins at a multiple of its alignment.
+                                    return step * ((which & 1 ? tile(*values[0]) * first : 0) +
+                                                   (which & 2 ? tile(*values[1]) * second : 0)) +
+                                               128 <=
+                                           most;
+                                  }});
   sketch.constraints.push_back(
       {"registers",
        {"rows", "columns"},
@@ -90,14 +120,19 @@ Sketch gpu_tiled_sketch(const MatrixProduct& p, const GpuTarget& target) {
 
 Result<Schedule> gpu_tiled_schedule(const MatrixProduct& p, const GpuTarget& target,
                                     const SearchSpace& space, const Configuration& c) {
-  const auto number = [&](const char* knob) { return space.value(c, knob)[0]; };
+  const auto number = [&](const char* knob, std::int64_t fallback = 0) {
+    return value_or(space, c, knob, fallback);
+  };
   const KnobValue &rows = space.value(c, "rows"), &columns = space.value(c, "columns");
   const bool along_rows = number("neighbours") == 1;
   const std::int64_t x = (along_rows ? rows : columns)[0], y = (along_rows ? columns : rows)[0],
-                     step = number("step"), which = number("shared");
+                     step = number("step"), which = number("shared"), lanes = number("lanes", 1);
+  const bool packed = number("packed") == 1;
 
   Steps steps{Schedule(p.dag)};
-  inline_elementwise(steps, {p.first, p.second});
+  std::vector<std::string> kept{p.first, p.second};
+  if (number("source") == 1) kept.push_back(computed_source(p.dag, p.first));
+  inline_elementwise(steps, kept);
   const auto axis = [&](const std::string& stage, std::size_t from_last) {
     const auto& axes = steps.dag().find(stage)->axes;
     return axes[axes.size() - 1 - from_last].name;
@@ -112,29 +147,48 @@ Result<Schedule> gpu_tiled_schedule(const MatrixProduct& p, const GpuTarget& tar
   if (p.batched) order.insert(order.begin(), axis(out, 2));
   const std::string threads[] = {(along_rows ? n : m) + ".thread",
                                  (along_rows ? m : n) + ".thread"};
-  order.insert(order.end(), {threads[0], threads[1], m + ".each", n + ".each"});
+  order.insert(order.end(), {threads[0], threads[1], m + ".each"});
+  for (std::string& loop : in_vectors(steps, out, n + ".each", lanes)) {
+    order.push_back(std::move(loop));
+  }
   steps(ReorderStep{out, order});
   if (p.batched) steps(BindStep{out, axis(out, 2), ir::ThreadAxis::BlockZ});
   steps(BindStep{out, n + ".block", ir::ThreadAxis::BlockY});
   steps(BindStep{out, m + ".block", ir::ThreadAxis::BlockX});
   steps(BindStep{out, threads[0], ir::ThreadAxis::ThreadY});
   steps(BindStep{out, threads[1], ir::ThreadAxis::ThreadX});
-  steps.unroll(out, {m + ".each", n + ".each"});
+  steps.unroll(out, {m + ".each"});
 
   // The sums of a thread.
   const std::string sm = axis(p.sums, 1), sn = axis(p.sums, 0),
                     k = steps.dag().find(p.sums)->reduce_axes[0].name;
   steps(ComputeAtStep{p.sums, out, threads[1], ir::Scope::Register});
   steps.split(p.sums, k, step, k + ".outer", k + ".inner");
-  steps(ReorderStep{p.sums, {k + ".outer", k + ".inner", sm, sn}});
-  steps.unroll(p.sums, {sm, sn});
-  if (step * rows[1] * columns[1] <= number("unroll")) steps.unroll(p.sums, {k + ".inner"});
+  std::vector<std::string> sum_order{k + ".outer", k + ".inner", sm};
+  for (std::string& loop : in_vectors(steps, p.sums, sn, lanes)) {
+    sum_order.push_back(std::move(loop));
+  }
+  if (p.batched) sum_order.insert(sum_order.begin(), axis(p.sums, 2));
+  steps(ReorderStep{p.sums, sum_order});
+  steps.unroll(p.sums, {sm});
+  if (step * rows[1] * columns[1] / lanes <= number("unroll")) {
+    steps.unroll(p.sums, {k + ".inner"});
+  }
 
-  for (const auto& [stage, bit, knob] :
+  std::vector<std::string> placed{out, p.sums};
+  for (const auto& [matrix, bit, knob] :
        {std::tuple{p.first, 1, "first_order"}, std::tuple{p.second, 2, "second_order"}}) {
+    const bool laid_out = packed && matrix == p.second;
+    std::string stage = matrix;
+    if (!laid_out) placed.push_back(matrix);
     if (!(which & bit)) {
-      steps(InlineStep{stage});
+      if (!laid_out) steps(InlineStep{stage});
       continue;
+    }
+    if (laid_out) {
+      steps(CacheReadStep{matrix, p.sums, "shared"});
+      stage += ".shared";
+      placed.push_back(stage);
     }
     steps(ComputeAtStep{stage, p.sums, k + ".outer", ir::Scope::BlockShared});
     std::vector<std::string> loops{axis(stage, 1), axis(stage, 0)};  // the steps', the others'
@@ -143,7 +197,7 @@ Result<Schedule> gpu_tiled_schedule(const MatrixProduct& p, const GpuTarget& tar
     steps(ReorderStep{stage, loops});
     load_together(steps, stage, loops, x, y);
   }
-  launch_others(steps, {out, p.sums, p.first, p.second}, target);
+  launch_others(steps, placed, target, plain_elements(target));
   return steps.finish();
 }
 

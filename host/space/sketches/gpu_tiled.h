@@ -9,6 +9,10 @@
 //         the tile's products, unrolled
 //       the stages after it; store
 //
+// A thread takes its columns by vectors where the device likes some. Matrices are staged in shared
+// memory only where that is a memory of its own; the second, where it is constant, may be laid out
+// anew when the program is loaded, and what the first is read from may be computed beforehand.
+//
 // The last tile of rows or columns begins early and overlaps the one before, so that no thread
 // is without work and none waits at a barrier alone.
 #pragma once

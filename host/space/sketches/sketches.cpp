@@ -128,6 +128,25 @@ std::vector<TaskSpace::Entry> entries_for(const ComputeDag& dag, const CpuTarget
   return entries;
 }
 
+std::vector<OwnCpuSketch>& own_sketches() {
+  static std::vector<OwnCpuSketch> sketches;
+  return sketches;
+}
+
+void append_own(const ComputeDag& dag, const CpuTarget& target,
+                std::vector<TaskSpace::Entry>& entries) {
+  for (const OwnCpuSketch& own : own_sketches()) {
+    if (!own.applies(dag, target)) continue;
+    TaskSpace::Entry entry;
+    entry.sketch = own.sketch(dag, target);
+    entry.schedule = [schedule = own.schedule, dag, target](const SearchSpace& space,
+                                                            const Configuration& configuration) {
+      return schedule(Schedule(dag), target, space, configuration);
+    };
+    entries.push_back(std::move(entry));
+  }
+}
+
 bool holds_float16(const ComputeDag& dag) {
   return std::any_of(dag.stages.begin(), dag.stages.end(), [](const Stage& stage) {
     return stage.buffer->type.scalar == ir::Scalar::Float16;
@@ -136,12 +155,15 @@ bool holds_float16(const ComputeDag& dag) {
 
 }  // namespace
 
+void add_cpu_sketch(OwnCpuSketch sketch) { own_sketches().push_back(std::move(sketch)); }
+
 Result<CpuSpace> open_cpu_space(ComputeDag dag, const CpuTarget& target) {
   if (holds_float16(dag) && !target.converts_float16()) {
     return Error{ErrorCode::Unsupported,
                  "this CPU has no instructions for float16 (x86-64: f16c; ARMv7: fp16 of VFP)"};
   }
   std::vector<TaskSpace::Entry> entries = entries_for(dag, target);
+  append_own(dag, target, entries);
   if (entries.empty()) return Error{ErrorCode::Unsupported, "no sketch of a CPU fits"};
   return CpuSpace(TaskSpace(std::move(dag), std::move(entries)), target);
 }

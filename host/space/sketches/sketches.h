@@ -17,6 +17,17 @@ class CpuSpace : public TaskSpace {
   CpuTarget target_;
 };
 
+// A sketch of a program's own. Pure: called from many threads.
+struct OwnCpuSketch {
+  std::function<bool(const ComputeDag& dag, const CpuTarget& target)> applies;
+  std::function<Sketch(const ComputeDag& dag, const CpuTarget& target)> sketch;
+  std::function<Result<Schedule>(Schedule begun, const CpuTarget& target, const SearchSpace& space,
+                                 const Configuration& configuration)>
+      schedule;
+};
+// Offered besides the others for DAGs as they are stated; before any space is opened.
+void add_cpu_sketch(OwnCpuSketch sketch);
+
 // Unsupported: no sketch for this DAG on this CPU.
 Result<CpuSpace> open_cpu_space(ComputeDag dag, const CpuTarget& target);
 

@@ -14,7 +14,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "host/fleet/child_process.h"
+#include "host/process/child_process.h"
 
 namespace fettle::bench {
 namespace {
@@ -63,7 +63,7 @@ void end_gently(pid_t pid, int process) {
   pollfd waited{process, POLLIN, 0};
   while (::poll(&waited, 1, kGraceMs) < 0 && errno == EINTR) {
   }
-  fleet::end_child(pid);
+  process::end_child(pid);
 }
 
 }  // namespace
@@ -82,17 +82,17 @@ Result<double> run_logged(const std::vector<std::string>& argv, const ChildLogs&
   if (output.fd < 0) return io_error("cannot write " + logs.output.string());
   const Descriptor errors(::open(logs.errors.c_str(), kWrite, 0644));
   if (errors.fd < 0) return io_error("cannot write " + logs.errors.string());
-  fleet::ChildPlan plan;
+  process::ChildPlan plan;
   plan.argv = argv;
   plan.descriptors = {{input.fd, 0}, {output.fd, 1}, {errors.fd, 2}};
   const auto begin = std::chrono::steady_clock::now();
-  const auto pid = fleet::start_child(plan);
+  const auto pid = process::start_child(plan);
   if (!pid) return pid.error();
   // Debian 12's <sys/pidfd.h> declares its functions for C only.
   const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
   if (process.fd < 0) {
     const Error why = io_error("cannot watch a child process");
-    fleet::end_child(*pid);
+    process::end_child(*pid);
     return why;
   }
   if (!ended_before_stop(process.fd, stop)) {
@@ -100,12 +100,12 @@ Result<double> run_logged(const std::vector<std::string>& argv, const ChildLogs&
     return Error{ErrorCode::Canceled, "interrupted", {}};
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  const int status = fleet::end_child(*pid);
+  const int status = process::end_child(*pid);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return seconds.count();
   std::string command;
   for (const std::string& word : argv) command += (command.empty() ? "" : " ") + word;
   return Error{ErrorCode::Internal,
-               "'" + command + "' ended with " + fleet::describe_wait_status(status) + "; " +
+               "'" + command + "' ended with " + process::describe_wait_status(status) + "; " +
                    last_words(logs.errors),
                {}};
 }

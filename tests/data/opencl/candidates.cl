@@ -44,3 +44,8 @@ __kernel void through_local(__global const float* in, __global float* out, int n
   barrier(CLK_LOCAL_MEM_FENCE);
   if (i < n) out[i] = 2 * kept[get_local_id(0)];
 }
+__kernel __attribute__((reqd_work_group_size(8, 1, 1))) void of_eight(__global const float* in,
+                                                                     __global float* out, int n) {
+  const int i = get_global_id(0);
+  if (i < n) out[i] = 2 * in[i];
+}

@@ -1,5 +1,5 @@
 // fork, the few settings, exec; and the end of a child.
-#include "host/fleet/child_process.h"
+#include "host/process/child_process.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -13,7 +13,7 @@
 #include <cstring>
 #include <filesystem>
 
-namespace fettle::fleet {
+namespace fettle::process {
 namespace {
 
 // Sanitizers map terabytes: an address space limit would end the child at once.
@@ -136,4 +136,4 @@ Result<std::string> own_executable() {
   return path.string();
 }
 
-}  // namespace fettle::fleet
+}  // namespace fettle::process

@@ -10,7 +10,7 @@
 
 #include "schemas/wire/result.h"
 
-namespace fettle::fleet {
+namespace fettle::process {
 
 struct ChildPlan {
   std::vector<std::string> argv;                 // argv[0] is looked up in PATH when it has no '/'
@@ -34,4 +34,4 @@ std::string describe_wait_status(int status);
 // The file this program runs from.
 Result<std::string> own_executable();
 
-}  // namespace fettle::fleet
+}  // namespace fettle::process

@@ -1,0 +1,29 @@
+// References of DAGs and of kernels (expected.h).
+#include "host/app/expected.h"
+
+#include <new>
+
+#include "host/kernel_reference/kernel_reference.h"
+
+namespace fettle::app {
+namespace {
+
+Result<tune::Expected> of_kernel(const space::OwnKernel& kernel, const std::string& folder,
+                                 const std::stop_token& stop) try {
+  auto tensors = kernel_reference::evaluate(kernel, folder, stop);
+  if (!tensors) return std::move(tensors).error();
+  return tune::checks_of(std::move(*tensors));
+} catch (const std::bad_alloc&) {
+  return Error{ErrorCode::OutOfMemory, "this machine has too little memory for the reference"};
+}
+
+}  // namespace
+
+tune::ExpectedFunction expected_by_references(const std::string& folder) {
+  return [folder](const space::Workload& workload, const std::stop_token& stop) {
+    const space::OwnKernel* kernel = workload.kernel();
+    return kernel ? of_kernel(*kernel, folder, stop) : tune::evaluate_expected(workload, stop);
+  };
+}
+
+}  // namespace fettle::app

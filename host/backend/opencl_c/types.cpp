@@ -1,0 +1,111 @@
+// Words of OpenCL C (types.h).
+#include "host/backend/opencl_c/types.h"
+
+#include <cctype>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+namespace fettle::backend::opencl_c {
+namespace {
+
+// What a variable must not be called: words of the language, and functions that are called.
+const std::set<std::string> kReserved = {
+    "auto",      "bool",    "break",    "case",      "char",       "const",     "constant",
+    "continue",  "default", "do",       "double",    "else",       "enum",      "event_t",
+    "extern",    "float",   "for",      "global",    "goto",       "half",      "if",
+    "image2d_t", "inline",  "int",      "kernel",    "local",      "long",      "main",
+    "private",   "quad",    "register", "restrict",  "return",     "sampler_t", "short",
+    "signed",    "sizeof",  "size_t",   "static",    "struct",     "switch",    "typedef",
+    "uchar",     "uint",    "ulong",    "union",     "unsigned",   "ushort",    "void",
+    "volatile",  "while",   "abs",      "barrier",   "fabs",       "floor",     "mad",
+    "max",       "min",     "sqrt",     "read_only", "write_only", "true",      "false"};
+
+std::string as_word(const std::string& text) {
+  std::string word;
+  for (const char c : text) {
+    word += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  }
+  if (word.empty() || std::isdigit(static_cast<unsigned char>(word[0])) != 0) word = "v" + word;
+  return word;
+}
+
+}  // namespace
+
+std::string lanes_text(int lanes) { return lanes > 1 ? std::to_string(lanes) : ""; }
+
+std::string Types::value(ir::DataType type) const {
+  const std::string lanes = lanes_text(type.lanes);
+  if (type.is_bool()) return type.lanes > 1 ? "int" + lanes : "bool";
+  if (by_call(type)) return "float" + lanes;
+  return memory(type.scalar) + lanes;
+}
+
+std::string Types::memory(ir::Scalar scalar) const {
+  switch (scalar) {
+    case ir::Scalar::Bool:
+    case ir::Scalar::UInt8:
+      return "uchar";
+    case ir::Scalar::Int8:
+      return "char";
+    case ir::Scalar::Int16:
+      return "short";
+    case ir::Scalar::Int32:
+      return "int";
+    case ir::Scalar::Int64:
+      return "long";
+    case ir::Scalar::Float16:
+      return "half";
+    case ir::Scalar::Float32:
+      return "float";
+    case ir::Scalar::Float64:
+      return "double";
+  }
+  return "";
+}
+
+Code Types::literal(double value, ir::DataType type) const {
+  std::string text;
+  if (std::isnan(value)) {
+    text = "NAN";
+  } else if (std::isinf(value)) {
+    text = value > 0 ? "INFINITY" : "-INFINITY";
+  } else {
+    char digits[40];
+    std::snprintf(digits, sizeof digits, "%.9g", value);
+    text = digits;
+    if (text.find_first_of(".e") == std::string::npos) text += ".0";
+    text += "f";
+  }
+  const Level level = text[0] == '-' ? Level::Unary : Level::Primary;
+  if (type.scalar != ir::Scalar::Float16 || !half) return {text, level};
+  return {"(half)" + Code{text, level}.within(Level::Unary), Level::Unary};
+}
+
+Code integer_literal(std::int64_t value, ir::DataType type) {
+  if (type.is_bool()) return {value != 0 ? "true" : "false"};
+  const bool wide = type.scalar == ir::Scalar::Int64;
+  std::string text = std::to_string(value) + (wide ? "L" : "");
+  if (value == std::numeric_limits<std::int32_t>::min()) text = "(-2147483647 - 1)";
+  if (value == std::numeric_limits<std::int64_t>::min()) text = "(-9223372036854775807L - 1)";
+  const Level level = text[0] == '-' ? Level::Unary : Level::Primary;
+  if (wide || type.scalar == ir::Scalar::Int32) return {text, level};
+  return {"(" + Types().memory(type.scalar) + ")" + text, Level::Unary};
+}
+
+std::string Names::of(const void* identity, const std::string& wanted) {
+  const auto known = known_.find(identity);
+  if (known != known_.end()) return known->second;
+  return known_[identity] = fresh(wanted);
+}
+
+std::string Names::fresh(const std::string& wanted) {
+  const std::string word = as_word(wanted);
+  std::string name = word;
+  for (int i = 1; kReserved.count(name) != 0 || !taken_.insert(name).second; ++i) {
+    name = word + "_" + std::to_string(i);
+  }
+  return name;
+}
+
+}  // namespace fettle::backend::opencl_c

@@ -1,0 +1,97 @@
+// The header of an .npy, a Python literal, and what follows (npy.h).
+#include "host/kernel_reference/npy.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace fettle::kernel_reference {
+namespace {
+
+constexpr std::size_t kMagicBytes = 6, kVersionBytes = 2;
+
+struct TypeRow {
+  const char* code;
+  ir::Scalar scalar;
+};
+constexpr TypeRow kTypes[] = {
+    {"i1", ir::Scalar::Int8},    {"u1", ir::Scalar::UInt8},   {"i2", ir::Scalar::Int16},
+    {"i4", ir::Scalar::Int32},   {"i8", ir::Scalar::Int64},   {"f2", ir::Scalar::Float16},
+    {"f4", ir::Scalar::Float32}, {"f8", ir::Scalar::Float64},
+};
+
+Error bad(const std::string& what) { return {ErrorCode::Malformed, "no .npy: " + what}; }
+
+// What follows 'key': in the header, up to the next comma or bracket that ends it.
+std::optional<std::string> value_of(const std::string& header, const std::string& key) {
+  std::size_t at = header.find("'" + key + "'");
+  if (at == std::string::npos || (at = header.find(':', at)) == std::string::npos) return {};
+  const std::size_t begin = header.find_first_not_of(' ', at + 1);
+  if (begin == std::string::npos) return {};
+  const bool tuple = header[begin] == '(';
+  const std::size_t end = header.find_first_of(tuple ? ")" : ",}", begin);
+  if (end == std::string::npos) return {};
+  return header.substr(begin, end - begin + (tuple ? 1 : 0));
+}
+
+Result<ir::DataType> type_of(const std::string& text) {
+  // '<f4', '|i1'
+  const std::string code = text.size() >= 5 ? text.substr(2, 2) : "";
+  if (text.size() == 5 && text[1] != '>') {
+    for (const TypeRow& row : kTypes) {
+      if (code == row.code) return ir::DataType{row.scalar, 1};
+    }
+  }
+  return Error{ErrorCode::Unsupported, "an .npy of type " + text};
+}
+
+Result<std::vector<std::int64_t>> shape_of(const std::string& text) {
+  std::vector<std::int64_t> shape;
+  for (std::size_t at = 0; (at = text.find_first_of("0123456789", at)) != std::string::npos;) {
+    std::int64_t extent = 0;
+    const auto read = std::from_chars(&text[at], text.data() + text.size(), extent);
+    if (read.ec != std::errc()) return bad("an axis without end");
+    shape.push_back(extent);
+    at = std::size_t(read.ptr - text.data());
+  }
+  return shape;
+}
+
+}  // namespace
+
+Result<NpyArray> parse_npy(const std::string& contents) {
+  if (!contents.starts_with("\x93NUMPY") || contents.size() < kMagicBytes + kVersionBytes + 4) {
+    return bad("it does not begin as one");
+  }
+  const int version = contents[kMagicBytes];
+  const std::size_t length_bytes = version == 1 ? 2 : 4;
+  std::size_t length = 0, at = kMagicBytes + kVersionBytes;
+  for (std::size_t i = 0; i < length_bytes; ++i) {
+    length |= std::size_t(std::uint8_t(contents[at + i])) << (8 * i);
+  }
+  at += length_bytes;
+  if (version < 1 || version > 3 || length > contents.size() - at) return bad("its header");
+  const std::string header = contents.substr(at, length);
+  at += length;
+  const auto type = value_of(header, "descr"), order = value_of(header, "fortran_order"),
+             shape = value_of(header, "shape");
+  if (!type || !order || !shape) return bad("its header says too little");
+  if (*order != "False") return Error{ErrorCode::Unsupported, "an .npy in Fortran's order"};
+  NpyArray array;
+  auto element = type_of(*type);
+  if (!element) return std::move(element).error();
+  array.type = *element;
+  auto extents = shape_of(*shape);
+  if (!extents) return std::move(extents).error();
+  array.shape = std::move(*extents);
+  std::size_t bytes = std::size_t(array.type.bytes());
+  for (const std::int64_t extent : array.shape) {
+    if (extent > 0 && bytes > contents.size() / std::size_t(extent)) return bad("it ends early");
+    bytes *= std::size_t(extent);
+  }
+  if (contents.size() - at != bytes) return bad("it has not as many bytes as its header says");
+  array.bytes.assign(contents.begin() + std::ptrdiff_t(at), contents.end());
+  return array;
+}
+
+}  // namespace fettle::kernel_reference

@@ -1,0 +1,132 @@
+// Programs for GPUs with one thing wrong: the interpreter, which runs their threads, catches each,
+// and so does what is done with OpenCL C: a trial's check of its answer on this machine's driver,
+// or Oclgrind.
+#include <nlohmann/json.hpp>
+
+#include "host/backend/opencl_c/program.h"
+#include "host/backend/opencl_c/source_writer.h"
+#include "host/ir/printer.h"
+#include "host/lower/gpu/lowering.h"
+#include "tests/property/gpu_mutations.h"
+#include "tests/property/interpreted.h"
+#include "tests/property/opencl_cases.h"
+#include "tests/support/oclgrind.h"
+#include "tests/support/opencl_candidates.h"
+
+namespace fettle::testing {
+namespace {
+
+using property::GpuMistake;
+
+struct Case {
+  const char *workload, *configuration;
+  int harmless_barriers = 0;  // whose absence changes nothing, to the interpreter
+  // What a run need not show: barriers between threads that all store one and the same number, and
+  // guards of memory for which any number does.
+  int unseen_barriers = 0, unseen_guards = 0;
+};
+
+// Steps of a sum staged in shared memory, by more threads than it has elements; rows shared out
+// over threads; guards of a launch's last block.
+constexpr Case kCases[] = {
+    {R"({"op":"batch_matmul","batch":1,"m":13,"n":21,"k":24})",
+     R"({"sketch":"gpu_tiled","knobs":{"rows":[4,2],"columns":[8,2],"step":[6],"unroll":[512],
+         "neighbours":[0],"shared":[3],"first_order":[0],"second_order":[0]}})"},
+    {R"({"op":"conv2d","height":7,"width":6,"in_channels":5,"out_channels":12,"kernel":[3,3],"pad":[1,1],"tail":["bias","relu"]})",
+     R"({"sketch":"gpu_tiled","knobs":{"rows":[8,2],"columns":[4,2],"step":[8],"unroll":[64],
+         "neighbours":[1],"shared":[3],"first_order":[1],"second_order":[0],"packed":[0],
+         "source":[0]}})"},
+    // Every thread makes the row's values alike, and none reads what it has not written itself; the
+    // largest of the row only keeps exponents small.
+    {R"({"op":"softmax","batch":3,"features":150})",
+     R"({"sketch":"gpu_rows","knobs":{"threads":[64],"unroll":[1]}})", 1, 3, 1},
+    {R"({"op":"elementwise","function":"add","shape":[7,9],"shape_b":[9]})",
+     R"({"sketch":"gpu_spatial","knobs":{"threads":[32],"elements":[1],"rows":[1]}})"},
+};
+
+space::GpuTarget target() {
+  space::GpuTarget t;
+  t.backend = "opencl_c";
+  return t;
+}
+
+// Both ways of noticing; each may be missing here.
+struct Drivers {
+  std::optional<OpenClRun> device;
+  std::optional<Oclgrind> oclgrind;
+
+  Drivers() {
+    if (test::why_no_opencl().empty()) {
+      if (auto opened = OpenClRun::open()) device.emplace(std::move(*opened));
+    }
+    if (auto opened = Oclgrind::open()) oclgrind.emplace(std::move(*opened));
+  }
+  // "": it looks right.
+  std::string noticed(const ir::Module& module, const space::ExpectedTensor& expected) {
+    auto program = backend::opencl_c::make_program(module, target());
+    if (!program) return "refused: " + program.error().text();  // a barrier out of place
+    if (device) {
+      const auto buffers = device->run(*program);
+      if (!buffers) return buffers.error().text();
+      const std::string wrong = property::wrong_output(*program, *buffers, expected);
+      if (!wrong.empty()) return wrong;
+    }
+    if (!oclgrind) return "";
+    const auto buffers = oclgrind->run(*program);
+    const std::string complaints = oclgrind->complaints();
+    if (!buffers) return buffers.error().text();
+    if (!complaints.empty()) return complaints;
+    return property::wrong_output(*program, *buffers, expected);
+  }
+};
+
+TEST(GpuMutations, EachIsCaught) {
+  Drivers drivers;
+  std::map<std::string, int> made;
+  int unseen = 0;
+  for (const Case& each : kCases) {
+    const auto workload = space::Workload::parse(nlohmann::json::parse(each.workload));
+    ASSERT_TRUE(workload) << each.workload;
+    const auto task = space::open_gpu_space(workload->dag(), target());
+    ASSERT_TRUE(task);
+    const auto configuration = task->space().parse(each.configuration);
+    ASSERT_TRUE(configuration) << configuration.error().text();
+    const auto module = lower::lower_gpu_configuration(*task, *configuration);
+    ASSERT_TRUE(module) << module.error().text();
+    const auto expected = space::evaluate(workload->dag());
+    ASSERT_TRUE(expected);
+    ASSERT_EQ(property::difference(*module, expected->front(), 1), "") << ir::print(*module);
+    ASSERT_EQ(drivers.noticed(*module, expected->front()), "") << ir::print(*module);
+    for (int kind = 0; kind < int(GpuMistake::Count); ++kind) {
+      const auto mistake = GpuMistake(kind);
+      int interpreted = 0, ran = 0;
+      std::string missed;
+      for (int place = 0; place < places(*module, mistake); ++place) {
+        const ir::Module wrong = mutated(*module, mistake, place);
+        ++made[name_of(mistake)];
+        if (property::difference(wrong, expected->front(), 1).empty()) {
+          ++interpreted, missed += ir::print(wrong);
+        }
+        if (drivers.noticed(wrong, expected->front()).empty()) {
+          ++ran, missed += *backend::opencl_c::make_source(wrong, target());
+        }
+      }
+      const bool barrier = mistake == GpuMistake::DroppedBarrier;
+      EXPECT_EQ(interpreted, barrier ? each.harmless_barriers : 0)
+          << each.workload << name_of(mistake) << missed;
+      if (drivers.device && drivers.oclgrind) {
+        EXPECT_LE(ran, barrier ? each.unseen_barriers : each.unseen_guards)
+            << each.workload << name_of(mistake) << missed;
+        unseen += ran;
+      }
+    }
+  }
+  for (const auto& [name, count] : made) std::printf("%s: %d\n", name.c_str(), count);
+  std::printf("%d of them no driver shows\n", unseen);
+  EXPECT_EQ(made.size(), std::size_t(GpuMistake::Count));
+  if (!drivers.device) std::printf("%s\n", test::why_no_opencl().c_str());
+  if (!drivers.oclgrind) std::printf("no Oclgrind here\n");
+}
+
+}  // namespace
+}  // namespace fettle::testing

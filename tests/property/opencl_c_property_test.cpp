@@ -1,0 +1,46 @@
+// Random workloads × random configurations as OpenCL C: the built program, compiled and run by
+// this machine's driver, equals the reference evaluator. For its device, and for devices that the
+// driver only plays.
+#include <map>
+
+#include "tests/property/interpreted.h"
+#include "tests/property/opencl_cases.h"
+#include "tests/support/opencl_candidates.h"
+#include "tests/support/opencl_run.h"
+
+namespace fettle::testing {
+namespace {
+
+using property::from_environment;
+
+TEST(OpenClProperty, RandomConfigurationsEqualTheReference) {
+  if (const std::string why = test::why_no_opencl(); !why.empty()) GTEST_SKIP() << why;
+  auto device = OpenClRun::open();
+  ASSERT_TRUE(device) << device.error().text();
+  const std::uint64_t seed = from_environment("FETTLE_PROPERTY_SEED", 20260303);
+  const std::uint64_t count =
+      from_environment("FETTLE_PROPERTY_COUNT", 60 * from_environment("FETTLE_PROPERTY_TIMES", 1));
+  std::printf("seed %llu, %llu configurations on %s\n", (unsigned long long)seed,
+              (unsigned long long)count, device->info().name.c_str());
+  const auto mine = space::opencl_target_for(device->info(), "opencl_c");
+  ASSERT_TRUE(mine) << mine.error().text();
+  const auto targets = property::opencl_targets(*mine);
+  std::mt19937_64 rng(seed);
+  std::map<std::string, int> met;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto each = property::draw_case(rng, i, targets[i % targets.size()]);
+    if (HasFailure()) return;
+    ++met[each.sketch], ++met[each.type];
+    const auto buffers = device->run(each.program);
+    ASSERT_TRUE(buffers) << each.what << "\n" << buffers.error().text() << "\n" << each.source;
+    ASSERT_EQ("", property::wrong_output(each.program, *buffers, each.expected))
+        << each.what << "\n"
+        << each.source;
+    EXPECT_EQ(each.source.find("double"), std::string::npos) << each.source;
+  }
+  for (const auto& [name, times] : met) std::printf("%s: %d\n", name.c_str(), times);
+  EXPECT_TRUE(met.size() == 6u || count < 60) << "each sketch, each type";
+}
+
+}  // namespace
+}  // namespace fettle::testing

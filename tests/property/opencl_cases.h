@@ -1,0 +1,91 @@
+// Random programs in OpenCL C: for which devices, and whether what they computed is right.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "host/backend/backend.h"
+#include "host/space/gpu_target.h"
+#include "host/space/reference.h"
+#include "host/space/wire_types.h"
+#include "host/space/workload.h"
+#include "schemas/wire/codec.h"
+#include "tests/property/random_workload.h"
+#include "tests/support/compare.h"
+
+namespace fettle::property {
+
+// The device's own target, and two that its driver plays: a desktop's GPU, with local memory of
+// its own, and a Mali, with vectors of four.
+inline std::vector<space::GpuTarget> opencl_targets(const space::GpuTarget& mine) {
+  space::GpuTarget stages = mine, fours = mine;
+  stages.shared_is_global = false, stages.vector_width = 1, stages.warp = 8;
+  stages.threads_per_block = 128, stages.shared_bytes = 16 << 10;
+  stages.registers_per_thread = 128;
+  fours.shared_is_global = true, fours.vector_width = 4, fours.warp = 4;
+  fours.threads_per_block = 256, fours.shared_bytes = 32 << 10, fours.registers_per_thread = 128;
+  return {mine, stages, fours};
+}
+
+// A CPU of vectors of eight, as PoCL describes one: where there is no device to ask.
+inline space::GpuTarget pocl_target() {
+  space::GpuTarget t;
+  t.backend = "opencl_c", t.vector_width = 8, t.shared_is_global = true, t.warp = 1;
+  t.threads_per_block = 64, t.registers_per_thread = 256, t.registers_per_block = 1 << 24;
+  t.shared_bytes = 1 << 20;
+  return t;
+}
+
+struct OpenClCase {
+  std::string what;  // workload and configuration
+  std::string sketch, type;
+  wire::ProgramT program;
+  std::string source;
+  space::ExpectedTensor expected;  // its tolerance is this program's
+};
+
+// Of the i-th case; every fourth is of int8. Fails the test where it cannot be built.
+inline OpenClCase draw_case(std::mt19937_64& rng, std::uint64_t i, const space::GpuTarget& target) {
+  OpenClCase out;
+  const space::Workload workload = random_workload(rng, i % 4 == 3);
+  const auto task = backend::open_task(workload.dag(), target.target());
+  EXPECT_TRUE(task) << workload.canonical() << ": " << task.error().text();
+  if (!task) return out;
+  const auto configuration = (*task)->space().random(rng);
+  out.sketch = (*task)->space().sketches()[configuration.sketch].name;
+  out.type = ir::to_string(workload.dag().stages.front().buffer->type);
+  out.what = "number " + std::to_string(i) + ": " + workload.canonical() + " " +
+             (*task)->space().to_json(configuration);
+  const auto built = (*task)->build(configuration);
+  EXPECT_TRUE(built) << out.what << ": " << built.error().text();
+  if (!built) return out;
+  auto program = decode_program(encode(*built->program));
+  EXPECT_TRUE(program) << out.what << ": " << program.error().text();
+  const auto expected = space::evaluate(workload.dag());
+  EXPECT_TRUE(expected) << out.what << ": " << expected.error().text();
+  if (!program || !expected) return out;
+  const auto& text = program->images[0]->bytes;
+  out.source.assign(text.begin(), text.end());
+  out.program = std::move(*program);
+  out.expected = expected->front();
+  out.expected.tolerance.absolute *= built->facts->error_growth;
+  return out;
+}
+
+// "": the program's output is what is expected.
+inline std::string wrong_output(const wire::ProgramT& program, const std::vector<Bytes>& buffers,
+                                const space::ExpectedTensor& expected) {
+  const auto type = space::wire_type(expected.type.scalar);
+  for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+    if (program.buffers[b]->role != wire::BufferRole::Output) continue;
+    return testing::difference(testing::as_numbers(buffers[b], type),
+                               testing::as_numbers(expected.bytes, type),
+                               expected.tolerance.absolute, expected.tolerance.relative);
+  }
+  return "no output";
+}
+
+}  // namespace fettle::property

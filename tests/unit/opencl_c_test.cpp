@@ -1,0 +1,156 @@
+// The OpenCL C back end: what is said of a device, what is launched, ceilings; the text itself is
+// in tests/golden, what it computes in tests/property.
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "host/backend/backend.h"
+#include "host/backend/opencl_c/source_writer.h"
+#include "host/space/gpu_target.h"
+#include "host/space/workload.h"
+#include "schemas/wire/codec.h"
+
+namespace fettle::backend {
+namespace {
+
+constexpr const char* kName = "opencl_c";
+
+// A Mali-T860 as its driver tells of it.
+wire::DeviceInfoT mali() {
+  wire::DeviceInfoT device;
+  device.key = "rk3399-mali", device.kind = wire::DeviceKind::OpenCl;
+  device.memory_limit_bytes = 1ull << 30;
+  device.gpu = std::make_unique<wire::GpuFactsT>();
+  wire::GpuFactsT& facts = *device.gpu;
+  facts.device_type = "GPU", facts.compute_units = 4, facts.max_threads_per_block = 256;
+  facts.shared_bytes_per_block = 32 << 10, facts.shared_is_global = true, facts.warp_size = 4;
+  facts.vector_width_float = 4, facts.vector_width_half = 8;
+  facts.extensions = {"cl_khr_icd", "cl_khr_fp16"};
+  return device;
+}
+
+TEST(OpenClC, TargetsOfDevices) {
+  const auto made = target_for(mali());
+  ASSERT_TRUE(made) << made.error().text();
+  const auto gpu = space::GpuTarget::parse(*made, kName);
+  ASSERT_TRUE(gpu) << gpu.error().text();
+  EXPECT_EQ(gpu->threads_per_block, 256);
+  EXPECT_EQ(gpu->shared_bytes, 32 << 10);
+  EXPECT_TRUE(gpu->shared_is_global);
+  EXPECT_TRUE(gpu->half);
+  EXPECT_EQ(gpu->vector_width, 4);
+  EXPECT_EQ(gpu->warp, 4);
+  EXPECT_EQ(gpu->target(), *made);
+  const Backend& row = *find_backend(kName);
+  EXPECT_TRUE(row.teaches(*made, *made));
+
+  auto cpu = mali();  // PoCL's way
+  cpu.gpu->device_type = "CPU", cpu.gpu->max_threads_per_block = 4096, cpu.gpu->warp_size = 8;
+  cpu.gpu->vector_width_float = 16;
+  const auto pocl = space::opencl_target_for(cpu, kName);
+  ASSERT_TRUE(pocl);
+  EXPECT_EQ(pocl->warp, 1) << "its threads go one after the other";
+  EXPECT_LE(pocl->threads_per_block, 64);
+  EXPECT_EQ(pocl->vector_width, 16);
+  EXPECT_FALSE(row.teaches(pocl->target(), *made));
+
+  auto cuda = mali();
+  cuda.kind = wire::DeviceKind::Cuda;
+  EXPECT_FALSE(space::opencl_target_for(cuda, kName));
+}
+
+TEST(OpenClC, CorrectionsOfAUser) {
+  const HardwareValue corrections[] = {{"shared_is_global", 0}, {"vector_width", 1}, {"warp", 16}};
+  const auto made = target_for(mali(), corrections);
+  ASSERT_TRUE(made);
+  const auto gpu = space::GpuTarget::parse(*made, kName);
+  EXPECT_FALSE(gpu->shared_is_global);
+  EXPECT_EQ(gpu->vector_width, 1);
+  EXPECT_EQ(gpu->warp, 16);
+}
+
+bool has_knob(const Task& task, const std::string& name) {
+  for (const space::Knob& knob : task.space().sketches()[0].knobs) {
+    if (knob.name == name) return true;
+  }
+  return false;
+}
+
+constexpr const char* kDense =
+    R"({"op":"dense","batch":16,"in_features":64,"out_features":96,"tail":["bias"]})";
+
+TEST(OpenClC, NoStagingWhereLocalMemoryIsGlobal) {
+  const auto dag = space::Workload::parse(nlohmann::json::parse(kDense))->dag();
+  const auto without = open_task(dag, *target_for(mali()));
+  ASSERT_TRUE(without) << without.error().text();
+  EXPECT_FALSE(has_knob(**without, "shared"));
+  EXPECT_TRUE(has_knob(**without, "lanes"));
+  auto desktop = mali();
+  desktop.gpu->shared_is_global = false, desktop.gpu->vector_width_float = 1;
+  const auto with = open_task(dag, *target_for(desktop));
+  ASSERT_TRUE(with);
+  EXPECT_TRUE(has_knob(**with, "shared"));
+  EXPECT_FALSE(has_knob(**with, "lanes"));
+}
+
+TEST(OpenClC, AProgramAndWhatIsSaidOfIt) {
+  const auto task =
+      open_task(space::Workload::parse(nlohmann::json::parse(kDense))->dag(), *target_for(mali()));
+  ASSERT_TRUE(task);
+  const auto configuration = (*task)->space().parse(
+      R"({"sketch":"gpu_tiled","knobs":{"rows":[4,4],"columns":[12,8],"step":[8],"unroll":[64],
+          "neighbours":[0],"lanes":[4],"packed":[1]}})");
+  ASSERT_FALSE(configuration) << "columns are powers of two";
+  const auto chosen = (*task)->space().parse(
+      R"({"sketch":"gpu_tiled","knobs":{"rows":[4,4],"columns":[4,8],"step":[8],"unroll":[64],
+          "neighbours":[0],"lanes":[4],"packed":[1]}})");
+  ASSERT_TRUE(chosen) << chosen.error().text();
+  const auto built = (*task)->build(*chosen);
+  ASSERT_TRUE(built) << built.error().text();
+  const wire::ProgramT& program = *built->program;
+  EXPECT_TRUE(check_program(program));
+  ASSERT_EQ(program.launches.size(), 2u);
+  EXPECT_EQ(program.launches[0]->phase, wire::Phase::Prepare) << "the packed weights";
+  EXPECT_EQ(program.launches[1]->block->x(), 4u);
+  EXPECT_EQ(program.launches[1]->block->y(), 4u);
+  EXPECT_EQ(program.images[0]->kind, wire::ImageKind::OpenClSource);
+  EXPECT_EQ(built->facts->operations, 2.0 * 16 * 64 * 96 + 16 * 96);
+  const auto features = (*task)->features(*chosen);
+  ASSERT_TRUE(features);
+  EXPECT_EQ(*features, built->facts->features);
+  const auto text = (*task)->explain(*chosen, "");
+  ASSERT_TRUE(text);
+  for (const char* part : {"--- IR", "--- OpenCL C", "__kernel", "restrict", "--- launches",
+                           "reqd_work_group_size(4, 4, 1)", "--- facts"}) {
+    EXPECT_NE(text->find(part), std::string::npos) << part;
+  }
+}
+
+TEST(OpenClC, Calibration) {
+  const auto programs = calibration_programs(*target_for(mali()));
+  ASSERT_TRUE(programs) << programs.error().text();
+  ASSERT_EQ(programs->size(), 4u);
+  for (const CalibrationProgram& each : *programs) {
+    EXPECT_TRUE(check_program(each.program)) << each.name;
+  }
+  const auto& bytes = (*programs)[0].program.images[0]->bytes;
+  const std::string peak(bytes.begin(), bytes.end());
+  EXPECT_NE(peak.find("float4 sums[12]"), std::string::npos) << peak;
+}
+
+TEST(OpenClC, WhatLoweringLeftOutIsNamed) {
+  const ir::Buffer out = std::make_shared<ir::BufferDecl>(
+      ir::BufferDecl{"out", ir::kFloat32, {4}, ir::Scope::Global, 64});
+  const ir::Var i = ir::make_var("i");
+  ir::Function function;
+  function.name = "wrong", function.params = {out}, function.written = {true};
+  function.parallel = ir::make_var("task");
+  function.body = ir::make_for(i, ir::int_imm(0), ir::int_imm(4), ir::ForKind::Unrolled,
+                               ir::make_store(out, {ir::var_ref(i)}, ir::float_imm(1)));
+  const auto refused = opencl_c::make_source({{}, {function}, {}}, space::GpuTarget());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::Internal);
+  EXPECT_NE(refused.error().text().find("loop i is not serial"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace fettle::backend
