@@ -229,6 +229,10 @@ if [[ -n $check ]]; then
     "$sandbox_check" "$broker" "$broker_key" "$key"
   fi
   if [[ -n $opencl ]]; then
+    told() { [[ $(show_devices) != *' OpenCL device '* ]]; } # its name before its driver is there
+    until_true 240 told || die "the OpenCL device of the $board did not tell what it is"
+    show_devices >"$run/devices"
+    sed -n "/^$key-opencl .* on /,\$p" "$run/devices"
     printf '\nThree layers on %s-opencl:\n' "$key"
     "$fettle" tune "$here/qemu/opencl_layers.json" --device "$key-opencl" --broker "$broker" --broker-key "$broker_key" \
       --trials "${FETTLE_OPENCL_TRIALS:-24}" --scheduler round-robin --timeout 120 --db "$run/opencl.db"

@@ -127,12 +127,21 @@ void take_facts(const wire::DeviceInfoT& device, GpuTarget& t) {
                                                               : facts.global_memory_bytes);
 }
 
+// Its agent has not seen it yet.
+Error untold(const wire::DeviceInfoT& device) {
+  return {ErrorCode::Unsupported,
+          "device " + device.key +
+              " has not told yet what it is: its driver starts, or there is none on the board "
+              "(the agent's log says which); try again in a moment"};
+}
+
 }  // namespace
 
 Result<GpuTarget> cuda_target_for(const wire::DeviceInfoT& device, const std::string& backend) {
-  if (device.kind != wire::DeviceKind::Cuda || !device.gpu) {
+  if (device.kind != wire::DeviceKind::Cuda) {
     return Error{ErrorCode::Unsupported, "device " + device.key + " is not a CUDA device"};
   }
+  if (!device.gpu) return untold(device);
   const wire::GpuFactsT& facts = *device.gpu;
   GpuTarget t;
   t.backend = backend;
@@ -154,9 +163,10 @@ Result<GpuTarget> cuda_target_for(const wire::DeviceInfoT& device, const std::st
 }
 
 Result<GpuTarget> opencl_target_for(const wire::DeviceInfoT& device, const std::string& backend) {
-  if (device.kind != wire::DeviceKind::OpenCl || !device.gpu) {
+  if (device.kind != wire::DeviceKind::OpenCl) {
     return Error{ErrorCode::Unsupported, "device " + device.key + " is not an OpenCL device"};
   }
+  if (!device.gpu) return untold(device);
   const wire::GpuFactsT& facts = *device.gpu;
   GpuTarget t;
   t.backend = backend;

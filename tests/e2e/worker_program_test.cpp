@@ -82,6 +82,22 @@ TEST_P(WorkerProgram, IsStartedFromMemory) {
   EXPECT_NE(failed.out.find("no CUDA driver here: libnone.so"), std::string::npos) << failed.out;
 }
 
+// qemu-user cannot start a program from memory: what it says then is that it tried.
+TEST_P(WorkerProgram, IsFoundByAnAgentOfAnotherMachine) {
+  if (std::string(GetParam()) == FETTLE_MACHINE) GTEST_SKIP() << "this machine's own";
+  std::string emulator;
+  for (const std::string suffix : {"-static", ""}) {
+    const std::string path = "/usr/bin/qemu-" + std::string(GetParam()) + suffix;
+    if (emulator.empty() && std::filesystem::exists(path)) emulator = path;
+  }
+  if (emulator.empty()) GTEST_SKIP() << "no qemu-user for " << GetParam();
+  const auto tried = run_program({emulator, folder() + "/fettle-agent", "--self-test",
+                                  "--device-kind", "opencl", "--emulated"});
+  EXPECT_NE(tried.status, 0);
+  EXPECT_NE(tried.out.find("cannot execute the embedded worker program"), std::string::npos)
+      << tried.out;
+}
+
 INSTANTIATE_TEST_SUITE_P(, WorkerProgram, ::testing::Values("x86_64", "aarch64"),
                          [](const auto& info) { return std::string(info.param); });
 
