@@ -19,11 +19,17 @@ Result<tune::Expected> of_kernel(const space::OwnKernel& kernel, const std::stri
 
 }  // namespace
 
-tune::ExpectedFunction expected_by_references(const std::string& folder) {
-  return [folder](const space::Workload& workload, const std::stop_token& stop) {
-    const space::OwnKernel* kernel = workload.kernel();
-    return kernel ? of_kernel(*kernel, folder, stop) : tune::evaluate_expected(workload, stop);
-  };
+tune::ExpectedFunction expected_by_references(const std::string& folder,
+                                              MeasuredReferences measured) {
+  return
+      [folder, measured = std::move(measured)](
+          const space::Workload& workload, const std::stop_token& stop) -> Result<tune::Expected> {
+        if (const auto found = measured.find(workload.canonical()); found != measured.end()) {
+          return found->second;
+        }
+        const space::OwnKernel* kernel = workload.kernel();
+        return kernel ? of_kernel(*kernel, folder, stop) : tune::evaluate_expected(workload, stop);
+      };
 }
 
 }  // namespace fettle::app
