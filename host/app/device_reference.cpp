@@ -54,7 +54,7 @@ Result<void> add_device_reference(const space::Workload& workload, const backend
   if (!outputs) return in_reference(std::move(outputs).error());
   auto tensors = kernel_reference::judged(*kernel, std::move(*outputs));
   if (!tensors) return std::move(tensors).error();
-  references.emplace(workload.canonical(), tune::expected_of(std::move(*tensors)));
+  references.emplace(workload.canonical(), tune::expected_from(std::move(*tensors)));
   return {};
 }
 

@@ -12,7 +12,7 @@ Result<tune::Expected> of_kernel(const space::OwnKernel& kernel, const std::stri
                                  const std::stop_token& stop) try {
   auto tensors = kernel_reference::evaluate(kernel, folder, stop);
   if (!tensors) return std::move(tensors).error();
-  return tune::expected_of(std::move(*tensors));
+  return tune::expected_from(std::move(*tensors));
 } catch (const std::bad_alloc&) {
   return Error{ErrorCode::OutOfMemory, "this machine has too little memory for the reference"};
 }
