@@ -48,6 +48,14 @@ Result<void> check_all(TrialContext& context, const wire::MeasureRequestT& reque
   return {};
 }
 
+// What the request wants of a buffer as it is now.
+Result<Bytes> read_back(TrialContext& context, const wire::MeasureOptionsT& options) {
+  auto all = context.device.read(options.read_buffer);
+  if (!all) return std::move(all).error();
+  const ByteView part = all->subspan(options.read_offset, options.read_bytes);
+  return Bytes(part.begin(), part.end());
+}
+
 // A candidate that maps memory for itself is stopped by the address-space limit;
 // one that returns before that is found here.
 Result<void> check_growth(TrialContext& context) {
@@ -161,6 +169,11 @@ wire::OutcomeT run_trial(TrialContext& context, wire::MeasureRequestT& request,
       return failed(stage, std::move(checked).error().in("checking again after the samples"),
                     times);
     }
+  }
+  if (options.read_bytes > 0) {
+    auto read = read_back(context, options);
+    if (!read) return failed(wire::Stage::Check, std::move(read).error(), times);
+    measurement->read = std::move(*read);
   }
   wire::OutcomeT outcome;
   outcome.body.Set(std::move(*measurement));

@@ -253,7 +253,16 @@ Result<int> run(const TuneCommand& command) {
   if (!tasks) return tasks.error();
   std::vector<space::Workload> workloads;
   for (const tune::TuneTask& task : *tasks) workloads.push_back(task.task.workload);
-  tune::ExpectedOutputs expected(std::move(workloads), expected_by_references(list->folder));
+  MeasuredReferences references;
+  for (std::size_t i = 0; i < workloads.size(); ++i) {
+    if (auto added = add_device_reference(workloads[i], *open->opened[i], *target, **builder,
+                                          runner, interrupt, references);
+        !added) {
+      return added.error();
+    }
+  }
+  tune::ExpectedOutputs expected(std::move(workloads),
+                                 expected_by_references(list->folder, std::move(references)));
 
   tune::TuneOptions options;
   options.session = random_session_id();

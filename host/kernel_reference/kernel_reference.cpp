@@ -62,6 +62,30 @@ std::vector<const KernelArgument*> outputs_of(const OwnKernel& kernel) {
   return outputs;
 }
 
+std::vector<ExpectedTensor> named(const OwnKernel& kernel,
+                                  std::vector<std::vector<std::uint8_t>> outputs) {
+  std::vector<ExpectedTensor> expected;
+  for (const KernelArgument* argument : outputs_of(kernel)) {
+    expected.push_back({argument->name, argument->type, std::move(outputs[expected.size()]), {}});
+  }
+  return expected;
+}
+
+// A DAG brings its own.
+Result<std::vector<ExpectedTensor>> with_tolerances(const OwnKernel& kernel,
+                                                    std::vector<ExpectedTensor> expected) {
+  for (ExpectedTensor& tensor : expected) {
+    if (kernel.reference.tolerance) {
+      tensor.tolerance = *kernel.reference.tolerance;
+    } else if (kernel.reference.kind != space::KernelReference::Kind::Workload) {
+      auto tolerance = tolerance_of(tensor);
+      if (!tolerance) return std::move(tolerance).error();
+      tensor.tolerance = *tolerance;
+    }
+  }
+  return expected;
+}
+
 Result<std::vector<ExpectedTensor>> by_function(const OwnKernel& kernel,
                                                 const std::stop_token& stop) {
   std::vector<std::vector<std::uint8_t>> inputs;
@@ -77,12 +101,7 @@ Result<std::vector<ExpectedTensor>> by_function(const OwnKernel& kernel,
   }
   auto outputs = run_c_function(kernel, inputs, stop);
   if (!outputs) return std::move(outputs).error();
-  std::vector<ExpectedTensor> expected;
-  for (std::size_t i = 0; i < outputs->size(); ++i) {
-    const KernelArgument& argument = *outputs_of(kernel)[i];
-    expected.push_back({argument.name, argument.type, std::move((*outputs)[i]), {}});
-  }
-  return expected;
+  return named(kernel, std::move(*outputs));
 }
 
 Result<std::vector<ExpectedTensor>> by_arrays(const OwnKernel& kernel, const std::string& folder) {
@@ -156,21 +175,27 @@ Result<std::vector<ExpectedTensor>> by_workload(const OwnKernel& kernel,
 Result<std::vector<ExpectedTensor>> evaluate(const OwnKernel& kernel, const std::string& folder,
                                              const std::stop_token& stop) {
   using Kind = space::KernelReference::Kind;
-  const Kind kind = kernel.reference.kind;
-  auto expected = kind == Kind::Function ? by_function(kernel, stop)
-                  : kind == Kind::Arrays ? by_arrays(kernel, folder)
-                                         : by_workload(kernel, stop);
-  if (!expected) return expected;
-  for (ExpectedTensor& tensor : *expected) {
-    if (kernel.reference.tolerance) {
-      tensor.tolerance = *kernel.reference.tolerance;
-    } else if (kind != Kind::Workload) {
-      auto tolerance = tolerance_of(tensor);
-      if (!tolerance) return std::move(tolerance).error();
-      tensor.tolerance = *tolerance;
+  const auto expected = [&]() -> Result<std::vector<ExpectedTensor>> {
+    switch (kernel.reference.kind) {
+      case Kind::Function:
+        return by_function(kernel, stop);
+      case Kind::Arrays:
+        return by_arrays(kernel, folder);
+      case Kind::Workload:
+        return by_workload(kernel, stop);
+      case Kind::Kernel:
+        break;
     }
-  }
-  return expected;
+    return Error{ErrorCode::Unsupported,
+                 "the reference " + kernel.reference.source.file + " runs on a device only"};
+  }();
+  if (!expected) return expected;
+  return with_tolerances(kernel, *expected);
+}
+
+Result<std::vector<ExpectedTensor>> judged(const OwnKernel& kernel,
+                                           std::vector<std::vector<std::uint8_t>> outputs) {
+  return with_tolerances(kernel, named(kernel, std::move(outputs)));
 }
 
 }  // namespace fettle::kernel_reference

@@ -172,11 +172,12 @@ class KernelReader {
       reference.erase("file");
       reference["arrays"] = json::array();
       for (const json& file : files) reference["arrays"].push_back(array_of(file, at));
-    } else if ((ending == ".c" || ending == ".json") && files.size() == 1) {
+    } else if ((ending == ".json" || space::kernel_language(first)) && files.size() == 1) {
       reference["file"] = first;
       reference["text"] = text_of(first, at);
     } else {
-      throw Mistake{at, "\"" + first + "\" is no reference: it is a .c, an .npy or a .json"};
+      throw Mistake{at,
+                    "\"" + first + "\" is no reference: it is a .c, an .npy, a .json or a kernel"};
     }
   }
 

@@ -26,9 +26,12 @@
 //   [reference]  what the outputs must be
 //     file             .c: a C function of all arguments but scratch, in their order, run on the
 //                      host; .npy: the output; .json: an operator or a DAG of fettle's, whose
-//                      inputs are named as the arguments
+//                      inputs are named as the arguments; a source in the kernel's own language
+//                      (the same file too): another kernel, run on the device before the search
+//     blocks, threads  of that kernel; it takes all arguments but scratch, and sees knobs at
+//                      values that go together
 //     files            .npy files of several outputs
-//     function         of a .c; left out: as the first launch's entry
+//     function         of a .c or a kernel; left out: as the first launch's entry
 //     absolute, relative  how far an output may be off: absolute + relative * |expected|
 //
 // Sizes, values and conditions are numbers or expressions (host/space/own_kernel/kernel_space.h).

@@ -2,14 +2,11 @@
 #include "host/tune/calibrate.h"
 
 #include <algorithm>
-#include <optional>
 
-#include <poll.h>
+#include "host/tune/one_trial.h"
 
 namespace fettle::tune {
 namespace {
-
-constexpr int kTries = 3;  // more runs of a program that something else disturbed
 
 std::string figure_name(const backend::CalibrationProgram& program) {
   const std::string threads = program.threads > 1 ? "_all" : "_core";
@@ -46,39 +43,11 @@ bool failed_as(const wire::OutcomeT& outcome, ErrorCode code) {
   return failure && failure->error && failure->error->code == code;
 }
 
-Result<wire::OutcomeT> run_one(Runner& runner, const std::string& board_id, StopSignal& stop,
-                               std::uint64_t trial, const wire::MeasureRequestT& request,
-                               std::vector<Measured>& others) {
-  runner.submit_to(board_id, trial, request);
-  for (;;) {
-    auto measured = runner.poll(std::chrono::milliseconds(0));
-    if (!measured) return measured.error();
-    std::optional<wire::OutcomeT> outcome;
-    for (Measured& one : *measured) {
-      if (one.trial == trial) {
-        outcome = std::move(one.outcome);
-      } else {
-        others.push_back(std::move(one));
-      }
-    }
-    if (outcome) return std::move(*outcome);
-    if (stop.requested()) {
-      runner.cancel_pending();
-      return Error{ErrorCode::Canceled, "interrupted", {}};
-    }
-    pollfd fds[] = {{runner.ready_fd(), POLLIN, 0}, {stop.fd(), POLLIN, 0}};
-    ::poll(fds, 2, runner.ready_fd() < 0 ? 2 : 50);
-  }
-}
-
 }  // namespace
 
 Result<CalibrationFigures> calibrate(Runner& runner, const std::string& board_id, StopSignal& stop,
                                      std::vector<backend::CalibrationProgram> programs,
                                      std::vector<Measured>& others) {
-  // Far away from the trials' numbers, which count from 1; never used twice, so that
-  // an outcome of an earlier calibration is not taken for one of this.
-  static std::uint64_t trial = std::uint64_t{1} << 63;
   CalibrationFigures result;
   for (backend::CalibrationProgram& program : programs) {
     wire::MeasureRequestT request;
@@ -91,11 +60,7 @@ Result<CalibrationFigures> calibrate(Runner& runner, const std::string& board_id
     request.options->repeat = 40;
     request.options->relative_interval = 0;
     request.options->retakes = 200;
-    auto outcome = run_one(runner, board_id, stop, trial++, request, others);
-    for (int again = 0; again < kTries && outcome && failed_as(*outcome, ErrorCode::Disturbed);
-         ++again) {
-      outcome = run_one(runner, board_id, stop, trial++, request, others);
-    }
+    auto outcome = run_undisturbed(runner, board_id, stop, request, others);
     if (!outcome) return std::move(outcome.error()).in("calibrating the board");
     const wire::MeasurementT* measurement = outcome->body.AsMeasurement();
     const double nanoseconds = measurement ? fastest(*measurement) : 0;

@@ -13,7 +13,7 @@
 
 namespace fettle::tune {
 
-Expected checks_of(std::vector<space::ExpectedTensor> tensors) {
+Expected expected_from(std::vector<space::ExpectedTensor> tensors) {
   Expected expected;
   for (space::ExpectedTensor& tensor : tensors) {
     Expected::Output output;
@@ -31,7 +31,7 @@ Result<Expected> evaluate_expected(const space::Workload& workload,
                                    const std::stop_token& stop) try {
   auto tensors = space::evaluate(workload.dag(), stop);
   if (!tensors) return std::move(tensors).error();
-  return checks_of(std::move(*tensors));
+  return expected_from(std::move(*tensors));
 } catch (const std::bad_alloc&) {
   return Error{ErrorCode::OutOfMemory, "this machine has too little memory for the reference"};
 }

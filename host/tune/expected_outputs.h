@@ -27,7 +27,7 @@ struct Expected {
   std::vector<Output> outputs;
 };
 // Tensors with their tolerances as checks of a program's outputs.
-Expected checks_of(std::vector<space::ExpectedTensor> tensors);
+Expected expected_from(std::vector<space::ExpectedTensor> tensors);
 // By the reference evaluator, with the tolerances of host/space/tolerance.h.
 Result<Expected> evaluate_expected(const space::Workload& workload, const std::stop_token& stop);
 

@@ -138,6 +138,7 @@ Result<void> check_options(const wire::MeasureOptionsT& options) {
     return bad("warm-up runs or retakes out of range");
   }
   if (options.threads == 0 || options.threads > 1024) return bad("threads out of range");
+  if (options.read_bytes > limits::kPieceBytes) return large("number of bytes to read");
   if (!finite(options.min_repeat_ms, 60'000) || !finite(options.relative_interval, 1) ||
       !finite(options.racing_bound_ns, 1e15) || options.cooldown_ms > 60'000) {
     return bad("a measure option is negative, NaN or too large");

@@ -132,6 +132,15 @@ Result<wire::MeasureRequestT> decode_request(ByteView bytes) {
   auto request = unpack<wire::MeasureRequestT>(*table);
   if (auto checked = check_program(*request.program); !checked) return std::move(checked).error();
   if (auto checked = check_options(*request.options); !checked) return std::move(checked).error();
+  const wire::MeasureOptionsT& options = *request.options;
+  if (options.read_bytes > 0) {
+    const auto& buffers = request.program->buffers;
+    if (options.read_buffer >= buffers.size() ||
+        options.read_offset > buffers[options.read_buffer]->bytes ||
+        options.read_bytes > buffers[options.read_buffer]->bytes - options.read_offset) {
+      return Error{ErrorCode::Malformed, "bytes to read that are in no buffer"};
+    }
+  }
   for (const auto& expected : request.expected) {
     if (!expected || expected->buffer >= request.program->buffers.size() || !expected->blob) {
       return Error{ErrorCode::Malformed, "expected output names no buffer or no blob"};
@@ -186,6 +195,9 @@ Result<wire::OutcomeT> decode_outcome(ByteView bytes) {
       return Error{ErrorCode::Malformed,
                    "measurement with more borrowed samples than it has, or "
                    "with launches that took no number of ticks"};
+    }
+    if (measured->read.size() > limits::kPieceBytes) {
+      return Error{ErrorCode::Malformed, "measurement with too many bytes of a buffer"};
     }
     if (measured->clock > wire::ClockDomain::MAX) {
       return Error{ErrorCode::Malformed, "measurement by clock " +

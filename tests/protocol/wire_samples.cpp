@@ -170,6 +170,9 @@ wire::MeasureRequestT sample_request() {
   request.options->racing_bound_ns = 1e6;
   request.options->flush_cache = true;
   request.options->threads = 2;
+  request.options->read_buffer = 1;
+  request.options->read_offset = 4;
+  request.options->read_bytes = 8;
   auto expected = std::make_unique<wire::ExpectedOutputT>();
   expected->buffer = 1;
   expected->dtype = wire::ScalarType::Float32;
@@ -189,6 +192,7 @@ wire::OutcomeT sample_measurement() {
   measurement.disturbed = 2;
   measurement.borrowed = 1;
   measurement.launch_ticks = {600, 405.5};
+  measurement.read = {1, 2, 3};
   measurement.median = 1005;
   measurement.interval_low = 1000;
   measurement.interval_high = 1010;

@@ -44,6 +44,30 @@ TEST(KernelFile, SaysAllThatIsStated) {
   EXPECT_EQ(kernel.reference.entry, "plainly");
 }
 
+TEST(KernelFile, AKernelMayBeTheReference) {
+  const KernelSample sample;
+  sample.change("file = \"twice_reference.c\"\nfunction = \"plainly\"",
+                "file = \"twice.cl\"\nfunction = \"twice\"\nblocks = [\"N / 4\"]\nthreads = [4]");
+  const space::Workload workload = workload_of(sample);
+  ASSERT_NE(workload.kernel(), nullptr);
+  EXPECT_EQ(workload.kernel()->reference.kind, space::KernelReference::Kind::Kernel);
+  EXPECT_EQ(space::Workload::parse(workload.canonical()).value().canonical(), workload.canonical());
+  const auto space = space::KernelSpace::open(*workload.kernel(), any_device());
+  const auto four =
+      space->space().parse(R"({"sketch":"twice","knobs":{"EACH":[4],"THREADS":[64]}})");
+  const auto alone = space::reference_kernel(*workload.kernel(), space->space(), *four);
+  const auto stated = space::Workload::of(alone);
+  ASSERT_TRUE(stated.ok());
+  const auto again = space::Workload::parse(stated->canonical());
+  ASSERT_TRUE(again.ok()) << again.error().text();
+  const auto opened = space::KernelSpace::open(*again->kernel(), any_device());
+  ASSERT_TRUE(opened.ok()) << opened.error().text();
+  EXPECT_EQ(opened->space().size(), 1);
+  const auto point = opened->point(opened->space().at(0));
+  EXPECT_EQ(point->launches.at(0).blocks[0], 256);
+  EXPECT_EQ(point->launches.at(0).threads[0], 4);
+}
+
 // Build workers and records get the key alone.
 TEST(KernelFile, TheKeyHoldsAllOfIt) {
   const KernelSample sample;
@@ -104,6 +128,10 @@ TEST(KernelFile, EachMistakeIsOneLineThatNamesItsPlace) {
       {"file = \"twice_reference.c\"", "files = [\"a.npy\"]", ":37: cannot read "},
       {"function = \"plainly\"", "function = \"plain\"\nabsolute = -1", ":39: absolute must be a"},
       {"function = \"plainly\"", "function = \"nothing\"", ":38: no \"nothing\" in twice_ref"},
+      {"file = \"twice_reference.c\"", "file = \"twice.cl\"\nthreads = [1]",
+       ": a kernel as the reference has blocks, a list"},
+      {"function = \"plainly\"", "function = \"plainly\"\nthreads = [1]",
+       "threads are of a kernel as the reference"},
       {"[reference]", "[referenz]", ": unknown key \"referenz\""},
       {"[knobs]", "[knobs", ":11: "},  // TOML's own
   };

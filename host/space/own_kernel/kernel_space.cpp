@@ -256,6 +256,31 @@ Result<KernelPoint> KernelSpace::point(const Configuration& configuration) const
   return point;
 }
 
+OwnKernel reference_kernel(const OwnKernel& kernel, const SearchSpace& space,
+                           const Configuration& configuration) {
+  OwnKernel reference = kernel;
+  reference.source = kernel.reference.source;
+  reference.constraints.clear();
+  for (OwnKernel::Knob& knob : reference.knobs) {
+    knob.values = space.value(configuration, knob.name.c_str());
+  }
+  std::erase_if(reference.arguments, [](const KernelArgument& argument) {
+    return !argument.value && argument.role == ir::Role::Scratch;
+  });
+  KernelLaunch launch{
+      kernel.reference.entry, {}, kernel.reference.blocks, kernel.reference.threads};
+  for (std::size_t i = 0; i < reference.arguments.size(); ++i) launch.arguments.push_back(i);
+  reference.launches = {launch};
+  // It is judged by nothing.
+  reference.reference = {};
+  reference.reference.kind = KernelReference::Kind::Arrays;
+  for (const KernelArgument& argument : reference.arguments) {
+    if (argument.role == ir::Role::Output)
+      reference.reference.arrays.push_back({argument.name, ""});
+  }
+  return reference;
+}
+
 std::string text_with_defines(const KernelSource& source,
                               const std::vector<OwnKernel::Number>& defines) {
   if (kernel_language(source.file) == KernelLanguage::Ptx) return source.text;

@@ -75,6 +75,11 @@ class KernelSpace {
   SearchSpace space_;
 };
 
+// The kernel that is the reference of another (KernelReference::Kind::Kernel), with the knobs as
+// they are in a configuration of that: a kernel of one configuration.
+OwnKernel reference_kernel(const OwnKernel& kernel, const SearchSpace& space,
+                           const Configuration& configuration);
+
 // "#define NAME VALUE" lines, then the source under its own name and line numbers. PTX, which knows
 // no #define, as it is.
 std::string text_with_defines(const KernelSource& source,

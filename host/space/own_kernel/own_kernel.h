@@ -51,10 +51,12 @@ struct KernelLaunch {
 
 // What the outputs must be.
 struct KernelReference {
-  enum class Kind : std::uint8_t { Function, Workload, Arrays };
+  enum class Kind : std::uint8_t { Function, Workload, Arrays, Kernel };
   Kind kind = Kind::Function;
-  KernelSource source;  // Function: C with `entry`; Workload: JSON (host/space/workload.h)
-  std::string entry;    // Function: takes all arguments but scratch, in their order
+  // Function: C; Workload: JSON (host/space/workload.h); Kernel: in the kernel's own language.
+  KernelSource source;
+  std::string entry;  // Function and Kernel: takes all arguments but scratch, in their order
+  std::vector<std::string> blocks, threads;  // of a Kernel, by the constants
   struct Array {
     std::string file, hash;  // an .npy of an output, and the hash of its contents
   };
