@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "host/backend/gpu_program.h"
+#include "host/backend/module_program.h"
 #include "host/ir/printer.h"
 #include "host/lower/facts.h"
 #include "host/lower/gpu/features.h"
@@ -56,13 +57,8 @@ class GpuTask final : public Task {
 
   Result<std::string> explain(const space::Configuration& configuration,
                               const std::string& dump_after) const override {
-    const std::vector<std::string> passes = lower::pass_names(lower::gpu_passes());
-    if (!dump_after.empty() &&
-        std::find(passes.begin(), passes.end(), dump_after) == passes.end()) {
-      std::string names;
-      for (const std::string& pass : passes) names += (names.empty() ? "" : ", ") + pass;
-      return Error{ErrorCode::InvalidArgument,
-                   "no pass \"" + dump_after + "\"; there are: " + names};
+    if (auto known = check_pass_name(dump_after, lower::gpu_passes()); !known) {
+      return std::move(known).error();
     }
     std::string text;
     Result<ir::Module> module = lower::lower_gpu_configuration(
@@ -94,15 +90,8 @@ class GpuTask final : public Task {
 
   wire::ProgramFactsT facts_of(const ir::Module& module, const space::Configuration& configuration,
                                std::vector<float> features) const {
-    const lower::ProgramFacts counted = lower::program_facts(module);
-    wire::ProgramFactsT facts;
-    facts.operations = counted.operations;
-    facts.integer_operations = counted.integer_operations;
-    facts.compulsory_bytes = compulsory_bytes_;
-    facts.scratch_bytes = counted.scratch_bytes;
-    facts.error_growth = task_.error_growth(configuration);
-    facts.features = std::move(features);
-    return facts;
+    return module_facts(module, compulsory_bytes_, task_.error_growth(configuration),
+                        std::move(features));
   }
 
   space::GpuSpace task_;

@@ -113,7 +113,8 @@ const std::string& Operator::title() const { return parts_->title; }
 std::string Operator::json() const {
   nlohmann::json all{{"title", parts_->title}, {"stages", parts_->stages}};
   if (!parts_->tolerance.is_null()) all["tolerance"] = parts_->tolerance;
-  return all.dump(1);
+  // A title may hold bytes that are no UTF-8.
+  return all.dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace fettle

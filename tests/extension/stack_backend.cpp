@@ -118,15 +118,8 @@ class StackTask final : public backend::Task {
 
   wire::ProgramFactsT facts_of(const Compiled& compiled,
                                const space::Configuration& configuration) const {
-    const lower::ProgramFacts counted = lower::program_facts(compiled.module);
-    wire::ProgramFactsT facts;
-    facts.operations = counted.operations;
-    facts.integer_operations = counted.integer_operations;
-    facts.compulsory_bytes = compulsory_bytes_;
-    facts.scratch_bytes = counted.scratch_bytes;
-    facts.error_growth = task_.error_growth(configuration);
-    facts.features = features_of(compiled);
-    return facts;
+    return backend::module_facts(compiled.module, compulsory_bytes_,
+                                 task_.error_growth(configuration), features_of(compiled));
   }
 
   space::TaskSpace task_;

@@ -30,6 +30,15 @@ Buffer buffer(const char* name, std::vector<std::int64_t> shape, Scope scope = S
 
 Expr compare(BinaryOp op, Expr a, Expr b) { return binary(op, std::move(a), std::move(b)); }
 
+// Adds the loads under a condition and the products of a statement.
+void count(const Stmt& stmt, int& conditions, int& products) {
+  walk(stmt, nullptr, [&](const Expr& e) {
+    const auto* load = std::get_if<Load>(&e->node);
+    conditions += load && load->predicate;
+    products += std::holds_alternative<MulAdd>(e->node);
+  });
+}
+
 // A 4 x 8 image and its shift by one row and one column, zeros coming in.
 struct Shift {
   Buffer in = buffer("in", {4, 8}), out = buffer("out", {4, 8}),
@@ -148,13 +157,7 @@ TEST(Border, DepthwiseRowsReadThePictureWithoutConditions) {
   const auto module = lower_configuration(*task, *configuration);
   ASSERT_TRUE(module);
   int conditions = 0, products = 0;
-  for (const Function& function : module->functions) {
-    walk(function.body, nullptr, [&](const Expr& e) {
-      const auto* load = std::get_if<Load>(&e->node);
-      conditions += load && load->predicate;
-      products += std::holds_alternative<MulAdd>(e->node);
-    });
-  }
+  for (const Function& function : module->functions) count(function.body, conditions, products);
   EXPECT_EQ(conditions, 0);
   // Of 7 columns each 3 taps in 3 rows, but for 2 taps of each row that lie outside.
   EXPECT_EQ(products, 3 * (3 * 7 - 2));
@@ -187,11 +190,7 @@ TEST(Border, TilesAtTheEndsOfARowArePinnedThere) {
   const Stmt pinned = pin_border(before);
   const Stmt after = drop_zero_products(simplify(unroll(pinned).value()));
   int conditions = 0, products = 0;
-  walk(after, nullptr, [&](const Expr& e) {
-    const auto* load = std::get_if<Load>(&e->node);
-    conditions += load && load->predicate;
-    products += std::holds_alternative<MulAdd>(e->node);
-  });
+  count(after, conditions, products);
   EXPECT_EQ(conditions, 0) << print(after);
   EXPECT_EQ(products, 3 + 2 * (9 - 1)) << print(after);  // the middle one's window is a loop
   const auto run = [&](const Stmt& s) {
@@ -249,13 +248,7 @@ TEST(Border, TiledConvolutionsReadThePictureWithoutConditions) {
   ASSERT_TRUE(module) << module.error().text();
   ASSERT_EQ(module->buffers.size(), 4u);  // input, weight, packed weight, output
   int conditions = 0, products = 0;
-  for (const Function& function : module->functions) {
-    walk(function.body, nullptr, [&](const Expr& e) {
-      const auto* load = std::get_if<Load>(&e->node);
-      conditions += load && load->predicate;
-      products += std::holds_alternative<MulAdd>(e->node);
-    });
-  }
+  for (const Function& function : module->functions) count(function.body, conditions, products);
   EXPECT_EQ(conditions, 0);
   // Of two channels and twelve columns: inside, in a row of the border, and at both ends of a row,
   // where the window's three columns are unrolled and one product of 36 is padding's.

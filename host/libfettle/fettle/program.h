@@ -26,10 +26,10 @@ namespace fettle {
 struct TuneOptions {
   std::string device = "local";
   std::uint32_t trials = 1000;
-  std::string db = "fettle.db";  // keeps every trial; an operator's earlier ones teach the search
+  std::string db = "fettle.db";  // keeps every trial
   std::uint64_t seed = 0;
   bool quiet = false;                  // no progress on standard error
-  std::vector<std::string> more = {};  // further words of `fettle tune`, such as "--broker", URL
+  std::vector<std::string> more = {};  // further words of `fettle tune`, such as "--resume"
 };
 
 struct Tuned {
