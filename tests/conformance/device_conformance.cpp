@@ -1,8 +1,11 @@
 // The suite of every kind of device (device_conformance.h).
 #include "tests/conformance/device_conformance.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "agent/platform/cpu_facts.h"
 
@@ -185,15 +188,27 @@ TEST_P(Conformance, LaunchesTellTheirTicks) {
   for (std::uint32_t n = 1; n <= threads(); ++n) {
     ASSERT_TRUE(prepare(program, n).ok());
     EXPECT_TRUE(device->run(3)->launch_ticks.empty()) << "nobody asked";
-    const auto sample = device->run(3, true);
-    ASSERT_TRUE(sample.ok());
-    if (sample->launch_ticks.empty() && !GetParam().computes) continue;  // it cannot tell
-    ASSERT_EQ(sample->launch_ticks.size(), 3u);
-    EXPECT_GT(sample->launch_ticks[1], sample->launch_ticks[0]) << "a million steps";
-    EXPECT_GT(sample->launch_ticks[1], sample->launch_ticks[2]);
-    const auto sum = sample->launch_ticks[0] + sample->launch_ticks[1] + sample->launch_ticks[2];
-    EXPECT_LE(sum, sample->ticks);
-    EXPECT_GE(sum, sample->ticks / 2);
+    // Another process may stop any launch for longer than the slow one takes: the least counts.
+    std::array<std::uint64_t, 3> least;
+    least.fill(std::numeric_limits<std::uint64_t>::max());
+    double covered = 0;
+    for (int round = 0; round < 20; ++round) {
+      const auto sample = device->run(3, true);
+      ASSERT_TRUE(sample.ok());
+      if (sample->launch_ticks.empty() && !GetParam().computes) break;  // it cannot tell
+      ASSERT_EQ(sample->launch_ticks.size(), least.size());
+      std::uint64_t sum = 0;
+      for (std::size_t i = 0; i < least.size(); ++i) {
+        least[i] = std::min<std::uint64_t>(least[i], sample->launch_ticks[i]);
+        sum += sample->launch_ticks[i];
+      }
+      ASSERT_LE(sum, sample->ticks);
+      covered = std::max(covered, static_cast<double>(sum) / static_cast<double>(sample->ticks));
+    }
+    if (covered == 0 && !GetParam().computes) continue;
+    EXPECT_GT(least[1], least[0]) << "a million steps";
+    EXPECT_GT(least[1], least[2]);
+    EXPECT_GE(covered, 0.5) << "of a sample's ticks";
   }
 }
 
