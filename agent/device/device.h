@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "agent/platform/driver_reading.h"
 #include "schemas/device_generated.h"
 #include "schemas/fill/fill.h"
 #include "schemas/program_generated.h"
@@ -48,6 +49,8 @@ class Device {
   virtual std::uint8_t unwritten_byte(wire::ScalarType type) const = 0;
   // StrayWrite when bytes around any buffer have changed.
   virtual Result<void> check_surroundings() = 0;
+  // What the driver tells of the device's state, before and after each sample.
+  virtual DriverReading conditions() const { return {}; }
   // Evicts the caches that a run could profit from; devices without do nothing.
   virtual void flush_caches() {}
   // Ends a program: frees every buffer and kernel.

@@ -20,6 +20,7 @@ struct DeviceConfig {
   std::uint32_t threads = 0;         // most threads of a candidate; 0: one per core
   std::string cpu;                   // LLVM's name when the user knows better
   bool emulated = false;
+  bool beside = false;  // found beside a recognised board's cores, not named: it may be missing
   // What options of its kind have set, for its description and its worker (DeviceInfo.extra).
   std::map<std::string, std::string> settings;
   std::vector<std::string> options_of_kind;  // names of those given to it that not all kinds know

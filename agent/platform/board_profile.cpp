@@ -76,4 +76,16 @@ std::vector<BoardDevice> recognise_board(const SystemRoot& root,
   return devices;
 }
 
+std::vector<BoardAccelerator> board_accelerators(const SystemRoot& root,
+                                                 const std::vector<BoardProfile>& profiles) {
+  std::vector<BoardAccelerator> out;
+  for (const BoardProfile* profile : fitting_profiles(root, profiles)) {
+    const BoardAccelerator& own = profile->accelerator;
+    const bool known = std::any_of(out.begin(), out.end(),
+                                   [&](const BoardAccelerator& a) { return a.key == own.key; });
+    if (!own.kind.empty() && !known) out.push_back(own);
+  }
+  return out;
+}
+
 }  // namespace fettle::agent

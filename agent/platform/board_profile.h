@@ -23,6 +23,12 @@ struct SysfsNames {
   std::vector<std::string> no_temperature;     // types of thermal zones that measure nothing
 };
 
+// One more device of the board, beside its cores.
+struct BoardAccelerator {
+  std::string kind;  // of a device row: "opencl", "cuda"; "": none
+  std::string key;   // what it is offered under
+};
+
 // A profile as far as the agent needs it.
 struct BoardProfile {
   std::string name;               // the file's
@@ -34,6 +40,7 @@ struct BoardProfile {
   // MIDRs of its cores, for a core that arm_core_name() does not know; variant and
   // revision do not count.
   std::vector<std::uint32_t> midr;
+  BoardAccelerator accelerator;
   SysfsNames sysfs;
 };
 
@@ -59,6 +66,10 @@ std::vector<BoardDevice> recognise_board(const SystemRoot& root,
                                          const std::vector<std::uint32_t>& cores,
                                          const std::vector<BoardProfile>& profiles,
                                          std::vector<std::uint32_t>* left_over = nullptr);
+
+// The accelerators of the profiles that fit, each once.
+std::vector<BoardAccelerator> board_accelerators(const SystemRoot& root,
+                                                 const std::vector<BoardProfile>& profiles);
 
 // What the device tree calls the board, most specific first; empty without one.
 std::vector<std::string> device_tree_names(const SystemRoot& root);

@@ -20,8 +20,9 @@ bool contains(const std::vector<std::string>& all, const std::string& one) {
 
 }  // namespace
 
-ConditionsReader::ConditionsReader(const SystemRoot& root, std::vector<std::uint32_t> cores)
-    : cores_(std::move(cores)) {
+ConditionsReader::ConditionsReader(const SystemRoot& root, std::vector<std::uint32_t> cores,
+                                   std::function<DriverReading()> driver)
+    : cores_(std::move(cores)), driver_(std::move(driver)) {
   const std::string cpus = "/sys/devices/system/cpu/cpu";
   const std::string first = cpus + std::to_string(cores_.empty() ? 0 : cores_.front());
   governor_ = root.open(first + "/cpufreq/scaling_governor");
@@ -67,7 +68,9 @@ ConditionsReader::ConditionsReader(const SystemRoot& root, std::vector<std::uint
   }
 }
 
-bool ConditionsReader::throttled() const { return any_active(cooling_states_); }
+bool ConditionsReader::throttled() const {
+  return any_active(cooling_states_) || (driver_ && driver_().throttled);
+}
 
 std::uint64_t ConditionsReader::steal_ticks() const {
   char text[16384];
@@ -113,7 +116,15 @@ QuickReading ConditionsReader::quick(std::uint32_t threads) const {
     const auto khz = static_cast<std::uint32_t>(frequency.file.number().value_or(0));
     if (khz > 0 && (now.cpu_khz == 0 || khz < now.cpu_khz)) now.cpu_khz = khz;
   }
-  now.throttled = throttled();
+  now.throttled = any_active(cooling_states_);
+  if (driver_) {
+    const DriverReading told = driver_();
+    if (told.gpu_khz > 0) now.gpu_khz = told.gpu_khz;
+    if (told.temperature_millidegrees > 0) {
+      now.temperature_millidegrees = told.temperature_millidegrees;
+    }
+    now.throttled = now.throttled || told.throttled;
+  }
   now.steal_ticks = steal_ticks();
   for (const OpenText& counter : throttle_counters_) {
     now.throttle_events += static_cast<std::uint64_t>(counter.number().value_or(0));

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
+#include "agent/platform/driver_reading.h"
 #include "agent/platform/system_root.h"
 #include "schemas/measure_generated.h"
 
@@ -24,10 +26,12 @@ struct QuickReading {
 };
 
 // Reads what every kernel offers, and what the board's profile names (board_sysfs.h).
-// Opens everything at construction, so that it works inside the sandbox.
+// Opens everything at construction, so that it works inside the sandbox. `driver`: what the
+// device's own driver adds; may be empty.
 class ConditionsReader {
  public:
-  ConditionsReader(const SystemRoot& root, std::vector<std::uint32_t> cores);
+  ConditionsReader(const SystemRoot& root, std::vector<std::uint32_t> cores,
+                   std::function<DriverReading()> driver = {});
   // The clock is that of the first `threads` cores: an idle core's moves as it likes.
   QuickReading quick(std::uint32_t threads = 0xffff'ffff) const;
   wire::ConditionsT read() const;
@@ -38,6 +42,7 @@ class ConditionsReader {
   std::int32_t temperature() const;
 
   std::vector<std::uint32_t> cores_;
+  std::function<DriverReading()> driver_;
   OpenText governor_, stat_, load_, gpu_frequency_, logic_clock_, power_mode_;
   struct Frequency {
     std::size_t first_core;  // its place among cores_

@@ -128,7 +128,9 @@ int run_agent(char** argv, const std::vector<std::string>& arguments) {
   if (!nursery) return usage_error(nursery.error());
   leave_device_cores(devices);
   if (options->mode == AgentOptions::Mode::SelfTest) {
-    return self_test(board, devices, std::move(*nursery));
+    std::vector<bool> may_be_missing;
+    for (const DeviceConfig& device : options->devices) may_be_missing.push_back(device.beside);
+    return self_test(board, devices, may_be_missing, std::move(*nursery));
   }
 
   auto own = load_key_pair(*options);

@@ -13,6 +13,7 @@ namespace fettle::agent {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr std::uint64_t kSecondsBetweenLooks = 600;
 
 wire::OutcomeT failed_outcome(wire::FailureT failure, std::uint32_t device) {
   wire::OutcomeT outcome;
@@ -326,7 +327,10 @@ void DeviceQueue::worker_died(int wait_status) {
   if (early_deaths_ < 2) {
     start_worker();
   } else {
-    const std::uint64_t wait = std::min<std::uint64_t>(std::uint64_t{1} << (early_deaths_ - 2), 30);
+    // What is not here is looked for now and then only: that, too, takes a core from the others.
+    const std::uint64_t wait =
+        std::min<std::uint64_t>(std::uint64_t{1} << std::min(early_deaths_ - 2, 20u),
+                                refusal_.empty() ? 30 : kSecondsBetweenLooks);
     log(refusal_.empty() ? LogLevel::Warning : LogLevel::Debug,
         "device '%s': next start of its worker in %llu s", info_.key.c_str(),
         static_cast<unsigned long long>(wait));

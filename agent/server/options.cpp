@@ -198,6 +198,22 @@ Result<void> recognise_devices(AgentOptions& options, const DeviceConfig& defaul
     }
     for (DeviceConfig& device : options.devices) identify(device, found, cores);
   }
+  if (named || board.empty()) return {};
+  for (const BoardAccelerator& found : board_accelerators(root, profiles)) {
+    const auto rows = device_rows();
+    const auto row = std::find_if(rows.begin(), rows.end(),
+                                  [&](const DeviceRow& each) { return found.kind == each.name; });
+    if (row == rows.end()) continue;
+    DeviceConfig device = defaults;
+    device.kind = row->kind;
+    device.key = found.key;
+    device.index = static_cast<std::uint32_t>(options.devices.size());
+    device.options_of_kind.clear();  // those were given for its cores
+    device.settings.clear();
+    device.cores.clear();
+    device.beside = true;
+    options.devices.push_back(std::move(device));
+  }
   return {};
 }
 

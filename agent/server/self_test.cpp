@@ -13,7 +13,7 @@
 namespace fettle::agent {
 
 int self_test(const wire::BoardT& board, const std::vector<wire::DeviceInfoT>& devices,
-              Nursery nursery) {
+              const std::vector<bool>& may_be_missing, Nursery nursery) {
   std::printf("board %s: %s, %s, %s\n", board.id.c_str(),
               board.model.empty() ? "model unknown" : board.model.c_str(), board.hostname.c_str(),
               board.kernel.c_str());
@@ -68,16 +68,19 @@ int self_test(const wire::BoardT& board, const std::vector<wire::DeviceInfoT>& d
       if (*event) queue.on_event(**event);
     }
     if (!finished) said = "the worker gave no answer in 20 s";
+    const bool missing = !passed && may_be_missing[info.index] && !queue.refusal().empty();
     std::printf("device '%s' (%s): %s, sandbox %s, %s\n", info.key.c_str(), info.name.c_str(),
-                passed ? "passed" : "FAILED", wire::EnumNameSandbox(queue.info().sandbox),
-                said.c_str());
+                passed    ? "passed"
+                : missing ? "not here"
+                          : "FAILED",
+                wire::EnumNameSandbox(queue.info().sandbox), said.c_str());
     if (info.cpu) {
       std::string features;
       for (const auto& feature : info.cpu->features) features += " +" + feature;
       std::printf("  %s, cpu %s%s\n", info.cpu->triple.c_str(),
                   info.cpu->cpu.empty() ? "unknown" : info.cpu->cpu.c_str(), features.c_str());
     }
-    failures += passed ? 0 : 1;
+    failures += passed || missing ? 0 : 1;
   }
   return failures ? kExitBroken : 0;
 }

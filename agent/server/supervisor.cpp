@@ -215,13 +215,15 @@ void Supervisor::say_hello() {
   hello.role = wire::Role::Agent;
   hello.instance = board_.agent_instance;
   hello.board = std::make_unique<wire::BoardT>(board_);
-  for (const auto& device : devices_) {
+  const auto devices = offered();
+  for (const DeviceQueue* device : devices) {
     hello.devices.push_back(std::make_unique<wire::DeviceInfoT>(device->info()));
   }
   hello.leases = leases();
   link_.send(message_of(std::move(hello)));
   last_hello_ = StatusPage::monotonic_ns();
   told_ready_ = ready_workers();
+  told_devices_ = devices.size();
 }
 
 void Supervisor::send_done(std::uint64_t lease, Bytes outcome) {
@@ -257,6 +259,17 @@ std::vector<std::uint64_t> Supervisor::leases() const {
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;
+}
+
+// All, or once one is ready those that can be opened: the others are nothing that the board can
+// do. Where there is nothing else, whoever tries one hears why.
+std::vector<const DeviceQueue*> Supervisor::offered() const {
+  const bool some = ready_workers() > 0;
+  std::vector<const DeviceQueue*> out;
+  for (const auto& device : devices_) {
+    if (!some || device->ready() || device->refusal().empty()) out.push_back(device.get());
+  }
+  return out;
 }
 
 bool Supervisor::workers_settled() const {
@@ -307,8 +320,10 @@ int Supervisor::on_time() {
     }
     return std::min(wait, 100);
   }
-  // A worker took long to see its device.
-  if (told_ready_ < ready_workers() && workers_settled()) say_hello();
+  // A worker took long to see its device, or that it has none.
+  if (workers_settled() && (told_ready_ < ready_workers() || told_devices_ != offered().size())) {
+    say_hello();
+  }
   if (now - last_heartbeat_ >= heartbeat_ns_) {
     wire::HeartbeatT heartbeat;
     heartbeat.instance = board_.agent_instance;

@@ -41,7 +41,8 @@ class Supervisor {
   void forget_leases();
   std::vector<std::uint64_t> leases() const;
   void feed_watchdog();
-  int on_time();                 // milliseconds until it wants to be called again
+  int on_time();  // milliseconds until it wants to be called again
+  std::vector<const DeviceQueue*> offered() const;  // what a Hello names
   bool workers_settled() const;  // each has said what its device is, or that there is none
   std::size_t ready_workers() const;
 
@@ -62,7 +63,8 @@ class Supervisor {
   std::vector<std::unique_ptr<DeviceQueue>> devices_;
 
   bool welcomed_ = false;
-  std::size_t told_ready_ = 0;  // the last Hello had so many workers' word of their devices
+  std::size_t told_ready_ = 0;    // the last Hello had so many workers' word of their devices
+  std::size_t told_devices_ = 0;  // that it named
   std::uint64_t broker_instance_ = 0;
   std::uint64_t heartbeat_ns_, silence_ns_;
   std::uint64_t clock_lag_ = 1;  // real seconds in one of ours, at most

@@ -119,8 +119,8 @@ int run_worker(const WorkerRow& row, const wire::DeviceInfoT& info, int socket, 
   const SystemRoot root;
   auto device = row.open(info);
   if (!device) return refuse_device(socket, device.error());
-  const ConditionsReader conditions(root,
-                                    info.cpu ? info.cpu->cores : std::vector<std::uint32_t>());
+  const ConditionsReader conditions(root, info.cpu ? info.cpu->cores : std::vector<std::uint32_t>(),
+                                    [&] { return (*device)->conditions(); });
   const int statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
   install_fault_handlers(status, statm);
 

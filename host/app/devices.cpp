@@ -58,8 +58,10 @@ void print_profile(const space::Profile& profile, const wire::DeviceInfoT& devic
   if (profile.memory_gbps > 0) sheet += fmt::format(", {:.4g} GB/s memory", profile.memory_gbps);
   print_line("data sheet", sheet);
   if (!profile.accelerator.kind.empty()) {
-    print_line("beside it", fmt::format("{} ({}), not tuned for yet", profile.accelerator.name,
-                                        profile.accelerator.kind));
+    const auto& [kind, key, name] = profile.accelerator;
+    print_line("beside it", fmt::format("{} ({}), {}", name, kind,
+                                        key.empty() ? "not tuned for yet"
+                                                    : key + " where its driver is installed"));
   }
   print_line("also as", fmt::format("{}", fmt::join(device.aliases, ", ")));
 }

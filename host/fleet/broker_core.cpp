@@ -153,12 +153,15 @@ void BrokerCore::on_agent_hello(const PeerId& from, const Permission& who, wire:
     };
     const bool fit = good(device.key) && device.aliases.size() <= 7 &&
                      std::all_of(device.aliases.begin(), device.aliases.end(), good);
-    if (!fit || device.index != i) {
+    // A board leaves out those that cannot be opened.
+    const bool rises = i == 0 || device.index > hello.devices[i - 1]->index;
+    if (!fit || !rises || device.index >= limits_.devices) {
       return reject(
           from, ErrorCode::Malformed,
           "device " + std::to_string(i) +
               " needs a key of up to 64 characters (no ')' at the end), at most 7 others, and "
-              "its place in the list as index");
+              "an index above the one before, below " +
+              std::to_string(limits_.devices));
     }
     device.queue_depth = std::clamp<std::uint32_t>(device.queue_depth, 1, limits_.queue_depth);
   }
@@ -206,7 +209,8 @@ void BrokerCore::on_agent_hello(const PeerId& from, const Permission& who, wire:
   agent->devices.clear();
   for (auto& device : hello.devices) agent->devices.push_back(std::move(*device));
   // Leases of a device that is gone from the list may still end: never shrinks.
-  agent->last_done.resize(std::max(agent->last_done.size(), agent->devices.size()));
+  agent->last_done.resize(
+      std::max<std::size_t>(agent->last_done.size(), agent->devices.back().index + 1));
   for (Lease& lease : ended) {
     requeue_or_fail(std::move(lease), now, "its agent dialled in without it");
   }
@@ -239,9 +243,8 @@ bool works_in(const wire::DeviceInfoT& device, const std::string& pool) {
 
 void BrokerCore::open_devices(Agent& agent, TimePoint now) {
   std::set<std::string> keys;
-  for (std::uint32_t i = 0; i < agent.devices.size(); ++i) {
-    const DeviceId id{agent.id, i};
-    const auto& device = agent.devices[i];
+  for (const auto& device : agent.devices) {
+    const DeviceId id{agent.id, device.index};
     std::vector<std::string> own = pools_of(device);
     keys.insert(own.begin(), own.end());
     auto placed = scheduler_.add_device(id, std::move(own), agent.board.id, device.queue_depth,
@@ -252,9 +255,7 @@ void BrokerCore::open_devices(Agent& agent, TimePoint now) {
 }
 
 void BrokerCore::close_devices(Agent& agent) {
-  for (std::uint32_t i = 0; i < agent.devices.size(); ++i) {
-    scheduler_.remove_device({agent.id, i});
-  }
+  for (const auto& device : agent.devices) scheduler_.remove_device({agent.id, device.index});
 }
 
 void BrokerCore::drop_agent(AgentId id, TimePoint now) {

@@ -96,7 +96,7 @@ class BrokerCore {
     Permission who;
     wire::BoardT board;
     std::vector<wire::DeviceInfoT> devices;
-    std::vector<TimePoint> last_done;  // per device
+    std::vector<TimePoint> last_done;  // by the device's index
     std::set<wire::Hash, HashLess> blobs;
     TimePoint last_seen, give_up;  // give_up: earlier than silence when it was replaced
     SlowLink link;                 // blobs and assignments on their way

@@ -57,9 +57,10 @@ Profile read(const char* text) {
   p.peak_gflops_per_core_f32 = field("peak_gflops_per_core_f32").value_or(0.0);
   p.memory_gbps = field("memory_gbps").value_or(0.0);
   p.accelerator = {field("accelerator")["kind"].value_or(std::string()),
+                   field("accelerator")["key"].value_or(std::string()),
                    field("accelerator")["name"].value_or(std::string())};
   if (const toml::table* accelerator = field("accelerator").as_table()) {
-    add_unread(*accelerator, {"kind", "name"}, "accelerator.", p.unread);
+    add_unread(*accelerator, {"kind", "key", "name"}, "accelerator.", p.unread);
   }
   p.target.memory_bytes = field("memory_bytes").value_or(std::int64_t{0});
   if (const toml::array* caches = field("caches").as_array()) {

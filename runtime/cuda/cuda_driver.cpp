@@ -46,6 +46,7 @@ std::string find_calls(void* library, CudaCalls& calls) {
   FETTLE_FIND(set_function_attribute, "cuFuncSetAttribute");
   FETTLE_FIND(launch, "cuLaunchKernel");
 #undef FETTLE_FIND
+  find(library, "cuDeviceGetPCIBusId", calls.pci_bus_id);
   find(library, "cuFuncGetParamInfo", calls.parameter);
   find(library, "cuStreamBeginCapture_v2", calls.begin_capture);
   find(library, "cuStreamEndCapture", calls.end_capture);

@@ -43,6 +43,7 @@ struct CudaCalls {
   CUresult (*launch)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                      unsigned, CUstream, void**, void**);
   // Null where the driver has them not.
+  CUresult (*pci_bus_id)(char*, int, CUdevice);
   CUresult (*parameter)(CUfunction, std::size_t, std::size_t*, std::size_t*);  // from 12.4 on
   CUresult (*begin_capture)(CUstream, CUstreamCaptureMode);
   CUresult (*end_capture)(CUstream, CUgraph*);

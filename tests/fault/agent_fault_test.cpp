@@ -54,13 +54,15 @@ class AgentFault : public ::testing::Test {
   }
 
   std::unique_ptr<AgentProcess> start_agent(const std::string& url, const std::string& broker_key,
-                                            const KeyPair& keys) {
-    return std::make_unique<AgentProcess>(
-        std::vector<std::string>{FETTLE_AGENT},
-        std::vector<std::string>{"--broker", url, "--broker-key", broker_key, "--key", "board",
-                                 "--memory-limit", "64", "--blob-cache", "1", "--log-level",
-                                 "debug"},
-        keys.public_key, keys.secret_key);
+                                            const KeyPair& keys,
+                                            const std::vector<std::string>& devices = {"--key",
+                                                                                       "board"}) {
+    std::vector<std::string> words{"--broker",       url,    "--broker-key", broker_key,
+                                   "--memory-limit", "64",   "--blob-cache", "1",
+                                   "--log-level",    "debug"};
+    words.insert(words.end(), devices.begin(), devices.end());
+    return std::make_unique<AgentProcess>(std::vector<std::string>{FETTLE_AGENT}, words,
+                                          keys.public_key, keys.secret_key);
   }
   std::unique_ptr<AgentProcess> start_agent() {
     auto agent = start_agent(broker->endpoint(), broker->public_key(), agent_keys);
@@ -160,6 +162,42 @@ TEST_F(AgentFault, MeasuresGoodAndEvilInTurn) {
     EXPECT_FALSE(measured.outcome.board_id.empty());
     EXPECT_EQ(measured.attempt, 1u);
   }
+}
+
+// What cannot be opened is not offered, and leaves the others their place in the list.
+TEST_F(AgentFault, ADeviceThatIsNotHereIsNotOffered) {
+  const std::vector<std::string> gpu{"--key",  "gpu",          "--device-kind",
+                                     "opencl", "--worker-gpu", "/nowhere"};
+  std::vector<std::string> both = gpu;
+  for (const char* word : {"--key", "board", "--device-kind", "cpu"}) both.push_back(word);
+  const auto offered = [&] {
+    std::set<std::string> keys;
+    auto list = fleet::list_devices({broker->endpoint(), broker->public_key(), client_keys},
+                                    milliseconds(5000));
+    EXPECT_TRUE(list.ok()) << list.error().text();
+    if (!list) return keys;
+    for (const auto& status : list->keys) keys.insert(status->key);
+    return keys;
+  };
+  {
+    auto agent = start_agent(broker->endpoint(), broker->public_key(), agent_keys, both);
+    ASSERT_TRUE(said(*agent, "registered", 10'000)) << agent->log();
+    EXPECT_TRUE(said(*agent, "cannot execute the worker program /nowhere", 5'000)) << agent->log();
+    std::this_thread::sleep_for(milliseconds(100));
+    EXPECT_EQ(offered(), (std::set<std::string>{"board"}));
+    auto session = open_session();
+    ASSERT_TRUE(session);
+    for (std::uint64_t i = 0; i < 4; ++i) session->submit(i, candidate_request(kGood, answer));
+    for (const auto& [trial, measured] : collect(*session, 4)) {
+      EXPECT_TRUE(measured.outcome.body.AsMeasurement()) << trial;
+      EXPECT_EQ(measured.outcome.device_index, 1u);
+    }
+  }
+  broker.reset();
+  broker = start_broker("tcp://127.0.0.1:*");
+  auto alone = start_agent(broker->endpoint(), broker->public_key(), agent_keys, gpu);
+  ASSERT_TRUE(said(*alone, "registered", 10'000)) << alone->log();
+  EXPECT_EQ(offered(), (std::set<std::string>{"gpu"})) << "whoever tries it hears why";
 }
 
 TEST_F(AgentFault, EndsCleanlyOnSigterm) {

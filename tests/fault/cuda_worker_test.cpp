@@ -144,6 +144,12 @@ TEST_P(Gpu, GoodIsMeasured) {
   ASSERT_TRUE(measured) << WorkerStation::said(outcome);
   EXPECT_GT(measured->median, 100);
   EXPECT_EQ(measured->clock, wire::ClockDomain::Nanoseconds);
+  std::printf("             %u kHz, %d millidegrees\n", measured->before->gpu_khz,
+              measured->before->temperature_millidegrees);
+  if (GetParam()) return;  // a Jetson has no NVML
+  EXPECT_EQ(measured->before->gpu_khz, 1'410'000u);
+  EXPECT_EQ(measured->after->temperature_millidegrees, 41'000);
+  EXPECT_FALSE(measured->before->throttled) << "a power cap is no heat";
 }
 
 TEST_P(Gpu, WrongByOneElement) {

@@ -1,6 +1,7 @@
 // A stand-in for NVIDIA's driver, for machines without a GPU: memory is the CPU's, the kernels
 // are those of tests/data/cuda by their names. It says what goes wrong as the driver does: an
-// error sticks, a bad kernel has a log. FETTLE_STAND_IN makes it worse: "none" knows no GPU,
+// error sticks, a bad kernel has a log. It is NVML, too. FETTLE_STAND_IN makes it worse:
+// "none" knows no GPU,
 // "crash" dies as it is initialised, "small" has 1 MiB of memory, "hang" never opens a GPU.
 #include <cuda.h>
 #include <time.h>
@@ -155,6 +156,22 @@ CALL cuDeviceGetCount(int* count) { return *count = told("none") ? 0 : 1, CUDA_S
 CALL cuDeviceGet(CUdevice* device, int) { return *device = 0, CUDA_SUCCESS; }
 CALL cuDeviceGetName(char* name, int size, CUdevice) {
   return std::snprintf(name, static_cast<std::size_t>(size), "Stand-in GPU"), CUDA_SUCCESS;
+}
+CALL cuDeviceGetPCIBusId(char* id, int size, CUdevice) {
+  return std::snprintf(id, static_cast<std::size_t>(size), "0000:17:00.0"), CUDA_SUCCESS;
+}
+
+CALL nvmlInit_v2() { return CUDA_SUCCESS; }
+CALL nvmlDeviceGetHandleByPciBusId_v2(const char* id, void** gpu) {
+  *gpu = &stuck;
+  return std::strcmp(id, "0000:17:00.0") == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+CALL nvmlDeviceGetClockInfo(void*, int which, unsigned* mhz) {
+  return *mhz = which == 1 ? 1410 : 9, CUDA_SUCCESS;
+}
+CALL nvmlDeviceGetTemperature(void*, int, unsigned* degrees) { return *degrees = 41, CUDA_SUCCESS; }
+CALL nvmlDeviceGetCurrentClocksThrottleReasons(void*, unsigned long long* reasons) {
+  return *reasons = 0x04, CUDA_SUCCESS;
 }
 CALL cuDeviceTotalMem(std::size_t* bytes, CUdevice) {
   return *bytes = (told("small") ? 1u : 1024u) << 20, CUDA_SUCCESS;

@@ -17,6 +17,8 @@ inline wire::DeviceInfoT cuda_device(const std::string& library) {
   config.key = "gpu";
   config.kind = wire::DeviceKind::Cuda;
   config.settings[agent::kCudaLibrary] = library;
+  // The stand-in is both.
+  if (library.find('/') != std::string::npos) config.settings[agent::kNvmlLibrary] = library;
   return agent::describe_cuda(config, agent::SystemRoot());
 }
 

@@ -54,6 +54,13 @@ TEST_F(FakeRoot, NamedDevicesOfARecognisedBoard) {
   EXPECT_TRUE(lab->devices[0].aliases.empty());
   EXPECT_EQ(none->devices[0].key, "rk3399");
   EXPECT_EQ(none->devices[0].aliases, (std::vector<std::string>{"rk3399-big"}));
+  // Beside the cores, its GPU: where nobody named a device.
+  ASSERT_EQ(none->devices.size(), 2u);
+  EXPECT_EQ(none->devices[1].key, "rk3399-mali");
+  EXPECT_EQ(none->devices[1].kind, wire::DeviceKind::OpenCl);
+  EXPECT_EQ(none->devices[1].index, 1u);
+  EXPECT_TRUE(none->devices[1].beside && !none->devices[0].beside);
+  EXPECT_EQ(own->devices.size(), 1u);
   // What is known of a board that no profile fits is what it says itself.
   for (auto& profile : profiles) profile.arch = "other";
   EXPECT_EQ(of({"--key", "rk3399"})->devices[0].profile, "");

@@ -161,8 +161,8 @@ TEST_F(FakeRoot, RecognisesABoardAndItsClusters) {
 TEST_F(FakeRoot, RecognisesAPynqByItsImagesMark) {
   put("/proc/device-tree/compatible", std::string("xlnx,zynq-7000\0", 15));
   const std::vector<BoardProfile> profiles = {
-      {"pynq-z1", {"pynq", "pynq-z1"}, "cortex-a9", native_arch(), {"Pynq-Z1"}, {}, {}},
-      {"pynq-z2", {"pynq", "pynq-z2"}, "cortex-a9", native_arch(), {"Pynq-Z2"}, {}, {}}};
+      {"pynq-z1", {"pynq", "pynq-z1"}, "cortex-a9", native_arch(), {"Pynq-Z1"}, {}, {}, {}},
+      {"pynq-z2", {"pynq", "pynq-z2"}, "cortex-a9", native_arch(), {"Pynq-Z2"}, {}, {}, {}}};
   EXPECT_TRUE(recognise_board(root(), {0, 1}, profiles).empty());
   put("/proc/device-tree/chosen/pynq_board", std::string("Pynq-Z2\0", 8));
   const auto found = recognise_board(root(), {0, 1}, profiles);
@@ -180,8 +180,8 @@ TEST_F(FakeRoot, ACoreThatOnlyItsProfileKnows) {
   put(midr(0), "0x00000000410fd034\n");
   put(midr(1), "0x00000000481fd021\n");
   std::vector<BoardProfile> profiles = {
-      {"little", {"little"}, "cortex-a53", native_arch(), {"maker,board"}, {}, {}},
-      {"big", {"big"}, "tsv110", native_arch(), {"maker,board"}, {}, {}}};
+      {"little", {"little"}, "cortex-a53", native_arch(), {"maker,board"}, {}, {}, {}},
+      {"big", {"big"}, "tsv110", native_arch(), {"maker,board"}, {}, {}, {}}};
   std::vector<std::uint32_t> left_over;
   EXPECT_EQ(recognise_board(root(), {0, 1}, profiles, &left_over).size(), 1u);
   EXPECT_EQ(left_over, (std::vector<std::uint32_t>{1}));
@@ -215,6 +215,20 @@ TEST_F(FakeRoot, ThrottlingOfAJetson) {
   EXPECT_TRUE(reader.throttled());
 }
 
+// A card whose figures only its driver knows.
+TEST_F(FakeRoot, WhatTheDriverTellsOfItsDevice) {
+  put("/sys/class/thermal/thermal_zone0/type", "x86_pkg_temp\n");
+  put("/sys/class/thermal/thermal_zone0/temp", "90000\n");
+  DriverReading told{1'410'000, 41'000, false};
+  const ConditionsReader reader(root(), {0}, [&] { return told; });
+  EXPECT_EQ(reader.read().gpu_khz, 1'410'000u);
+  EXPECT_EQ(reader.read().temperature_millidegrees, 41'000) << "the GPU's, not the CPU's";
+  EXPECT_FALSE(reader.throttled());
+  told = {0, 0, true};
+  EXPECT_TRUE(reader.throttled() && reader.quick().throttled);
+  EXPECT_EQ(reader.quick().temperature_millidegrees, 90'000);
+}
+
 // As an L4T kernel lists them: the PMIC's stands still, whatever the temperature is.
 TEST_F(FakeRoot, HeatOfAJetsonIsOfZonesThatMeasure) {
   const auto zone = [&](int i, const char* type, const char* temperature) {
@@ -236,15 +250,22 @@ TEST_F(FakeRoot, SysfsNamesAreThoseOfTheBoard) {
   put("/proc/device-tree/compatible", std::string("maker,board\0", 12));
   put("/sys/class/devfreq/13000000.accelerator/device/of_node/name", std::string("ga10b\0", 6));
   put("/sys/class/devfreq/ff9a0000.gpu/cur_freq", "1\n");
-  std::vector<BoardProfile> profiles = {
-      {"mine",
-       {"mine"},
-       "a",
-       native_arch(),
-       {"maker,board"},
-       {},
-       {{"ga10b"}, {}, {}, {}, {"/a"}, {}}},
-      {"other", {"other"}, "a", native_arch(), {"other"}, {}, {{"gpu"}, {}, {}, {}, {"/b"}, {}}}};
+  std::vector<BoardProfile> profiles = {{"mine",
+                                         {"mine"},
+                                         "a",
+                                         native_arch(),
+                                         {"maker,board"},
+                                         {},
+                                         {},
+                                         {{"ga10b"}, {}, {}, {}, {"/a"}, {}}},
+                                        {"other",
+                                         {"other"},
+                                         "a",
+                                         native_arch(),
+                                         {"other"},
+                                         {},
+                                         {},
+                                         {{"gpu"}, {}, {}, {}, {"/b"}, {}}}};
   const auto names = sysfs_names(root(), profiles);
   EXPECT_EQ(names.logic_clock, (std::vector<std::string>{"/a"}));
   EXPECT_EQ(gpu_devfreq(root(), names), "13000000.accelerator");
@@ -266,6 +287,7 @@ TEST(BoardProfiles, AreThoseOfTheFiles) {
   std::size_t boards = 0;
   const std::filesystem::path folder = FETTLE_PROFILES;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".toml") continue;
     const toml::table file = toml::parse_file(entry.path().string());
     if (!file.contains("device_tree")) continue;
     ++boards;
@@ -282,6 +304,10 @@ TEST(BoardProfiles, AreThoseOfTheFiles) {
     EXPECT_TRUE(row->arch == "aarch64" || row->arch == "armv7");
     const toml::array* midr = file["midr"].as_array();
     EXPECT_EQ(row->midr.size(), midr ? midr->size() : 0);
+    const auto accelerator = file["accelerator"];
+    const bool offered = accelerator["key"].is_string();
+    EXPECT_EQ(row->accelerator.key, accelerator["key"].value_or(std::string()));
+    EXPECT_EQ(row->accelerator.kind, offered ? accelerator["kind"].value_or(std::string()) : "");
     const toml::table none, *sysfs = file["sysfs"].as_table();
     if (!sysfs) sysfs = &none;
     EXPECT_EQ(row->sysfs.gpu_devfreq, strings(sysfs->get("gpu_devfreq")));

@@ -6,6 +6,7 @@
 
 #include "agent/device/cuda/cuda_facts.h"
 #include "agent/device/cuda/cuda_row.h"
+#include "agent/device/cuda/nvml.h"
 #include "agent/device/gpu_device.h"
 #include "runtime/cuda/cuda_memory.h"
 
@@ -35,6 +36,10 @@ class CudaDevice final : public GpuDevice {
     CUdevice device = 0;
     if (auto got = driver_->check(call.device(&device, ordinal), "cuDeviceGet"); !got) return got;
     if (auto told = read_cuda_facts(*driver_, device, info_); !told) return told;
+    char bus[32] = {};
+    if (call.pci_bus_id && call.pci_bus_id(bus, sizeof bus, device) == CUDA_SUCCESS) {
+      nvml_ = Nvml::open(extra(kNvmlLibrary, "libnvidia-ml.so.1"), bus);
+    }
     CUcontext context = nullptr;
     if (auto made = driver_->check(
             call.create_context(&context, CU_CTX_SCHED_BLOCKING_SYNC, device), "cuCtxCreate");
@@ -55,6 +60,8 @@ class CudaDevice final : public GpuDevice {
     driver_->call().set_bytes(flush_, ++flushed_, flush_bytes(), stream_);
     (void)!synchronize();
   }
+
+  DriverReading conditions() const override { return nvml_ ? nvml_->read() : DriverReading{}; }
 
   bool lost() const override { return driver_ && driver_->lost(); }
 
@@ -91,6 +98,7 @@ class CudaDevice final : public GpuDevice {
   }
 
   std::unique_ptr<runtime::CudaDriver> driver_;  // gone last
+  std::unique_ptr<Nvml> nvml_;                   // null: nobody tells
   CUstream stream_ = nullptr;
   std::unique_ptr<runtime::CudaMemory> memory_;
   std::unique_ptr<runtime::CudaExecutor> executor_;

@@ -12,6 +12,12 @@ Result<void> set_library(DeviceConfig& device, const std::string& value) {
   return {};
 }
 
+Result<void> set_nvml(DeviceConfig& device, const std::string& value) {
+  if (value.empty()) return wrong_option(kNvmlLibrary, "takes a name or path");
+  device.settings[kNvmlLibrary] = value;
+  return {};
+}
+
 Result<void> set_ordinal(DeviceConfig& device, const std::string& value) {
   std::uint64_t ordinal;
   if (!parse_number(value, 255, ordinal)) {
@@ -49,6 +55,8 @@ std::span<const DeviceOption> cuda_options() {
       {kCudaDevice, "N", "which GPU, as the driver counts (default: 0)", set_ordinal},
       {kCudaLibrary, "NAMES", "the driver's library, the first that loads (default: libcuda.so.1)",
        set_library},
+      {kNvmlLibrary, "NAME",
+       "the library that tells the GPU's clock and heat (default: libnvidia-ml.so.1)", set_nvml},
   };
   return options;
 }

@@ -16,5 +16,6 @@ std::span<const DeviceOption> cuda_options();
 // Names in DeviceInfo.extra of what the options said.
 inline constexpr const char* kCudaLibrary = "cuda-library";
 inline constexpr const char* kCudaDevice = "cuda-device";
+inline constexpr const char* kNvmlLibrary = "nvml-library";
 
 }  // namespace fettle::agent
