@@ -61,13 +61,28 @@ void* open_library(std::string& why) {
   return nullptr;
 }
 
-// Beside the library as toolkits and NVIDIA's Python packages lay them out.
-std::string headers_of(void* function) {
-  namespace fs = std::filesystem;
+std::filesystem::path folder_of(void* function) {
   Dl_info info{};
-  if (dladdr(function, &info) == 0 || !info.dli_fname) return "";
+  if (dladdr(function, &info) == 0 || !info.dli_fname) return {};
   std::error_code none;
-  const fs::path folder = fs::canonical(info.dli_fname, none).parent_path();
+  return std::filesystem::canonical(info.dli_fname, none).parent_path();
+}
+
+// NVRTC asks the loader for its own second library by name alone, which finds it where the first
+// one lies only if that is one of the system's folders, or if it is loaded already.
+void load_builtins(const std::filesystem::path& folder) {
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+    if (!entry.path().filename().string().starts_with("libnvrtc-builtins.so")) continue;
+    (void)!dlopen(entry.path().c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
+}
+
+// Beside the library as toolkits and NVIDIA's Python packages lay them out.
+std::string headers_of(const std::filesystem::path& folder) {
+  namespace fs = std::filesystem;
+  if (folder.empty()) return "";
+  std::error_code none;
   for (const fs::path& place :
        {folder / "../include", folder / "../../../include", fs::path("/usr/local/cuda/include")}) {
     if (fs::exists(place / "cuda_fp16.h", none)) return fs::canonical(place, none);
@@ -97,7 +112,9 @@ Nvrtc load() {
   find(call.GetErrorString, "nvrtcGetErrorString");
   int major = 0, minor = 0;
   if (!nvrtc.why.empty() || call.Version(&major, &minor) != 0) return nvrtc;
-  nvrtc.include = headers_of(reinterpret_cast<void*>(call.Version));
+  const std::filesystem::path folder = folder_of(reinterpret_cast<void*>(call.Version));
+  load_builtins(folder);
+  nvrtc.include = headers_of(folder);
   nvrtc.cuda = major * 100 + minor;
   return nvrtc;
 }
