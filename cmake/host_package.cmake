@@ -12,6 +12,24 @@ install(FILES README.md CHANGELOG.md DESTINATION share/doc/fettle)
 install(CODE "file(MAKE_DIRECTORY \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/bin)
   file(CREATE_LINK ../${home}/bin/fettle \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/bin/fettle SYMBOLIC)")
 
+# libfettle, for programs of one's own: $(pkg-config --cflags --libs fettle). It finds the agents
+# from where it lies.
+install(TARGETS fettle_library LIBRARY DESTINATION ${home}/lib)
+install(DIRECTORY host/libfettle/fettle DESTINATION include FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY examples/library DESTINATION share/doc/fettle/examples)
+foreach(name libfettle.so libfettle.so.${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  install(CODE "file(CREATE_LINK fettle/lib/${name} \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/${name} SYMBOLIC)")
+endforeach()
+file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/fettle.pc @ONLY CONTENT [[
+prefix=/usr
+Name: fettle
+Description: kernels tuned on the boards where neural networks run
+Version: @PROJECT_VERSION@
+Cflags: -I${prefix}/include
+Libs: -L${prefix}/lib -lfettle
+]])
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/fettle.pc DESTINATION lib/pkgconfig)
+
 # The agents, to run here and under qemu-user, and their packages, for boards.
 foreach(arch x86_64 aarch64 armv7)
   set(agent ${PROJECT_SOURCE_DIR}/build/agents/${arch})

@@ -55,10 +55,10 @@ Result<std::string> find_agent(const std::string& arch) {
     return Error{ErrorCode::NotFound, std::string("FETTLE_AGENT names ") + given +
                                           ", which is no program: " + std::strerror(errno)};
   }
-  auto self = process::own_executable();
-  if (!self) return std::move(self).error();
-  const auto folder = std::filesystem::path(*self).parent_path();
-  const auto path = (folder / ".." / "agents" / arch / "fettle-agent").lexically_normal();
+  auto folder = process::own_folder();
+  if (!folder) return std::move(folder).error();
+  const auto path =
+      (std::filesystem::path(*folder) / ".." / "agents" / arch / "fettle-agent").lexically_normal();
   if (::access(path.c_str(), X_OK) == 0) return path.string();
   return Error{ErrorCode::NotFound, "no agent at " + path.string() +
                                         ": build it with `./dev agents " + arch +

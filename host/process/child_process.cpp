@@ -1,6 +1,7 @@
 // fork, the few settings, exec; and the end of a child.
 #include "host/process/child_process.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -134,6 +135,20 @@ Result<std::string> own_executable() {
   const auto path = std::filesystem::read_symlink("/proc/self/exe", failed);
   if (failed) return Error{ErrorCode::Io, "cannot read /proc/self/exe: " + failed.message()};
   return path.string();
+}
+
+Result<std::string> own_folder() {
+  Dl_info where{};
+  std::error_code failed;
+  if (::dladdr(reinterpret_cast<const void*>(&own_folder), &where) != 0 && where.dli_fname) {
+    const std::filesystem::path file = std::filesystem::canonical(where.dli_fname, failed);
+    if (!failed && file.filename().string().find(".so") != std::string::npos) {
+      return file.parent_path().string();
+    }
+  }
+  auto program = own_executable();
+  if (!program) return program;
+  return std::filesystem::path(*program).parent_path().string();
 }
 
 }  // namespace fettle::process

@@ -34,4 +34,8 @@ std::string describe_wait_status(int status);
 // The file this program runs from.
 Result<std::string> own_executable();
 
+// The folder of the file that this very code is in: of the program, or of libfettle.so in a program
+// of a user. What belongs to fettle lies beside it.
+Result<std::string> own_folder();
+
 }  // namespace fettle::process

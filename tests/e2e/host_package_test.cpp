@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "tests/support/running_program.h"
 
@@ -64,7 +65,9 @@ TEST_F(HostPackage, IsWhatDpkgWants) {
         "./usr/lib/fettle/packages/fettle-agent_" FETTLE_VERSION "_amd64.deb",
         "./usr/lib/fettle/packages/fettle-agent_" FETTLE_VERSION "_arm64.deb",
         "./usr/lib/fettle/packages/fettle-agent_" FETTLE_VERSION "_armhf.deb",
-        "./usr/lib/fettle/board_images/add_agent.sh", "./usr/share/doc/fettle/copyright"}) {
+        "./usr/lib/libfettle.so -> fettle/lib/libfettle.so", "./usr/include/fettle/program.h",
+        "./usr/lib/pkgconfig/fettle.pc", "./usr/lib/fettle/board_images/add_agent.sh",
+        "./usr/share/doc/fettle/copyright"}) {
     EXPECT_NE(files.find(line), std::string::npos) << line << " not in\n" << files;
   }
   EXPECT_EQ(files.find(FETTLE_BUILD), std::string::npos) << files;
@@ -81,6 +84,31 @@ TEST_F(HostPackage, ItsProgramTunesFromWhereItIsPut) {
   const auto tuned = run_program({fettle, "tune", tasks, "--device", "local", "--trials", "3",
                                   "--db", folder_->file("r.db"), "--json"},
                                  seconds(120), {{"FETTLE_HOME", folder_->file("home")}});
+  EXPECT_EQ(tuned.status, 0) << tuned.err;
+  EXPECT_NE(tuned.out.find("\"summary\""), std::string::npos) << tuned.out;
+}
+
+// Headers, library and pkg-config's file are enough to compile with, and the library finds the
+// agents that came with it.
+TEST_F(HostPackage, AProgramIsBuiltAndTunesByItsLibrary) {
+  const std::string root = folder_->file("root"), program = folder_->file("mine");
+  dpkg("-x", root);
+  const auto flags = run_program(
+      {"pkg-config", "--define-variable=prefix=" + root + "/usr", "--cflags", "--libs", "fettle"},
+      seconds(20), {{"PKG_CONFIG_PATH", root + "/usr/lib/pkgconfig"}});
+  ASSERT_EQ(flags.status, 0) << flags.err;
+  std::vector<std::string> compile{"c++", "-std=c++20",
+                                   root + "/usr/share/doc/fettle/examples/library/swish_dense.cpp",
+                                   "-o", program};
+  std::istringstream words(flags.out);
+  for (std::string word; words >> word;) compile.push_back(word);
+  const auto compiled = run_program(compile, seconds(120));
+  ASSERT_EQ(compiled.status, 0) << compiled.err;
+  const auto tuned =
+      run_program({program, "tune", "swish-dense", "--device", "local", "--trials", "3", "--db",
+                   folder_->file("mine.db"), "--json"},
+                  seconds(120),
+                  {{"FETTLE_HOME", folder_->file("home")}, {"LD_LIBRARY_PATH", root + "/usr/lib"}});
   EXPECT_EQ(tuned.status, 0) << tuned.err;
   EXPECT_NE(tuned.out.find("\"summary\""), std::string::npos) << tuned.out;
 }
