@@ -57,8 +57,10 @@ int main(int argc, char** argv) try {
 
 #ifdef FETTLE_BENCH_KERNELS
   bench::KernelBenchOptions kernels;
-  CLI::App* kernels_command = app.add_subcommand(
-      "kernels", "the best record of each layer of a network beside oneDNN and OpenBLAS");
+  CLI::App* kernels_command =
+      app.add_subcommand("kernels",
+                         "the best record of each layer of a network beside oneDNN and OpenBLAS, "
+                         "or CLBlast on OpenCL");
   kernels_command->add_flag("--json", kernels.json, "JSON lines");
   kernels_command->add_flag("--why", kernels.why,
                             "also where our time goes: at the peak, in the hot loop's other "

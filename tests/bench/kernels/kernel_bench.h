@@ -1,6 +1,7 @@
 // `fettle-bench kernels`: the best record of each layer of a network beside oneDNN
-// (and OpenBLAS for dense layers), rebuilt and run in this process in turns: the
-// same threads on the same cores, each with its own tensors warm in the caches.
+// (and OpenBLAS for dense layers), or on an OpenCL device beside CLBlast, rebuilt and run in this
+// process in turns: the same threads on the same cores, each with its own tensors warm in the
+// caches.
 #pragma once
 
 #include <optional>

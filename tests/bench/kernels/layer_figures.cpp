@@ -61,18 +61,20 @@ const PeerFigures* LayerFigures::peer(const std::string& name) const {
   return nullptr;
 }
 
-const PeerFigures* LayerFigures::best_onednn() const {
-  const PeerFigures* direct = peer("onednn");
-  const PeerFigures* winograd = peer("onednn_winograd");
-  if (direct == nullptr || winograd == nullptr) return direct ? direct : winograd;
-  return winograd->timing.median() < direct->timing.median() ? winograd : direct;
+const PeerFigures* LayerFigures::fastest_peer() const {
+  const PeerFigures* fastest = nullptr;
+  for (const char* name : {"onednn", "onednn_winograd", "clblast", "clblast_transposed"}) {
+    const PeerFigures* each = peer(name);
+    if (each && (!fastest || each->timing.median() < fastest->timing.median())) fastest = each;
+  }
+  return fastest;
 }
 
 NetworkSummary summarise(const std::vector<LayerFigures>& layers) {
   NetworkSummary summary;
   summary.layers = layers.size();
   for (const LayerFigures& layer : layers) summary.missing += layer.missing.empty() ? 0 : 1;
-  summary.onednn = summary_of(layers, [](const LayerFigures& l) { return l.best_onednn(); });
+  summary.fastest = summary_of(layers, [](const LayerFigures& l) { return l.fastest_peer(); });
   summary.direct = summary_of(layers, [](const LayerFigures& l) { return l.peer("onednn"); });
   summary.plain = summary_of(layers, [](const LayerFigures& l) { return l.peer("onednn_plain"); });
   return summary;
@@ -101,9 +103,9 @@ Json to_json(const LayerFigures& layer) {
     }
     object["peers"].push_back(std::move(one));
   }
-  if (const PeerFigures* best = layer.best_onednn()) {
-    object["best_onednn"] = best->name;
-    object["ratio"] = layer.ratio(*best);
+  if (const PeerFigures* fastest = layer.fastest_peer()) {
+    object["fastest_peer"] = fastest->name;
+    object["ratio"] = layer.ratio(*fastest);
   }
   if (const PeerFigures* direct = layer.peer("onednn")) {
     object["direct_ratio"] = layer.ratio(*direct);
@@ -116,7 +118,7 @@ Json to_json(const LayerFigures& layer) {
 
 Json to_json(const NetworkSummary& summary) {
   Json object = {{"layers", summary.layers}, {"missing", summary.missing}};
-  put_summary(object, "", summary.onednn);
+  put_summary(object, "", summary.fastest);
   put_summary(object, "direct_", summary.direct);
   put_summary(object, "plain_", summary.plain);
   return object;

@@ -31,8 +31,9 @@ struct LayerFigures {
 
   // The timed peer of that name; null: none.
   const PeerFigures* peer(const std::string& name) const;
-  // The fastest of oneDNN's own choice and its Winograd form; null: neither.
-  const PeerFigures* best_onednn() const;
+  // The fastest of those that are given what they like best: oneDNN's own choice, its Winograd
+  // form, CLBlast. Null: none of them was timed.
+  const PeerFigures* fastest_peer() const;
   // Median time of the peer over ours: above 1 we are faster.
   double ratio(const PeerFigures& peer) const { return peer.timing.median() / ours.median(); }
   double ratio_of_minima(const PeerFigures& peer) const {
@@ -53,15 +54,15 @@ struct RatioSummary {
 
 struct NetworkSummary {
   std::size_t layers = 0, missing = 0;
-  std::optional<RatioSummary> onednn;  // best_onednn
-  std::optional<RatioSummary> direct;  // onednn
-  std::optional<RatioSummary> plain;   // onednn_plain
+  std::optional<RatioSummary> fastest;  // fastest_peer
+  std::optional<RatioSummary> direct;   // onednn
+  std::optional<RatioSummary> plain;    // onednn_plain
 };
 NetworkSummary summarise(const std::vector<LayerFigures>& layers);
 
 nlohmann::json to_json(const LayerFigures& layer);
-// geomean_ratio, min_ratio, … against oneDNN's best; the same with direct_ before it
-// against its direct algorithm, and with plain_ against that on the layouts of the workload.
+// geomean_ratio, min_ratio, … against the fastest peer; the same with direct_ before it
+// against oneDNN's direct algorithm, and with plain_ against that on the layouts of the workload.
 // Figures that do not exist are absent.
 nlohmann::json to_json(const NetworkSummary& summary);
 

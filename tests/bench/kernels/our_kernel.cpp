@@ -1,4 +1,4 @@
-// Records' programs on the agent's CPU device (our_kernel.h).
+// Records' programs on the agent's devices (our_kernel.h).
 #include "tests/bench/kernels/our_kernel.h"
 
 #include <cstring>
@@ -103,18 +103,37 @@ Result<std::unique_ptr<agent::Device>> open_local_cpu(unsigned threads) {
   return agent::open_cpu(agent::describe_cpu(config, agent::SystemRoot()));
 }
 
+Result<wire::BuildOutputT> build(const Layer& layer, const std::string& configuration,
+                                 const space::Target& target) {
+  auto task = backend::open_task(layer.workload.dag(), target);
+  if (!task) return std::move(task).error();
+  auto chosen = (*task)->space().parse(configuration);
+  if (!chosen) return std::move(chosen).error();
+  auto built = (*task)->build(*chosen);
+  if (!built) return std::move(built).error();
+  if (auto sound = check_program(*built->program); !sound) return std::move(sound).error();
+  return built;
+}
+
 Result<Rebuilt> rebuild(const Layer& layer, const records::TuningRecord& record, unsigned threads) {
   auto target = space::CpuTarget::parse(record.target);
   if (!target) return std::move(target).error();
   target->threads = static_cast<int>(threads);
-  auto task = backend::open_task(layer.workload.dag(), target->target());
-  if (!task) return std::move(task).error();
-  auto configuration = (*task)->space().parse(record.configuration);
-  if (!configuration) return std::move(configuration).error();
-  auto built = (*task)->build(*configuration);
+  auto built = build(layer, record.configuration, target->target());
   if (!built) return std::move(built).error();
-  if (auto sound = check_program(*built->program); !sound) return std::move(sound).error();
   return Rebuilt{std::move(*target), std::move(*built)};
+}
+
+Result<std::unique_ptr<Contender>> make_built_kernel(agent::Device& device, const Layer& layer,
+                                                     wire::BuildOutputT built,
+                                                     const std::string& configuration,
+                                                     unsigned threads) {
+  auto kernel =
+      std::make_unique<OurKernel>(device, layer.int8, std::move(*built.program), configuration);
+  if (auto ready = kernel->prepare(threads); !ready) return std::move(ready).error();
+  if (auto right = kernel->check(layer, built.facts->error_growth); !right)
+    return std::move(right).error();
+  return std::unique_ptr<Contender>(std::move(kernel));
 }
 
 Result<std::unique_ptr<Contender>> make_our_kernel(agent::Device& device, const Layer& layer,
@@ -122,12 +141,7 @@ Result<std::unique_ptr<Contender>> make_our_kernel(agent::Device& device, const 
                                                    unsigned threads) {
   auto built = rebuild(layer, record, threads);
   if (!built) return std::move(built).error();
-  auto kernel = std::make_unique<OurKernel>(device, layer.int8, std::move(*built->output.program),
-                                            record.configuration);
-  if (auto ready = kernel->prepare(threads); !ready) return std::move(ready).error();
-  if (auto right = kernel->check(layer, built->output.facts->error_growth); !right)
-    return std::move(right).error();
-  return std::unique_ptr<Contender>(std::move(kernel));
+  return make_built_kernel(device, layer, std::move(built->output), record.configuration, threads);
 }
 
 }  // namespace fettle::bench

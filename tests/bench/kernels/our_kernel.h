@@ -1,5 +1,5 @@
-// fettle as a contender: a record's program, rebuilt, on the agent's own CPU device
-// in this process. The same memory, threads and launches as on a board.
+// fettle as a contender: a record's program, rebuilt, on the agent's own device in this process.
+// The same memory, threads and launches as on a board.
 #pragma once
 
 #include <memory>
@@ -25,9 +25,18 @@ struct Rebuilt {
 };
 Result<Rebuilt> rebuild(const Layer& layer, const records::TuningRecord& record, unsigned threads);
 
-// What is built from the record, and compared with the layer's expected output
-// before it is returned: WrongAnswer, StrayWrite and what the build may say. One
-// at a time: the device must outlive it and prepare nothing else.
+// The configuration's program for that target.
+Result<wire::BuildOutputT> build(const Layer& layer, const std::string& configuration,
+                                 const space::Target& target);
+
+// What was built, compared with the layer's expected output before it is returned: WrongAnswer,
+// StrayWrite. One at a time: the device must outlive it and prepare nothing else.
+Result<std::unique_ptr<Contender>> make_built_kernel(agent::Device& device, const Layer& layer,
+                                                     wire::BuildOutputT built,
+                                                     const std::string& configuration,
+                                                     unsigned threads);
+
+// The same of what is built from the record for `threads` threads of a CPU.
 Result<std::unique_ptr<Contender>> make_our_kernel(agent::Device& device, const Layer& layer,
                                                    const records::TuningRecord& record,
                                                    unsigned threads);
