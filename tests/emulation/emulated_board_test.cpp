@@ -6,6 +6,7 @@
 #include <csignal>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <thread>
 
 #include "tests/support/running_program.h"
@@ -81,49 +82,81 @@ TEST_P(EmulatedBoard, SaysWhatIsWrongWithAnOption) {
   EXPECT_NE(unknown.err.find("unknown option '--fast'"), std::string::npos) << unknown.err;
 }
 
-// A machine that hangs is silent; the broker's power-cycle command brings it back.
-TEST(EmulatedFleet, ASilentBoardIsSwitchedOffAndOn) {
-  if (!can_emulate("rk3399")) {
-    GTEST_SKIP() << "no image, agent or emulator: `./dev emulate rk3399 --check` brings them";
+// A broker, and an emulated RK3399 that has registered with it.
+class EmulatedSession : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!can_emulate("rk3399")) {
+      GTEST_SKIP() << "no image, agent or emulator: `./dev emulate rk3399 --check` brings them";
+    }
   }
-  const testing::ScratchFolder folder;
-  const std::map<std::string, std::string> environment = {{"FETTLE_HOME", folder.file("home")},
-                                                          {"FETTLE_PROGRAM", FETTLE_PROGRAM},
-                                                          {"FETTLE_AGENT_FOLDER", FETTLE_AGENTS}};
-  const auto client =
-      run_program({FETTLE_PROGRAM, "keys", "new", "client"}, std::chrono::seconds(30), environment);
-  ASSERT_EQ(run_program({FETTLE_PROGRAM, "keys", "allow", "me", client.out.substr(0, 40)},
-                        std::chrono::seconds(30), environment)
-                .status,
-            0);
-  testing::RunningProgram broker(
-      {FETTLE_PROGRAM, "broker", "--listen", "tcp://127.0.0.1:*", "--power-cycle",
-       "rk3399-1=kill -USR1 $(cat " + folder.file("pid") + ")", "--power-cycle-after", "5"},
-      environment);
-  ASSERT_TRUE(broker.wait_for_out("public key ", std::chrono::seconds(20))) << broker.err();
-  std::string url = broker.out().substr(broker.out().find("tcp://"));
-  url = url.substr(0, url.find('\n'));
-  testing::RunningProgram board({kFolder + "/qemu/emulate.sh", "rk3399", "--broker", url, "--name",
-                                 "rk3399-1", "--pid-file", folder.file("pid"), "--for", "120"},
-                                environment);
-  ASSERT_TRUE(board.wait_for_out("registered as \"rk3399\"", std::chrono::seconds(100)))
-      << board.out() << board.err();
-  const auto machines = testing::descendants(board.pid(), "qemu-system");
+  void start(const std::vector<std::string>& broker_options) {
+    const auto client = fettle({"keys", "new", "client"});
+    ASSERT_EQ(fettle({"keys", "allow", "me", client.out.substr(0, 40)}).status, 0);
+    std::vector<std::string> words{FETTLE_PROGRAM, "broker", "--listen", "tcp://127.0.0.1:*"};
+    words.insert(words.end(), broker_options.begin(), broker_options.end());
+    broker = std::make_unique<testing::RunningProgram>(words, environment);
+    ASSERT_TRUE(broker->wait_for_out("public key ", std::chrono::seconds(20))) << broker->err();
+    url = broker->out().substr(broker->out().find("tcp://"));
+    url = url.substr(0, url.find('\n'));
+    board = std::make_unique<testing::RunningProgram>(
+        std::vector<std::string>{kFolder + "/qemu/emulate.sh", "rk3399", "--broker", url, "--name",
+                                 "rk3399-1", "--pid-file", folder.file("pid"), "--for", "200"},
+        environment);
+    ASSERT_TRUE(board->wait_for_out("registered as \"rk3399\"", std::chrono::seconds(100)))
+        << board->out() << board->err();
+  }
+  testing::ProgramResult fettle(std::vector<std::string> words, int seconds = 30) const {
+    words.insert(words.begin(), FETTLE_PROGRAM);
+    return run_program(words, std::chrono::seconds(seconds), environment);
+  }
+  void stop() {
+    board->signal(SIGTERM);
+    EXPECT_EQ(board->wait(std::chrono::seconds(10)), 130);
+  }
+
+  testing::ScratchFolder folder;
+  std::map<std::string, std::string> environment = {{"FETTLE_HOME", folder.file("home")},
+                                                    {"FETTLE_PROGRAM", FETTLE_PROGRAM},
+                                                    {"FETTLE_AGENT_FOLDER", FETTLE_AGENTS}};
+  std::unique_ptr<testing::RunningProgram> broker, board;
+  std::string url;
+};
+
+// A machine that hangs is silent; the broker's power-cycle command brings it back.
+TEST_F(EmulatedSession, ASilentBoardIsSwitchedOffAndOn) {
+  ASSERT_NO_FATAL_FAILURE(
+      start({"--power-cycle", "rk3399-1=kill -USR1 $(cat " + folder.file("pid") + ")",
+             "--power-cycle-after", "5"}));
+  const auto machines = testing::descendants(board->pid(), "qemu-system");
   ASSERT_EQ(machines.size(), 1u);
   kill(machines[0], SIGSTOP);
   // The broker gives it up after ten seconds, and switches it five seconds later.
-  ASSERT_TRUE(board.wait_for_out("was switched off and on", std::chrono::seconds(60)))
-      << board.out() << broker.err();
+  ASSERT_TRUE(board->wait_for_out("was switched off and on", std::chrono::seconds(60)))
+      << board->out() << broker->err();
   std::string devices;
   for (int i = 0; i < 120 && devices.find("\"total\":1") == std::string::npos; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
-    devices = run_program({FETTLE_PROGRAM, "devices", "--broker", url, "--json"},
-                          std::chrono::seconds(30), environment)
-                  .out;
+    devices = fettle({"devices", "--broker", url, "--json"}).out;
   }
   EXPECT_NE(devices.find("\"hostname\":\"rk3399-1\""), std::string::npos) << devices;
-  board.signal(SIGTERM);
-  EXPECT_EQ(board.wait(std::chrono::seconds(10)), 130);
+  stop();
+}
+
+// A DAG that no operator of fettle's wrote; and the GPU, whose driver is not there, is no device.
+TEST_F(EmulatedSession, TunesAnOperatorOfItsUser) {
+  ASSERT_NO_FATAL_FAILURE(start({}));
+  const auto devices = fettle({"devices", "--broker", url, "--json"});
+  EXPECT_NE(devices.out.find("rk3399"), std::string::npos) << devices.out;
+  EXPECT_EQ(devices.out.find("rk3399-mali"), std::string::npos) << devices.out;
+  const auto tuned =
+      fettle({"tune", FETTLE_OWN_OPERATOR, "--broker", url, "--device", "rk3399 (emulated)",
+              "--trials", "6", "--db", folder.file("own.db"), "--json"},
+             150);
+  ASSERT_EQ(tuned.status, 0) << tuned.err << board->out();
+  const auto best = fettle({"records", "best", "--db", folder.file("own.db"), "--json"});
+  EXPECT_NE(best.out.find("with swish"), std::string::npos) << best.out << tuned.err;
+  stop();
 }
 
 TEST(EmulatedFleet, FourDevicesOfThreeKeys) {
