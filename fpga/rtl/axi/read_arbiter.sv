@@ -14,6 +14,8 @@ module read_arbiter #(
   output logic [CLIENTS-1:0]               beat_valid,
   output logic [63:0]                      beat_data,
   output logic                             read_error,   // for a cycle
+  input  logic                             hold,         // begin nothing more
+  output logic                             drained,      // nothing is under way
   // AXI4: address and data channel. Length, size, burst and the like are constant or beats - 1.
   output logic                             arvalid,
   input  logic                             arready,
@@ -24,12 +26,16 @@ module read_arbiter #(
   output logic                             rready,
   input  logic [ID_WIDTH-1:0]              rid,
   input  logic [63:0]                      rdata,
-  input  logic [1:0]                       rresp
+  input  logic [1:0]                       rresp,
+  input  logic                             rlast
 );
   logic [ID_WIDTH-1:0] chosen;
-  logic free, any;
+  logic free, any, asked;
+  logic [7:0] outstanding;  // bursts; clients' buffers hold far fewer
 
-  assign free = !arvalid || arready;
+  assign free = (!arvalid || arready) && !hold;
+  assign asked = free && any;
+  assign drained = !arvalid && outstanding == '0;
 
   always_comb begin
     chosen = '0;
@@ -47,8 +53,14 @@ module read_arbiter #(
   end
 
   always_ff @(posedge clk) begin
-    if (reset) arvalid <= 1'b0;
-    else if (free) arvalid <= any;
+    if (reset) begin
+      arvalid <= 1'b0;
+      outstanding <= '0;
+    end else begin
+      if (asked) arvalid <= 1'b1;
+      else if (arready) arvalid <= 1'b0;
+      outstanding <= outstanding + 8'(asked) - 8'(rvalid && rlast);
+    end
     if (free) begin
       arid <= chosen;
       for (int i = 0; i < CLIENTS; i++) begin

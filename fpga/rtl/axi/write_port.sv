@@ -17,6 +17,8 @@ module write_port #(
   output logic                     stream_ready,
   input  logic [63:0]              stream_data,
   output logic                     write_error,     // for a cycle
+  input  logic                     hold,            // begin no burst more
+  output logic                     drained,         // no burst is under way
   output logic                     awvalid,
   input  logic                     awready,
   output logic [ADDRESS_WIDTH-1:0] awaddr,
@@ -31,24 +33,25 @@ module write_port #(
 );
   logic splitter_ready, burst_valid, sent, answered, lengths_ready, length_valid, burst_ends;
   logic [8:0] burst_beats;
-  logic [7:0] length, beat;
+  logic [7:0] burst_length, length, beat;
+  logic [ADDRESS_WIDTH-1:0] burst_address;
   logic [LOG_OUTSTANDING:0] outstanding;
 
   burst_splitter #(.ADDRESS_WIDTH(ADDRESS_WIDTH), .MAX_BEATS(MAX_BEATS)) splitter (
     .clk, .reset,
     .start_valid(start_valid && start_ready), .start_ready(splitter_ready), .start_address,
     .start_row_bytes, .start_rows, .start_stride,
-    .burst_valid, .burst_ready(sent), .burst_address(awaddr), .burst_beats
+    .burst_valid, .burst_ready(sent), .burst_address, .burst_beats
   );
+  assign burst_length = 8'(burst_beats - 9'd1);
   assign start_ready = splitter_ready && outstanding == '0;
 
-  // `outstanding` only falls while an address waits, so awvalid stays until awready.
-  assign awvalid = burst_valid && lengths_ready && !outstanding[LOG_OUTSTANDING];
-  assign awlen = 8'(burst_beats - 9'd1);
-  assign sent = awvalid && awready;
+  assign sent = burst_valid && lengths_ready && !outstanding[LOG_OUTSTANDING] && !hold &&
+                (!awvalid || awready);
+  assign drained = outstanding == '0;
   fifo #(.WIDTH(8), .LOG_DEPTH(LOG_OUTSTANDING)) lengths (
     .clk, .reset,
-    .in_valid(sent), .in_ready(lengths_ready), .in_data(awlen),
+    .in_valid(sent), .in_ready(lengths_ready), .in_data(burst_length),
     .out_valid(length_valid), .out_ready(burst_ends), .out_data(length)
   );
 
@@ -66,10 +69,17 @@ module write_port #(
     if (reset) begin
       outstanding <= '0;
       beat <= '0;
+      awvalid <= 1'b0;
     end else begin
+      if (sent) awvalid <= 1'b1;
+      else if (awready) awvalid <= 1'b0;
       outstanding <= outstanding + (LOG_OUTSTANDING + 1)'(sent) - (LOG_OUTSTANDING + 1)'(answered);
       if (burst_ends) beat <= '0;
       else if (wvalid && wready) beat <= beat + 1'b1;
+    end
+    if (sent) begin
+      awaddr <= burst_address;
+      awlen <= burst_length;
     end
   end
 

@@ -1,5 +1,5 @@
 // Registers on AXI4-Lite, 32 bits each; the map stands in fpga/rtl/README.md.
-// A start clears the counter, done and the errors. The counter runs from start to done.
+// A start clears the counter, done and the errors. The counter runs from start to done or stop.
 module control #(
   parameter logic [255:0] CONFIGURATION_HASH = '0
 ) (
@@ -24,6 +24,7 @@ module control #(
   output logic [1:0]   rresp,
   output logic         irq,                // level: done, while enabled
   output logic         start,              // for a cycle
+  output logic         stop,               // for a cycle
   output logic [27:0]  instruction_count,
   output logic [31:0]  instruction_address,
   output logic [31:0]  uop_base,
@@ -58,6 +59,7 @@ module control #(
 
   always_ff @(posedge clk) begin
     start <= 1'b0;
+    stop <= 1'b0;
     if (reset) begin
       running <= 1'b0;
       done <= 1'b0;
@@ -84,7 +86,10 @@ module control #(
         bvalid <= 1'b1;
         case (awaddr[11:2])
           10'h000:
-            if (wdata[0] && wstrb[0] && !running) begin
+            if (wdata[1] && wstrb[0]) begin
+              stop <= 1'b1;
+              running <= 1'b0;
+            end else if (wdata[0] && wstrb[0] && !running) begin
               start <= 1'b1;
               running <= 1'b1;
               done <= 1'b0;

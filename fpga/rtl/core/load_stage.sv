@@ -11,7 +11,6 @@ module load_stage #(
 ) (
   input  logic                          clk,
   input  logic                          reset,
-  output logic                          busy,
   input  logic                          instruction_valid,
   output logic                          instruction_ready,
   input  logic [127:0]                  instruction,
@@ -105,7 +104,6 @@ module load_stage #(
   );
   assign job_takes = writer_ready;
   assign loaded_push = (written && pushes_later) || (job_valid && job_takes && job_empty && job_push);
-  assign busy = instruction_valid || job_valid || !writer_ready;
 
   always_ff @(posedge clk) begin
     if (job_valid && job_takes) begin

@@ -3,12 +3,12 @@
 module store_stage #(
   parameter int ADDRESS_WIDTH = 32,
   parameter int MAX_BEATS = 16,
+  parameter int LOG_OUTSTANDING = 3,
   parameter int LOG_OUT = 11,
   parameter int LOG_OUT_BYTES = 4   // of an element, at least a beat
 ) (
   input  logic                            clk,
   input  logic                            reset,
-  output logic                            busy,
   input  logic                            instruction_valid,
   output logic                            instruction_ready,
   input  logic [127:0]                    instruction,
@@ -23,6 +23,8 @@ module store_stage #(
   output logic                            out_read,      // out_data follows a cycle later, and stays
   input  logic [8*(1<<LOG_OUT_BYTES)-1:0] out_data,
   output logic                            write_error,
+  input  logic                            hold,          // begin no burst more
+  output logic                            drained,       // no burst is under way
   output logic                            awvalid,
   input  logic                            awready,
   output logic [ADDRESS_WIDTH-1:0]        awaddr,
@@ -51,7 +53,6 @@ module store_stage #(
   assign begins = instruction_valid && instruction_ready;
   assign computed_pop = begins && pop_previous;
   assign stored_claim = begins && push_previous;
-  assign busy = instruction_valid || working;
 
   decode_memory #(.ADDRESS_WIDTH(ADDRESS_WIDTH)) decode (
     .instruction, .base(out_base), .log_bytes(4'(LOG_OUT_BYTES)),
@@ -109,12 +110,14 @@ module store_stage #(
 
   logic stream_ready;
   assign beat_taken = beats_valid && stream_ready;
-  write_port #(.ADDRESS_WIDTH(ADDRESS_WIDTH), .MAX_BEATS(MAX_BEATS)) port (
+  write_port #(
+    .ADDRESS_WIDTH(ADDRESS_WIDTH), .MAX_BEATS(MAX_BEATS), .LOG_OUTSTANDING(LOG_OUTSTANDING)
+  ) port (
     .clk, .reset,
     .start_valid(begins && !empty), .start_ready(port_ready), .start_address(address),
     .start_row_bytes(row_bytes), .start_rows(y_size), .start_stride(stride),
     .stream_valid(beats_valid), .stream_ready, .stream_data(beat_data),
-    .write_error, .awvalid, .awready, .awaddr, .awlen, .wvalid, .wready, .wdata, .wlast,
+    .write_error, .hold, .drained, .awvalid, .awready, .awaddr, .awlen, .wvalid, .wready, .wdata, .wlast,
     .bvalid, .bready, .bresp
   );
 
