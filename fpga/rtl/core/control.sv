@@ -1,10 +1,9 @@
 // Registers on AXI4-Lite, 32 bits each; the map stands in fpga/rtl/README.md.
 // A start clears the counter, done and the errors. The counter runs from start to done or stop.
-module control #(
-  parameter logic [255:0] CONFIGURATION_HASH = '0
-) (
+module control (
   input  logic         clk,
   input  logic         reset,
+  input  logic [255:0] configuration_hash,
   input  logic         awvalid,
   output logic         awready,
   input  logic [11:0]  awaddr,
@@ -133,14 +132,14 @@ module control #(
         10'h00a: rdata <= {29'b0, seen_errors};
         10'h00b: rdata <= {31'b0, interrupt_enabled};
         10'h00f: rdata <= IDENTIFICATION;
-        10'h010: rdata <= CONFIGURATION_HASH[31:0];
-        10'h011: rdata <= CONFIGURATION_HASH[63:32];
-        10'h012: rdata <= CONFIGURATION_HASH[95:64];
-        10'h013: rdata <= CONFIGURATION_HASH[127:96];
-        10'h014: rdata <= CONFIGURATION_HASH[159:128];
-        10'h015: rdata <= CONFIGURATION_HASH[191:160];
-        10'h016: rdata <= CONFIGURATION_HASH[223:192];
-        10'h017: rdata <= CONFIGURATION_HASH[255:224];
+        10'h010: rdata <= configuration_hash[31:0];
+        10'h011: rdata <= configuration_hash[63:32];
+        10'h012: rdata <= configuration_hash[95:64];
+        10'h013: rdata <= configuration_hash[127:96];
+        10'h014: rdata <= configuration_hash[159:128];
+        10'h015: rdata <= configuration_hash[191:160];
+        10'h016: rdata <= configuration_hash[223:192];
+        10'h017: rdata <= configuration_hash[255:224];
         default: rdata <= '0;
       endcase
     end

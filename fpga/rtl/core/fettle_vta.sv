@@ -3,7 +3,6 @@
 // Elements of INP, WGT, ACC and OUT are whole 64-bit beats, and as many as a power of two; OUT is
 // as deep as ACC.
 module fettle_vta #(
-  parameter logic [255:0] CONFIGURATION_HASH = '0,
   parameter int BATCH = 1,
   parameter int BLOCK_IN = 16,
   parameter int BLOCK_OUT = 16,
@@ -23,6 +22,7 @@ module fettle_vta #(
 ) (
   input  logic        clk,
   input  logic        resetn,
+  input  logic [255:0] configuration_hash,  // constant: the design's identity, first byte lowest
   output logic        irq,
   // AXI4-Lite.
   input  logic        s_axi_awvalid,
@@ -98,8 +98,8 @@ module fettle_vta #(
   logic [31:0] instruction_address, uop_base, inp_base, wgt_base, acc_base, out_base;
   assign reset = !resetn;
 
-  control #(.CONFIGURATION_HASH(CONFIGURATION_HASH)) registers (
-    .clk, .reset,
+  control registers (
+    .clk, .reset, .configuration_hash,
     .awvalid(s_axi_awvalid), .awready(s_axi_awready), .awaddr(s_axi_awaddr),
     .wvalid(s_axi_wvalid), .wready(s_axi_wready), .wdata(s_axi_wdata), .wstrb(s_axi_wstrb),
     .bvalid(s_axi_bvalid), .bready(s_axi_bready), .bresp(s_axi_bresp),
