@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-if ! command -v verilator >/dev/null; then echo "skipped: no verilator here (./dev setup rtl)"; exit 77; fi
+if ! command -v verilator >/dev/null; then echo "skipped: no verilator here (./dev setup)"; exit 77; fi
 modules=(core/vta_isa.sv)
 for file in core/*.sv axi/*.sv queues/*.sv memory/*.sv compute/*.sv; do
   if [[ $file != core/vta_isa.sv ]]; then modules+=("$file"); fi

@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-if ! command -v yosys >/dev/null; then echo "skipped: no yosys here (./dev setup rtl)"; exit 77; fi
+if ! command -v yosys >/dev/null; then echo "skipped: no yosys here (./dev setup)"; exit 77; fi
 log=${1:-$(mktemp)}
 if (($# == 0)); then trap 'rm -f "$log"' EXIT; fi
 modules=(core/vta_isa.sv)
