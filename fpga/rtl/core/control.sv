@@ -24,6 +24,7 @@ module control (
   output logic         irq,                // level: done, while enabled
   output logic         start,              // for a cycle
   output logic         stop,               // for a cycle
+  input  logic         stopping,           // the stop, or the start, waits for the bus
   output logic [27:0]  instruction_count,
   output logic [31:0]  instruction_address,
   output logic [31:0]  uop_base,
@@ -119,7 +120,7 @@ module control (
     end
     if (arready) begin
       case (araddr[11:2])
-        10'h000: rdata <= {30'b0, done, running};
+        10'h000: rdata <= {30'b0, done, running || stopping};
         10'h001: rdata <= cycles[31:0];
         10'h002: rdata <= full_count;
         10'h003: rdata <= instruction_address;

@@ -105,8 +105,8 @@ module fettle_vta #(
     .bvalid(s_axi_bvalid), .bready(s_axi_bready), .bresp(s_axi_bresp),
     .arvalid(s_axi_arvalid), .arready(s_axi_arready), .araddr(s_axi_araddr),
     .rvalid(s_axi_rvalid), .rready(s_axi_rready), .rdata(s_axi_rdata), .rresp(s_axi_rresp),
-    .irq, .start, .stop, .instruction_count, .instruction_address, .uop_base, .inp_base,
-    .wgt_base, .acc_base, .out_base, .finish,
+    .irq, .start, .stop, .stopping(hold), .instruction_count, .instruction_address, .uop_base,
+    .inp_base, .wgt_base, .acc_base, .out_base, .finish,
     .errors({unknown_instruction, write_error, read_error})
   );
 

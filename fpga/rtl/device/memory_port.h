@@ -53,7 +53,6 @@ class MemoryPort {
   // Ends a cycle in which the core's outputs were these.
   void clock(const FromCore& core);
 
-  bool idle() const { return reads_.empty() && writes_.empty(); }
   std::uint64_t read_beats() const { return read_beats_; }
   std::uint64_t written_beats() const { return written_beats_; }
   // The first access beside the memory; empty if there was none.

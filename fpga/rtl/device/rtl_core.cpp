@@ -152,8 +152,10 @@ Result<RtlRun> RtlCore::run(std::span<std::byte> dram, std::uint64_t base, std::
     ++cycles;
   }
   const bool done = interrupt();
-  write(Register::Control, done ? 0 : 2);
-  for (int i = 0; !memory.idle() && i < 10000; ++i) cycle(&memory);
+  if (!done) {
+    write(Register::Control, 2);
+    for (int i = 0; (read(Register::Control) & 1) != 0 && i < 10000; ++i) cycle(&memory);
+  }
   if (!broken_rule.empty()) {
     return Error{ErrorCode::Internal, "the core or the memory broke a bus rule: " + broken_rule};
   }
