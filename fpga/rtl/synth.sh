@@ -16,7 +16,7 @@ done
 if ! yosys -q -l "$log" -p "read_verilog -sv ${modules[*]}
     synth_xilinx -family xc7 -top fettle_vta -flatten
     check -assert
-    tee -a $log stat" >/dev/null; then
+    tee -a $log stat" >/dev/null 2>&1; then
   tail -n 20 "$log" >&2
   exit 1
 fi

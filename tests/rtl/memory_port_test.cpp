@@ -1,4 +1,4 @@
-// The model of the memory port: latency, depth and bandwidth are what PortModel says.
+// The model of the memory port: latency, depth and bandwidth are what Timing says.
 #include "fpga/rtl/device/memory_port.h"
 
 #include <gtest/gtest.h>
@@ -8,9 +8,9 @@ namespace {
 
 // Reads `bursts` of 16 beats as fast as the port takes them; the cycles until the last beat, and of
 // the first in `first`.
-std::uint64_t read_all(const PortModel& model, std::uint32_t bursts, std::uint64_t* first) {
+std::uint64_t read_all(const Timing& timing, std::uint32_t bursts, std::uint64_t* first) {
   std::vector<std::byte> dram(1 << 16);
-  MemoryPort port(model, dram, 0);
+  MemoryPort port(timing, dram, 0);
   std::uint32_t asked = 0, beats = 0;
   std::uint64_t cycle = 0;
   for (; beats < 16 * bursts && cycle < 100000; ++cycle) {
@@ -27,29 +27,29 @@ std::uint64_t read_all(const PortModel& model, std::uint32_t bursts, std::uint64
 }
 
 TEST(MemoryPort, LatencyThenABeatACycle) {
-  PortModel model;
-  model.read_latency = 30;
+  Timing timing;
+  timing.read_latency = 30;
   std::uint64_t first = 0;
-  const std::uint64_t cycles = read_all(model, 20, &first);
+  const std::uint64_t cycles = read_all(timing, 20, &first);
   EXPECT_EQ(first, 31u);  // the address in cycle 0, then 30
   EXPECT_EQ(cycles, 31u + 320u);
 }
 
 TEST(MemoryPort, FewBurstsUnderWayStarveIt) {
-  PortModel model;
-  model.read_latency = 64;
-  model.outstanding_reads = 1;
+  Timing timing;
+  timing.read_latency = 64;
+  timing.outstanding_reads = 1;
   // One at a time: latency and 16 beats each, and a cycle for the next address.
-  EXPECT_GE(read_all(model, 10, nullptr), 10u * (64 + 16));
+  EXPECT_GE(read_all(timing, 10, nullptr), 10u * (64 + 16));
 }
 
 TEST(MemoryPort, ReadsAndWritesShareBeatsInTurns) {
   for (const bool shared : {true, false}) {
-    PortModel model;
-    model.shared_beat = shared;
-    model.write_latency = 5;
+    Timing timing;
+    timing.shared_beat = shared;
+    timing.write_latency = 5;
     std::vector<std::byte> dram(1 << 16);
-    MemoryPort port(model, dram, 0);
+    MemoryPort port(timing, dram, 0);
     std::uint32_t read = 0, written = 0, sent = 0, asked = 0;
     for (int cycle = 0; cycle < 1000; ++cycle) {
       MemoryPort::FromCore core = {};

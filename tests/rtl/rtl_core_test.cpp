@@ -34,7 +34,7 @@ struct Dram {
 };
 
 Result<RtlRun> run(RtlCore& core, Dram& dram, const std::vector<Word>& words,
-                   const PortModel& port = {}, std::uint64_t limit = 200000) {
+                   std::uint32_t disorder = 0, std::uint64_t limit = 200000) {
   const Bytes program = bytes_of(words);
   dram.put(kProgram, program.data(), program.size());
   for (const Register base : {Register::UopBase, Register::InputBase, Register::WeightBase,
@@ -42,7 +42,7 @@ Result<RtlRun> run(RtlCore& core, Dram& dram, const std::vector<Word>& words,
     core.write(base, kBase);
   }
   return core.run(dram.bytes, kBase, kBase + kProgram, static_cast<std::uint32_t>(words.size()),
-                  port, limit);
+                  Timing{}, limit, disorder);
 }
 
 RtlCore pynq() {
@@ -106,9 +106,7 @@ TEST(RtlCore, AConvolutionIsRight) {
   RtlCore core = pynq();
   for (std::uint32_t seed = 0; seed < 40; ++seed) {
     Filled filled(seed);
-    PortModel port;
-    port.disorder = seed;  // 0: none
-    const auto ran = run(core, filled.dram, filled.stream.words(), port);
+    const auto ran = run(core, filled.dram, filled.stream.words(), seed);
     ASSERT_TRUE(ran) << ran.error().text();
     EXPECT_TRUE(filled.right()) << "seed " << seed;
     EXPECT_EQ(core.read(Register::Control), 2u);
@@ -157,7 +155,7 @@ TEST(RtlCore, AProgramThatWaitsForeverIsStoppedAndTheNextOneRuns) {
   RtlCore core = pynq();
   Filled waits(2);
   waits.stream.instructions[6].tokens.push_next = false;  // the store's token never comes
-  const auto stuck = run(core, waits.dram, waits.stream.words(), {}, 3000);
+  const auto stuck = run(core, waits.dram, waits.stream.words(), 0, 3000);
   ASSERT_FALSE(stuck);
   EXPECT_EQ(stuck.error().code, ErrorCode::RunTimeout);
   EXPECT_EQ(core.read(Register::Control), 0u);
@@ -168,7 +166,7 @@ TEST(RtlCore, AProgramThatWaitsForeverIsStoppedAndTheNextOneRuns) {
   // With it left behind, this load would not wait for the token that never comes.
   Filled again(4);
   again.stream.instructions[1].tokens.pop_next = true;
-  EXPECT_FALSE(run(core, again.dram, again.stream.words(), {}, 3000));
+  EXPECT_FALSE(run(core, again.dram, again.stream.words(), 0, 3000));
 
   Filled good(5);
   ASSERT_TRUE(run(core, good.dram, good.stream.words()));
@@ -179,14 +177,13 @@ TEST(RtlCore, StoppedInTheMidstOfTransfersItLeavesTheBusInOrder) {
   RtlCore core = pynq();
   for (std::uint64_t limit = 20; limit < 420; limit += 7) {
     Filled cut(6);
-    PortModel port;
-    port.disorder = static_cast<std::uint32_t>(limit);
-    const auto ran = run(core, cut.dram, cut.stream.words(), port, limit);
+    const std::uint32_t disorder = static_cast<std::uint32_t>(limit);
+    const auto ran = run(core, cut.dram, cut.stream.words(), disorder, limit);
     if (!ran) {
       EXPECT_EQ(ran.error().code, ErrorCode::RunTimeout) << ran.error().text();
     }
     Filled good(7);
-    const auto next = run(core, good.dram, good.stream.words(), port);
+    const auto next = run(core, good.dram, good.stream.words(), disorder);
     ASSERT_TRUE(next) << "limit " << limit << ": " << next.error().text();
     EXPECT_TRUE(good.right()) << "limit " << limit;
   }

@@ -9,17 +9,17 @@ namespace fettle::vta {
 
 namespace {
 constexpr std::uint8_t kDecodeError = 3;
-constexpr std::size_t kBeatBytes = 8;
 }  // namespace
 
-MemoryPort::MemoryPort(const PortModel& model, std::span<std::byte> dram, std::uint64_t base)
-    : model_(model), dram_(dram), base_(base), random_(model.disorder) {
+MemoryPort::MemoryPort(const Timing& timing, std::span<std::byte> dram, std::uint64_t base,
+                       std::uint32_t disorder)
+    : timing_(timing), disorder_(disorder), dram_(dram), base_(base), random_(disorder) {
   to_core_.arready = to_core_.awready = to_core_.wready = true;
 }
 
 // True always without disorder.
 bool MemoryPort::chance(std::uint32_t percent) {
-  return model_.disorder == 0 || random_() % 100 < percent;
+  return disorder_ == 0 || random_() % 100 < percent;
 }
 
 std::byte* MemoryPort::find(std::uint64_t address, const char* what) {
@@ -45,10 +45,10 @@ void MemoryPort::choose_read() {
     if (seen[reads_[i].id]) continue;
     seen[reads_[i].id] = true;
     if (reads_[i].ready_at <= now_) due.push_back(i);
-    if (model_.disorder == 0) break;
+    if (disorder_ == 0) break;
   }
   if (due.empty()) return;
-  const std::size_t at = due[model_.disorder == 0 ? 0 : random_() % due.size()];
+  const std::size_t at = due[disorder_ == 0 ? 0 : random_() % due.size()];
   Read& read = reads_[at];
   const std::byte* data = find(read.address, "a read");
   to_core_.rvalid = true;
@@ -65,7 +65,7 @@ void MemoryPort::choose_read() {
 void MemoryPort::clock(const FromCore& core) {
   ++now_;
   if (core.arvalid && to_core_.arready) {
-    reads_.push_back({core.araddr, core.arlen + 1u, now_ + model_.read_latency, core.arid});
+    reads_.push_back({core.araddr, core.arlen + 1u, now_ + timing_.read_latency, core.arid});
   }
   if (core.awvalid && to_core_.awready) writes_.push_back({core.awaddr, core.awlen + 1u, 0, false});
   if (core.wvalid && to_core_.wready) {
@@ -77,7 +77,7 @@ void MemoryPort::clock(const FromCore& core) {
       write->failed = true;
     }
     write->address += kBeatBytes;
-    if (--write->beats_left == 0) write->answer_at = now_ + model_.write_latency;
+    if (--write->beats_left == 0) write->answer_at = now_ + timing_.write_latency;
     ++written_beats_;
   }
   if (to_core_.bvalid && core.bready) {
@@ -89,20 +89,20 @@ void MemoryPort::clock(const FromCore& core) {
   const bool wanted = std::any_of(writes_.begin(), writes_.end(),
                                   [](const Write& one) { return one.beats_left > 0; });
   const bool was_read = to_core_.rvalid;
-  const bool write_next = model_.shared_beat && was_read && wanted && core.wvalid;
+  const bool write_next = timing_.shared_beat && was_read && wanted && core.wvalid;
   if (!to_core_.rvalid || core.rready) {
     to_core_.rvalid = false;
     if (!write_next) choose_read();
   }
-  const bool beat_free = !model_.shared_beat || !to_core_.rvalid;
+  const bool beat_free = !timing_.shared_beat || !to_core_.rvalid;
   to_core_.wready = wanted && beat_free && chance(70);
   if (!to_core_.bvalid && !writes_.empty() && writes_.front().beats_left == 0 &&
       writes_.front().answer_at <= now_ && chance(50)) {
     to_core_.bvalid = true;
     to_core_.bresp = writes_.front().failed ? kDecodeError : 0;
   }
-  to_core_.arready = reads_.size() < model_.outstanding_reads && chance(60);
-  to_core_.awready = writes_.size() < model_.outstanding_writes && chance(60);
+  to_core_.arready = reads_.size() < timing_.outstanding_reads && chance(60);
+  to_core_.awready = writes_.size() < timing_.outstanding_writes && chance(60);
 }
 
 }  // namespace fettle::vta

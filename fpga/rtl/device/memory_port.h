@@ -1,4 +1,5 @@
-// A memory behind a 64-bit AXI port, cycle by cycle: what the Verilated core reads and writes.
+// A memory behind a 64-bit AXI port, cycle by cycle: what the Verilated core reads and writes. Its
+// latency, depth and bandwidth are those that the simulator's estimate assumes (fpga/sim/timing.h).
 #pragma once
 
 #include <array>
@@ -9,23 +10,9 @@
 #include <string>
 #include <vector>
 
-namespace fettle::vta {
+#include "fpga/sim/timing.h"
 
-// The port that is modelled. The defaults stand for the Pynq's coherent port (S_AXI_ACP): 64 bits
-// at the core's 100 MHz, so 800 MB/s, which reads and writes share as they share the 16-bit DDR3
-// behind them. Latency and depth are assumptions, not measurements: no board was at hand. 40
-// cycles are 400 ns, between a Cortex-A9's own DRAM latency and what an interconnect in between
-// adds; the Zynq's Snoop Control Unit takes a handful of transactions at a time.
-struct PortModel {
-  std::uint32_t read_latency = 40;   // cycles from an address to its first beat
-  std::uint32_t write_latency = 20;  // cycles from the last beat to the answer
-  std::uint32_t outstanding_reads = 8;   // bursts
-  std::uint32_t outstanding_writes = 8;
-  bool shared_beat = true;  // one beat a cycle for both directions together
-  // Tests: not 0 makes ready and valid come and go at random, and data of different IDs
-  // interleave, seeded by it.
-  std::uint32_t disorder = 0;
-};
+namespace fettle::vta {
 
 class MemoryPort {
  public:
@@ -45,8 +32,10 @@ class MemoryPort {
   };
 
   // `dram` lies at address `base`, a multiple of 8, and must outlive this. An access beside it is
-  // answered with DECERR.
-  MemoryPort(const PortModel& model, std::span<std::byte> dram, std::uint64_t base);
+  // answered with DECERR. `disorder`, for tests: not 0 makes ready and valid come and go at random,
+  // and data of different IDs interleave, seeded by it.
+  MemoryPort(const Timing& timing, std::span<std::byte> dram, std::uint64_t base,
+             std::uint32_t disorder = 0);
 
   // The inputs of the cycle that begins. They do not depend on the core's outputs in it.
   const ToCore& inputs() const { return to_core_; }
@@ -77,7 +66,8 @@ class MemoryPort {
   std::byte* find(std::uint64_t address, const char* what);
   void choose_read();
 
-  PortModel model_;
+  Timing timing_;
+  std::uint32_t disorder_;
   std::span<std::byte> dram_;
   std::uint64_t base_;
   std::uint64_t now_ = 0;

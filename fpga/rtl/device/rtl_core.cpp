@@ -137,9 +137,9 @@ std::uint32_t RtlCore::read(Register at, std::uint32_t index) {
 bool RtlCore::interrupt() const { return state_->core.irq; }
 
 Result<RtlRun> RtlCore::run(std::span<std::byte> dram, std::uint64_t base, std::uint64_t address,
-                            std::uint32_t instructions, const PortModel& port,
-                            std::uint64_t limit) {
-  MemoryPort memory(port, dram, base);
+                            std::uint32_t instructions, const Timing& timing,
+                            std::uint64_t limit, std::uint32_t disorder) {
+  MemoryPort memory(timing, dram, base, disorder);
   broken_rule.clear();
   write(Register::InterruptEnable, 1);
   write(Register::InstructionCount, instructions);

@@ -44,11 +44,14 @@ class RtlCore {
   RtlCore& operator=(RtlCore&&) noexcept;
   ~RtlCore();
 
-  // Runs `instructions` instructions at `address` of the DRAM that lies at `base`, until done. What
-  // is on the chip stays from run to run. RunTimeout after `limit` cycles (the core is stopped
-  // then), DeviceLost... when a bus rule is broken, the memory is missed or the core says errors.
+  // Runs `instructions` instructions at `address` of the DRAM that lies at `base`, until done, over
+  // a port of `timing` (its core half is not asked). What is on the chip stays from run to run.
+  //   RunTimeout  not done after `limit` cycles; the core is stopped then
+  //   StrayWrite  it went beside the DRAM
+  //   Internal    a bus rule was broken, or the core says errors
   Result<RtlRun> run(std::span<std::byte> dram, std::uint64_t base, std::uint64_t address,
-                     std::uint32_t instructions, const PortModel& port, std::uint64_t limit);
+                     std::uint32_t instructions, const Timing& timing, std::uint64_t limit,
+                     std::uint32_t disorder = 0);
 
   std::uint32_t read(Register at, std::uint32_t index = 0);
   void write(Register at, std::uint32_t value);
