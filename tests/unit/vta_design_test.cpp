@@ -1,9 +1,11 @@
 // Designs' files: what is read, what is refused, what the identity depends on.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "fpga/config/design.h"
+#include "fpga/config/register_map.h"
 
 namespace fettle::vta {
 namespace {
@@ -118,6 +120,39 @@ TEST(VtaDesign, AnotherDesignIsRefusedByName) {
                                        to_hex(stock.identity()).substr(0, 12) +
                                        "), but here is 'pynq' (" +
                                        to_hex(pynq.identity()).substr(0, 12) + ")");
+}
+
+// Against the published driver's register writes of the stock core, and within its pages.
+TEST(VtaRegisterMap, StartsTheUnitsAfterTheirRegisters) {
+  for (const Core core : {Core::Fettle, Core::VtaHls}) {
+    const RegisterMap& map = register_map(core);
+    std::set<std::uint32_t> written;
+    bool started = false;
+    for (const RegisterWrite& write : map.launch) {
+      EXPECT_LT(write.offset, map.bytes);
+      EXPECT_EQ(write.offset % 4, 0u);
+      EXPECT_TRUE(written.insert(write.offset).second) << write.offset;
+      const bool starts =
+          write.value == RegisterValue::Start || write.value == RegisterValue::StartForever;
+      EXPECT_TRUE(starts || !started) << "a register is set before anything runs";
+      started = started || starts;
+    }
+    EXPECT_TRUE(started);
+    EXPECT_EQ(map.identity.has_value(), core == Core::Fettle);
+    EXPECT_EQ(map.identity.has_value(),
+              find_design(core == Core::Fettle ? "pynq" : "vta-stock")->bitstream.empty());
+  }
+  std::map<std::uint64_t, std::uint32_t> stock;
+  const RegisterMap& map = register_map(Core::VtaHls);
+  for (const RegisterWrite& write : map.launch) {
+    stock[map.base + write.offset] = register_value(write.value, 12, 0x10000000);
+  }
+  const std::map<std::uint64_t, std::uint32_t> expected = {
+      {0x43c00010, 12},   {0x43c00018, 0x10000000}, {0x43c01010, 0},   {0x43c01018, 0},
+      {0x43c02020, 0},    {0x43c02028, 0},          {0x43c03010, 0},   {0x43c00000, 0x01},
+      {0x43c01000, 0x81}, {0x43c02000, 0x81},       {0x43c03000, 0x81}};
+  EXPECT_EQ(stock, expected);
+  EXPECT_EQ(map.base + map.done.offset, 0x43c02018u);
 }
 
 }  // namespace
