@@ -17,7 +17,7 @@ INTERFACES = {
 }
 
 links, home = {}, {}  # target: targets; folder: targets whose sources are there
-for top in ("schemas", "runtime", "host", "agent"):
+for top in ("schemas", "fpga", "runtime", "host", "agent"):
     for file in pathlib.Path(top).rglob("CMakeLists.txt"):
         text = re.sub(r"#.*", "", file.read_text())
         for name, body in re.findall(r"fettle_library\(\s*(\w+)([^()]*)\)", text):

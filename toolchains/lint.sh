@@ -41,13 +41,13 @@ check_scripts() {
     return
   fi
   shellcheck -S warning dev .ci/run toolchains/*.sh board_images/*.sh board_images/*/*.sh \
-    board_images/init board_images/package/p* || fail "shellcheck found the above"
+    board_images/init board_images/package/p* fpga/*/*.sh || fail "shellcheck found the above"
 }
 
 # A file holds one concept; past 500 lines it rarely does. A warning, not a failure.
 check_length() {
   local file lines
-  for file in $(sources '*.h' '*.cpp' '*.cmake' '*.sh' '*.fbs'); do
+  for file in $(sources '*.h' '*.cpp' '*.sv' '*.cmake' '*.sh' '*.fbs'); do
     lines=$(wc -l <"$file")
     if ((lines > 500)); then echo "   warning: $file has $lines lines"; fi
   done
