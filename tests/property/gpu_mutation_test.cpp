@@ -42,6 +42,12 @@ constexpr Case kCases[] = {
          "neighbours":[0],"shared":[3],"first_order":[1],"second_order":[0],
          "transform_threads":[32],"source":[0]}})",
      0, 0, 2, 2},
+    {R"({"op":"dense","batch":5,"in_features":64,"out_features":7,"tail":["bias"]})",
+     R"({"sketch":"gpu_split","knobs":{"rows":[2,2],"columns":[2,2],"step":[4],"unroll":[64],
+         "neighbours":[0],"shared":[3],"first_order":[1],"second_order":[0],"packed":[0],
+         "parts":[4]}})"},
+    {R"({"op":"reduce","shape":[12,6,9],"function":"sum","axes":[0,1],"dtype":"float32"})",
+     R"({"sketch":"gpu_sums","knobs":{"columns":[4],"threads":[16],"parts":[1],"unroll":[1]}})"},
     // Every thread makes the row's values alike, and none reads what it has not written itself; the
     // largest of the row only keeps exponents small.
     {R"({"op":"softmax","batch":3,"features":150})",

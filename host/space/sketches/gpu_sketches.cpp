@@ -3,6 +3,8 @@
 
 #include "host/space/sketches/gpu_rows.h"
 #include "host/space/sketches/gpu_spatial.h"
+#include "host/space/sketches/gpu_split.h"
+#include "host/space/sketches/gpu_sums.h"
 #include "host/space/sketches/gpu_tiled.h"
 #include "host/space/sketches/gpu_winograd.h"
 
@@ -55,6 +57,10 @@ Result<GpuSpace> open_gpu_space(ComputeDag dag, const GpuTarget& target) {
       product && gpu_tiled_fits(*product, target)) {
     entries.push_back(
         entry_of(gpu_tiled_sketch(*product, target), *product, target, gpu_tiled_schedule));
+    if (gpu_split_fits(*product, target)) {
+      entries.push_back(
+          entry_of(gpu_split_sketch(*product, target), *product, target, gpu_split_schedule));
+    }
     append_winograd(dag, target, multiple, entries);
   } else {
     const bool rows = gpu_rows_fits(dag, target);
@@ -66,6 +72,11 @@ Result<GpuSpace> open_gpu_space(ComputeDag dag, const GpuTarget& target) {
       entries.push_back(
           entry_of(gpu_spatial_sketch(dag, target), dag, target, gpu_spatial_schedule));
     }
+  }
+  if (auto reduction = long_reduction(dag, target)) {
+    Sketch sketch = gpu_sums_sketch(*reduction, target);
+    entries.push_back(
+        entry_of(std::move(sketch), std::move(*reduction), target, gpu_sums_schedule));
   }
   std::int64_t elements = 1;
   for (const Axis& axis : dag.stages.back().axes) elements *= axis.extent;
