@@ -8,6 +8,7 @@
 #include "host/ir/loads.h"
 #include "host/ir/mutator.h"
 #include "host/ir/simplify.h"
+#include "host/lower/simplify_quotients.h"
 
 namespace fettle::lower {
 
@@ -99,8 +100,10 @@ class Inference {
         if (!load || load->buffer != stage.buffer) return;
         for (std::size_t d = 0; d < rank; ++d) {
           const auto* vector = std::get_if<ir::Ramp>(&load->indices[d]->node);
-          const auto form = ir::affine_of(ir::simplify(
-              ir::substitute(vector ? vector->base : load->indices[d], known->second.axis_values)));
+          const ir::Expr index =
+              ir::substitute(vector ? vector->base : load->indices[d], known->second.axis_values);
+          auto form = ir::affine_of(ir::simplify(index));
+          if (!form) form = ir::affine_of(ir::simplify(quotients_simplified(index, out_.ranges)));
           if (!form) {
             problem = "is read at an index that is not affine";
             return;

@@ -48,6 +48,7 @@ ir::Expr expr_of(const ir::LeafSum& sum, ir::DataType type) {
 
 class Quotients : public ir::Mutator {
  public:
+  explicit Quotients(ir::Ranges ranges = {}) : ranges_(std::move(ranges)) {}
   using ir::Mutator::mutate;
 
   ir::Expr mutate(const ir::Expr& expr) override {
@@ -167,5 +168,8 @@ class Quotients : public ir::Mutator {
 }  // namespace
 
 ir::Stmt simplify_quotients(const ir::Stmt& stmt) { return Quotients().mutate(stmt); }
+ir::Expr quotients_simplified(const ir::Expr& expr, const ir::Ranges& ranges) {
+  return Quotients(ranges).mutate(expr);
+}
 
 }  // namespace fettle::lower

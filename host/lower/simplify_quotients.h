@@ -2,6 +2,7 @@
 // ranges of loops allow it, and put together again where a buffer lies as the axes were fused.
 #pragma once
 
+#include "host/ir/affine.h"
 #include "host/ir/stmt.h"
 
 namespace fettle::lower {
@@ -11,5 +12,6 @@ namespace fettle::lower {
 // (x / (a * b)) * b * s + ((x / a) % b) * s = (x / a) * s, in flat indices. Runs after storage is
 // flattened; again after unrolling, which makes r a constant.
 ir::Stmt simplify_quotients(const ir::Stmt& stmt);
+ir::Expr quotients_simplified(const ir::Expr& expr, const ir::Ranges& ranges);
 
 }  // namespace fettle::lower

@@ -37,6 +37,16 @@ std::vector<std::string> readers_of(const ComputeDag& dag, const ir::Buffer& buf
   return names;
 }
 
+const Stage* computed_source(const ComputeDag& dag, const Stage& stage) {
+  const Stage* found = nullptr;
+  ir::walk(stage.body, [&](const ir::Expr& e) {
+    const auto* load = std::get_if<ir::Load>(&e->node);
+    const Stage* read = load ? dag.find(load->buffer) : nullptr;
+    if (read && !read->placeholder() && !is_constant(dag, *read)) found = read;
+  });
+  return found;
+}
+
 std::vector<ir::Expr> refs(const std::vector<Axis>& axes) {
   std::vector<ir::Expr> out;
   for (const Axis& axis : axes) out.push_back(ir::var_ref(axis.var));

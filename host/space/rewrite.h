@@ -12,6 +12,8 @@ namespace fettle::space {
 int index_of(const ComputeDag& dag, const std::string& stage);  // -1: none
 // Names of stages that read the buffer.
 std::vector<std::string> readers_of(const ComputeDag& dag, const ir::Buffer& buffer);
+// Of what the stage reads, what is computed from inputs; the last of several. Null: nothing.
+const Stage* computed_source(const ComputeDag& dag, const Stage& stage);
 std::vector<ir::Expr> refs(const std::vector<Axis>& axes);
 bool is_var(const ir::Expr& e, const ir::Var& var);  // the variable alone
 

@@ -51,6 +51,16 @@ TEST(GoldenOpenCl, PaddedConvolutionInVectors) {
           "neighbours":[0],"lanes":[4],"packed":[1],"source":[1]}})");
 }
 
+TEST(GoldenOpenCl, WinogradsAlgorithmInVectors) {
+  check(
+      "conv2d_winograd_mali",
+      R"({"op":"conv2d","height":8,"width":8,"in_channels":8,"out_channels":16,"kernel":[3,3],"pad":[1,1],"tail":["bias","relu"]})",
+      mali(),
+      R"({"sketch":"gpu_winograd_2","knobs":{"rows":[4,2],"columns":[2,8],"step":[4],"unroll":[16],
+          "neighbours":[0],"lanes":[4],"transform_threads":[8],"transform_lanes":[4],
+          "source":[0]}})");
+}
+
 TEST(GoldenOpenCl, StagedProductOfInt8) {
   check("batch_matmul_int8_desktop",
         R"({"op":"batch_matmul","batch":2,"m":12,"n":20,"k":16,"dtype":"int8"})", desktop(),

@@ -47,10 +47,12 @@ struct OpenClCase {
   space::ExpectedTensor expected;  // its tolerance is this program's
 };
 
-// Of the i-th case; every fourth is of int8. Fails the test where it cannot be built.
+// Of the i-th case; every fourth is of int8, and every tenth a convolution that has Winograd's
+// algorithm. Fails the test where it cannot be built.
 inline OpenClCase draw_case(std::mt19937_64& rng, std::uint64_t i, const space::GpuTarget& target) {
   OpenClCase out;
-  const space::Workload workload = random_workload(rng, i % 4 == 3);
+  const space::Workload workload =
+      i % 10 == 2 ? random_winograd_workload(rng) : random_workload(rng, i % 4 == 3);
   const auto task = backend::open_task(workload.dag(), target.target());
   EXPECT_TRUE(task) << workload.canonical() << ": " << task.error().text();
   if (!task) return out;

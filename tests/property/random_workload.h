@@ -213,6 +213,22 @@ inline space::Workload random_workload(std::mt19937_64& rng, bool int8 = false) 
   }
 }
 
+// A convolution that Winograd's algorithm is worth trying for.
+inline space::Workload random_winograd_workload(std::mt19937_64& rng) {
+  RandomFields random(rng);
+  nlohmann::json json = {{"op", "conv2d"},
+                         {"batch", random.one_of({1, 1, 2})},
+                         {"height", random.number(4, 11)},
+                         {"width", random.number(4, 11)},
+                         {"kernel", {3, 3}},
+                         {"pad", random.pair(1, 2)},
+                         {"in_channels", random.number(8, 20)},
+                         {"out_channels", random.number(8, 36)},
+                         {"layout", random.number(0, 2) ? "NHWC" : "NCHW"},
+                         {"tail", random.tail()}};
+  return *space::Workload::parse(json);
+}
+
 // Vector lengths and register files of the three architectures, without fused
 // multiply-add where the interpreter cannot tell anyway.
 inline std::vector<space::CpuTarget> small_targets() {

@@ -4,6 +4,7 @@
 #include "host/space/algorithms/channels_last.h"
 #include "host/space/algorithms/dot_product.h"
 #include "host/space/padding.h"
+#include "host/space/sketches/gpu_sketches.h"
 #include "host/space/sketches/sketches.h"
 #include "host/space/workload.h"
 #include "tests/property/random_workload.h"
@@ -244,6 +245,44 @@ TEST(Algorithms, SketchesOfAlternativesKeepTheirNames) {
   EXPECT_EQ(names("NCHW", "float32"),
             (Names{"cpu_spatial", "cpu_tiled_channels_last", "cpu_winograd_2_channels_last",
                    "cpu_winograd_4x2_channels_last", "cpu_winograd_4_channels_last"}));
+}
+
+// On a GPU whose grid and memory are large enough, of what is stated as floats.
+TEST(Algorithms, SketchesOfGpus) {
+  GpuTarget gpu;
+  gpu.backend = "opencl_c";
+  const auto growths = [&](const char* layout, const char* dtype, int stride) {
+    const auto task = open_gpu_space(workload_of({{"op", "conv2d"},
+                                                  {"layout", layout},
+                                                  {"dtype", dtype},
+                                                  {"height", 14},
+                                                  {"width", 14},
+                                                  {"in_channels", 64},
+                                                  {"out_channels", 64},
+                                                  {"stride", {stride, stride}},
+                                                  {"kernel", 3},
+                                                  {"pad", 1}})
+                                         .dag(),
+                                     gpu);
+    std::map<std::string, double> found;
+    std::mt19937_64 rng(1);
+    for (int i = 0; i < 50; ++i) {
+      const auto c = task->space().random(rng);
+      found[task->space().sketches()[c.sketch].name] = task->error_growth(c);
+    }
+    return found;
+  };
+  for (const char* layout : {"NHWC", "NCHW"}) {
+    const auto found = growths(layout, "float32", 1);
+    ASSERT_EQ(found.size(), 3u) << layout;
+    EXPECT_EQ(found.at("gpu_tiled"), 1);
+    EXPECT_GT(found.at("gpu_winograd_2"), 1);
+    EXPECT_GT(found.at("gpu_winograd_4"), found.at("gpu_winograd_2"));
+  }
+  EXPECT_EQ(growths("NHWC", "int8", 1).size(), 1u);
+  EXPECT_EQ(growths("NHWC", "float32", 2).size(), 1u);
+  gpu.memory_bytes = 100 << 10;  // the smaller tile's products alone are 196 KiB
+  EXPECT_EQ(growths("NHWC", "float32", 1).size(), 1u);
 }
 
 }  // namespace

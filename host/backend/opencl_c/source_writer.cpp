@@ -162,7 +162,9 @@ class Kernel {
           within("if (" + condition + ") {", n.then_stmt, n.else_stmt);
         },
         [&](const ir::Allocate& n) {
-          if (n.buffer->scope != ir::Scope::BlockShared) declare_array(n.buffer);
+          // Copies of an unrolled body may stand in one block of the text.
+          const bool shared = n.buffer->scope == ir::Scope::BlockShared;
+          if (!shared && visible_.insert(n.buffer.get()).second) declare_array(n.buffer);
           stmt(n.body);
         },
         [&](const ir::Let& n) {
@@ -190,13 +192,20 @@ class Kernel {
   void within(const std::string& opening, const ir::Stmt& body,
               const ir::Stmt& otherwise = nullptr) {
     scopes_.open(opening);
-    stmt(body);
+    block(body);
     if (otherwise) {
       scopes_.leave();
       scopes_.open("} else {");
-      stmt(otherwise);
+      block(otherwise);
     }
     scopes_.close();
+  }
+
+  // What it declares is visible in it only.
+  void block(const ir::Stmt& body) {
+    const auto outside = visible_;
+    stmt(body);
+    visible_ = outside;
   }
 
   void loop(const ir::For& n) {
@@ -214,7 +223,7 @@ class Kernel {
     scopes_.open("for (int " + name + " = " + from + "; " + name + " < " + to + "; ++" + name +
                  ") {");
     scopes_.define(n.var);
-    stmt(n.body);
+    block(n.body);
     scopes_.close();
   }
 
@@ -318,6 +327,7 @@ class Kernel {
   Scopes scopes_;
   Expressions expressions_;
   std::map<ir::ThreadAxis, std::string> axes_;
+  std::set<const ir::BufferDecl*> visible_;  // arrays of a thread, where the text is
 };
 
 // What float16 makes of a float, where it is no type.

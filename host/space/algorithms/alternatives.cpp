@@ -45,7 +45,7 @@ void append(std::vector<Alternative>& out, const ComputeDag& dag, const Algorith
   }
   for (const auto& [y, x] : {std::pair{2, 2}, {4, 2}, {4, 4}}) {
     if (!is_worth_winograd(dag, target, y, x)) continue;
-    auto made = with_winograd(dag, y, x);
+    auto made = with_winograd(dag, y, x, target.last_tile);
     if (!made) continue;
     const std::string tile = std::to_string(y) + (y == x ? "" : "x" + std::to_string(x));
     out.push_back(

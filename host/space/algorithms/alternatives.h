@@ -27,6 +27,7 @@ struct Alternative {
 struct AlgorithmFacts {
   const ir::IntrinsicRow* byte_products = nullptr;  // the instruction that sums products of bytes
   std::int64_t last_cache_bytes = 0;                // of the last cache; 0: there is none
+  LastTile last_tile = LastTile::Overlaps;          // of Winograd's algorithm
 };
 
 // The DAG itself first, then its algorithms; then those of the DAG with channels last. Those

@@ -6,43 +6,13 @@
 #include "host/ir/loads.h"
 #include "host/ir/mutator.h"
 #include "host/space/axis_roles.h"
+#include "host/space/fused_axes.h"
 #include "host/space/operators/stages.h"
 #include "host/space/rewrite.h"
 
 namespace fettle::space {
 
 namespace {
-
-// Several axes as one, the last one fastest.
-struct Fused {
-  Axis axis;
-  ir::Substitution parts;  // each axis, in terms of the one
-};
-
-Fused fused(std::string name, const std::vector<Axis>& axes, std::int64_t extent) {
-  Fused out{make_axis(std::move(name), extent), {}};
-  std::int64_t inner = 1;
-  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
-    ir::Expr part = ir::var_ref(out.axis.var);
-    if (inner > 1) part = ir::binary(ir::BinaryOp::Div, part, ir::int_imm(inner));
-    const bool first =
-        std::all_of(axis + 1, axes.rend(), [](const Axis& a) { return a.extent == 1; });
-    if (axis->extent == 1) {
-      part = ir::int_imm(0);
-    } else if (!first) {
-      part = ir::binary(ir::BinaryOp::Mod, part, ir::int_imm(axis->extent));
-    }
-    out.parts[axis->var] = part;
-    inner *= axis->extent;
-  }
-  return out;
-}
-
-std::int64_t product_of(const std::vector<Axis>& axes) {
-  std::int64_t product = 1;
-  for (const Axis& axis : axes) product *= axis.extent;
-  return product;
-}
 
 // The DAG's sum of products, if it computes no other sum and no other launch reads it but one
 // that is elementwise. Null: there is none.
@@ -86,8 +56,8 @@ const Stage* merged_output(ComputeDag& dag, const Stage& sum) {
   return own && sum.store_at.empty() ? &output : nullptr;
 }
 
-Stage matrix(const std::string& name, const ir::Load& from, const Fused& batch, const Fused& k,
-             const Fused& along, std::int64_t products, bool batched) {
+Stage matrix(const std::string& name, const ir::Load& from, const FusedAxes& batch,
+             const FusedAxes& k, const FusedAxes& along, std::int64_t products, bool batched) {
   const auto substituted = [&](const ir::Expr& e) {
     ir::Substitution all = batch.parts;
     all.insert(k.parts.begin(), k.parts.end());
@@ -106,7 +76,7 @@ Stage matrix(const std::string& name, const ir::Load& from, const Fused& batch, 
   // Axes of its own: a stage's variables are no other's.
   std::vector<Axis> axes;
   ir::Substitution own;
-  for (const Fused* each : {&batch, &k, &along}) {
+  for (const FusedAxes* each : {&batch, &k, &along}) {
     if (each == &batch && !batched) continue;
     axes.push_back(make_axis(each->axis.name, each->axis.extent));
     own[each->axis.var] = ir::var_ref(axes.back().var);
@@ -121,9 +91,9 @@ Stage result_of(const Stage& stage, const Stage& sum, const Stage& sums, const A
   for (std::size_t d = 0; d < stage.axes.size(); ++d) {
     by_role[int(roles.axes[d])].push_back(stage.axes[d]);
   }
-  const Fused fb = fused("batch", by_role[int(AxisRole::Batch)], batch),
-              fm = fused("m", by_role[int(AxisRole::Spatial)], m),
-              fn = fused("n", by_role[int(AxisRole::Channel)], n);
+  const FusedAxes fb = fused_axes("batch", by_role[int(AxisRole::Batch)], batch),
+                  fm = fused_axes("m", by_role[int(AxisRole::Spatial)], m),
+                  fn = fused_axes("n", by_role[int(AxisRole::Channel)], n);
   ir::Substitution all = fb.parts;
   all.insert(fm.parts.begin(), fm.parts.end());
   all.insert(fn.parts.begin(), fn.parts.end());
@@ -161,16 +131,16 @@ std::optional<MatrixProduct> with_matrix_product(const ComputeDag& dag, std::int
   for (std::size_t d = 0; d < sum.axes.size(); ++d) {
     by_role[int(roles->axes[d])].push_back(sum.axes[d]);
   }
-  out.batch = product_of(by_role[int(AxisRole::Batch)]);
+  out.batch = product_of_extents(by_role[int(AxisRole::Batch)]);
   out.batched = out.batch > 1;
-  out.m = product_of(by_role[int(AxisRole::Spatial)]);
-  out.n = product_of(by_role[int(AxisRole::Channel)]);
-  const std::int64_t products = product_of(sum.reduce_axes);
+  out.m = product_of_extents(by_role[int(AxisRole::Spatial)]);
+  out.n = product_of_extents(by_role[int(AxisRole::Channel)]);
+  const std::int64_t products = product_of_extents(sum.reduce_axes);
   out.k = products <= multiple ? products : (products + multiple - 1) / multiple * multiple;
-  const Fused batch = fused("batch", by_role[int(AxisRole::Batch)], out.batch),
-              m = fused("m", by_role[int(AxisRole::Spatial)], out.m),
-              n = fused("n", by_role[int(AxisRole::Channel)], out.n),
-              k = fused("k", sum.reduce_axes, out.k);
+  const FusedAxes batch = fused_axes("batch", by_role[int(AxisRole::Batch)], out.batch),
+                  m = fused_axes("m", by_role[int(AxisRole::Spatial)], out.m),
+                  n = fused_axes("n", by_role[int(AxisRole::Channel)], out.n),
+                  k = fused_axes("k", sum.reduce_axes, out.k);
 
   const Stage first =
                   matrix(sum.name + ".first", *roles->first, batch, k, m, products, out.batched),

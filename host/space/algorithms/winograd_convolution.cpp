@@ -80,9 +80,61 @@ Result<std::string> sum_before_output(ComputeDag& dag) {
   return sum.name + ".sums";
 }
 
+// A load of the data, 0 where what moves with the variable lies past its end.
+ir::Expr within_data(const ir::Expr& data, const ir::Var& var) {
+  const auto& load = std::get<ir::Load>(data->node);
+  ir::Expr on = load.predicate;
+  for (std::size_t d = 0; d < load.indices.size(); ++d) {
+    if (!ir::mentions(load.indices[d], var)) continue;
+    const ir::Expr inside =
+        ir::binary(ir::BinaryOp::Lt, load.indices[d], ir::int_imm(load.buffer->shape[d]));
+    on = on ? ir::binary(ir::BinaryOp::And, on, inside) : inside;
+  }
+  return ir::load(load.buffer, load.indices, on);
+}
+
+// What reads the sums, of pixels that are made of `rows`: over tiles and their pixels.
+Stage output_by_tiles(const Stage& reader, const Window& w, const ir::Buffer& sums,
+                      const ir::Buffer& rows, const Winograd& gy, const Winograd& gx) {
+  Stage output = reader;
+  output.axes = {reader.axes[0],         fresh("ty", rows->shape[1]), fresh("tx", rows->shape[2]),
+                 fresh("a", gy.outputs), fresh("b", gx.outputs),      reader.axes[3]};
+  output.axes.front().name = w.n.name, output.axes.back().name = w.out.name;
+  const std::vector<ir::Expr> r = refs(output.axes);
+  const ir::Substitution place{
+      {reader.axes[1].var, tile_begin(output.axes[1].var, gy.outputs, w.y.extent) + r[3]},
+      {reader.axes[2].var, tile_begin(output.axes[2].var, gx.outputs, w.x.extent) + r[4]}};
+  output.store_at = reader.store_at.empty() ? refs(reader.axes) : reader.store_at;
+  for (ir::Expr& index_expr : output.store_at) index_expr = ir::substitute(index_expr, place);
+  const ir::Expr pixel = row_of(gx.output, r[4], rows, {r[0], r[1], r[2], r[3], nullptr, r[5]}, 4);
+  // The reader's own loads first, so that only they move to the tiles' places.
+  output.body = ir::replace_loads(ir::substitute(reader.body, place), sums,
+                                  [&](const ir::Load&) { return pixel; });
+  return output;
+}
+
+// The same over the pixels as they were.
+Stage output_by_pixels(const Stage& reader, const ir::Buffer& sums, const ir::Buffer& rows,
+                       const Winograd& gy, const Winograd& gx) {
+  const std::vector<ir::Expr> r = refs(reader.axes);
+  const ir::Expr my = ir::int_imm(gy.outputs), mx = ir::int_imm(gx.outputs);
+  const auto tile = [](const ir::Expr& pixel, const ir::Expr& size) {
+    return ir::binary(ir::BinaryOp::Div, pixel, size);
+  };
+  const auto within = [](const ir::Expr& pixel, const ir::Expr& size) {
+    return ir::binary(ir::BinaryOp::Mod, pixel, size);
+  };
+  const ir::Expr pixel =
+      row_of(gx.output, within(r[2], mx), rows,
+             {r[0], tile(r[1], my), tile(r[2], mx), within(r[1], my), nullptr, r[3]}, 4);
+  Stage output = reader;
+  output.body = ir::replace_loads(reader.body, sums, [&](const ir::Load&) { return pixel; });
+  return output;
+}
+
 }  // namespace
 
-Result<WinogradDag> with_winograd(ComputeDag dag, int outputs_y, int outputs_x) {
+Result<WinogradDag> with_winograd(ComputeDag dag, int outputs_y, int outputs_x, LastTile last) {
   for (const int outputs : {outputs_y, outputs_x}) {
     if (outputs != 2 && outputs != 4) return unfit("no such matrices");
   }
@@ -100,6 +152,10 @@ Result<WinogradDag> with_winograd(ComputeDag dag, int outputs_y, int outputs_x) 
 
   const Winograd &gy = winograd(outputs_y), &gx = winograd(outputs_x);
   const std::int64_t my = gy.outputs, ny = gy.inputs, mx = gx.outputs, nx = gx.inputs;
+  const bool cut = last == LastTile::IsCut;
+  const auto begin = [&](const ir::Var& tile, std::int64_t size, std::int64_t extent) {
+    return cut ? ir::var_ref(tile) * ir::int_imm(size) : tile_begin(tile, size, extent);
+  };
   const std::int64_t rows = (w.y.extent + my - 1) / my, columns = (w.x.extent + mx - 1) / mx;
   const auto& weight = std::get<ir::Load>(w.weight->node);
   const std::string weight_name = dag.find(weight.buffer)->name,
@@ -130,14 +186,15 @@ Result<WinogradDag> with_winograd(ComputeDag dag, int outputs_y, int outputs_x) 
   // Data: a tile of pixels, its rows, then both.
   axes = {again(w.n),     fresh("ty", rows), fresh("tx", columns),
           fresh("i", ny), fresh("j", nx),    again(w.in)};
-  const Stage tile =
-      make(data_name + ".tile", axes,
-           ir::substitute(w.data, {{w.n.var, ir::var_ref(axes[0].var)},
-                                   {w.y.var, tile_begin(axes[1].var, my, w.y.extent)},
-                                   {w.x.var, tile_begin(axes[2].var, mx, w.x.extent)},
-                                   {w.kh.var, ir::var_ref(axes[3].var)},
-                                   {w.kw.var, ir::var_ref(axes[4].var)},
-                                   {w.in.var, ir::var_ref(axes[5].var)}}));
+  ir::Expr data = ir::substitute(w.data, {{w.n.var, ir::var_ref(axes[0].var)},
+                                          {w.y.var, begin(axes[1].var, my, w.y.extent)},
+                                          {w.x.var, begin(axes[2].var, mx, w.x.extent)},
+                                          {w.kh.var, ir::var_ref(axes[3].var)},
+                                          {w.kw.var, ir::var_ref(axes[4].var)},
+                                          {w.in.var, ir::var_ref(axes[5].var)}});
+  if (cut && rows * my != w.y.extent) data = within_data(data, axes[1].var);
+  if (cut && columns * mx != w.x.extent) data = within_data(data, axes[2].var);
+  const Stage tile = make(data_name + ".tile", axes, data);
   axes = {again(w.n),     fresh("ty", rows), fresh("tx", columns),
           fresh("u", ny), fresh("j", nx),    again(w.in)};
   const Stage data_rows =
@@ -168,23 +225,9 @@ Result<WinogradDag> with_winograd(ComputeDag dag, int outputs_y, int outputs_x) 
   const Stage sum_rows =
       make(direct.name + ".rows", axes,
            row_of(gy.output, r[3], products.buffer, {nullptr, r[4], r[0], r[1], r[2], r[5]}, 0));
-  Stage output = reader;
-  output.axes = {reader.axes[0], fresh("ty", rows), fresh("tx", columns),
-                 fresh("a", my), fresh("b", mx),    reader.axes[3]};
-  output.axes.front().name = w.n.name, output.axes.back().name = w.out.name;
-  r = refs(output.axes);
-  const ir::Substitution place{
-      {reader.axes[1].var, tile_begin(output.axes[1].var, my, w.y.extent) + r[3]},
-      {reader.axes[2].var, tile_begin(output.axes[2].var, mx, w.x.extent) + r[4]}};
-  output.store_at = reader.store_at.empty() ? refs(reader.axes) : reader.store_at;
-  for (ir::Expr& index_expr : output.store_at) index_expr = ir::substitute(index_expr, place);
-  const ir::Expr pixel =
-      row_of(gx.output, r[4], sum_rows.buffer, {r[0], r[1], r[2], r[3], nullptr, r[5]}, 4);
-  // The reader's own loads first, so that only they move to the tiles' places.
-  output.body = ir::replace_loads(ir::substitute(reader.body, place), direct.buffer,
-                                  [&](const ir::Load&) { return pixel; });
-
-  dag.stages[reader_index] = output;
+  dag.stages[reader_index] =
+      cut ? output_by_pixels(reader, direct.buffer, sum_rows.buffer, gy, gx)
+          : output_by_tiles(reader, w, direct.buffer, sum_rows.buffer, gy, gx);
   const std::vector<Stage> made{weight_rows, weights, tile, data_rows, pixels, products, sum_rows};
   dag.stages.erase(dag.stages.begin() + index);
   dag.stages.insert(dag.stages.begin() + index, made.begin(), made.end());

@@ -27,12 +27,19 @@ struct WinogradDag {
   WinogradStages stages;
 };
 
+// What becomes of pixels past the border, where tiles do not divide an image.
+enum class LastTile : std::uint8_t {
+  Overlaps,  // there are none: it begins early, and some pixels are computed by two tiles
+  IsCut      // they are computed from zeros, and not stored
+};
+
 // The DAG's one reduction, the sum over channels and a 3x3 window of a data pixel times a
 // constant, becomes the sum over channels of transformed pixels times transformed weights, one
 // for each of (outputs_y + 2) * (outputs_x + 2) products. Tiles of outputs_y x outputs_x pixels,
-// 2 or 4 each; the last of a row or column overlaps the one before it. The output runs over
-// [n][ty][tx][a][b][out], stored where it was; elementwise stages are part of it.
-// InvalidArgument: the DAG is not of that form, or has fewer pixels than a tile.
-Result<WinogradDag> with_winograd(ComputeDag dag, int outputs_y, int outputs_x);
+// 2 or 4 each. The output, with the elementwise stages part of it, runs over
+// [n][ty][tx][a][b][out], stored where it was; where the last tile is cut, over the axes that it
+// had. InvalidArgument: the DAG is not of that form, or has fewer pixels than a tile.
+Result<WinogradDag> with_winograd(ComputeDag dag, int outputs_y, int outputs_x,
+                                  LastTile last = LastTile::Overlaps);
 
 }  // namespace fettle::space

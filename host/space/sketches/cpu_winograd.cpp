@@ -4,7 +4,7 @@
 #include <limits>
 #include <optional>
 
-#include "host/ir/mutator.h"
+#include "host/space/rewrite.h"
 #include "host/space/sketches/copies.h"
 #include "host/space/sketches/cpu_tiled.h"
 #include "host/space/sketches/steps.h"
@@ -22,13 +22,7 @@ std::string axis_of(const ComputeDag& dag, const std::string& stage, std::size_t
 
 // The padded copy that tiles are read from; null: they are read from the input.
 const Stage* padding_of(const Alternative& alternative) {
-  const Stage* found = nullptr;
-  ir::walk(stage_of(alternative.dag, alternative.winograd->tile).body, [&](const ir::Expr& e) {
-    const auto* load = std::get_if<ir::Load>(&e->node);
-    const Stage* read = load ? alternative.dag.find(load->buffer) : nullptr;
-    if (read && !read->placeholder()) found = read;
-  });
-  return found;
+  return computed_source(alternative.dag, stage_of(alternative.dag, alternative.winograd->tile));
 }
 
 class WinogradSchedule {

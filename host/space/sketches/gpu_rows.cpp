@@ -10,21 +10,75 @@ namespace fettle::space {
 
 namespace {
 
-// The parts that a reduction is computed in, by all threads and by a few: names of the stages.
+// The parts that a reduction is computed in: names of the stages.
 struct Parts {
-  std::string all, few;  // few: empty where all are few
+  std::string all, few;  // by all threads and by a few; few: empty where all are few
+  std::string lanes;     // the rest, lane by lane; empty: there is one lane
 };
 
-Parts in_parts(Steps& steps, const std::string& stage, std::int64_t threads, std::int64_t few) {
-  const auto axis = [&] { return steps.dag().find(stage)->reduce_axes[0].name; };
+// Each lane of a vector is a part of its own, so that whole vectors are left out past a row's end.
+Parts in_parts(Steps& steps, const std::string& stage, std::int64_t threads, std::int64_t few,
+               std::int64_t lanes) {
   Parts parts;
-  steps(RfactorStep{stage, axis(), threads, "threads", true, true});
-  parts.all = stage + ".threads";
+  std::string sum = stage;
+  if (lanes > 1) {
+    steps(RfactorStep{stage, steps.dag().find(stage)->reduce_axes[0].name, lanes, "lanes", true,
+                      true});
+    sum = parts.lanes = stage + ".lanes";
+  }
+  const auto axis = [&] { return steps.dag().find(sum)->reduce_axes[0].name; };
+  const bool last = lanes == 1;
+  steps(RfactorStep{sum, axis(), threads, "threads", true, last});
+  parts.all = sum + ".threads";
   if (threads > few && few > 1) {
-    steps(RfactorStep{stage, axis(), few, "warp", true, true});
-    parts.few = stage + ".warp";
+    steps(RfactorStep{sum, axis(), few, "warp", true, last});
+    parts.few = sum + ".warp";
   }
   return parts;
+}
+
+// What divides all rows, of which a thread takes so many elements at once; at last one.
+Options row_vectors(const ComputeDag& dag, const GpuTarget& target) {
+  std::vector<std::int64_t> rows;
+  for (const Stage& stage : dag.stages) {
+    if (!stage.reduce_axes.empty()) rows.push_back(stage.reduce_axes[0].extent);
+  }
+  const Stage& output = dag.stages.back();
+  if (output.axes.size() > 1) rows.push_back(output.axes[1].extent);
+  Options out;
+  for (auto& lanes : lanes_within(longest_row(dag), target)) {
+    const bool divides =
+        std::all_of(rows.begin(), rows.end(), [&](auto row) { return row % lanes[0] == 0; });
+    if (divides && lanes[0] > 1) out.push_back(std::move(lanes));
+  }
+  out.push_back({1});
+  return out;
+}
+
+// A stage of a row's parts, in memory that the block shares. `thread`: its axis that threads lie
+// along; empty: one thread computes it. lanes: of its last axis; 1: that is no axis of lanes.
+void share(Steps& steps, const std::string& name, const std::string& output, const std::string& at,
+           const std::string& thread, std::int64_t lanes, std::int64_t unroll) {
+  steps(CacheWriteStep{name});
+  const std::string sum = name + ".local";
+  const auto axes = steps.dag().find(name)->axes;
+  steps(ComputeAtStep{name, output, at, ir::Scope::BlockShared});
+  if (!thread.empty()) steps(BindStep{name, thread, ir::ThreadAxis::ThreadX});
+  if (lanes > 1) in_vectors(steps, name, axes.back().name, lanes);
+  const std::string& within = axes[axes.size() - (lanes > 1 ? 2 : 1)].name;
+  steps(ComputeAtStep{sum, name, within, ir::Scope::Register});
+  const Axis over = steps.dag().find(sum)->reduce_axes[0];
+  const std::int64_t inner =
+      thread.empty() ? over.extent : largest_power(std::min(unroll, over.extent));
+  steps(SplitStep{sum, over.name, over.extent % inner == 0 ? inner : 1, "outer", "inner"});
+  std::vector<std::string> order{"outer", "inner"};
+  for (const Axis& axis : axes) order.push_back(axis.name);
+  order.pop_back();
+  for (std::size_t i = 1; i < order.size(); ++i) steps.unroll(sum, {order[i]});
+  for (std::string& loop : in_vectors(steps, sum, axes.back().name, lanes)) {
+    order.push_back(std::move(loop));
+  }
+  steps(ReorderStep{sum, order});
 }
 
 }  // namespace
@@ -59,13 +113,19 @@ Sketch gpu_rows_sketch(const ComputeDag& dag, const GpuTarget& target) {
   sketch.knobs.push_back({"threads", threads});
   // Elements of a thread's part that are unrolled.
   sketch.knobs.push_back({"unroll", plain({1, 2, 4, 8})});
+  // Neighbours that a thread takes at once.
+  const Options lanes = row_vectors(dag, target);
+  if (lanes.size() > 1) {
+    sketch.knobs.push_back({"lanes", lanes, static_cast<std::uint32_t>(lanes.size() - 1)});
+  }
   return sketch;
 }
 
 Result<Schedule> gpu_rows_schedule(const ComputeDag& dag, const GpuTarget& target,
                                    const SearchSpace& space, const Configuration& c) {
   const std::int64_t threads = space.value(c, "threads")[0], unroll = space.value(c, "unroll")[0],
-                     few = std::min<std::int64_t>(target.warp, threads);
+                     few = std::min<std::int64_t>(target.warp, threads),
+                     lanes = value_or(space, c, "lanes", 1);
   Steps steps{Schedule(dag)};
   // Values of whole rows are computed where they are read; those of one row, once.
   for (const Stage& stage : dag.stages) {
@@ -80,13 +140,21 @@ Result<Schedule> gpu_rows_schedule(const ComputeDag& dag, const GpuTarget& targe
     if (!stage.reduce_axes.empty()) reductions.push_back(stage.name);
   }
   std::vector<Parts> parts;
-  for (const std::string& name : reductions) parts.push_back(in_parts(steps, name, threads, few));
+  for (const std::string& name : reductions) {
+    parts.push_back(in_parts(steps, name, threads, few, lanes));
+  }
 
   const auto axes = steps.dag().find(output)->axes;
   const std::string row = axes[0].name;
   std::string at = row;
   if (axes.size() > 1) {
-    steps(SplitStep{output, axes[1].name, threads, "round", "thread", Tail::Guard});
+    std::string elements = axes[1].name;
+    if (lanes > 1) {
+      steps.split(output, elements, lanes, "vectors", "lane");
+      steps.vectorize(output, "lane");
+      elements = "vectors";
+    }
+    steps(SplitStep{output, elements, threads, "round", "thread", Tail::Guard});
     steps(BindStep{output, "thread", ir::ThreadAxis::ThreadX});
   } else {
     steps.split(output, row, 1, "row", "thread");
@@ -100,25 +168,17 @@ Result<Schedule> gpu_rows_schedule(const ComputeDag& dag, const GpuTarget& targe
     if (stage.placeholder() || stage.name == output) continue;
     steps(ComputeAtStep{stage.name, output, at, ir::Scope::BlockShared});
   }
-  std::vector<std::string> shared = reductions;
-  for (const Parts& each : parts) {
-    shared.push_back(each.all);
-    if (!each.few.empty()) shared.push_back(each.few);
+  for (const std::string& name : reductions) {
+    share(steps, name, output, at, "", 1, unroll);
   }
-  for (const std::string& name : shared) {
-    steps(CacheWriteStep{name});
-    const std::string thread = steps.dag().find(name)->axes.back().name, sum = name + ".local";
-    const bool alone = steps.dag().find(name)->axes.size() == 1;  // one thread takes the rest
-    steps(ComputeAtStep{name, output, at, ir::Scope::BlockShared});
-    if (!alone) steps(BindStep{name, thread, ir::ThreadAxis::ThreadX});
-    steps(ComputeAtStep{sum, name, thread, ir::Scope::Register});
-    const Axis over = steps.dag().find(sum)->reduce_axes[0];
-    const std::int64_t inner = alone ? over.extent : largest_power(std::min(unroll, over.extent));
-    steps(SplitStep{sum, over.name, over.extent % inner == 0 ? inner : 1, "outer", "inner"});
-    std::vector<std::string> order{"outer", "inner"};
-    for (const Axis& axis : steps.dag().find(sum)->axes) order.push_back(axis.name);
-    steps(ReorderStep{sum, order});
-    for (std::size_t i = 1; i < order.size(); ++i) steps.unroll(sum, {order[i]});
+  for (const Parts& each : parts) {
+    for (const std::string& name : {each.all, each.few}) {
+      if (name.empty()) continue;
+      const auto& own = steps.dag().find(name)->axes;
+      const std::string thread = (lanes > 1 ? own.front() : own.back()).name;
+      share(steps, name, output, at, thread, lanes, unroll);
+    }
+    if (!each.lanes.empty()) share(steps, each.lanes, output, at, "", lanes, unroll);
   }
   return steps.finish();
 }

@@ -3,7 +3,10 @@
 
 #include "host/space/sketches/gpu_rows.h"
 #include "host/space/sketches/gpu_spatial.h"
+#include "host/space/sketches/gpu_split.h"
+#include "host/space/sketches/gpu_sums.h"
 #include "host/space/sketches/gpu_tiled.h"
+#include "host/space/sketches/gpu_winograd.h"
 
 namespace fettle::space {
 
@@ -28,14 +31,37 @@ TaskSpace::Entry entry_of(Sketch sketch, Known known, const GpuTarget& target,
   return entry;
 }
 
+// Winograd's algorithm where there is work to save. A GPU's last cache is not known: of its tiles
+// the square ones. Two threads that computed one pixel would not round alike.
+void append_winograd(const ComputeDag& dag, const GpuTarget& target, std::int64_t multiple,
+                     std::vector<TaskSpace::Entry>& entries) {
+  AlgorithmFacts facts;
+  facts.last_tile = LastTile::IsCut;
+  for (const Alternative& a : alternatives_of(dag, facts)) {
+    if (!a.winograd || a.winograd->outputs_y != a.winograd->outputs_x) continue;
+    auto product = winograd_product(a, target, multiple);
+    if (!product) continue;
+    Sketch sketch = gpu_winograd_sketch(*product, target);
+    entries.push_back(
+        entry_of(std::move(sketch), std::move(*product), target, gpu_winograd_schedule));
+    entries.back().error_growth = a.error_growth;
+  }
+}
+
 }  // namespace
 
 Result<GpuSpace> open_gpu_space(ComputeDag dag, const GpuTarget& target) {
   std::vector<TaskSpace::Entry> entries;
-  if (auto product = with_matrix_product(dag, target.shared_is_global ? 1 : kStepMultiple);
+  const std::int64_t multiple = target.shared_is_global ? 1 : kStepMultiple;
+  if (auto product = with_matrix_product(dag, multiple);
       product && gpu_tiled_fits(*product, target)) {
-    Sketch sketch = gpu_tiled_sketch(*product, target);
-    entries.push_back(entry_of(std::move(sketch), std::move(*product), target, gpu_tiled_schedule));
+    entries.push_back(
+        entry_of(gpu_tiled_sketch(*product, target), *product, target, gpu_tiled_schedule));
+    if (gpu_split_fits(*product, target)) {
+      entries.push_back(
+          entry_of(gpu_split_sketch(*product, target), *product, target, gpu_split_schedule));
+    }
+    append_winograd(dag, target, multiple, entries);
   } else {
     const bool rows = gpu_rows_fits(dag, target);
     if (rows) {
@@ -46,6 +72,11 @@ Result<GpuSpace> open_gpu_space(ComputeDag dag, const GpuTarget& target) {
       entries.push_back(
           entry_of(gpu_spatial_sketch(dag, target), dag, target, gpu_spatial_schedule));
     }
+  }
+  if (auto reduction = long_reduction(dag, target)) {
+    Sketch sketch = gpu_sums_sketch(*reduction, target);
+    entries.push_back(
+        entry_of(std::move(sketch), std::move(*reduction), target, gpu_sums_schedule));
   }
   std::int64_t elements = 1;
   for (const Axis& axis : dag.stages.back().axes) elements *= axis.extent;

@@ -3,9 +3,6 @@
 
 #include <algorithm>
 
-#include "host/ir/mutator.h"
-#include "host/space/axis_roles.h"
-#include "host/space/rewrite.h"
 #include "host/space/sketches/gpu_steps.h"
 
 namespace fettle::space {
@@ -18,28 +15,6 @@ Options powers(std::int64_t from, std::int64_t most) {
   Options out;
   for (std::int64_t n = from; n == from || n <= most; n *= 2) out.push_back({n});
   return out;
-}
-
-// The reduction that the output reads at its own axes alone; null: there is none.
-const Stage* reduction_in_output(const ComputeDag& dag) {
-  const Stage& output = dag.stages.back();
-  const Stage* found = nullptr;
-  bool own = true;
-  ir::walk(output.body, [&](const ir::Expr& e) {
-    const auto* load = std::get_if<ir::Load>(&e->node);
-    const Stage* read = load ? dag.find(load->buffer) : nullptr;
-    if (!read || read->reduce_axes.empty()) return;
-    own &= !found || found == read;
-    found = read;
-    own &= load->indices.size() == output.axes.size();
-    for (std::size_t d = 0; own && d < load->indices.size(); ++d) {
-      own = sole_axis(output, load->indices[d]) == &output.axes[d] &&
-            output.axes[d].extent == read->axes[d].extent;
-    }
-  });
-  const bool alone = found && own && found->store_at.empty() && !is_constant(dag, *found) &&
-                     readers_of(dag, found->buffer).size() == 1;
-  return alone ? found : nullptr;
 }
 
 bool reduces(const ComputeDag& dag) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "host/ir/mutator.h"
+#include "host/space/axis_roles.h"
 #include "host/space/rewrite.h"
 
 namespace fettle::space {
@@ -13,7 +15,34 @@ bool is_among(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+constexpr std::int64_t kWarpsPerUnit = 64;  // that a compute unit holds
+
 }  // namespace
+
+bool leaves_threads_idle(std::int64_t results, const GpuTarget& target) {
+  return results < kWarpsPerUnit * target.warp * target.compute_units;
+}
+
+const Stage* reduction_in_output(const ComputeDag& dag) {
+  const Stage& output = dag.stages.back();
+  const Stage* found = nullptr;
+  bool own = true;
+  ir::walk(output.body, [&](const ir::Expr& e) {
+    const auto* load = std::get_if<ir::Load>(&e->node);
+    const Stage* read = load ? dag.find(load->buffer) : nullptr;
+    if (!read || read->reduce_axes.empty()) return;
+    own &= !found || found == read;
+    found = read;
+    own &= load->indices.size() == output.axes.size();
+    for (std::size_t d = 0; own && d < load->indices.size(); ++d) {
+      own = sole_axis(output, load->indices[d]) == &output.axes[d] &&
+            output.axes[d].extent == read->axes[d].extent;
+    }
+  });
+  const bool alone = found && own && found->store_at.empty() && !is_constant(dag, *found) &&
+                     readers_of(dag, found->buffer).size() == 1;
+  return alone ? found : nullptr;
+}
 
 std::int64_t value_or(const SearchSpace& space, const Configuration& c, const char* knob,
                       std::int64_t fallback) {
@@ -68,40 +97,45 @@ void load_together(Steps& steps, const std::string& stage, const std::vector<std
   steps(BindStep{stage, "thread.x", ir::ThreadAxis::ThreadX});
 }
 
-std::string launch_elements(Steps& steps, const std::string& name, const Elements& elements) {
-  const Stage stage = *steps.dag().find(name);
-  const auto& axes = stage.axes;
-  std::vector<std::string> outer, inner;
-  for (std::size_t d = 0; d < axes.size(); ++d) {
-    const std::size_t from_last = axes.size() - 1 - d;
-    const std::int64_t wanted = from_last == 0 ? elements.last : from_last == 1 ? elements.rows : 1;
-    const std::int64_t each = largest_power(std::min(wanted, axes[d].extent));
-    const std::string& axis = axes[d].name;
-    if (from_last == 0 || each > 1) {
-      steps.split(name, axis, each, axis + ".outer", axis + ".each");
-      outer.push_back(axis + ".outer"), inner.push_back(axis + ".each");
-    } else {
-      outer.push_back(axis);
-    }
-  }
+std::string launch_loops(Steps& steps, const std::string& name, const Elements& elements,
+                         std::vector<std::string> shared, std::vector<std::string> whole) {
+  const Axis last = steps.dag().find(name)->axes.back();
+  const std::int64_t each = largest_power(std::min(elements.last, last.extent));
+  const std::string outer = last.name + ".outer", rest = last.name + ".each";
+  steps.split(name, last.name, each, outer, rest);
+  shared.push_back(outer);
   // One iteration, inside of the guard.
-  const std::string once = inner.back() + ".once", last = inner.back() + ".element";
-  const std::int64_t each = largest_power(std::min(elements.last, axes.back().extent));
-  steps.split(name, inner.back(), each, once, last);
-  inner.pop_back();
-  for (const std::string& loop : inner) steps.unroll(name, {loop});
-  for (std::string& loop : in_vectors(steps, name, last, std::min(elements.lanes, each))) {
-    inner.push_back(std::move(loop));
+  const std::string once = rest + ".once", element = rest + ".element";
+  steps.split(name, rest, each, once, element);
+  for (const std::string& loop : whole) steps.unroll(name, {loop});
+  for (std::string& loop : in_vectors(steps, name, element, std::min(elements.lanes, each))) {
+    whole.push_back(std::move(loop));
   }
-  std::vector<std::string> order = outer;
+  std::vector<std::string> order = shared;
   order.push_back(once);
-  order.insert(order.end(), inner.begin(), inner.end());
+  order.insert(order.end(), whole.begin(), whole.end());
   steps(ReorderStep{name, order});
-  steps(FuseStep{name, outer, "work"});
+  steps(FuseStep{name, shared, "work"});
   steps(SplitStep{name, "work", elements.threads, "block", "thread", Tail::Guard});
   steps(BindStep{name, "block", ir::ThreadAxis::BlockX});
   steps(BindStep{name, "thread", ir::ThreadAxis::ThreadX});
   return once;
+}
+
+std::string launch_elements(Steps& steps, const std::string& name, const Elements& elements,
+                            const std::vector<std::string>& whole) {
+  const std::vector<Axis> axes = steps.dag().find(name)->axes;
+  std::vector<std::string> shared, own = whole;
+  for (std::size_t d = 0; d + 1 < axes.size(); ++d) {
+    const std::string& axis = axes[d].name;
+    if (is_among(whole, axis)) continue;
+    const std::int64_t wanted = d + 2 == axes.size() ? elements.rows : 1,
+                       each = largest_power(std::min(wanted, axes[d].extent));
+    if (each > 1) steps.split(name, axis, each, axis + ".outer", axis + ".each");
+    shared.push_back(each > 1 ? axis + ".outer" : axis);
+    if (each > 1) own.push_back(axis + ".each");
+  }
+  return launch_loops(steps, name, elements, std::move(shared), std::move(own));
 }
 
 void reduce_in_registers(Steps& steps, const std::string& name, const Elements& elements,

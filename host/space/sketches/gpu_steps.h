@@ -23,6 +23,15 @@ void inline_elementwise(Steps& steps, const std::vector<std::string>& kept);
 void load_together(Steps& steps, const std::string& stage, const std::vector<std::string>& loops,
                    std::int64_t x, std::int64_t y);
 
+// Of products of matrices: each element of a matrix that is read serves at most so many others.
+inline constexpr std::int64_t kFewRows = 4;
+
+// Whether that many results, a thread for each, are fewer threads than the device holds.
+bool leaves_threads_idle(std::int64_t results, const GpuTarget& target);
+
+// The reduction that the output reads at its own axes alone; null: there is none.
+const Stage* reduction_in_output(const ComputeDag& dag);
+
 // How elements of a launch lie over threads.
 struct Elements {
   std::int64_t threads = 128;  // of a block
@@ -37,9 +46,16 @@ Options lanes_within(std::int64_t extent, const GpuTarget& target);
 // Of a launch that has no knobs of its own.
 Elements plain_elements(const GpuTarget& target);
 
-// A stage as a launch: each thread computes few neighbours, unrolled. Returns the loop that stages
-// are computed in that a thread needs: it stands inside of what guards the last block.
-std::string launch_elements(Steps& steps, const std::string& stage, const Elements& elements);
+// A stage as a launch: each thread computes few neighbours, and all of the axes `whole`, unrolled.
+// Returns the loop that stages are computed in that a thread needs: it stands inside of what
+// guards the last block.
+std::string launch_elements(Steps& steps, const std::string& stage, const Elements& elements,
+                            const std::vector<std::string>& whole = {});
+
+// The same of a stage whose loops but for its last axis are `shared`, over all threads, and
+// `whole`, outermost first.
+std::string launch_loops(Steps& steps, const std::string& stage, const Elements& elements,
+                         std::vector<std::string> shared, std::vector<std::string> whole);
 
 // Reductions and stages of constants that no step has placed yet, each as a launch: a thread
 // reduces few elements one after the other.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "host/ir/mutator.h"
 #include "host/space/axis_roles.h"
 #include "host/space/rewrite.h"
 #include "host/space/sketches/gpu_steps.h"
@@ -35,18 +34,6 @@ Options tiles_of(std::int64_t extent, std::int64_t most = kMostRegisters) {
 }
 
 std::int64_t tile(const KnobValue& value) { return value[0] * value[1]; }
-
-// What the stage, a matrix of the product, copies: the stage that computes it, "" for what is
-// given or made of constants.
-std::string computed_source(const ComputeDag& dag, const std::string& matrix) {
-  std::string name;
-  ir::walk(dag.find(matrix)->body, [&](const ir::Expr& e) {
-    const auto* load = std::get_if<ir::Load>(&e->node);
-    const Stage* read = load ? dag.find(load->buffer) : nullptr;
-    if (read && !read->placeholder() && !is_constant(dag, *read)) name = read->name;
-  });
-  return name;
-}
 
 int bytes_of(const ComputeDag& dag, const std::string& stage) {
   return dag.find(stage)->buffer->type.bytes();
@@ -83,7 +70,7 @@ Sketch gpu_tiled_sketch(const MatrixProduct& p, const GpuTarget& target) {
   // The second matrix is 1: laid out as it is read, once when the program is loaded.
   if (is_constant(p.dag, *p.dag.find(p.second))) knobs.push_back({"packed", plain({0, 1})});
   // What the first matrix is read from is 1: computed by a launch of its own, padding included.
-  if (!computed_source(p.dag, p.first).empty()) knobs.push_back({"source", plain({0, 1})});
+  if (computed_source(p.dag, *p.dag.find(p.first))) knobs.push_back({"source", plain({0, 1})});
 
   sketch.constraints.push_back(
       {"threads of a block", {"rows", "columns"}, [most = target.threads_per_block](auto values) {
@@ -118,8 +105,8 @@ Sketch gpu_tiled_sketch(const MatrixProduct& p, const GpuTarget& target) {
   return sketch;
 }
 
-Result<Schedule> gpu_tiled_schedule(const MatrixProduct& p, const GpuTarget& target,
-                                    const SearchSpace& space, const Configuration& c) {
+std::vector<std::string> place_product(Steps& steps, const MatrixProduct& p,
+                                       const SearchSpace& space, const Configuration& c) {
   const auto number = [&](const char* knob, std::int64_t fallback = 0) {
     return value_or(space, c, knob, fallback);
   };
@@ -129,10 +116,6 @@ Result<Schedule> gpu_tiled_schedule(const MatrixProduct& p, const GpuTarget& tar
                      step = number("step"), which = number("shared"), lanes = number("lanes", 1);
   const bool packed = number("packed") == 1;
 
-  Steps steps{Schedule(p.dag)};
-  std::vector<std::string> kept{p.first, p.second};
-  if (number("source") == 1) kept.push_back(computed_source(p.dag, p.first));
-  inline_elementwise(steps, kept);
   const auto axis = [&](const std::string& stage, std::size_t from_last) {
     const auto& axes = steps.dag().find(stage)->axes;
     return axes[axes.size() - 1 - from_last].name;
@@ -193,10 +176,27 @@ Result<Schedule> gpu_tiled_schedule(const MatrixProduct& p, const GpuTarget& tar
     steps(ComputeAtStep{stage, p.sums, k + ".outer", ir::Scope::BlockShared});
     std::vector<std::string> loops{axis(stage, 1), axis(stage, 0)};  // the steps', the others'
     if (number(knob) == 1) std::swap(loops[0], loops[1]);
-    if (p.batched) loops.insert(loops.begin(), axis(stage, 2));
+    if (steps.dag().find(stage)->axes.size() > 2) loops.insert(loops.begin(), axis(stage, 2));
     steps(ReorderStep{stage, loops});
     load_together(steps, stage, loops, x, y);
   }
+  return placed;
+}
+
+Steps begin_product(const MatrixProduct& p, const SearchSpace& space, const Configuration& c) {
+  Steps steps{Schedule(p.dag)};
+  std::vector<std::string> kept{p.first, p.second};
+  if (value_or(space, c, "source", 0) == 1) {
+    kept.push_back(computed_source(p.dag, *p.dag.find(p.first))->name);
+  }
+  inline_elementwise(steps, kept);
+  return steps;
+}
+
+Result<Schedule> gpu_tiled_schedule(const MatrixProduct& p, const GpuTarget& target,
+                                    const SearchSpace& space, const Configuration& c) {
+  Steps steps = begin_product(p, space, c);
+  const std::vector<std::string> placed = place_product(steps, p, space, c);
   launch_others(steps, placed, target, plain_elements(target));
   return steps.finish();
 }

@@ -21,6 +21,7 @@
 #include "host/space/gpu_target.h"
 #include "host/space/schedule.h"
 #include "host/space/search_space.h"
+#include "host/space/sketches/steps.h"
 
 namespace fettle::space {
 
@@ -31,5 +32,15 @@ Sketch gpu_tiled_sketch(const MatrixProduct& product, const GpuTarget& target);
 
 Result<Schedule> gpu_tiled_schedule(const MatrixProduct& product, const GpuTarget& target,
                                     const SearchSpace& space, const Configuration& configuration);
+
+// A schedule with all that is elementwise part of what reads it, but for what the knobs keep.
+Steps begin_product(const MatrixProduct& product, const SearchSpace& space,
+                    const Configuration& configuration);
+
+// The part of it that is the product's: the matrices, their sums and what takes them. Which
+// stages the knobs have placed; those that they leave are launches of the caller's.
+std::vector<std::string> place_product(Steps& steps, const MatrixProduct& product,
+                                       const SearchSpace& space,
+                                       const Configuration& configuration);
 
 }  // namespace fettle::space
