@@ -4,6 +4,7 @@
 #include "host/space/sketches/gpu_rows.h"
 #include "host/space/sketches/gpu_spatial.h"
 #include "host/space/sketches/gpu_tiled.h"
+#include "host/space/sketches/gpu_warps.h"
 
 namespace fettle::space {
 
@@ -32,11 +33,23 @@ TaskSpace::Entry entry_of(Sketch sketch, Known known, const GpuTarget& target,
 
 Result<GpuSpace> open_gpu_space(ComputeDag dag, const GpuTarget& target) {
   std::vector<TaskSpace::Entry> entries;
-  if (auto product = with_matrix_product(dag, target.shared_is_global ? 1 : kStepMultiple);
-      product && gpu_tiled_fits(*product, target)) {
+  // The product as it is written, then by instructions that sum several at once.
+  std::vector<const ir::IntrinsicRow*> ways{nullptr};
+  for (const ir::IntrinsicRow* row : target.instructions()) {
+    if (row->threads == 1) ways.push_back(row);
+  }
+  for (const ir::IntrinsicRow* row : ways) {
+    auto product = with_matrix_product(dag, target.shared_is_global ? 1 : kStepMultiple, row);
+    if (!product || !gpu_tiled_fits(*product, target)) continue;
     Sketch sketch = gpu_tiled_sketch(*product, target);
     entries.push_back(entry_of(std::move(sketch), std::move(*product), target, gpu_tiled_schedule));
-  } else {
+  }
+  if (auto warp = warp_product(dag, target); warp && gpu_tiled_fits(warp->product, target)) {
+    if (auto sketch = gpu_warps_sketch(*warp, target)) {
+      entries.push_back(entry_of(std::move(*sketch), std::move(*warp), target, gpu_warps_schedule));
+    }
+  }
+  if (entries.empty()) {
     const bool rows = gpu_rows_fits(dag, target);
     if (rows) {
       entries.push_back(entry_of(gpu_rows_sketch(dag, target), dag, target, gpu_rows_schedule));
