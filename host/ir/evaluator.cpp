@@ -1,6 +1,7 @@
 // Expressions and stores of the interpreter (evaluator.h).
 #include "host/ir/evaluator.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "host/ir/fold.h"
@@ -46,7 +47,18 @@ std::int64_t Evaluator::integer(const Expr& e) {
 const Storage& Evaluator::storage(const Buffer& buffer) {
   auto it = here_.storage.find(buffer.get());
   if (it == here_.storage.end()) throw Stop{"buffer " + buffer->name + " is not bound"};
-  return it->second;
+  return it->second.others ? it->second.others->of(here_.thread) : it->second;
+}
+
+const Storage& OfThreads::of(int thread) {
+  auto [place, fresh] = own_.try_emplace(thread);
+  Own& own = place->second;
+  if (fresh) {
+    own.bytes.assign(std::size_t(elements_) * std::size_t(bytes_), 0xCD);
+    own.written.assign(std::size_t(elements_), false);
+    own.storage = {own.bytes.data(), elements_, &own.written};
+  }
+  return own.storage;
 }
 
 // Flat element numbers of an access, -1 for lanes that are off.
@@ -85,11 +97,39 @@ void Evaluator::store(const Store& n) {
   std::int64_t at[kMostLanes];
   locate(n.buffer, n.indices, n.predicate, value.type.lanes, at);
   const Storage& to = storage(n.buffer);
+  LateStore late{n.buffer, {}, {}, here_.thread};
+  const int bytes = n.buffer->type.bytes();
   for (int l = 0; l < value.type.lanes; ++l) {
     if (at[l] < 0) continue;
+    if (later_ && to.meetings) {
+      late.at.push_back(at[l]);
+      late.bytes.resize(late.bytes.size() + std::size_t(bytes));
+      put(n.buffer->type, &late.bytes[late.bytes.size() - std::size_t(bytes)], value, l);
+      // It may be there at once, too.
+      to.meetings->written(at[l], here_.thread, barriers_, n.buffer->name);
+      continue;
+    }
     put(n.buffer->type, to.bytes + at[l] * n.buffer->type.bytes(), value, l);
     if (to.written) (*to.written)[at[l]] = true;
     if (to.meetings) to.meetings->written(at[l], here_.thread, barriers_, n.buffer->name);
+  }
+  if (!late.at.empty()) here_.copies.back().push_back(std::move(late));
+}
+
+void Evaluator::await_copies(int left) {
+  for (; here_.copies.size() > std::size_t(left); here_.copies.pop_front()) {
+    for (const LateStore& late : here_.copies.front()) put_late(late);
+  }
+}
+
+void Evaluator::put_late(const LateStore& late) {
+  const Storage& to = storage(late.buffer);
+  const auto bytes = std::size_t(late.buffer->type.bytes());
+  for (std::size_t i = 0; i < late.at.size(); ++i) {
+    const std::int64_t at = late.at[i];
+    std::copy_n(&late.bytes[i * bytes], bytes, to.bytes + at * std::int64_t(bytes));
+    (*to.written)[std::size_t(at)] = true;
+    to.meetings->written(at, late.thread, barriers_, late.buffer->name);
   }
 }
 

@@ -1,6 +1,7 @@
 // Evaluator: the interpreter's expressions and stores, as one thread sees memory.
 #pragma once
 
+#include <deque>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -38,13 +39,41 @@ struct Storage {
   std::int64_t elements = 0;
   std::vector<bool>* written = nullptr;  // null: its contents were given
   Meetings* meetings = nullptr;          // of memory that threads share
+  // Of memory that each thread has for itself, allocated where they are not told apart yet.
+  class OfThreads* others = nullptr;
+};
+
+// Made as threads come to it, each its own.
+class OfThreads {
+ public:
+  OfThreads(std::int64_t elements, int bytes) : elements_(elements), bytes_(bytes) {}
+  const Storage& of(int thread);
+
+ private:
+  struct Own {
+    std::vector<std::uint8_t> bytes;
+    std::vector<bool> written;
+    Storage storage;
+  };
+  std::int64_t elements_;
+  int bytes_;  // of an element
+  std::unordered_map<int, Own> own_;
+};
+
+// Elements that are not there yet: of one buffer, by one thread.
+struct LateStore {
+  Buffer buffer;
+  std::vector<std::int64_t> at;     // element numbers
+  std::vector<std::uint8_t> bytes;  // of all, one after the other
+  int thread;
 };
 
 // What one thread sees.
 struct Context {
   std::unordered_map<const BufferDecl*, Storage> storage;
   std::unordered_map<const VarDecl*, std::int64_t> variables;
-  int thread = 0;  // of those of its block
+  int thread = 0;                             // of those of its block
+  std::deque<std::vector<LateStore>> copies;  // groups that go on beside it, the oldest first
 };
 
 // Throws Stop where the IR does what it must not.
@@ -55,13 +84,25 @@ class Evaluator {
   void eval(const Expr& e, Value& out);
   std::int64_t integer(const Expr& e);
   void store(const Store& n);
+  // What `body` stores into memory that a block shares becomes the newest group of copies.
+  template <typename F>
+  void copy_later(F body) {
+    here_.copies.emplace_back();
+    later_ = true;
+    body();
+    later_ = false;
+  }
+  void await_copies(int left);
 
  protected:
   Context here_;               // of the thread that runs
   std::int64_t barriers_ = 0;  // that have been met
 
  private:
+  bool later_ = false;  // stores into what a block shares are copies beside the threads
+
   const Storage& storage(const Buffer& buffer);
+  void put_late(const LateStore& late);
   void locate(const Buffer& buffer, const std::vector<Expr>& indices, const Expr& predicate,
               int lanes, std::int64_t* at);
   void load(const Load& n, DataType type, Value& out);

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "host/ir/evaluator.h"
+#include "host/ir/intrinsics.h"
+#include "host/ir/mutator.h"
 #include "host/ir/printer.h"
 #include "host/ir/visit.h"
 
@@ -61,7 +63,12 @@ class Interpreter : public Evaluator {
           here_.variables[n.var.get()] = integer(n.value);
           run(n.body);
         },
-        [&](const Barrier&) { ++barriers_; });  // outside of the loops over threads
+        [&](const Barrier&) { ++barriers_; },  // outside of the loops over threads
+        [&](const TileCall& n) {
+          throw Stop{std::string(n.row->name) + " outside of loops over threads"};
+        },
+        [&](const AsyncCopies& n) { copy_later([&] { run(n.body); }); },
+        [&](const AwaitCopies& n) { await_copies(n.left); });
   }
 
  private:
@@ -72,14 +79,22 @@ class Interpreter : public Evaluator {
     std::vector<std::uint8_t> bytes;
     std::vector<bool> written;
     std::optional<Meetings> meetings;
+    std::optional<OfThreads> others;
 
-    explicit Contents(const Buffer& buffer)
-        : bytes(buffer->elements() * buffer->type.bytes(), 0xCD),
-          written(buffer->elements(), false) {
-      if (row_of(buffer->scope).sharing == Sharing::Block) meetings.emplace(buffer->elements());
+    explicit Contents(const Buffer& buffer) {
+      const std::int64_t elements = buffer->elements();
+      const Sharing sharing = row_of(buffer->scope).sharing;
+      if (sharing == Sharing::Block) meetings.emplace(elements);
+      if (sharing == Sharing::Thread) {
+        others.emplace(elements, buffer->type.bytes());
+      } else {
+        bytes.assign(elements * buffer->type.bytes(), 0xCD);
+        written.assign(elements, false);
+      }
     }
     Storage storage() {
-      return {bytes.data(), std::ssize(written), &written, meetings ? &*meetings : nullptr};
+      return {bytes.data(), std::ssize(written), &written, meetings ? &*meetings : nullptr,
+              others ? &*others : nullptr};
     }
   };
 
@@ -96,7 +111,8 @@ class Interpreter : public Evaluator {
   // Whether there is a barrier in it.
   bool waits(const Stmt& s) {
     if (const auto known = waits_.find(s.get()); known != waits_.end()) return known->second;
-    bool found = std::holds_alternative<Barrier>(s->node);
+    bool found =
+        std::holds_alternative<Barrier>(s->node) || std::holds_alternative<TileCall>(s->node);
     for_each_part(s, [&](const Stmt& child) { found |= waits(child); }, [](const Expr&) {});
     return waits_[s.get()] = found;
   }
@@ -170,7 +186,7 @@ class Interpreter : public Evaluator {
           }
         },
         [&](const Allocate& n) {
-          const bool own = row_of(n.buffer->scope).sharing == Sharing::Thread;
+          const bool own = row_of(n.buffer->scope).sharing != Sharing::Block;
           std::deque<Contents> contents;
           for (Context& thread : threads) {
             if (own || contents.empty()) contents.emplace_back(n.buffer);
@@ -183,11 +199,77 @@ class Interpreter : public Evaluator {
           as_each(threads, [&] { here_.variables[n.var.get()] = integer(n.value); });
           inside(n.body);
         },
-        [](const Store&) {}, [&](const Barrier&) { ++barriers_; });  // all have come here
+        [](const OneOf<Store, AwaitCopies> auto&) {},
+        [&](const Barrier&) { ++barriers_; },  // all have come here
+        [&](const TileCall& n) { execute_together(n, threads); },
+        [](const AsyncCopies&) { throw Stop{"threads wait for one another within a copy"}; });
+  }
+
+  // By each group of the row's threads once, as its first thread sees memory.
+  void execute_together(const TileCall& call, Threads& threads) {
+    const IntrinsicRow& row = *call.row;
+    const auto store = stores_.find(&call);
+    const Stmt& element =
+        store != stores_.end() ? store->second : stores_[&call] = element_of(call);
+    const auto count = static_cast<std::size_t>(row.threads);
+    for (std::size_t first = 0; first < threads.size(); first += count) {
+      std::optional<std::vector<std::int64_t>> places;
+      for (std::size_t i = first; i < first + count; ++i) {
+        if (i >= threads.size() || threads[first].thread % row.threads != 0 ||
+            threads[i].thread != threads[first].thread + static_cast<int>(i - first)) {
+          throw Stop{std::string(row.name) + " by other than " + std::to_string(count) +
+                     " neighbours"};
+        }
+        std::swap(here_, threads[i]);
+        std::vector<std::int64_t> own = places_of(call);
+        std::swap(here_, threads[i]);
+        if (places && *places != own) throw Stop{std::string(row.name) + ": its threads differ"};
+        places = std::move(own);
+      }
+      std::swap(here_, threads[first]);
+      for_tile(row, [&] { run(element); });
+      std::swap(here_, threads[first]);
+    }
+  }
+
+  template <typename F>
+  void for_tile(const IntrinsicRow& row, F f) {
+    for (int m = 0; m < row.tile.m; ++m) {
+      for (int n = 0; n < row.tile.n; ++n) {
+        for (int k = 0; k < row.tile.k; ++k) {
+          here_.variables[row.m.get()] = m, here_.variables[row.n.get()] = n;
+          here_.variables[row.k.get()] = k;
+          f();
+        }
+      }
+    }
+  }
+
+  // Where the tiles of its operands begin.
+  std::vector<std::int64_t> places_of(const TileCall& call) {
+    for (const Var& var : {call.row->m, call.row->n, call.row->k}) here_.variables[var.get()] = 0;
+    std::vector<std::int64_t> places;
+    for (const Expr& operand : call.operands) {
+      for (const Expr& index : std::get<Load>(operand->node).indices) {
+        places.push_back(integer(index));
+      }
+    }
+    return places;
+  }
+
+  // What one step of the tile does, as a store.
+  static Stmt element_of(const TileCall& call) {
+    Substitution operands;
+    for (std::size_t i = 0; i < call.operands.size(); ++i) {
+      operands[call.row->operands[i].element] = call.operands[i];
+    }
+    const auto& to = std::get<Load>(call.operands.back()->node);
+    return make_store(to.buffer, to.indices, substitute(call.row->pattern, operands));
   }
 
   bool in_block_ = false;  // inside a loop over threads of a block
   std::unordered_map<const StmtNode*, bool> waits_;
+  std::unordered_map<const TileCall*, Stmt> stores_;  // that one step of each makes
 };
 
 }  // namespace

@@ -26,7 +26,8 @@ using Problem = std::optional<std::string>;
 
 // Loops of every kind run in sequence, but threads of a block only from one barrier to the
 // next: all come there before any goes on. A barrier that not all come to is an error, and so
-// is an element that one thread writes and another reads with no barrier in between.
+// is an element that one thread writes and another reads with no barrier in between. AsyncCopies
+// are done as late as they may be, TileCalls by all their threads at once.
 Problem interpret(const Stmt& stmt, const Memory& memory,
                   const std::map<Var, std::int64_t>& variables = {});
 

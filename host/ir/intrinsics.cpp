@@ -12,7 +12,8 @@ namespace fettle::ir {
 
 namespace {
 
-// Sums of products of bytes in int32, four to a lane: VNNI's vpdpbusd, AArch64's sdot.
+// Sums of products of bytes in int32, four to a lane: VNNI's vpdpbusd, AArch64's
+// sdot, NVIDIA's dp4a, OpenCL's dot.
 IntrinsicRow sum_of_byte_products(const char* name, Scalar left,
                                   std::vector<Availability> available) {
   const Operand a{"a", make_var("a", {left, 1}), kInt32, true, false, true, Scope::Register};
@@ -23,13 +24,56 @@ IntrinsicRow sum_of_byte_products(const char* name, Scalar left,
   return {name, {1, 1, 4}, {a, b, sum}, var_ref(sum.element) + product, {}, std::move(available)};
 }
 
+// Of a warp's threads together.
+IntrinsicRow of_warp(const char* name, Tile tile, std::vector<Operand> operands, Expr pattern,
+                     std::vector<Availability> available) {
+  IntrinsicRow row{name, tile, std::move(operands), std::move(pattern), {}, std::move(available)};
+  row.threads = 32;
+  row.m = make_var("m"), row.n = make_var("n"), row.k = make_var("k");
+  return row;
+}
+
+// Products of matrices of float16 in float32, 16 x 16 of 16 steps (NVIDIA's WMMA), with tiles in
+// fragments; how those get there, and their sums back.
+std::vector<IntrinsicRow> products_of_half_matrices() {
+  constexpr DataType kHalf{Scalar::Float16, 1};
+  const std::vector<Availability> available = {{"cuda_ptx", {"sm_70"}}};
+  const auto operand = [](const char* name, DataType type, const char* along, Scope scope) {
+    const auto lies = [&](char axis) {
+      return std::string_view(along).find(axis) != std::string_view::npos;
+    };
+    return Operand{name, make_var(name, type), type, lies('m'), lies('n'), lies('k'), scope};
+  };
+  const auto copy = [&](const char* name, Tile tile, DataType type, const char* along, Scope from,
+                        Scope to) {
+    const Operand read = operand("from", type, along, from);
+    return of_warp(name, tile, {read, operand("to", type, along, to)}, var_ref(read.element),
+                   available);
+  };
+  const Operand a = operand("a", kHalf, "mk", Scope::Fragment),
+                b = operand("b", kHalf, "nk", Scope::Fragment),
+                sum = operand("sum", kFloat32, "mn", Scope::Fragment);
+  const Expr product = cast(kFloat32, var_ref(a.element)) * cast(kFloat32, var_ref(b.element));
+  return {of_warp("wmma_f16", {16, 16, 16}, {a, b, sum}, var_ref(sum.element) + product, available),
+          copy("wmma_f16_a", {16, 1, 16}, kHalf, "mk", Scope::BlockShared, Scope::Fragment),
+          copy("wmma_f16_b", {1, 16, 16}, kHalf, "nk", Scope::BlockShared, Scope::Fragment),
+          of_warp("wmma_zero", {16, 16, 1}, {operand("to", kFloat32, "mn", Scope::Fragment)},
+                  float_imm(0), available),
+          copy("wmma_store", {16, 16, 1}, kFloat32, "mn", Scope::Fragment, Scope::BlockShared)};
+}
+
 std::vector<IntrinsicRow> table() {
   std::vector<IntrinsicRow> rows = {
-      sum_of_byte_products("dot4_s8s8", Scalar::Int8, {{"aarch64", {"+dotprod"}}}),
+      sum_of_byte_products("dot4_s8s8", Scalar::Int8,
+                           {{"aarch64", {"+dotprod"}},
+                            {"cuda_ptx", {"sm_61"}},
+                            {"opencl_c", {"cl_arm_integer_dot_product_accumulate_int8"}},
+                            {"opencl_c", {"cl_khr_integer_dot_product"}}}),
       sum_of_byte_products(
           "dot4_u8s8", Scalar::UInt8,
           {{"x86_64", {"+avx512vnni", "+avx512vl"}}, {"x86_64", {"+avxvnni"}, 256}}),
   };
+  for (IntrinsicRow& row : products_of_half_matrices()) rows.push_back(std::move(row));
   for (IntrinsicRow& row : rows) {
     const double steps = double(row.tile.m) * row.tile.n * row.tile.k;
     const OperationCount step = operations_of(row.pattern);
@@ -130,6 +174,21 @@ std::span<const IntrinsicRow> intrinsics() {
   return rows;
 }
 
+std::vector<const IntrinsicRow*> intrinsics_of(
+    std::string_view arch, int vector_bits,
+    const std::function<bool(const std::string& feature)>& has) {
+  std::vector<const IntrinsicRow*> there;
+  for (const IntrinsicRow& row : intrinsics()) {
+    const bool has_it =
+        std::any_of(row.available.begin(), row.available.end(), [&](const Availability& where) {
+          return where.arch == arch && vector_bits <= where.most_vector_bits &&
+                 std::all_of(where.features.begin(), where.features.end(), has);
+        });
+    if (has_it) there.push_back(&row);
+  }
+  return there;
+}
+
 const IntrinsicRow* find_intrinsic(std::string_view name) {
   for (const IntrinsicRow& row : intrinsics()) {
     if (name == row.name) return &row;
@@ -160,12 +219,11 @@ Expr intrinsic(const IntrinsicRow& row, std::vector<Expr> args) {
 std::optional<std::vector<const Load*>> operands_of(const IntrinsicRow& row, const Expr& value) {
   const auto* sum = std::get_if<Binary>(&row.pattern->node);
   const auto* so_far = sum ? std::get_if<VarRef>(&sum->a->node) : nullptr;
-  if (!so_far || sum->op != BinaryOp::Add || so_far->var != row.accumulator().element) {
-    return std::nullopt;
-  }
+  const bool adds = so_far && sum->op == BinaryOp::Add && so_far->var == row.accumulator().element;
   Bound bound(row.operands.size());
-  if (!matches(row, sum->b, value, bound)) return std::nullopt;
+  if (!matches(row, adds ? sum->b : row.pattern, value, bound)) return std::nullopt;
   bound.pop_back();
+  if (std::find(bound.begin(), bound.end(), nullptr) != bound.end()) return std::nullopt;
   return bound;
 }
 

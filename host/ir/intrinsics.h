@@ -3,6 +3,7 @@
 // one file. The interpreter, the counts and the passes know rows only, no instruction.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,8 +27,8 @@ struct Operand {
   Scope scope;                     // where the instruction takes it from
 };
 
-// Where the instruction exists: with this architecture and all these features of Target, for
-// vectors up to so many bits.
+// Where the instruction exists: with this architecture, or language of a GPU, and all these
+// features of Target, for vectors up to so many bits.
 struct Availability {
   std::string arch;
   std::vector<std::string> features;
@@ -43,12 +44,18 @@ struct IntrinsicRow {
   Expr pattern;
   OperationCount operations;  // of one execution
   std::vector<Availability> available;
+  int threads = 1;  // that execute it together, by a TileCall; 1: a thread alone, by an Intrinsic
+  Var m, n, k;      // where an operand's element stands in the tile; of several threads' rows
 
   const Operand& accumulator() const { return operands.back(); }
   bool takes_unsigned() const;  // an operand's elements are unsigned
 };
 
 std::span<const IntrinsicRow> intrinsics();
+// Rows that exist where `has` says which features there are, in their order.
+std::vector<const IntrinsicRow*> intrinsics_of(
+    std::string_view arch, int vector_bits,
+    const std::function<bool(const std::string& feature)>& has);
 const IntrinsicRow* find_intrinsic(std::string_view name);  // null: none
 // The row that adds products of elements of these two types. Null: none.
 const IntrinsicRow* find_sum_of_products(Scalar a, Scalar b);
@@ -57,9 +64,10 @@ const IntrinsicRow* find_sum_of_products(Scalar a, Scalar b);
 // packed types and equally many lanes. Its value is the accumulator's.
 Expr intrinsic(const IntrinsicRow& row, std::vector<Expr> args);
 
-// What the pattern adds to the accumulator, found in `value`: the loads that stand for the
-// operands but the accumulator, in their order, unpredicated and of the elements' types. Empty:
-// another expression. Factors may stand in either order.
+// What the pattern adds to the accumulator, or makes of the operands where it adds nothing, found
+// in `value`: the loads that stand for the operands but the accumulator, in their order,
+// unpredicated and of the elements' types. Empty: another expression. Factors may stand in either
+// order.
 std::optional<std::vector<const Load*>> operands_of(const IntrinsicRow& row, const Expr& value);
 
 // The reference: what one execution makes of one lane of each operand. Integers only.

@@ -97,7 +97,7 @@ Stmt Mutator::rebuilt(const Stmt& stmt) {
         Expr min = mutate(n.min), extent = mutate(n.extent);
         Stmt body = mutate(n.body);
         if (min == n.min && extent == n.extent && body == n.body) return stmt;
-        return make_for(n.var, min, extent, n.kind, body, n.axis);
+        return make_for(n.var, min, extent, n.kind, body, n.axis, n.pipeline);
       },
       [&](const Store& n) {
         std::vector<Expr> indices = mutate_all(n.indices);
@@ -127,7 +127,15 @@ Stmt Mutator::rebuilt(const Stmt& stmt) {
         Stmt body = mutate(n.body);
         return value == n.value && body == n.body ? stmt : make_let(n.var, value, body);
       },
-      [&](const Barrier&) { return stmt; });
+      [&](const TileCall& n) {
+        std::vector<Expr> operands = mutate_all(n.operands);
+        return operands == n.operands ? stmt : make_tile_call(*n.row, std::move(operands));
+      },
+      [&](const AsyncCopies& n) {
+        Stmt body = mutate(n.body);
+        return body == n.body ? stmt : make_async_copies(body);
+      },
+      [&](const OneOf<Barrier, AwaitCopies> auto&) { return stmt; });
 }
 
 namespace {

@@ -67,8 +67,10 @@ class Printer {
           const std::string min = expr(n.min), extent = expr(n.extent);
           const std::string kind =
               n.kind == ForKind::Bound ? row_of(n.axis).name : kKinds[int(n.kind)];
-          line(indent,
-               kind + " " + name(n.var.get(), n.var->name) + " in " + min + " +" + extent + " {");
+          const std::string ahead =
+              n.pipeline.stages > 1 ? " in " + std::to_string(n.pipeline.stages) + " stages" : "";
+          line(indent, kind + " " + name(n.var.get(), n.var->name) + " in " + min + " +" + extent +
+                           ahead + " {");
           stmt(n.body, indent + 1);
           line(indent, "}");
         },
@@ -98,7 +100,18 @@ class Printer {
           line(indent, "let " + name(n.var.get(), n.var->name) + " = " + value);
           stmt(n.body, indent);
         },
-        [&](const Barrier& n) { line(indent, std::string("barrier ") + row_of(n.scope).name); });
+        [&](const Barrier& n) { line(indent, std::string("barrier ") + row_of(n.scope).name); },
+        [&](const TileCall& n) {
+          std::string text;
+          for (const Expr& operand : n.operands) text += (text.empty() ? "" : ", ") + expr(operand);
+          line(indent, std::string(n.row->name) + "(" + text + ")");
+        },
+        [&](const AsyncCopies& n) {
+          line(indent, "async_copies {");
+          stmt(n.body, indent + 1);
+          line(indent, "}");
+        },
+        [&](const AwaitCopies& n) { line(indent, "await_copies but " + std::to_string(n.left)); });
   }
 
   std::string declaration(const Buffer& b) {

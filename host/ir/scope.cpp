@@ -6,13 +6,10 @@ namespace fettle::ir {
 namespace {
 
 constexpr ScopeRow kScopes[] = {
-    {"global", Sharing::Program},
-    {"thread", Sharing::Thread},
-    {"register", Sharing::Thread},
-    {"block_shared", Sharing::Block},
-    {"input_scratchpad", Sharing::Block},
-    {"weight_scratchpad", Sharing::Block},
-    {"accumulator_scratchpad", Sharing::Block},
+    {"global", Sharing::Program},          {"thread", Sharing::Thread},
+    {"register", Sharing::Thread},         {"block_shared", Sharing::Block},
+    {"fragment", Sharing::Warp},           {"input_scratchpad", Sharing::Block},
+    {"weight_scratchpad", Sharing::Block}, {"accumulator_scratchpad", Sharing::Block},
 };
 
 constexpr ThreadAxisRow kAxes[] = {

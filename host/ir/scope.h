@@ -7,13 +7,14 @@
 namespace fettle::ir {
 
 // Who sees what a buffer holds, or which of them a bound loop's iterations are.
-enum class Sharing : std::uint8_t { Program, Block, Thread };
+enum class Sharing : std::uint8_t { Program, Block, Warp, Thread };
 
 enum class Scope : std::uint8_t {
   Global,       // a buffer of the Program, passed by address
   Thread,       // memory of one thread: too large for registers
   Register,     // of one thread; a tile whose every index is constant after unrolling
   BlockShared,  // memory of a block's threads
+  Fragment,     // tiles in registers of threads that go together; only TileCalls reach them
   // An accelerator's own memories.
   InputScratchpad,
   WeightScratchpad,

@@ -76,7 +76,7 @@ class Simplifier : public Mutator {
     if (m && n) ranges_[loop.var] = {*m, *m + *n - 1};
     Stmt body = mutate(loop.body);
     ranges_.erase(loop.var);
-    return make_for(loop.var, min, extent, loop.kind, body, loop.axis);
+    return make_for(loop.var, min, extent, loop.kind, body, loop.axis, loop.pipeline);
   }
 
   Stmt simplify_let(const Let& let) {

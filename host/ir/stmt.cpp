@@ -12,10 +12,12 @@ Stmt node(Node n) {
 }
 }  // namespace
 
-Stmt make_for(Var var, Expr min, Expr extent, ForKind kind, Stmt body, ThreadAxis axis) {
+Stmt make_for(Var var, Expr min, Expr extent, ForKind kind, Stmt body, ThreadAxis axis,
+              Pipeline pipeline) {
   assert(min->type == var->type && extent->type == var->type && body);
   assert((kind == ForKind::Bound) == (axis != ThreadAxis::None));
-  return node(For{std::move(var), std::move(min), std::move(extent), kind, std::move(body), axis});
+  return node(For{std::move(var), std::move(min), std::move(extent), kind, std::move(body), axis,
+                  pipeline});
 }
 
 Stmt make_store(Buffer buffer, std::vector<Expr> indices, Expr value, Expr predicate) {
@@ -56,5 +58,12 @@ Stmt make_let(Var var, Expr value, Stmt body) {
 }
 
 Stmt make_barrier(Scope scope) { return node(Barrier{scope}); }
+
+Stmt make_tile_call(const IntrinsicRow& row, std::vector<Expr> operands) {
+  return node(TileCall{&row, std::move(operands)});
+}
+
+Stmt make_async_copies(Stmt body) { return node(AsyncCopies{std::move(body)}); }
+Stmt make_await_copies(int left) { return node(AwaitCopies{left}); }
 
 }  // namespace fettle::ir

@@ -70,7 +70,12 @@ void for_each_part(const Stmt& stmt, OnStmt&& on_stmt, OnExpr&& on_expr) {
         if (n.else_stmt) on_stmt(n.else_stmt);
       },
       [&](const Allocate& n) { on_stmt(n.body); },
-      [&](const Let& n) { on_expr(n.value), on_stmt(n.body); }, [](const Barrier&) {});
+      [&](const Let& n) { on_expr(n.value), on_stmt(n.body); },
+      [&](const TileCall& n) {
+        for (const Expr& operand : n.operands) on_expr(operand);
+      },
+      [&](const AsyncCopies& n) { on_stmt(n.body); },
+      [](const OneOf<Barrier, AwaitCopies> auto&) {});
 }
 
 }  // namespace fettle::ir

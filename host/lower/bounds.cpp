@@ -141,7 +141,8 @@ class Inference {
 
   // Why a stage must not be kept where it is, when it is read at this variable's values.
   const char* seen_by_others(const Stage& stage, const ir::Var& var) const {
-    if (sharing(stage) == ir::Sharing::Thread && by_threads_.count(var)) {
+    const bool own = sharing(stage) == ir::Sharing::Thread || sharing(stage) == ir::Sharing::Warp;
+    if (own && by_threads_.count(var)) {
       return "is kept by one thread and read by others";
     }
     return by_blocks_.count(var) ? "is kept in one block and read by others" : nullptr;
@@ -273,7 +274,8 @@ class Inference {
       }
     }
     for (const space::Loop& loop : plan.loops) {
-      bounds.loops.push_back({loop.var, extents.at(loop.var), loop.kind, loop.reduce, loop.axis});
+      bounds.loops.push_back(
+          {loop.var, extents.at(loop.var), loop.kind, loop.reduce, loop.axis, loop.pipeline});
       if (loop.axis != ir::ThreadAxis::None) {
         (ir::within_block(loop.axis) ? by_threads_ : by_blocks_).insert(loop.var);
       }
@@ -341,9 +343,12 @@ class Inference {
       bounds.axis_values[axis.var] = ir::simplify(value_of(axis.var));
     }
     if (plan.instruction) {
-      const ir::Var& last = bounds.loops.back().var;
-      const bool tail = std::any_of(bounds.guards.begin(), bounds.guards.end(),
-                                    [&](const ir::Expr& g) { return ir::mentions(g, last); });
+      bool tail = false;
+      for (std::size_t i = 1; i <= plan.instruction_loops; ++i) {
+        const ir::Var& part = bounds.loops[bounds.loops.size() - i].var;
+        tail |= std::any_of(bounds.guards.begin(), bounds.guards.end(),
+                            [&](const ir::Expr& g) { return ir::mentions(g, part); });
+      }
       if (tail || !bounds.inside.empty()) return unfit(stage, "a tail in an instruction's loop");
     }
     for (const ir::Expr& inside : bounds.inside) {

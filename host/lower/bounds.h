@@ -20,6 +20,7 @@ struct BoundLoop {
   ir::ForKind kind;
   bool reduce;
   ir::ThreadAxis axis = ir::ThreadAxis::None;  // of a Bound loop
+  ir::Pipeline pipeline = {};
 };
 
 // var = value, where value reads loop variables and earlier definitions only.

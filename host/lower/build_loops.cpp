@@ -9,6 +9,7 @@
 #include "host/ir/mutator.h"
 #include "host/ir/simplify.h"
 #include "host/lower/instruction_call.h"
+#include "host/lower/skip_zeros.h"
 #include "host/lower/tails.h"
 #include "host/lower/thread_blocks.h"
 
@@ -197,6 +198,12 @@ class Builder {
         at.push_back(ir::simplify(ir::substitute(index, bounds.axis_values), bounds_.ranges));
       }
     }
+    const StagePlan& plan = schedule_.plan(stage);
+    const bool together = plan.instruction && plan.instruction->threads > 1;
+    if (together && initialise) {
+      return tile_call(*plan.initial, nullptr, ir::load(place.buffer, at), sides(stage, true),
+                       threads_.contains(ir::ThreadAxis::ThreadX));
+    }
     const ir::Expr on = lanes_guard(bounds, initialise);
     if (initialise) {
       return ir::make_store(place.buffer, at, space::neutral_of(stage.combiner, stage.body->type),
@@ -204,7 +211,11 @@ class Builder {
     }
     ir::Expr value = rewrite_loads(stage, body_within(stage, bounds));
     if (on) value = ir::guard_loads(value, on, [](const ir::Load&) { return true; });
-    if (const ir::IntrinsicRow* row = schedule_.plan(stage).instruction) {
+    if (together) {
+      return tile_call(*plan.instruction, value, ir::load(place.buffer, at), sides(stage, false),
+                       threads_.contains(ir::ThreadAxis::ThreadX));
+    }
+    if (const ir::IntrinsicRow* row = plan.instruction) {
       return ir::make_store(
           place.buffer, at,
           instruction_call(*row, value, bounds.loops.back().var, ir::load(place.buffer, at)));
@@ -213,6 +224,17 @@ class Builder {
       value = space::combine(stage.combiner, ir::load(place.buffer, at, on), value);
     }
     return ir::make_store(place.buffer, at, value, on);
+  }
+
+  // The loops that an instruction takes the place of; initialise: of data only.
+  std::vector<ir::Var> sides(const Stage& stage, bool initialise) const {
+    const auto& loops = bounds_.stages.at(stage.name).loops;
+    std::vector<ir::Var> vars;
+    for (std::size_t i = loops.size() - schedule_.plan(stage).instruction_loops; i < loops.size();
+         ++i) {
+      if (!initialise || !loops[i].reduce) vars.push_back(loops[i].var);
+    }
+    return vars;
   }
 
   // Loops from number `depth` on. `known`: variables that have a value already.
@@ -251,12 +273,16 @@ class Builder {
       if (!ir::as_int(needed)) body = ir::make_if(needed, std::move(body));
     }
     if (!initialise) body = attach(stage, loop, std::move(body));
-    if (!initialise) body = skip(stage, bounds, loop.var, inner, std::move(body));
+    if (!initialise) {
+      body = without_zeros(schedule_.plan(stage), bounds, bounds_.ranges, loop.var, inner,
+                           std::move(body));
+    }
     for (auto d = definitions.rbegin(); d != definitions.rend(); ++d) {
       body = ir::make_let(d->var, d->value, std::move(body));
     }
-    const bool is_call = schedule_.plan(stage).instruction && depth + 1 == bounds.loops.size();
-    if (!is_call || initialise) body = around(loop, std::move(body));
+    const StagePlan& plan = schedule_.plan(stage);
+    const bool is_call = depth + plan.instruction_loops >= bounds.loops.size();
+    if (!is_call || (initialise && !plan.initial)) body = around(loop, std::move(body));
     if (begins) threads_.erase(loop.axis);
     if (begins && outermost) {
       for (const ir::Buffer& buffer : shared_) body = ir::make_allocate(buffer, std::move(body));
@@ -271,7 +297,7 @@ class Builder {
     const ir::Expr begin = ir::int_imm(0);
     if (!ir::within_block(loop.axis)) {
       return ir::make_for(loop.var, begin, ir::int_imm(loop.extent), loop.kind, std::move(body),
-                          loop.axis);
+                          loop.axis, loop.pipeline);
     }
     const std::int64_t size = sizes_.at(loop.axis);
     if (loop.extent < size) {
@@ -282,43 +308,6 @@ class Builder {
     const ir::Var& thread = threads_.at(loop.axis);
     if (thread != loop.var) return ir::make_let(loop.var, ir::var_ref(thread), std::move(body));
     return ir::make_for(loop.var, begin, ir::int_imm(size), loop.kind, std::move(body), loop.axis);
-  }
-
-  // The body under the condition that something in it can add to the sums.
-  ir::Stmt skip(const Stage& stage, const StageBounds& bounds, const ir::Var& loop,
-                const std::set<ir::Var>& known, ir::Stmt body) const {
-    for (const space::Skip& skip : schedule_.plan(stage).skips) {
-      if (skip.loop != loop) continue;
-      ir::Expr needed;
-      for (const ir::Expr& condition : skip.conditions) {
-        ir::Expr some = somewhere(ir::substitute(condition, bounds.axis_values), bounds, known);
-        needed = needed ? ir::binary(ir::BinaryOp::And, needed, some) : some;
-      }
-      needed = ir::simplify(needed, bounds_.ranges);
-      if (!ir::as_int(needed)) body = ir::make_if(needed, std::move(body));
-    }
-    return body;
-  }
-
-  // Whether a <= b or a < b holds for some value of the variables that are not known.
-  ir::Expr somewhere(const ir::Expr& condition, const StageBounds& bounds,
-                     const std::set<ir::Var>& known) const {
-    const auto* compare = std::get_if<ir::Binary>(&condition->node);
-    if (!compare || (compare->op != ir::BinaryOp::Le && compare->op != ir::BinaryOp::Lt)) {
-      return ir::bool_imm(true);
-    }
-    auto least = ir::affine_of(ir::simplify(compare->a)),
-         most = ir::affine_of(ir::simplify(compare->b));
-    if (!least || !most) return ir::bool_imm(true);
-    ir::Affine difference = *least;  // a - b at its smallest
-    difference.add(*most, -1);
-    const ir::Parts parts = ir::parts_of(difference, [&](const ir::Var& var) {
-      const bool fixed = defined(ir::var_ref(var), known, bounds);
-      return fixed ? std::nullopt : std::optional(bounds_.ranges.at(var));
-    });
-    ir::Affine smallest = parts.fixed;
-    smallest.constant = parts.moving.low;
-    return ir::binary(compare->op, smallest.expr(), ir::int_imm(0));
   }
 
   // Puts the stages computed in this loop before its body, producers first. What a block's

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "host/ir/fold.h"
+#include "host/ir/intrinsics.h"
 #include "host/ir/mutator.h"
 #include "host/ir/operation_count.h"
 #include "host/ir/visit.h"
@@ -90,7 +91,9 @@ class LeastOperations {
           values_.erase(n.var);
           return operations;
         },
-        [](const ir::Barrier&) { return 0.0; });
+        [&](const ir::TileCall& n) { return n.row->operations.*of_class_ / n.row->threads; },
+        [&](const ir::AsyncCopies& n) { return of(n.body); },
+        [](const ir::OneOf<ir::Barrier, ir::AwaitCopies> auto&) { return 0.0; });
   }
 
   double loop(const ir::Var& var, std::int64_t min, std::int64_t extent, const ir::Stmt& body) {
@@ -120,7 +123,7 @@ class LeastOperations {
           vars.erase(n.var);
           add(n.min, vars), add(n.extent, vars);
         },
-        [](const ir::OneOf<ir::Store, ir::Barrier> auto&) {},
+        [](const ir::OneOf<ir::Store, ir::Barrier, ir::TileCall, ir::AwaitCopies> auto&) {},
         [&](const ir::Block& n) {
           for (const ir::Stmt& child : n.stmts) vars.merge(Deciding(deciding(child)));
         },
@@ -129,7 +132,7 @@ class LeastOperations {
           if (n.else_stmt) vars.merge(Deciding(deciding(n.else_stmt)));
           if (!vars.empty() || of(n.then_stmt) != of(n.else_stmt)) add(n.condition, vars);
         },
-        [&](const ir::Allocate& n) { vars = deciding(n.body); },
+        [&](const ir::OneOf<ir::Allocate, ir::AsyncCopies> auto& n) { vars = deciding(n.body); },
         [&](const ir::Let& n) {
           vars = deciding(n.body);
           if (vars.erase(n.var)) add(n.value, vars);

@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <set>
 
+#include "host/ir/intrinsics.h"
 #include "host/ir/operation_count.h"
 #include "host/ir/visit.h"
 
 namespace fettle::lower {
 
 namespace {
+
+constexpr double kThreadsOfFragments = 32;
 
 class Collector {
  public:
@@ -27,8 +30,10 @@ class Collector {
           if (n.else_stmt) stmt(n.else_stmt, times / 2);
         },
         [&](const ir::Allocate& n) {
-          const double bytes = double(n.buffer->elements()) * n.buffer->type.bytes();
-          const bool innermost = n.buffer->scope == ir::Scope::Register;
+          const bool together = n.buffer->scope == ir::Scope::Fragment;
+          const double bytes = double(n.buffer->elements()) * n.buffer->type.bytes() /
+                               (together ? kThreadsOfFragments : 1);
+          const bool innermost = together || n.buffer->scope == ir::Scope::Register;
           if (innermost) live_ += bytes;
           found.register_bytes = std::max(found.register_bytes, live_);
           stmt(n.body, times);
@@ -38,7 +43,9 @@ class Collector {
           lets_[n.var] = ir::movement_of(n.value, lets_);
           stmt(n.body, times);
         },
-        [](const ir::Barrier&) {});
+        [&](const ir::TileCall& n) { tile_call(n, times); },
+        [&](const ir::AsyncCopies& n) { stmt(n.body, times); },
+        [](const ir::OneOf<ir::Barrier, ir::AwaitCopies> auto&) {});
   }
 
  private:
@@ -59,6 +66,32 @@ class Collector {
     access(nest, n.buffer, n.indices.front(), nest.lanes, true, false);
     seen_.clear();
     expr(nest, n.value, false);
+    found.nests.push_back(std::move(nest));
+  }
+
+  // A thread's share of it, which it reads and writes by neighbours.
+  void tile_call(const ir::TileCall& n, double times) {
+    LoopNest nest;
+    nest.loops = loops_;
+    nest.times = times;
+    nest.operations = n.row->operations.all() / n.row->threads;
+    nest.vector_operations = 1;
+    const ir::Tile& tile = n.row->tile;
+    for (std::size_t i = 0; i < n.operands.size(); ++i) {
+      const ir::Operand& operand = n.row->operands[i];
+      const auto& load = std::get<ir::Load>(n.operands[i]->node);
+      const int elements = (operand.along_m ? tile.m : 1) * (operand.along_n ? tile.n : 1) *
+                           (operand.along_k ? tile.k : 1);
+      const bool last = i + 1 == n.operands.size();
+      if (last) nest.stored = ir::movement_of(load.indices.front(), lets_);
+      if (operand.scope == ir::Scope::Fragment) {
+        nest.register_accesses += 1;
+        continue;
+      }
+      nest.accesses.push_back(make_access(load.buffer, load.indices.front(),
+                                          std::max(1, elements / n.row->threads), last, lets_));
+      nest.broadcast.push_back(false);
+    }
     found.nests.push_back(std::move(nest));
   }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "host/ir/intrinsics.h"
 #include "host/ir/loads.h"
 #include "host/ir/visit.h"
 
@@ -30,50 +31,68 @@ namespace {
 
 class Check {
  public:
-  bool misses = false;  // a barrier that not all threads come to
+  // What differs: nothing between threads, something between those that go together, or only
+  // between others.
+  struct Apart {
+    bool threads = false, neighbours = false;
+  };
+  const char* missed = nullptr;  // what not all threads come to
 
-  void visit(const ir::Stmt& s, bool apart) {
-    const auto on = [&](const ir::Stmt& child, bool more) { visit(child, apart || more); };
+  void visit(const ir::Stmt& s, Apart apart) {
+    const auto on = [&](const ir::Stmt& child, Apart more) {
+      visit(child, {apart.threads || more.threads, apart.neighbours || more.neighbours});
+    };
     ir::visit(
         s,
         [&](const ir::For& n) {
           if (ir::within_block(n.axis)) threads_.insert(n.var);
-          on(n.body, differs(n.min) || differs(n.extent));
+          if (n.axis == ir::ThreadAxis::ThreadX) neighbours_.insert(n.var);
+          const Apart least = apart_in(n.min), most = apart_in(n.extent);
+          on(n.body, {least.threads || most.threads, least.neighbours || most.neighbours});
         },
-        [](const ir::Store&) {},
+        [](const ir::OneOf<ir::Store, ir::AwaitCopies> auto&) {},
         [&](const ir::Block& n) {
-          for (const ir::Stmt& child : n.stmts) on(child, false);
+          for (const ir::Stmt& child : n.stmts) on(child, {});
         },
         [&](const ir::IfThenElse& n) {
-          const bool differ = differs(n.condition);
+          const Apart differ = apart_in(n.condition);
           on(n.then_stmt, differ);
           if (n.else_stmt) on(n.else_stmt, differ);
         },
-        [&](const ir::Allocate& n) { on(n.body, false); },
+        [&](const ir::OneOf<ir::Allocate, ir::AsyncCopies> auto& n) { on(n.body, {}); },
         [&](const ir::Let& n) {
-          if (differs(n.value)) threads_.insert(n.var);
-          on(n.body, false);
+          const Apart differ = apart_in(n.value);
+          if (differ.threads) threads_.insert(n.var);
+          if (differ.neighbours) neighbours_.insert(n.var);
+          on(n.body, {});
         },
-        [&](const ir::Barrier&) { misses |= apart; });
+        [&](const ir::Barrier&) {
+          if (apart.threads) missed = "a barrier";
+        },
+        [&](const ir::TileCall& n) {
+          if (apart.neighbours) missed = n.row->name;
+        });
   }
 
  private:
-  bool differs(const ir::Expr& e) const {
-    return std::any_of(threads_.begin(), threads_.end(),
-                       [&](const ir::Var& var) { return ir::mentions(e, var); });
+  Apart apart_in(const ir::Expr& e) const {
+    const auto mentioned = [&](const ir::Var& var) { return ir::mentions(e, var); };
+    return {std::any_of(threads_.begin(), threads_.end(), mentioned),
+            std::any_of(neighbours_.begin(), neighbours_.end(), mentioned)};
   }
 
-  std::set<ir::Var> threads_;  // variables that differ between them
+  std::set<ir::Var> threads_;     // variables that differ between threads
+  std::set<ir::Var> neighbours_;  // those that differ between neighbours along x
 };
 
 }  // namespace
 
 Result<void> check_barriers(const ir::Function& function) {
   Check check;
-  check.visit(function.body, false);
-  if (!check.misses) return {};
+  check.visit(function.body, {});
+  if (!check.missed) return {};
   return Error{ErrorCode::InvalidArgument,
-               function.name + ": a barrier that not all threads of a block come to"};
+               function.name + ": " + check.missed + " that not all threads of a block come to"};
 }
 
 }  // namespace fettle::lower

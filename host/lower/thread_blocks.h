@@ -16,7 +16,8 @@ using BlockSizes = std::map<ir::ThreadAxis, std::int64_t>;
 BlockSizes block_sizes(const space::Schedule& schedule, const Bounds& bounds,
                        const space::Stage& launch);
 
-// InvalidArgument: a barrier in a branch or a loop that threads of one block take differently.
+// InvalidArgument: a barrier in a branch or a loop that threads of one block take differently, or
+// a TileCall where neighbours along x do.
 Result<void> check_barriers(const ir::Function& function);
 
 }  // namespace fettle::lower

@@ -43,7 +43,8 @@ class Widen {
           if (depends(n.value)) return widen(ir::substitute(n.body, {{n.var, n.value}}));
           return ir::make_let(n.var, n.value, widen(n.body));
         },
-        [&](const ir::OneOf<ir::For, ir::IfThenElse, ir::Allocate, ir::Barrier> auto&) -> ir::Stmt {
+        [&](const ir::OneOf<ir::For, ir::IfThenElse, ir::Allocate, ir::Barrier, ir::TileCall,
+                            ir::AsyncCopies, ir::AwaitCopies> auto&) -> ir::Stmt {
           throw Problem{"vectorised loop " + var_->name + " holds more than stores"};
         });
   }

@@ -107,17 +107,8 @@ bool CpuTarget::converts_float16() const {
 }
 
 std::vector<const ir::IntrinsicRow*> CpuTarget::instructions() const {
-  std::vector<const ir::IntrinsicRow*> there;
-  for (const ir::IntrinsicRow& row : ir::intrinsics()) {
-    const bool has_it =
-        std::any_of(row.available.begin(), row.available.end(), [&](const ir::Availability& where) {
-          return where.arch == arch && vector_bits <= where.most_vector_bits &&
-                 std::all_of(where.features.begin(), where.features.end(),
-                             [&](const std::string& feature) { return has(features, feature); });
-        });
-    if (has_it) there.push_back(&row);
-  }
-  return there;
+  return ir::intrinsics_of(arch, vector_bits,
+                           [&](const std::string& feature) { return has(features, feature); });
 }
 
 const ir::IntrinsicRow* CpuTarget::sums_of_byte_products() const {

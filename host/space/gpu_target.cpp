@@ -76,9 +76,19 @@ Target GpuTarget::target() const {
   if (vector_width > 1) text["vector_width"] = vector_width;
   if (shared_is_global) text["shared_is_global"] = true;
   if (half) text["half"] = true;
+  if (shared_bytes_per_unit > 0) text["shared_bytes_per_unit"] = shared_bytes_per_unit;
+  if (!extensions.empty()) text["extensions"] = extensions;
   Result<Target> target = Target::parse(text.dump());
   assert(target);
   return std::move(*target);
+}
+
+std::vector<const ir::IntrinsicRow*> GpuTarget::instructions() const {
+  return ir::intrinsics_of(backend, 0, [&](const std::string& feature) {
+    int least = 0;
+    if (std::sscanf(feature.c_str(), "sm_%d", &least) == 1) return sm >= least;
+    return std::binary_search(extensions.begin(), extensions.end(), feature);
+  });
 }
 
 Result<GpuTarget> GpuTarget::parse(const Target& target, const std::string& backend) {
@@ -104,6 +114,8 @@ Result<GpuTarget> GpuTarget::parse(const Target& target, const std::string& back
     t.vector_width = j.value("vector_width", 1);
     t.shared_is_global = j.value("shared_is_global", false);
     t.half = j.value("half", false);
+    t.shared_bytes_per_unit = j.value("shared_bytes_per_unit", std::int64_t{0});
+    t.extensions = j.value("extensions", std::vector<std::string>{});
     if (!is_possible(t)) {
       return Error{ErrorCode::InvalidArgument, "target: impossible numbers of a GPU"};
     }
@@ -178,6 +190,17 @@ Result<GpuTarget> opencl_target_for(const wire::DeviceInfoT& device, const std::
   t.vector_width = int(std::clamp<std::uint32_t>(facts.vector_width_float, 1, 16));
   t.half = std::find(facts.extensions.begin(), facts.extensions.end(), "cl_khr_fp16") !=
            facts.extensions.end();
+  for (const ir::IntrinsicRow& row : ir::intrinsics()) {
+    for (const ir::Availability& where : row.available) {
+      if (where.arch != backend) continue;
+      for (const std::string& asked : where.features) {
+        if (std::ranges::count(facts.extensions, asked) > 0) t.extensions.push_back(asked);
+      }
+    }
+  }
+  std::ranges::sort(t.extensions);
+  const auto twice = std::ranges::unique(t.extensions);
+  t.extensions.erase(twice.begin(), twice.end());
   if (facts.device_type == "CPU") {
     // Threads follow one another on a core; what go together are the elements of its vectors.
     t.warp = 1;

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "host/ir/intrinsics.h"
 #include "host/space/target.h"
 #include "schemas/device_generated.h"
 #include "schemas/wire/result.h"
@@ -19,6 +21,7 @@ struct GpuTarget {
   int registers_per_thread = 255;
   int warp = 32;                                       // threads that go together
   int compute_units = 1;                               // that run blocks side by side
+  std::int64_t shared_bytes_per_unit = 0;              // what those blocks share out; 0: unknown
   std::int64_t grid_x = 0x7fffffff, grid_yz = 0xffff;  // most blocks along an axis
   std::int64_t memory_bytes = 0;                       // the device's limit for one program
   int vector_width = 1;           // floats that a thread best takes at once; 1: one, as CUDA's do
@@ -29,7 +32,13 @@ struct GpuTarget {
   int driver = 0;  // the CUDA version that the driver knows, 1206 of 12.6
 
   // OpenCL's.
-  bool half = false;  // has float16 as a type (cl_khr_fp16)
+  bool half = false;                    // has float16 as a type (cl_khr_fp16)
+  std::vector<std::string> extensions;  // that rows of ir::intrinsics() ask for; sorted
+
+  // It copies from global to shared memory beside the threads.
+  bool copies_async() const { return sm >= 80; }
+  // Rows of ir::intrinsics() that the device has, in their order.
+  std::vector<const ir::IntrinsicRow*> instructions() const;
 
   // What others see of it: "backend" and the rest by their names.
   Target target() const;

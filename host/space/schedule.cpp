@@ -68,6 +68,10 @@ struct Words {
     return "cache_read " + s.stage + " for " + s.reader + " as " + s.stage + "." + s.suffix;
   }
   std::string operator()(const TensorizeStep& s) { return "tensorize " + s.stage + " by " + s.row; }
+  std::string operator()(const PipelineStep& s) {
+    return "pipeline " + s.stage + "." + s.loop + " in " + std::to_string(s.stages) + " stages" +
+           (s.async ? " of copies beside the threads" : "");
+  }
 };
 
 }  // namespace

@@ -142,16 +142,29 @@ struct BindStep {
   ir::ThreadAxis axis;
 };
 
-// The innermost loop of a sum, as long as the row's tile, becomes one instruction. The stage's
-// body is the row's pattern, and its operands lie side by side along that loop in memory.
+// The innermost loops, as long as the row's tile along m, n and k (those that it has), become one
+// instruction. The stage's body is the row's pattern. A row of one thread has one such loop, of a
+// sum, along which its operands lie side by side in memory. Operands of a row of several threads
+// move by one loop at most in each dimension; it is executed by all threads along x.
 struct TensorizeStep {
   std::string stage;
-  std::string row;  // name in ir::intrinsics()
+  std::string row;           // name in ir::intrinsics()
+  std::string initial = "";  // of a sum by several threads: the row that sets it to zero
 };
 
-using Step = std::variant<InlineStep, CacheWriteStep, CacheReadStep, PackConstantStep, TileAxisStep,
-                          RfactorStep, TransposeConstantStep, ComputeAtStep, SplitStep, FuseStep,
-                          ReorderStep, SkipZerosStep, AnnotateStep, BindStep, TensorizeStep>;
+// Of a serial reduction loop: what stages in memory that a block shares hold for an iteration is
+// made while iterations before are computed, in as many places as there are stages. async: by
+// copies that go on beside the threads.
+struct PipelineStep {
+  std::string stage, loop;
+  int stages;
+  bool async;
+};
+
+using Step =
+    std::variant<InlineStep, CacheWriteStep, CacheReadStep, PackConstantStep, TileAxisStep,
+                 RfactorStep, TransposeConstantStep, ComputeAtStep, SplitStep, FuseStep,
+                 ReorderStep, SkipZerosStep, AnnotateStep, BindStep, TensorizeStep, PipelineStep>;
 std::string to_string(const Step& step);
 
 struct Loop {
@@ -160,6 +173,7 @@ struct Loop {
   ir::ForKind kind = ir::ForKind::Serial;
   bool reduce = false;
   ir::ThreadAxis axis = ir::ThreadAxis::None;  // of a Bound loop
+  ir::Pipeline pipeline = {};
 };
 
 // How a loop's variable follows from others.
@@ -190,7 +204,9 @@ struct StagePlan {
   std::vector<Loop> loops;          // outermost first
   std::vector<Relation> relations;  // in the order made
   std::vector<Skip> skips;
-  const ir::IntrinsicRow* instruction = nullptr;  // the innermost loop is one of it; null: none
+  const ir::IntrinsicRow* instruction = nullptr;  // the innermost loops are one of it; null: none
+  std::size_t instruction_loops = 0;              // how many those are
+  const ir::IntrinsicRow* initial = nullptr;      // what sets its sums to zero; null: stores
 };
 
 class Schedule {
@@ -220,6 +236,7 @@ class Schedule {
   Result<void> run(const AnnotateStep& step);
   Result<void> run(const BindStep& step);
   Result<void> run(const TensorizeStep& step);
+  Result<void> run(const PipelineStep& step);
 
   int index_of(const std::string& stage) const;  // -1: none
   Loop* find_loop(const std::string& stage, const std::string& loop);

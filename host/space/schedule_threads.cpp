@@ -27,6 +27,15 @@ Result<void> Schedule::run(const BindStep& s) {
   return {};
 }
 
+Result<void> Schedule::run(const PipelineStep& s) {
+  Loop* loop = find_loop(s.stage, s.loop);
+  if (!loop) return unfit("no such loop");
+  if (!loop->reduce || loop->kind != ir::ForKind::Serial) return unfit("no serial reduction loop");
+  if (s.stages < 1) return unfit("no stages");
+  loop->pipeline = {s.stages, s.async};
+  return {};
+}
+
 Result<void> Schedule::run(const CacheReadStep& s) {
   const int from = index_of(s.stage), reader = index_of(s.reader);
   if (from < 0 || reader < 0) return unfit("no such stage");
@@ -57,37 +66,36 @@ Result<void> Schedule::run(const CacheReadStep& s) {
   return {};
 }
 
-Result<void> Schedule::run(const TensorizeStep& s) {
-  const int index = index_of(s.stage);
-  const ir::IntrinsicRow* row = ir::find_intrinsic(s.row);
-  if (index < 0 || dag_.stages[std::size_t(index)].placeholder()) return unfit("no such stage");
-  if (!row) return unfit("no such instruction");
-  const Stage& stage = dag_.stages[std::size_t(index)];
-  StagePlan& plan = plans_[s.stage];
-  const auto operands = ir::operands_of(*row, stage.body);
-  if (stage.combiner != Combiner::Sum || stage.reduce_axes.empty() || !operands ||
-      stage.body->type != row->accumulator().packed) {
-    return unfit("the stage does not compute what the instruction does");
+namespace {
+
+// The axis that the loop is the innermost part of, and how long the loop is; 0: as the axis.
+std::pair<ir::Var, std::int64_t> innermost_part(const StagePlan& plan, const Loop& loop) {
+  std::pair<ir::Var, std::int64_t> part{loop.var, 0};
+  for (auto relation = plan.relations.rbegin(); relation != plan.relations.rend(); ++relation) {
+    const auto* split = std::get_if<SplitRelation>(&*relation);
+    if (!split || split->inner != part.first) continue;
+    if (part.second == 0) part.second = split->factor;
+    part.first = split->parent;
   }
-  if (row->tile.m != 1 || row->tile.n != 1) return unfit("only a row of products is made of loops");
+  return part;
+}
+
+// How many loops an execution takes the place of.
+using Loops = Result<std::size_t>;
+
+Loops fits_alone(const Stage& stage, const StagePlan& plan, const ir::IntrinsicRow& row,
+                 const std::vector<const ir::Load*>& operands) {
+  if (row.tile.m != 1 || row.tile.n != 1) return unfit("only a row of products is made of loops");
   const Loop& loop = plan.loops.back();
   if (!loop.reduce || loop.kind != ir::ForKind::Serial) {
     return unfit("the innermost loop is no serial reduction loop");
   }
-  // The axis that the loop is the innermost part of, and how long the loop is.
-  ir::Var axis = loop.var;
-  std::int64_t extent = 0;
-  for (auto relation = plan.relations.rbegin(); relation != plan.relations.rend(); ++relation) {
-    const auto* split = std::get_if<SplitRelation>(&*relation);
-    if (!split || split->inner != axis) continue;
-    if (extent == 0) extent = split->factor;
-    axis = split->parent;
-  }
+  auto [axis, extent] = innermost_part(plan, loop);
   for (const Axis& reduced : stage.reduce_axes) {
     if (reduced.var == axis && extent == 0) extent = reduced.extent;
   }
-  if (extent != row->tile.k) return unfit("the innermost loop is not as long as the instruction");
-  for (const ir::Load* load : *operands) {
+  if (extent != row.tile.k) return unfit("the innermost loop is not as long as the instruction");
+  for (const ir::Load* load : operands) {
     for (std::size_t d = 0; d < load->indices.size(); ++d) {
       const auto form = ir::affine_of(load->indices[d]);
       const std::int64_t step = d + 1 == load->indices.size() ? 1 : 0;
@@ -96,6 +104,67 @@ Result<void> Schedule::run(const TensorizeStep& s) {
       }
     }
   }
+  return std::size_t{1};
+}
+
+// One loop for each of m, n and k that an operand lies along, in this order.
+Loops fits_together(const Stage& stage, const StagePlan& plan, const ir::IntrinsicRow& row,
+                    const std::vector<const ir::Load*>& operands) {
+  struct Side {
+    bool ir::Operand::* along;
+    int length;
+  };
+  std::vector<Side> sides;
+  for (const Side& side :
+       {Side{&ir::Operand::along_m, row.tile.m}, Side{&ir::Operand::along_n, row.tile.n},
+        Side{&ir::Operand::along_k, row.tile.k}}) {
+    if (std::ranges::any_of(row.operands, side.along)) sides.push_back(side);
+  }
+  if (plan.loops.size() < sides.size()) return unfit("fewer loops than the instruction has sides");
+  for (std::size_t i = 0; i < sides.size(); ++i) {
+    const Loop& loop = plan.loops[plan.loops.size() - sides.size() + i];
+    const auto [axis, extent] = innermost_part(plan, loop);
+    const bool sums = sides[i].along == &ir::Operand::along_k && !stage.reduce_axes.empty();
+    if (loop.kind != ir::ForKind::Serial || loop.reduce != sums || extent != sides[i].length) {
+      return unfit("loop " + loop.name + " is not a side of the instruction's tile");
+    }
+    for (std::size_t o = 0; o < operands.size(); ++o) {
+      std::int64_t moves = 0;
+      for (const ir::Expr& index : operands[o]->indices) {
+        const auto form = ir::affine_of(index);
+        if (!form) return unfit("an operand at an index that is not affine");
+        moves += form->coefficient(axis);
+      }
+      if (moves != (row.operands[o].*sides[i].along ? 1 : 0)) {
+        return unfit(operands[o]->buffer->name + " does not lie along " + loop.name);
+      }
+    }
+  }
+  return sides.size();
+}
+
+}  // namespace
+
+Result<void> Schedule::run(const TensorizeStep& s) {
+  const int index = index_of(s.stage);
+  const ir::IntrinsicRow* row = ir::find_intrinsic(s.row);
+  if (index < 0 || dag_.stages[std::size_t(index)].placeholder()) return unfit("no such stage");
+  if (!row) return unfit("no such instruction");
+  const Stage& stage = dag_.stages[std::size_t(index)];
+  StagePlan& plan = plans_[s.stage];
+  const auto operands = ir::operands_of(*row, stage.body);
+  if (stage.combiner != Combiner::Sum || !operands ||
+      stage.body->type != row->accumulator().element->type) {
+    return unfit("the stage does not compute what the instruction does");
+  }
+  const auto fit = row->threads == 1 ? fits_alone(stage, plan, *row, *operands)
+                                     : fits_together(stage, plan, *row, *operands);
+  if (!fit) return std::move(fit).error();
+  if (!s.initial.empty()) {
+    plan.initial = ir::find_intrinsic(s.initial);
+    if (!plan.initial || plan.initial->operands.size() != 1) return unfit("no such beginning");
+  }
+  plan.instruction_loops = *fit;
   plan.instruction = row;
   return {};
 }

@@ -73,7 +73,9 @@ class FunctionWriter {
           variables_[n.var.get()] = variable;
           write(n.body);
         },
-        [](const ir::Barrier&) { throw Stop{"a barrier"}; });
+        [](const ir::OneOf<ir::Barrier, ir::TileCall, ir::AsyncCopies, ir::AwaitCopies> auto&) {
+          throw Stop{"threads that go together"};
+        });
   }
 
   // The loop counts from 0; its variable is the count and `min`.

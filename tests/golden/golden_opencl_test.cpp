@@ -68,6 +68,25 @@ TEST(GoldenOpenCl, StagedProductOfInt8) {
             "neighbours":[0],"shared":[3],"first_order":[1],"second_order":[0]}})");
 }
 
+// A Mali of a later generation than the T860.
+TEST(GoldenOpenCl, ProductsOfInt8ByFours) {
+  space::GpuTarget dots = mali();
+  dots.extensions = {"cl_arm_integer_dot_product_accumulate_int8"};
+  check(
+      "conv2d_int8_mali_dot",
+      R"({"op":"conv2d","height":6,"width":6,"in_channels":8,"out_channels":8,"kernel":[3,3],"pad":[1,1],"dtype":"int8"})",
+      dots,
+      R"({"sketch":"gpu_tiled_dot4_s8s8","knobs":{"rows":[8,2],"columns":[2,4],"step":[2],
+            "unroll":[16],"neighbours":[0],"lanes":[4],"packed":[1],"source":[1]}})");
+}
+
+TEST(GoldenOpenCl, StagedAhead) {
+  check("batch_matmul_ahead_desktop", R"({"op":"batch_matmul","batch":1,"m":12,"n":20,"k":16})",
+        desktop(),
+        R"({"sketch":"gpu_tiled","knobs":{"rows":[4,2],"columns":[8,2],"step":[4],"unroll":[64],
+            "neighbours":[0],"shared":[3],"first_order":[1],"second_order":[0],"stages":[2,0]}})");
+}
+
 TEST(GoldenOpenCl, SoftmaxOverARow) {
   check("softmax_desktop", R"({"op":"softmax","batch":3,"features":100})", desktop(),
         R"({"sketch":"gpu_rows","knobs":{"threads":[64],"unroll":[1]}})");

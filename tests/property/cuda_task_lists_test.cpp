@@ -1,7 +1,9 @@
 // Every sketch of two networks' task lists as PTX for every compute capability: LLVM makes it,
 // ptxas accepts it where it knows the device, and no launch is over the device's limits.
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include <map>
 #include <random>
 #include <set>
 
@@ -9,6 +11,7 @@
 #include "host/backend/cuda_ptx/ptxas.h"
 #include "host/model/task_list.h"
 #include "host/space/gpu_target.h"
+#include "host/space/workload.h"
 #include "schemas/wire/codec.h"
 #include "tests/property/interpreted.h"
 
@@ -36,56 +39,106 @@ std::optional<space::Configuration> drawn(const backend::Task& task, std::uint32
   return std::nullopt;
 }
 
-TEST(CudaTaskLists, EverySketchForEveryCapability) {
+// Builds a configuration of every sketch that the task has on each capability.
+class Builds {
+ public:
+  explicit Builds(std::uint64_t seed) : rng_(seed) {}
+
+  void all_of(const space::Workload& workload) {
+    for (const int sm : kCapabilities) {
+      const space::GpuTarget target = target_of(sm);
+      const auto task = backend::open_task(workload.dag(), target.target());
+      ASSERT_TRUE(task) << workload.title() << ": " << task.error().text();
+      const auto& sketches = (*task)->space().sketches();
+      for (std::uint32_t sketch = 0; sketch < sketches.size(); ++sketch) {
+        const auto configuration = drawn(**task, sketch, rng_);
+        ASSERT_TRUE(configuration) << workload.title() << ": nothing passes the screen";
+        ++met[sketches[sketch].name];
+        build(**task, *configuration, target,
+              workload.title() + " sm_" + std::to_string(sm) + " " +
+                  (*task)->space().to_json(*configuration));
+      }
+    }
+  }
+
+  std::map<std::string, int> met;  // sketches
+
+  ~Builds() {
+    std::printf("%d built, %d assembled, %d kernels spill\n", built_, assembled_, spilled_);
+    for (const auto& [name, times] : met) std::printf("%s: %d\n", name.c_str(), times);
+    for (const int sm : refused_) std::printf("no ptxas here knows sm_%d\n", sm);
+  }
+
+ private:
+  void build(const backend::Task& task, const space::Configuration& configuration,
+             const space::GpuTarget& target, const std::string& what) {
+    const auto output = task.build(configuration);
+    ASSERT_TRUE(output) << what << ": " << output.error().text();
+    ++built_;
+    for (const auto& launch : output->program->launches) {
+      const wire::Dim3 &block = *launch->block, &grid = *launch->grid;
+      EXPECT_LE(block.x() * block.y() * block.z(), 1024u) << what;
+      EXPECT_LE(std::max(grid.y(), grid.z()), 65535u) << what;
+    }
+    const auto& bytes = output->program->images[0]->bytes;
+    const auto cubin = backend::cuda_ptx::assemble({bytes.begin(), bytes.end()}, target);
+    if (!cubin) {
+      ASSERT_EQ(cubin.error().code, ErrorCode::Unsupported) << what << cubin.error().text();
+      ASSERT_EQ(backend::cuda_ptx::ptxas_for(target), nullptr) << what;
+      refused_.insert(target.sm);
+      return;
+    }
+    ++assembled_;
+    for (const auto& kernel : cubin->kernels) {
+      EXPECT_LE(kernel.shared_bytes, 48 << 10) << what;
+      spilled_ += kernel.spill_store_bytes > 0;
+    }
+  }
+
+  std::mt19937_64 rng_;
+  int built_ = 0, assembled_ = 0, spilled_ = 0;
+  std::set<int> refused_;
+};
+
+std::uint64_t seed() {
   const std::uint64_t seed = property::from_environment("FETTLE_PROPERTY_SEED", 20260101);
   std::printf("seed %llu\n", (unsigned long long)seed);
-  std::mt19937_64 rng(seed);
-  int built = 0, assembled = 0, spilled = 0;
-  std::set<int> refused;
+  return seed;
+}
+
+TEST(CudaTaskLists, EverySketchForEveryCapability) {
+  Builds builds(seed());
   for (const char* network : {"resnet-18", "mobilenet"}) {
     const auto list = model::load_network(network);
     ASSERT_TRUE(list) << list.error().text();
     for (const space::Task& each : list->tasks) {
-      const auto& dag = each.workload.dag();
-      const auto one = backend::open_task(dag, target_of(90).target());
-      ASSERT_TRUE(one) << each.workload.title() << ": " << one.error().text();
-      const auto sketches = std::uint32_t((*one)->space().sketches().size());
-      for (std::uint32_t sketch = 0; sketch < sketches; ++sketch) {
-        const auto configuration = drawn(**one, sketch, rng);
-        ASSERT_TRUE(configuration) << each.workload.title() << ": nothing passes the screen";
-        for (const int sm : kCapabilities) {
-          const space::GpuTarget target = target_of(sm);
-          const auto task = backend::open_task(dag, target.target());
-          ASSERT_TRUE(task);
-          const auto output = (*task)->build(*configuration);
-          const std::string what = each.workload.title() + " sm_" + std::to_string(sm) + " " +
-                                   (*task)->space().to_json(*configuration);
-          ASSERT_TRUE(output) << what << ": " << output.error().text();
-          ++built;
-          for (const auto& launch : output->program->launches) {
-            const wire::Dim3 &block = *launch->block, &grid = *launch->grid;
-            EXPECT_LE(block.x() * block.y() * block.z(), 1024u) << what;
-            EXPECT_LE(std::max(grid.y(), grid.z()), 65535u) << what;
-          }
-          const auto& bytes = output->program->images[0]->bytes;
-          const auto cubin = backend::cuda_ptx::assemble({bytes.begin(), bytes.end()}, target);
-          if (!cubin) {
-            ASSERT_EQ(cubin.error().code, ErrorCode::Unsupported) << what << cubin.error().text();
-            ASSERT_EQ(backend::cuda_ptx::ptxas_for(target), nullptr) << what;
-            refused.insert(sm);
-            continue;
-          }
-          ++assembled;
-          for (const auto& kernel : cubin->kernels) {
-            EXPECT_LE(kernel.shared_bytes, 48 << 10) << what;
-            spilled += kernel.spill_store_bytes > 0;
-          }
-        }
-      }
+      builds.all_of(each.workload);
+      if (HasFatalFailure()) return;
     }
   }
-  std::printf("%d built, %d assembled, %d kernels spill\n", built, assembled, spilled);
-  for (const int sm : refused) std::printf("no ptxas here knows sm_%d\n", sm);
+}
+
+// Layers of those networks in the types that instructions with a shape take.
+TEST(CudaTaskLists, InstructionsForEveryCapability) {
+  Builds builds(seed());
+  for (const char* type : {"int8", "float16"}) {
+    for (
+        const char* layer :
+        {R"({"op":"conv2d","height":56,"width":56,"in_channels":64,"out_channels":64,"kernel":[3,3],"pad":[1,1]})",
+         R"({"op":"conv2d","height":224,"width":224,"in_channels":3,"out_channels":64,"kernel":[7,7],"stride":[2,2],"pad":[3,3],"layout":"NCHW"})",
+         R"({"op":"conv2d","height":14,"width":14,"in_channels":512,"out_channels":512,"kernel":[1,1]})",
+         R"({"op":"dense","batch":16,"in_features":512,"out_features":1000})",
+         R"({"op":"batch_matmul","batch":8,"m":128,"n":128,"k":64})"}) {
+      auto json = nlohmann::json::parse(layer);
+      json["dtype"] = type;
+      const auto workload = space::Workload::parse(json);
+      ASSERT_TRUE(workload) << json << workload.error().text();
+      builds.all_of(*workload);
+      if (HasFatalFailure()) return;
+    }
+  }
+  EXPECT_TRUE(builds.met.contains("gpu_tiled_dot4_s8s8"));
+  EXPECT_TRUE(builds.met.contains("gpu_wmma_f16"));
 }
 
 }  // namespace

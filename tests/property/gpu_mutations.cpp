@@ -12,9 +12,14 @@ namespace {
 using ir::Expr;
 using ir::Stmt;
 
-bool shared_store(const Stmt& stmt) {
+// Of what a block stages: stores into memory that it shares, and copies that a thread keeps for it.
+bool staging_store(const Stmt& stmt) {
   const auto* store = std::get_if<ir::Store>(&stmt->node);
-  return store && store->buffer->scope == ir::Scope::BlockShared;
+  if (!store) return false;
+  const auto* copied = std::get_if<ir::Load>(&store->value->node);
+  return store->buffer->scope == ir::Scope::BlockShared ||
+         (store->buffer->scope == ir::Scope::Register && copied &&
+          copied->buffer->scope == ir::Scope::Global);
 }
 
 // Makes the mistake in the place that it counts to; with a place below zero it counts them all.
@@ -27,6 +32,16 @@ class Mutate : public ir::Mutator {
 
   Stmt mutate(const Stmt& stmt) override {
     if (!stmt) return stmt;
+    if (mistake_ == GpuMistake::DroppedWait &&
+        std::holds_alternative<ir::AwaitCopies>(stmt->node) && here()) {
+      return ir::make_block({});
+    }
+    if (const auto* let = std::get_if<ir::Let>(&stmt->node);
+        let && mistake_ == GpuMistake::WrongStage && turn(let->value) && here()) {
+      const ir::Binary& rest = *turn(let->value);
+      const Expr other = ir::binary(ir::BinaryOp::Mod, rest.a + ir::int_imm(1), rest.b);
+      return ir::make_let(let->var, other, let->body);
+    }
     const auto* loop = std::get_if<ir::For>(&stmt->node);
     if (mistake_ == GpuMistake::DroppedBarrier && std::holds_alternative<ir::Barrier>(stmt->node) &&
         here()) {
@@ -36,13 +51,13 @@ class Mutate : public ir::Mutator {
     if (loop && ir::within_block(loop->axis)) threads_.push_back({loop->var, loop->extent});
     Stmt out;
     if (mistake_ == GpuMistake::SwappedAxis && loop && loop->axis == ir::ThreadAxis::ThreadX &&
-        other_axis(*loop) && here()) {
+        other_axis(*loop) && tells_apart(*loop) && here()) {
       out = ir::make_for(loop->var, loop->min, loop->extent, loop->kind,
                          ir::substitute(loop->body, {{loop->var, *other_axis(*loop)}}), loop->axis);
     } else if (const auto* branch = std::get_if<ir::IfThenElse>(&stmt->node);
                branch && guards() && less(branch->condition) && here()) {
       out = ir::make_if(moved(*less(branch->condition)), branch->then_stmt, branch->else_stmt);
-    } else if (mistake_ == GpuMistake::StaleTile && !serial_.empty() && shared_store(stmt) &&
+    } else if (mistake_ == GpuMistake::StaleTile && !serial_.empty() && staging_store(stmt) &&
                ir::mentions(std::get<ir::Store>(stmt->node).value, serial_.back()) && here()) {
       const auto& store = std::get<ir::Store>(stmt->node);
       const Expr before = ir::binary(ir::BinaryOp::Max,
@@ -62,6 +77,21 @@ class Mutate : public ir::Mutator {
   bool here() {
     ++found;
     return left_-- == 0;
+  }
+  static bool tells_apart(const ir::For& loop) {
+    bool read = false;
+    ir::walk(loop.body, nullptr, [&](const Expr& e) {
+      const auto* ref = std::get_if<ir::VarRef>(&e->node);
+      read |= ref && ref->var == loop.var;
+    });
+    return read;
+  }
+  // Which of several places an iteration of the innermost loop takes; null: it is not that.
+  const ir::Binary* turn(const Expr& value) const {
+    const auto* rest = std::get_if<ir::Binary>(&value->node);
+    const bool is_one = rest && rest->op == ir::BinaryOp::Mod && !serial_.empty() &&
+                        ir::mentions(rest->a, serial_.back());
+    return is_one ? rest : nullptr;
   }
   bool guards() const {
     return mistake_ == GpuMistake::WideGuard || mistake_ == GpuMistake::NarrowGuard;
@@ -93,7 +123,8 @@ class Mutate : public ir::Mutator {
 
 const char* name_of(GpuMistake mistake) {
   static constexpr const char* names[] = {"dropped barrier", "swapped axis", "wide guard",
-                                          "narrow guard", "stale tile"};
+                                          "narrow guard",    "stale tile",   "wrong stage",
+                                          "dropped wait"};
   return names[static_cast<int>(mistake)];
 }
 

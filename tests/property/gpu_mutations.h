@@ -11,6 +11,8 @@ enum class GpuMistake {
   WideGuard,    // a guard lets one more through
   NarrowGuard,  // or one fewer
   StaleTile,    // what a block loads for a step is what it loaded for the step before
+  WrongStage,   // of several places for what a block stages, another one is taken
+  DroppedWait,  // copies beside the threads are not awaited
   Count
 };
 

@@ -19,7 +19,8 @@ namespace {
 using property::difference;
 using property::from_environment;
 
-// A large GPU, one whose limits are always near, and one that takes vectors and stages nothing.
+// A large GPU, one whose limits are always near, and two that take vectors and stage nothing, one
+// of them with dot products.
 std::vector<space::GpuTarget> gpu_targets() {
   space::GpuTarget large;
   large.backend = "cuda_ptx", large.sm = 90, large.driver = 1204, large.compute_units = 132;
@@ -28,7 +29,10 @@ std::vector<space::GpuTarget> gpu_targets() {
   small.registers_per_block = 4096, small.compute_units = 2;
   space::GpuTarget vectors = large;
   vectors.vector_width = 8, vectors.shared_is_global = true, vectors.warp = 1;
-  return {large, small, vectors};
+  space::GpuTarget dots = vectors;
+  dots.backend = "opencl_c", dots.sm = dots.driver = 0, dots.vector_width = 4;
+  dots.extensions = {"cl_arm_integer_dot_product_accumulate_int8"};
+  return {large, small, vectors, dots};
 }
 
 TEST(GpuProperty, EveryPassOfRandomConfigurationsEqualsTheReference) {
@@ -43,7 +47,7 @@ TEST(GpuProperty, EveryPassOfRandomConfigurationsEqualsTheReference) {
   for (std::uint64_t i = 0; i < count; ++i) {
     const space::Workload workload = i % 10 == 2 ? property::random_winograd_workload(rng)
                                                  : property::random_workload(rng, i % 4 == 3);
-    const space::GpuTarget& target = targets[i % targets.size()];
+    const space::GpuTarget& target = targets[i / 4 % targets.size()];
     const auto task = space::open_gpu_space(workload.dag(), target);
     ASSERT_TRUE(task) << workload.canonical() << ": " << task.error().text();
     const space::SearchSpace* space = &task->space();
@@ -78,8 +82,68 @@ TEST(GpuProperty, EveryPassOfRandomConfigurationsEqualsTheReference) {
   }
   for (const auto& [name, times] : met) std::printf("%s: %d\n", name.c_str(), times);
   for (const auto& [name, times] : types) std::printf("%s: %d\n", name.c_str(), times);
-  EXPECT_EQ(met.size(), 7u) << "each sketch";
+  EXPECT_EQ(met.size(), 8u) << "each sketch";
   EXPECT_EQ(types.size(), 3u) << "float32, float16 and int8";
+}
+
+// Of sizes that take tensor cores: several tiles, and some that overlap.
+TEST(GpuProperty, ProductsByWarpsEqualTheReference) {
+  const std::uint64_t seed = from_environment("FETTLE_PROPERTY_SEED", 20260101);
+  const std::uint64_t count = 16 * from_environment("FETTLE_PROPERTY_TIMES", 1);
+  std::printf("seed %llu, %llu configurations\n", (unsigned long long)seed,
+              (unsigned long long)count);
+  std::mt19937_64 rng(seed);
+  property::RandomFields random(rng);
+  const space::GpuTarget target = gpu_targets().front();
+  for (std::uint64_t i = 0; i < count; ++i) {
+    nlohmann::json json;
+    const int rows = random.number(16, 70), columns = random.number(16, 70);
+    if (i % 3 == 0) {
+      json = {{"op", "batch_matmul"},
+              {"batch", random.number(1, 2)},
+              {"m", rows},
+              {"n", columns},
+              {"k", random.number(16, 70)}};
+    } else if (i % 3 == 1) {
+      json = {{"op", "dense"},
+              {"batch", rows},
+              {"in_features", random.number(16, 70)},
+              {"out_features", columns}};
+    } else {
+      json = {{"op", "conv2d"},
+              {"height", random.number(5, 8)},
+              {"width", random.number(5, 8)},
+              {"in_channels", random.number(2, 6)},
+              {"out_channels", columns},
+              {"kernel", {3, 3}},
+              {"pad", {1, 1}},
+              {"layout", random.number(0, 1) ? "NHWC" : "NCHW"}};
+    }
+    json["dtype"] = "float16", json["tail"] = random.tail();
+    const auto workload = space::Workload::parse(json);
+    ASSERT_TRUE(workload) << json;
+    const auto task = space::open_gpu_space(workload->dag(), target);
+    ASSERT_TRUE(task) << json << task.error().text();
+    auto configuration = task->space().random(rng);
+    const auto& sketches = task->space().sketches();
+    for (int draws = 0; draws < 200 && sketches[configuration.sketch].name != "gpu_wmma_f16";
+         ++draws) {
+      configuration = task->space().random(rng);
+    }
+    const std::string what = json.dump() + " " + task->space().to_json(configuration);
+    ASSERT_EQ(sketches[configuration.sketch].name, "gpu_wmma_f16") << what;
+    const auto expected = space::evaluate(workload->dag());
+    ASSERT_TRUE(expected) << what;
+    const auto module = lower::lower_gpu_configuration(
+        *task, configuration, [&](const std::string& pass, const ir::Module& stage) {
+          if (i % 8 != 0) return;
+          ASSERT_EQ(difference(stage, expected->front(), 1), "")
+              << "after " << pass << ", " << what;
+        });
+    ASSERT_TRUE(module) << what << ": " << module.error().text();
+    ASSERT_EQ(difference(*module, expected->front(), 1), "") << what << "\n" << ir::print(*module);
+    if (HasFailure()) return;
+  }
 }
 
 }  // namespace

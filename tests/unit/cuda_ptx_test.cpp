@@ -77,6 +77,80 @@ TEST(CudaPtx, ATiledProductOfMatrices) {
   EXPECT_GT(count("ld.shared.v4"), 0) << ptx;
 }
 
+std::string ptx_of(const Task& task, const char* configuration) {
+  const auto built = task.build(chosen(task, configuration));
+  EXPECT_TRUE(built) << built.error().text();
+  if (!built) return "";
+  const auto& bytes = built->program->images[0]->bytes;
+  return {bytes.begin(), bytes.end()};
+}
+
+int count_in(const std::string& text, const std::string& what) {
+  int found = 0;
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; ++at) ++found;
+  return found;
+}
+
+bool has_sketch(const Task& task, const std::string& name) {
+  return std::ranges::any_of(task.space().sketches(),
+                             [&](const space::Sketch& sketch) { return sketch.name == name; });
+}
+
+TEST(CudaPtx, FourProductsOfInt8AtOnce) {
+  constexpr const char* kInt8 =
+      R"({"op":"conv2d","height":8,"width":8,"in_channels":32,"out_channels":64,"kernel":[3,3],"pad":[1,1],"dtype":"int8","layout":"NHWC"})";
+  constexpr const char* kDots =
+      R"({"sketch":"gpu_tiled_dot4_s8s8","knobs":{"rows":[8,2],"columns":[8,4],"step":[8],
+          "unroll":[2048],"neighbours":[0],"shared":[3],"first_order":[1],"second_order":[0],
+          "stages":[1,0],"packed":[1],"source":[0]}})";
+  const auto task = task_of(kInt8, target(61));
+  ASSERT_TRUE(task);
+  const std::string ptx = ptx_of(*task, kDots);
+  EXPECT_EQ(count_in(ptx, "dp4a.s32.s32"), 2 * 4 * 8) << ptx;
+  EXPECT_EQ(count_in(ptx, "ld.global.nc.u8"), 4) << "weights, when they are loaded\n" << ptx;
+  EXPECT_FALSE(has_sketch(*task_of(kInt8, target(60)), "gpu_tiled_dot4_s8s8"));
+}
+
+// A step's tiles while the one before is computed: one barrier each.
+TEST(CudaPtx, StagesAhead) {
+  constexpr const char* kAhead =
+      R"({"sketch":"gpu_tiled","knobs":{"rows":[8,4],"columns":[8,4],"step":[8],"unroll":[2048],
+          "neighbours":[0],"shared":[3],"first_order":[1],"second_order":[0],"stages":[3,1]}})";
+  constexpr const char* kKept =
+      R"({"sketch":"gpu_tiled","knobs":{"rows":[8,4],"columns":[8,4],"step":[8],"unroll":[2048],
+          "neighbours":[0],"shared":[3],"first_order":[1],"second_order":[0],"stages":[2,0]}})";
+  const auto task = task_of(kMatrices);
+  ASSERT_TRUE(task);
+  const std::string ahead = ptx_of(*task, kAhead), kept = ptx_of(*task, kKept);
+  EXPECT_EQ(count_in(ahead, "bar.sync"), 1) << ahead;
+  EXPECT_EQ(count_in(ahead, "cp.async.ca.shared.global"), 3 * 2) << ahead;
+  EXPECT_EQ(count_in(ahead, "cp.async.commit_group"), 3) << ahead;
+  EXPECT_EQ(count_in(ahead, "cp.async.wait_group 1"), 1) << ahead;
+  EXPECT_EQ(count_in(kept, "bar.sync"), 1) << kept;
+  EXPECT_EQ(count_in(kept, "cp.async"), 0) << kept;
+  EXPECT_EQ(count_in(kept, "local"), 0) << "what is kept lies in registers\n" << kept;
+  EXPECT_FALSE(task_of(kMatrices, target(75))->space().parse(kAhead)) << "before 8.0";
+}
+
+TEST(CudaPtx, TensorCores) {
+  constexpr const char* kHalves =
+      R"({"op":"batch_matmul","batch":2,"m":64,"n":96,"k":48,"dtype":"float16"})";
+  constexpr const char* kWarps =
+      R"({"sketch":"gpu_wmma_f16","knobs":{"rows":[2,2],"columns":[1,2],"step":[16],
+          "stages":[1,0],"first_order":[1],"second_order":[0]}})";
+  const auto task = task_of(kHalves, target(75));
+  ASSERT_TRUE(task);
+  const std::string ptx = ptx_of(*task, kWarps);
+  EXPECT_EQ(count_in(ptx, "wmma.mma.sync"), 2 * 2) << ptx;
+  EXPECT_EQ(count_in(ptx, "wmma.load.a.sync"), 2) << ptx;
+  EXPECT_EQ(count_in(ptx, "wmma.load.b.sync"), 2) << ptx;
+  EXPECT_EQ(count_in(ptx, "wmma.store.d.sync"), 2 * 2) << ptx;
+  EXPECT_EQ(count_in(ptx, ".maxntid 32, 2, 1"), 1) << ptx;
+  EXPECT_EQ(count_in(ptx, "ld.local") + count_in(ptx, "st.local"), 0) << ptx;
+  EXPECT_FALSE(has_sketch(*task_of(kHalves, target(62)), "gpu_wmma_f16"));
+  EXPECT_FALSE(has_sketch(*task_of(kMatrices, target(75)), "gpu_wmma_f16")) << "float32 stays so";
+}
+
 TEST(CudaPtx, ExplainShowsWhatIsMade) {
   const auto task = task_of(kMatrices);
   ASSERT_TRUE(task);

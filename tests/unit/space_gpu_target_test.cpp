@@ -1,6 +1,8 @@
 // GPU targets: from what a device says, and as text.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "host/space/gpu_target.h"
 
 namespace fettle::space {
@@ -71,6 +73,32 @@ TEST(SpaceGpuTarget, PtxVersionFollowsFromTheDriver) {
   ASSERT_TRUE(thor);
   EXPECT_EQ(thor->sm, 110);
   EXPECT_EQ(ptx_sm_of(*thor), 90);
+}
+
+TEST(SpaceGpuTarget, InstructionsWithAShape) {
+  const auto has = [](const GpuTarget& t, const char* row) {
+    const auto there = t.instructions();
+    return std::ranges::count(there, ir::find_intrinsic(row)) == 1;
+  };
+  GpuTarget t;
+  t.backend = kBackend, t.sm = 60;
+  EXPECT_TRUE(t.instructions().empty());
+  t.sm = 61;
+  EXPECT_TRUE(has(t, "dot4_s8s8"));
+  EXPECT_FALSE(has(t, "wmma_f16"));
+  t.sm = 72;
+  EXPECT_TRUE(has(t, "dot4_s8s8") && has(t, "wmma_f16"));
+  wire::DeviceInfoT mali;
+  mali.key = "board-mali", mali.kind = wire::DeviceKind::OpenCl;
+  mali.gpu = std::make_unique<wire::GpuFactsT>();
+  mali.gpu->extensions = {"cl_khr_fp16", "cl_arm_integer_dot_product_accumulate_int8"};
+  const auto opencl = opencl_target_for(mali, "opencl_c");
+  ASSERT_TRUE(opencl) << opencl.error().text();
+  EXPECT_TRUE(has(*opencl, "dot4_s8s8"));
+  EXPECT_EQ(opencl->extensions.size(), 1u) << "those that rows ask for";
+  EXPECT_EQ(GpuTarget::parse(opencl->target(), "opencl_c")->extensions, opencl->extensions);
+  mali.gpu->extensions.pop_back();
+  EXPECT_TRUE(opencl_target_for(mali, "opencl_c")->instructions().empty()) << "a T860";
 }
 
 TEST(SpaceGpuTarget, OtherDevicesAreRefused) {

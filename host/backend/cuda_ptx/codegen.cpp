@@ -90,6 +90,7 @@ Result<std::string> make_ptx(const ir::Module& module, const space::GpuTarget& t
   unit.setDataLayout((*machine)->createDataLayout());
   llvm_emit::EmitOptions options;
   options.fused = true;
+  options.instructions = target.instructions();
   for (const ir::Function& function : module.functions) {
     GpuFunction emitter(unit, function, options);
     if (Result<void> emitted = emitter.emit(); !emitted) return std::move(emitted).error();

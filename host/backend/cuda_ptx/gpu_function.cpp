@@ -103,6 +103,8 @@ void GpuFunction::emit_bound(const ir::For& loop) {
 }
 
 llvm::Value* GpuFunction::shared_array(const ir::BufferDecl& buffer) {
+  // Its tiles are registers (gpu_tiles.cpp): nothing has its address.
+  if (buffer.scope == ir::Scope::Fragment) return llvm::PoisonValue::get(builder_.getPtrTy());
   if (buffer.scope != ir::Scope::BlockShared) {
     fail("a GPU has no memory " + std::string(ir::row_of(buffer.scope).name));
     return nullptr;

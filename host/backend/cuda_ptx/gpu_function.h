@@ -1,6 +1,10 @@
 // A function of a GPU: a kernel whose parameters are the function's, by address.
 #pragma once
 
+#include <map>
+#include <utility>
+#include <vector>
+
 #include "host/backend/llvm_emit/function_emitter.h"
 #include "host/lower/gpu/launch_shape.h"
 
@@ -19,7 +23,25 @@ class GpuFunction final : public llvm_emit::FunctionEmitter {
   llvm::Value* shared_array(const ir::BufferDecl& buffer) override;
   void emit_barrier() override;
 
+  // gpu_copies.cpp: copies beside the threads
+  void emit(const ir::AsyncCopies& copies) override;
+  void emit(const ir::AwaitCopies& wait) override;
+  void emit(const ir::Store& store) override;
+  bool copied(const ir::Store& store);  // false: it is no plain copy
+
+  // gpu_tiles.cpp: instructions of a warp. A thread's part of a tile, and how it was loaded.
+  struct Tile {
+    std::vector<llvm::AllocaInst*> registers;
+    bool by_columns = false;
+  };
+  void emit(const ir::TileCall& call) override;
+  Tile& tile_of(const ir::TileCall& call, std::size_t operand);
+  std::vector<llvm::Value*> values_of(const Tile& tile);
+  void set(const Tile& tile, llvm::Value* values);
+
   lower::LaunchShape shape_;
+  bool copies_ = false;                                                   // inside of AsyncCopies
+  std::map<std::pair<const ir::BufferDecl*, std::int64_t>, Tile> tiles_;  // by their first element
 };
 
 }  // namespace fettle::backend::cuda_ptx

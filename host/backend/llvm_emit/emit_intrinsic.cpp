@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsAArch64.h>
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/TargetParser/Triple.h>
@@ -32,6 +33,17 @@ llvm::Value* vpdpbusd(llvm::IRBuilder<>& builder, Args args) {
   return builder.CreateIntrinsic(id, {}, {args[2], args[0], args[1]});
 }
 
+// Of one lane: LLVM 19 has no name for it.
+llvm::Value* dp4a(llvm::IRBuilder<>& builder, Args args) {
+  llvm::Type* word = builder.getInt32Ty();
+  auto* instruction = llvm::InlineAsm::get(llvm::FunctionType::get(word, {word, word, word}, false),
+                                           "dp4a.s32.s32 $0, $1, $2, $3;", "=r,r,r,r",
+                                           /*hasSideEffects=*/false);
+  std::vector<llvm::Value*> words;
+  for (llvm::Value* arg : args) words.push_back(builder.CreateBitCast(arg, word));
+  return builder.CreateBitCast(builder.CreateCall(instruction, words), args[2]->getType());
+}
+
 struct Emission {
   const char* row;  // name in ir::intrinsics()
   llvm::Triple::ArchType arch;
@@ -41,6 +53,7 @@ struct Emission {
 
 constexpr Emission kEmissions[] = {
     {"dot4_s8s8", llvm::Triple::aarch64, 4, 4, sdot},
+    {"dot4_s8s8", llvm::Triple::nvptx64, 1, 1, dp4a},
     {"dot4_u8s8", llvm::Triple::x86_64, 4, 16, vpdpbusd},
 };
 
@@ -56,7 +69,7 @@ llvm::Value* FunctionEmitter::value_of(const ir::ExprNode& node, const ir::Intri
   const auto& there = options_.instructions;
   if (way == std::end(kEmissions) ||
       std::find(there.begin(), there.end(), call.row) == there.end()) {
-    fail(std::string("the CPU has no instruction for ") + call.row->name);
+    fail(std::string("the device has no instruction for ") + call.row->name);
     return nothing;
   }
   const int lanes = node.type.lanes;

@@ -36,6 +36,13 @@ llvm::Value* FunctionEmitter::shared_array(const ir::BufferDecl& buffer) {
 
 void FunctionEmitter::emit_barrier() { fail("a barrier: a CPU has no blocks of threads"); }
 
+void FunctionEmitter::emit(const ir::TileCall& call) {
+  fail(std::string("no threads go together for ") + call.row->name);
+}
+
+void FunctionEmitter::emit(const ir::AsyncCopies&) { fail("copies beside the threads"); }
+void FunctionEmitter::emit(const ir::AwaitCopies&) { fail("copies beside the threads"); }
+
 void FunctionEmitter::describe_parameter(llvm::Function& function, unsigned place) const {
   const ir::BufferDecl& buffer = *function_.params[place];
   const std::uint64_t bytes = static_cast<std::uint64_t>(buffer.elements()) *

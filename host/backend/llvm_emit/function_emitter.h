@@ -57,10 +57,15 @@ class FunctionEmitter {
   };
 
   // What differs: a loop bound to blocks or threads, an array that a block's threads share, a
-  // barrier. Here: failures, of a device without threads.
+  // barrier, what threads do together or behind their backs. Here: failures, of a device without
+  // threads.
   virtual void emit_bound(const ir::For& loop);
   virtual llvm::Value* shared_array(const ir::BufferDecl& buffer);
   virtual void emit_barrier();
+  virtual void emit(const ir::TileCall& call);
+  virtual void emit(const ir::AsyncCopies& copies);
+  virtual void emit(const ir::AwaitCopies& wait);
+  virtual void emit(const ir::Store& store);  // emit_memory.cpp
 
   // The parameter's attributes: no two overlap, it is there whole, and perhaps only read.
   void describe_parameter(llvm::Function& function, unsigned place) const;
@@ -101,7 +106,6 @@ class FunctionEmitter {
                        std::int64_t more_elements, llvm::Align& alignment);
   llvm::Value* addresses(const ir::Buffer& buffer, const ir::Expr& vector_index);
   llvm::Value* load(const ir::ExprNode& node, const ir::Load& load);
-  void emit(const ir::Store& store);
   llvm::Value* mask(const ir::Expr& predicate);  // null: all on
   llvm::Value* from_memory(ir::DataType type, llvm::Value* value);
   llvm::Value* to_memory(ir::DataType type, llvm::Value* value);

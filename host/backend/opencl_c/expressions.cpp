@@ -98,10 +98,7 @@ Code Expressions::computed(const Expr& expr) {
                        " + " + value(n.c).within(Level::Product),
                    Level::Sum});
       },
-      [&](const ir::Intrinsic& n) {
-        fail(std::string("OpenCL C has no instruction for ") + n.row->name);
-        return Code{"0"};
-      },
+      [&](const ir::Intrinsic& n) { return instruction(n); },
       [&](const ir::Select& n) { return chosen(node, n); },
       [&](const ir::Cast& n) { return converted(type, n.value); },
       [&](const ir::Reinterpret& n) {
@@ -130,6 +127,29 @@ Code Expressions::computed(const Expr& expr) {
 Code Expressions::narrowed(ir::DataType type, Code code) const {
   if (type.lanes > 1 || !type.is_int() || type.bytes() >= 4) return code;
   return {"(" + types_.value(type) + ")" + code.within(Level::Primary), Level::Unary};
+}
+
+Code Expressions::instruction(const ir::Intrinsic& n) {
+  if (std::string_view(n.row->name) != "dot4_s8s8" || !dot_) {
+    fail(std::string("OpenCL C has no instruction for ") + n.row->name);
+    return {"0"};
+  }
+  const ir::DataType type = n.args.back()->type;
+  std::vector<std::string> whole;
+  for (const Expr& arg : n.args) {
+    whole.push_back(value(arg).text);
+    if (type.lanes == 1) continue;
+    const std::string name = names_.fresh("t");  // its lanes are read one by one
+    lines.push_back("const " + types_.value(type) + " " + name + " = " + whole.back() + ";");
+    whole.back() = name;
+  }
+  if (type.lanes == 1) return {dot_(whole[0], whole[1], whole[2])};
+  std::string text;
+  for (int lane = 0; lane < type.lanes; ++lane) {
+    const auto part = [&](int i) { return whole[std::size_t(i)] + "." + component(lane); };
+    text += (lane ? ", " : "") + dot_(part(0), part(1), part(2));
+  }
+  return {"(" + types_.value(type) + ")(" + text + ")", Level::Unary};
 }
 
 Code Expressions::call(const std::string& function, const std::vector<Expr>& args) {

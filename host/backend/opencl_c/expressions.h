@@ -22,12 +22,16 @@ struct Array {
   std::string pointer() const { return halves ? "(__local half*)" + name : name; }
 };
 
+// sum + the products of the bytes of two ints, as text.
+using Dot = std::string(const std::string& a, const std::string& b, const std::string& sum);
+
 // Of one kernel. What a statement's expressions share, and what is long, becomes a constant of its
 // own: `lines` are their definitions, to be written before the statement.
 class Expressions {
  public:
-  Expressions(Types types, Names& names, Scopes& scopes)
-      : types_(types), names_(names), scopes_(scopes) {}
+  // dot: null: the device has no instruction for it.
+  Expressions(Types types, Dot* dot, Names& names, Scopes& scopes)
+      : types_(types), dot_(dot), names_(names), scopes_(scopes) {}
 
   // A statement begins: what was shared before is forgotten.
   void begin(const ir::Stmt& stmt);
@@ -66,10 +70,12 @@ class Expressions {
   Code converted(ir::DataType to, const ir::Expr& from);
   Code loaded(const ir::ExprNode& node, const ir::Load& load);
   Code loaded_element(ir::DataType type, const ir::Load& load);
+  Code instruction(const ir::Intrinsic& n);
   Code call(const std::string& function, const std::vector<ir::Expr>& args);
   Code narrowed(ir::DataType type, Code code) const;
 
   Types types_;
+  Dot* dot_;
   Names& names_;
   Scopes& scopes_;
   bool names_values_ = true;

@@ -1,8 +1,11 @@
 // Kernels in OpenCL C (source_writer.h): statements and declarations.
 #include "host/backend/opencl_c/source_writer.h"
 
+#include <algorithm>
+
 #include "host/backend/gpu_program.h"
 #include "host/backend/opencl_c/expressions.h"
+#include "host/ir/intrinsics.h"
 #include "host/ir/mutator.h"
 #include "host/ir/visit.h"
 #include "host/lower/gpu/launch_shape.h"
@@ -58,12 +61,12 @@ int lanes_of(const ir::Function& function, const ir::BufferDecl* buffer) {
 
 class Kernel {
  public:
-  Kernel(const ir::Function& function, Types types)
+  Kernel(const ir::Function& function, Types types, Dot* dot)
       : function_(function),
         types_(types),
         shape_(lower::launch_shape(function)),
         scopes_(names_),
-        expressions_(types, names_, scopes_) {}
+        expressions_(types, dot, names_, scopes_) {}
 
   Result<std::string> text() {
     if (function_.written.size() != function_.params.size() || function_.extent != 1 ||
@@ -180,8 +183,16 @@ class Kernel {
           scopes_.define(n.var);
           stmt(n.body);
           scopes_.leave();
+          names_.forget(
+              n.var.get());  // a copy of the statement may follow, between the same braces
         },
-        [&](const ir::Barrier&) { line("barrier(CLK_LOCAL_MEM_FENCE);"); });
+        [&](const ir::Barrier&) { line("barrier(CLK_LOCAL_MEM_FENCE);"); },
+        [&](const ir::TileCall& n) {
+          expressions_.fail(std::string("OpenCL C has no instruction for ") + n.row->name);
+        },
+        [&](const ir::OneOf<ir::AsyncCopies, ir::AwaitCopies> auto&) {
+          expressions_.fail("OpenCL C has no copies beside the threads");
+        });
   }
 
   void definitions() {
@@ -330,6 +341,30 @@ class Kernel {
   std::set<const ir::BufferDecl*> visible_;  // arrays of a thread, where the text is
 };
 
+// How a device that has one of these extensions adds products of bytes; the first of them counts.
+struct DotRow {
+  const char* extension;
+  Dot* dot;
+};
+constexpr DotRow kDots[] = {
+    {"cl_arm_integer_dot_product_accumulate_int8",
+     [](const std::string& a, const std::string& b, const std::string& sum) {
+       return "arm_dot_acc(as_char4(" + a + "), as_char4(" + b + "), " + sum + ")";
+     }},
+    // Its sums that saturate are others than ours, which wrap.
+    {"cl_khr_integer_dot_product",
+     [](const std::string& a, const std::string& b, const std::string& sum) {
+       return "((" + sum + ") + dot_4x8packed_ss_int(as_uint(" + a + "), as_uint(" + b + ")))";
+     }},
+};
+
+const DotRow* dot_of(const space::GpuTarget& target) {
+  for (const DotRow& row : kDots) {
+    if (std::ranges::count(target.extensions, row.extension) > 0) return &row;
+  }
+  return nullptr;
+}
+
 // What float16 makes of a float, where it is no type.
 std::string rounding(int lanes) {
   const std::string n = lanes_text(lanes), count = std::to_string(lanes);
@@ -342,10 +377,11 @@ std::string rounding(int lanes) {
 
 Result<std::string> make_source(const ir::Module& module, const space::GpuTarget& target) {
   const Types types{target.half};
+  const DotRow* dot = dot_of(target);
   std::string kernels;
   std::set<int> roundings;
   for (const ir::Function& function : module.functions) {
-    Kernel kernel(function, types);
+    Kernel kernel(function, types, dot ? dot->dot : nullptr);
     Result<std::string> text = kernel.text();
     if (!text) return text;
     kernels += (kernels.empty() ? "" : "\n") + *text;
@@ -353,6 +389,7 @@ Result<std::string> make_source(const ir::Module& module, const space::GpuTarget
   }
   std::string head = "// OpenCL C 1.2, written by fettle\n";
   if (target.half) head += "#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n";
+  if (dot) head += std::string("#pragma OPENCL EXTENSION ") + dot->extension + " : enable\n";
   head += "\n";
   for (const int lanes : roundings) head += rounding(lanes);
   return head + kernels;

@@ -59,6 +59,8 @@ class Names {
   std::string of(const void* identity, const std::string& wanted);
   std::string fresh(const std::string& wanted);
   void set(const void* identity, std::string name) { known_[identity] = std::move(name); }
+  // It is another one from here on: its next name is none that it had.
+  void forget(const void* identity) { known_.erase(identity); }
 
  private:
   std::map<const void*, std::string> known_;

@@ -19,7 +19,11 @@ std::int64_t LaunchShape::along(ir::ThreadAxis axis) const {
 bool has_barrier(const ir::Stmt& stmt) {
   bool found = false;
   ir::walk(
-      stmt, [&](const ir::Stmt& s) { found |= std::holds_alternative<ir::Barrier>(s->node); },
+      stmt,
+      [&](const ir::Stmt& s) {
+        found |= std::holds_alternative<ir::Barrier>(s->node) ||
+                 std::holds_alternative<ir::TileCall>(s->node);
+      },
       nullptr);
   return found;
 }

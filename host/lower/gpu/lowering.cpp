@@ -5,7 +5,9 @@
 #include "host/lower/flatten_storage.h"
 #include "host/lower/fuse_multiply_add.h"
 #include "host/lower/gpu/features.h"
+#include "host/lower/gpu/join_bytes.h"
 #include "host/lower/gpu/launch_shape.h"
+#include "host/lower/gpu/pipeline.h"
 #include "host/lower/simplify_quotients.h"
 #include "host/lower/unroll.h"
 #include "host/lower/vectorize.h"
@@ -16,10 +18,12 @@ namespace {
 constexpr std::int64_t kMostStatements = 1 << 14;  // unrolled
 
 constexpr Pass kPasses[] = {
+    {"pipeline", pipeline},
     {"fuse_multiply_add", on_body<fuse_multiply_add>},
     {"flatten_storage", on_body<flatten_storage>},
     {"simplify_quotients", on_body<simplify_quotients>},
     {"vectorize", on_body<vectorize>},
+    {"join_bytes", on_body<join_bytes>},
     {"unroll", on_body<[](const ir::Stmt& body) { return unroll(body, kMostStatements); }>},
     {"simplify", on_body<[](const ir::Stmt& body) { return ir::simplify(body); }>},
     {"simplify_unrolled_quotients", on_body<simplify_quotients>},

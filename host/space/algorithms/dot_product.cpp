@@ -64,18 +64,15 @@ Stage quads_of(const Stage& constant, std::size_t summed) {
   }
   axes[summed].extent = (extent + kFour - 1) / kFour;
   const ir::Expr first = at[summed] * ir::int_imm(kFour);
-  ir::Expr quad;
+  std::vector<ir::Expr> four;
   for (std::int64_t i = 0; i < kFour; ++i) {
     at[summed] = first + ir::int_imm(i);
     const ir::Expr inside = extent % kFour == 0
                                 ? nullptr
                                 : ir::binary(ir::BinaryOp::Lt, at[summed], ir::int_imm(extent));
-    const ir::Expr byte = ir::cast({ir::Scalar::UInt8, 1}, ir::load(constant.buffer, at, inside));
-    const ir::Expr placed =
-        ir::binary(ir::BinaryOp::ShiftLeft, ir::cast(ir::kInt32, byte), ir::int_imm(8 * i));
-    quad = quad ? quad + placed : placed;
+    four.push_back(ir::load(constant.buffer, at, inside));
   }
-  return make_stage(constant.name + ".quads", std::move(axes), {}, quad);
+  return make_stage(constant.name + ".quads", std::move(axes), {}, packed_bytes(four));
 }
 
 // What is known of the padding around the data: comparisons of its axes, those that speak of none

@@ -56,30 +56,66 @@ const Stage* merged_output(ComputeDag& dag, const Stage& sum) {
   return own && sum.store_at.empty() ? &output : nullptr;
 }
 
-Stage matrix(const std::string& name, const ir::Load& from, const FusedAxes& batch,
-             const FusedAxes& k, const FusedAxes& along, std::int64_t products, bool batched) {
-  const auto substituted = [&](const ir::Expr& e) {
-    ir::Substitution all = batch.parts;
-    all.insert(k.parts.begin(), k.parts.end());
-    all.insert(along.parts.begin(), along.parts.end());
-    return ir::substitute(e, all);
-  };
-  std::vector<ir::Expr> at;
-  for (const ir::Expr& index : from.indices) at.push_back(substituted(index));
-  ir::Expr on = from.predicate ? substituted(from.predicate) : nullptr;
-  if (k.axis.extent != products) {
-    const ir::Expr inside =
-        ir::binary(ir::BinaryOp::Lt, ir::var_ref(k.axis.var), ir::int_imm(products));
-    on = on ? ir::binary(ir::BinaryOp::And, inside, on) : inside;
+// The axis of the sum, and what it stands for: for each step of one of its elements, the
+// reduction axes' values, and whether there is such a step (null: there always is).
+struct Steps {
+  Axis axis;
+  std::vector<ir::Substitution> parts;
+  std::vector<ir::Expr> inside;
+};
+
+// `each` steps to an element. Where the last reduction axis has a multiple of them, an element's
+// steps differ in that axis alone, and so lie side by side where it does.
+Steps steps_of(std::vector<Axis> axes, std::int64_t each, std::int64_t multiple) {
+  const std::int64_t products = product_of_extents(axes);
+  const bool whole = axes.back().extent % each == 0;
+  const Axis last = axes.back();
+  if (whole) axes.back().extent /= each;
+  const std::int64_t elements = (products + each - 1) / each;
+  const std::int64_t extent =
+      elements <= multiple ? elements : (elements + multiple - 1) / multiple * multiple;
+  const FusedAxes k = fused_axes("k", axes, extent);
+  const ir::Expr at = ir::var_ref(k.axis.var);
+  Steps steps{k.axis, {}, {}};
+  for (std::int64_t i = 0; i < each; ++i) {
+    ir::Substitution parts = k.parts;
+    ir::Expr step = at;  // its number
+    if (whole) {
+      parts[last.var] = parts[last.var] * ir::int_imm(each) + ir::int_imm(i);
+    } else {
+      step = at * ir::int_imm(each) + ir::int_imm(i);
+      for (auto& [var, part] : parts) part = ir::substitute(part, {{k.axis.var, step}});
+    }
+    const std::int64_t there = whole ? elements : products;
+    const bool beyond = extent * (whole ? 1 : each) > there;
+    steps.parts.push_back(std::move(parts));
+    steps.inside.push_back(beyond ? ir::binary(ir::BinaryOp::Lt, step, ir::int_imm(there))
+                                  : nullptr);
   }
-  ir::Expr body = ir::load(from.buffer, at, on);
+  return steps;
+}
+
+Stage matrix(const std::string& name, const ir::Load& from, const FusedAxes& batch, const Steps& k,
+             const FusedAxes& along, bool batched) {
+  std::vector<ir::Expr> values;
+  for (std::size_t i = 0; i < k.parts.size(); ++i) {
+    ir::Substitution all = batch.parts;
+    all.insert(k.parts[i].begin(), k.parts[i].end());
+    all.insert(along.parts.begin(), along.parts.end());
+    std::vector<ir::Expr> at;
+    for (const ir::Expr& index : from.indices) at.push_back(ir::substitute(index, all));
+    ir::Expr on = from.predicate ? ir::substitute(from.predicate, all) : nullptr;
+    if (k.inside[i]) on = on ? ir::binary(ir::BinaryOp::And, k.inside[i], on) : k.inside[i];
+    values.push_back(ir::load(from.buffer, at, on));
+  }
+  const ir::Expr body = values.size() == 1 ? values[0] : packed_bytes(values);
   // Axes of its own: a stage's variables are no other's.
   std::vector<Axis> axes;
   ir::Substitution own;
-  for (const FusedAxes* each : {&batch, &k, &along}) {
-    if (each == &batch && !batched) continue;
-    axes.push_back(make_axis(each->axis.name, each->axis.extent));
-    own[each->axis.var] = ir::var_ref(axes.back().var);
+  for (const Axis* each : {&batch.axis, &k.axis, &along.axis}) {
+    if (each == &batch.axis && !batched) continue;
+    axes.push_back(make_axis(each->name, each->extent));
+    own[each->var] = ir::var_ref(axes.back().var);
   }
   return make_stage(name, std::move(axes), {}, ir::substitute(body, own));
 }
@@ -117,9 +153,10 @@ Stage result_of(const Stage& stage, const Stage& sum, const Stage& sums, const A
 
 }  // namespace
 
-std::optional<MatrixProduct> with_matrix_product(const ComputeDag& dag, std::int64_t multiple) {
+std::optional<MatrixProduct> with_matrix_product(const ComputeDag& dag, std::int64_t multiple,
+                                                 const ir::IntrinsicRow* row) {
   const Stage* found = sole_product(dag);
-  if (!found) return std::nullopt;
+  if (!found || (row && !ir::operands_of(*row, found->body))) return std::nullopt;
   const Stage sum = *found;
   const auto roles = roles_of(dag, sum);
   if (!roles || !roles->second || roles->first->buffer == roles->second->buffer)
@@ -135,17 +172,14 @@ std::optional<MatrixProduct> with_matrix_product(const ComputeDag& dag, std::int
   out.batched = out.batch > 1;
   out.m = product_of_extents(by_role[int(AxisRole::Spatial)]);
   out.n = product_of_extents(by_role[int(AxisRole::Channel)]);
-  const std::int64_t products = product_of_extents(sum.reduce_axes);
-  out.k = products <= multiple ? products : (products + multiple - 1) / multiple * multiple;
+  const Steps k = steps_of(sum.reduce_axes, row ? row->tile.k : 1, multiple);
+  out.k = k.axis.extent, out.row = row;
   const FusedAxes batch = fused_axes("batch", by_role[int(AxisRole::Batch)], out.batch),
                   m = fused_axes("m", by_role[int(AxisRole::Spatial)], out.m),
-                  n = fused_axes("n", by_role[int(AxisRole::Channel)], out.n),
-                  k = fused_axes("k", sum.reduce_axes, out.k);
+                  n = fused_axes("n", by_role[int(AxisRole::Channel)], out.n);
 
-  const Stage first =
-                  matrix(sum.name + ".first", *roles->first, batch, k, m, products, out.batched),
-              second =
-                  matrix(sum.name + ".second", *roles->second, batch, k, n, products, out.batched);
+  const Stage first = matrix(sum.name + ".first", *roles->first, batch, k, m, out.batched),
+              second = matrix(sum.name + ".second", *roles->second, batch, k, n, out.batched);
   std::vector<Axis> axes;
   if (out.batched) axes.push_back(batch.axis);
   axes.insert(axes.end(), {m.axis, n.axis});
@@ -153,11 +187,14 @@ std::optional<MatrixProduct> with_matrix_product(const ComputeDag& dag, std::int
   if (out.batched) at_first = at_second = {ir::var_ref(batch.axis.var)};
   at_first.insert(at_first.end(), {ir::var_ref(k.axis.var), ir::var_ref(m.axis.var)});
   at_second.insert(at_second.end(), {ir::var_ref(k.axis.var), ir::var_ref(n.axis.var)});
-  ir::Expr product = ir::replace_loads(sum.body, roles->first->buffer, [&](const ir::Load&) {
-    return ir::load(first.buffer, at_first);
-  });
-  product = ir::replace_loads(product, roles->second->buffer,
-                              [&](const ir::Load&) { return ir::load(second.buffer, at_second); });
+  const ir::Expr a = ir::load(first.buffer, at_first), b = ir::load(second.buffer, at_second);
+  ir::Expr product;
+  if (row) {
+    product = ir::intrinsic(*row, {a, b, ir::int_imm(0)});
+  } else {
+    product = ir::replace_loads(sum.body, roles->first->buffer, [&](const ir::Load&) { return a; });
+    product = ir::replace_loads(product, roles->second->buffer, [&](const ir::Load&) { return b; });
+  }
   const Stage sums = make_stage(sum.name + ".sums", std::move(axes), {k.axis}, product);
   out.first = first.name, out.second = second.name, out.sums = sums.name;
 

@@ -1,11 +1,13 @@
 // A sum of products as a product of matrices: rows are its spatial axes, columns its channels,
 // and what is summed is one axis. Nothing is copied: the two matrices are elementwise stages
-// that a schedule computes where they are read (in memory that a block shares), or inlines.
+// that a schedule computes where they are read (in memory that a block shares), or inlines. Where
+// an instruction sums several products of bytes, an element of them is that many steps of the sum.
 #pragma once
 
 #include <optional>
 #include <string>
 
+#include "host/ir/intrinsics.h"
 #include "host/space/compute_dag.h"
 
 namespace fettle::space {
@@ -17,12 +19,17 @@ struct MatrixProduct {
   // it, or the sum itself, stored where it was.
   std::string first, second, sums, result;
   bool batched = false;  // there are problems side by side; else there is no axis for them
-  std::int64_t batch = 1, m = 1, n = 1, k = 1;
+  std::int64_t batch = 1, m = 1, n = 1, k = 1;  // k: elements along the sum
+  const ir::IntrinsicRow* row = nullptr;        // what adds the products of two elements; null: *
 };
 
-// k is as long as the products to sum, or a multiple of `multiple` where there are more than that:
+// k is as long as what is to be summed, or a multiple of `multiple` where there are more than that:
 // the rest are zeros. Nothing: the DAG is not one sum of products in which each element of the
 // second factor serves several places.
-std::optional<MatrixProduct> with_matrix_product(const ComputeDag& dag, std::int64_t multiple);
+//
+// row: of one thread, of sums of products of bytes; its steps become one element of type int32.
+// Nothing then also: the sum is none that it computes.
+std::optional<MatrixProduct> with_matrix_product(const ComputeDag& dag, std::int64_t multiple,
+                                                 const ir::IntrinsicRow* row = nullptr);
 
 }  // namespace fettle::space

@@ -67,6 +67,17 @@ ir::Expr int8_mean(const ir::Expr& sum, const ir::Expr& count) {
 
 ir::Expr product(const ir::Expr& a, const ir::Expr& b) { return widened(a) * widened(b); }
 
+ir::Expr packed_bytes(std::span<const ir::Expr> four) {
+  ir::Expr packed;
+  for (std::size_t i = 0; i < four.size(); ++i) {
+    const ir::Expr byte = ir::cast(ir::kInt32, ir::cast({ir::Scalar::UInt8, 1}, four[i]));
+    const ir::Expr placed =
+        ir::binary(ir::BinaryOp::ShiftLeft, byte, ir::int_imm(8 * std::int64_t(i)));
+    packed = packed ? packed + placed : placed;
+  }
+  return packed;
+}
+
 Stage make_stage(std::string name, std::vector<Axis> axes, std::vector<Axis> reduce_axes,
                  ir::Expr body, Combiner combiner) {
   Stage stage;

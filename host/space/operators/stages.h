@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -38,6 +39,9 @@ inline constexpr std::int64_t kLongestInt8Mean = (1 << 15) - 1;
 
 // a * b of float32, of float16 as float32, or of int8 as int32.
 ir::Expr product(const ir::Expr& a, const ir::Expr& b);
+
+// Four int8 as the bytes of an int32, the first one lowest.
+ir::Expr packed_bytes(std::span<const ir::Expr> four);
 
 Stage make_stage(std::string name, std::vector<Axis> axes, std::vector<Axis> reduce_axes,
                  ir::Expr body, Combiner combiner = Combiner::Sum);

@@ -6,6 +6,7 @@
 #include "host/space/sketches/gpu_split.h"
 #include "host/space/sketches/gpu_sums.h"
 #include "host/space/sketches/gpu_tiled.h"
+#include "host/space/sketches/gpu_warps.h"
 #include "host/space/sketches/gpu_winograd.h"
 
 namespace fettle::space {
@@ -53,16 +54,28 @@ void append_winograd(const ComputeDag& dag, const GpuTarget& target, std::int64_
 Result<GpuSpace> open_gpu_space(ComputeDag dag, const GpuTarget& target) {
   std::vector<TaskSpace::Entry> entries;
   const std::int64_t multiple = target.shared_is_global ? 1 : kStepMultiple;
-  if (auto product = with_matrix_product(dag, multiple);
-      product && gpu_tiled_fits(*product, target)) {
+  // The product as it is written, then by instructions that sum several at once.
+  std::vector<const ir::IntrinsicRow*> ways{nullptr};
+  for (const ir::IntrinsicRow* row : target.instructions()) {
+    if (row->threads == 1) ways.push_back(row);
+  }
+  for (const ir::IntrinsicRow* row : ways) {
+    const auto product = with_matrix_product(dag, multiple, row);
+    if (!product || !gpu_tiled_fits(*product, target)) continue;
     entries.push_back(
         entry_of(gpu_tiled_sketch(*product, target), *product, target, gpu_tiled_schedule));
-    if (gpu_split_fits(*product, target)) {
+    if (!row && gpu_split_fits(*product, target)) {
       entries.push_back(
           entry_of(gpu_split_sketch(*product, target), *product, target, gpu_split_schedule));
     }
-    append_winograd(dag, target, multiple, entries);
-  } else {
+  }
+  if (!entries.empty()) append_winograd(dag, target, multiple, entries);
+  if (auto warp = warp_product(dag, target); warp && gpu_tiled_fits(warp->product, target)) {
+    if (auto sketch = gpu_warps_sketch(*warp, target)) {
+      entries.push_back(entry_of(std::move(*sketch), std::move(*warp), target, gpu_warps_schedule));
+    }
+  }
+  if (entries.empty()) {
     const bool rows = gpu_rows_fits(dag, target);
     if (rows) {
       entries.push_back(entry_of(gpu_rows_sketch(dag, target), dag, target, gpu_rows_schedule));

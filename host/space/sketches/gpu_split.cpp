@@ -1,6 +1,8 @@
 // Knobs and schedule of the GPU sketch for products with long sums (gpu_split.h).
 #include "host/space/sketches/gpu_split.h"
 
+#include <algorithm>
+
 #include "host/space/sketches/gpu_steps.h"
 #include "host/space/sketches/gpu_tiled.h"
 
@@ -35,6 +37,14 @@ Sketch gpu_split_sketch(const MatrixProduct& p, const GpuTarget& target) {
   sketch.constraints.push_back({"whole steps", {"step", "parts"}, [k = p.k](auto values) {
                                   return k / (*values[1])[0] % (*values[0])[0] == 0;
                                 }});
+  const bool staged = std::any_of(sketch.knobs.begin(), sketch.knobs.end(),
+                                  [](const Knob& knob) { return knob.name == "stages"; });
+  if (!staged) return sketch;
+  sketch.constraints.push_back(
+      {"stages of a part", {"step", "parts", "stages"}, [k = p.k](auto values) {
+         const std::int64_t steps = k / (*values[1])[0] / (*values[0])[0];
+         return (*values[2])[0] == 1 || steps >= (*values[2])[0];
+       }});
   return sketch;
 }
 

@@ -2,9 +2,10 @@
 #include "host/space/sketches/gpu_tiled.h"
 
 #include <algorithm>
+#include <span>
 
-#include "host/space/axis_roles.h"
 #include "host/space/rewrite.h"
+#include "host/space/sketches/gpu_staging.h"
 #include "host/space/sketches/gpu_steps.h"
 #include "host/space/sketches/steps.h"
 
@@ -35,8 +36,15 @@ Options tiles_of(std::int64_t extent, std::int64_t most = kMostRegisters) {
 
 std::int64_t tile(const KnobValue& value) { return value[0] * value[1]; }
 
-int bytes_of(const ComputeDag& dag, const std::string& stage) {
-  return dag.find(stage)->buffer->type.bytes();
+// What a block copies, by the knobs "rows", "columns", "step", "shared".
+Copied copied_by(std::span<const KnobValue* const> values) {
+  const std::int64_t which = (*values[3])[0];
+  return {(*values[2])[0], which & 1 ? tile(*values[0]) : 0, which & 2 ? tile(*values[1]) : 0,
+          (*values[0])[0] * (*values[1])[0]};
+}
+
+std::int64_t registers_of(const KnobValue& rows, const KnobValue& columns) {
+  return rows[1] * columns[1] + rows[1] + columns[1] + kOtherRegisters;
 }
 
 }  // namespace
@@ -47,7 +55,8 @@ bool gpu_tiled_fits(const MatrixProduct& product, const GpuTarget& target) {
 }
 
 Sketch gpu_tiled_sketch(const MatrixProduct& p, const GpuTarget& target) {
-  Sketch sketch{"gpu_tiled", {}};
+  Sketch sketch{p.row ? std::string("gpu_tiled_") + p.row->name : "gpu_tiled", {}};
+  const Matrices matrices = matrices_of(p);
   auto& knobs = sketch.knobs;
   knobs.push_back({"rows", tiles_of(p.m)});
   const Options lanes = lanes_within(p.n, target);
@@ -64,6 +73,7 @@ Sketch gpu_tiled_sketch(const MatrixProduct& p, const GpuTarget& target) {
     // Neighbouring threads load elements of 0: one row or column, 1: one step.
     knobs.push_back({"first_order", plain({0, 1})});
     knobs.push_back({"second_order", plain({0, 1})});
+    knobs.push_back(stages_knob(matrices, target));
   }
   // Columns that a thread takes at once.
   if (lanes[0][0] > 1) knobs.push_back({"lanes", lanes});
@@ -81,27 +91,26 @@ Sketch gpu_tiled_sketch(const MatrixProduct& p, const GpuTarget& target) {
                                     return (*values[0])[1] % (*values[1])[0] == 0;
                                   }});
   }
-  const std::int64_t first = bytes_of(p.dag, p.first), second = bytes_of(p.dag, p.second);
-  if (!target.shared_is_global)
-    sketch.constraints.push_back({"shared memory of a block",
-                                  {"rows", "columns", "step", "shared"},
-                                  [=, most = target.shared_bytes](auto values) {
-                                    const std::int64_t step = (*values[2])[0],
-                                                       which = (*values[3])[0];
-                                    // Each array begins at a multiple of its alignment.
-                                    return step * ((which & 1 ? tile(*values[0]) * first : 0) +
-                                                   (which & 2 ? tile(*values[1]) * second : 0)) +
-                                               128 <=
-                                           most;
-                                  }});
   sketch.constraints.push_back(
       {"registers",
        {"rows", "columns"},
        [=, thread = target.registers_per_thread, block = target.registers_per_block](auto values) {
-         const std::int64_t r = (*values[0])[1], c = (*values[1])[1];
-         const std::int64_t needed = r * c + r + c + kOtherRegisters;
+         const std::int64_t needed = registers_of(*values[0], *values[1]);
          return needed <= thread && needed * (*values[0])[0] * (*values[1])[0] <= block;
        }});
+  if (target.shared_is_global) return sketch;
+  sketch.constraints.push_back({"shared memory of a block",
+                                {"rows", "columns", "step", "shared", "stages"},
+                                [matrices, most = target.shared_bytes](auto values) {
+                                  return shared_bytes(matrices, copied_by(values),
+                                                      (*values[4])[0]) <= most;
+                                }});
+  sketch.constraints.push_back({"stages of a sum",
+                                {"rows", "columns", "step", "shared", "stages"},
+                                [matrices, thread = target.registers_per_thread](auto values) {
+                                  return stages_fit(matrices, copied_by(values), *values[4],
+                                                    thread - registers_of(*values[0], *values[1]));
+                                }});
   return sketch;
 }
 
@@ -173,12 +182,13 @@ std::vector<std::string> place_product(Steps& steps, const MatrixProduct& p,
       stage += ".shared";
       placed.push_back(stage);
     }
-    steps(ComputeAtStep{stage, p.sums, k + ".outer", ir::Scope::BlockShared});
-    std::vector<std::string> loops{axis(stage, 1), axis(stage, 0)};  // the steps', the others'
-    if (number(knob) == 1) std::swap(loops[0], loops[1]);
-    if (steps.dag().find(stage)->axes.size() > 2) loops.insert(loops.begin(), axis(stage, 2));
-    steps(ReorderStep{stage, loops});
-    load_together(steps, stage, loops, x, y);
+    stage_together(steps, stage, p.sums, k + ".outer", number(knob) == 1, x, y);
+  }
+  if (which != 0) {
+    const KnobValue& stages = space.value(c, "stages");
+    if (stages[0] > 1) {
+      steps(PipelineStep{p.sums, k + ".outer", int(stages[0]), stages[1] == 1});
+    }
   }
   return placed;
 }

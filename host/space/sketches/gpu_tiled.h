@@ -5,13 +5,17 @@
 //   blocks: problems side by side, tiles of columns, tiles of rows
 //     threads along rows and columns, a tile of the result in registers of each
 //       steps of the sum
-//         [both matrices' parts into memory that the block shares, by all its threads]
+//         [both matrices' parts into memory that the block shares, by all its threads, in one
+//          place or several that take turns]
 //         the tile's products, unrolled
 //       the stages after it; store
 //
 // A thread takes its columns by vectors where the device likes some. Matrices are staged in shared
 // memory only where that is a memory of its own; the second, where it is constant, may be laid out
 // anew when the program is loaded, and what the first is read from may be computed beforehand.
+//
+// Where the product is one of an instruction's (MatrixProduct::row), so is the sketch, and named
+// so.
 //
 // The last tile of rows or columns begins early and overlaps the one before, so that no thread
 // is without work and none waits at a barrier alone.
