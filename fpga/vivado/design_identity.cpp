@@ -1,4 +1,5 @@
-// fettle-design NAME: prints a design's identity, 64 hexadecimal digits, for building its bitstream.
+// fettle-design NAME: prints a design's identity, 64 hexadecimal digits, for building its
+// bitstream.
 #include <cstdio>
 
 #include "fpga/config/design.h"

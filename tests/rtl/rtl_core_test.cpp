@@ -50,6 +50,7 @@ RtlCore pynq() {
 struct Filled {
   VtaStream stream;
   Dram dram;
+  std::int32_t sums[4][16] = {};  // of a row of output, without its bias
   std::vector<std::int8_t> expected;
 
   explicit Filled(std::uint32_t seed) {
@@ -66,14 +67,15 @@ struct Filled {
     dram.put(VtaStream::kUops, stream.uops.data(), stream.uops.size());
     for (std::uint64_t row = 0; row < 4; ++row) {
       for (std::uint64_t oc = 0; oc < 16; ++oc) {
-        std::int32_t sum = dram.get<std::int32_t>(VtaStream::kBias + 64 * row + 4 * oc);
+        std::int32_t& sum = sums[row][oc];
         for (std::uint64_t tap = 0; tap < 3; ++tap) {
           for (std::uint64_t ic = 0; ic < 16; ++ic) {
             sum += dram.get<std::int8_t>(VtaStream::kInput + 16 * (row + tap) + ic) *
                    dram.get<std::int8_t>(VtaStream::kWeights + 256 * tap + 16 * oc + ic);
           }
         }
-        expected.push_back(static_cast<std::int8_t>(std::max(sum >> 4, 0)));
+        const std::int32_t bias = dram.get<std::int32_t>(VtaStream::kBias + 64 * row + 4 * oc);
+        expected.push_back(static_cast<std::int8_t>(std::max((sum + bias) >> 4, 0)));
       }
     }
   }
@@ -108,6 +110,33 @@ TEST(RtlCore, AConvolutionIsRight) {
     EXPECT_EQ(ran->written_beats, 8u);
     // Uops, inputs, weights, bias, and the program.
     EXPECT_EQ(ran->read_beats, 2u + 12u + 96u + 32u + 20u);
+  }
+}
+
+TEST(RtlCore, AStepSeesWhatTheStepsBeforeItWrote) {
+  RtlCore core = pynq();
+  for (const std::uint16_t apart : {1, 2, 3, 4}) {
+    // Micro-op u adds to entry u % apart, so each entry is changed again `apart` steps later.
+    Filled filled(9);
+    std::vector<MicroOp> uops;
+    for (std::uint16_t u = 0; u < 4; ++u)
+      uops.push_back({static_cast<std::uint16_t>(u % apart), u, 0});
+    filled.stream.set_uops(uops);
+    filled.dram.put(VtaStream::kUops, filled.stream.uops.data(), filled.stream.uops.size());
+    const auto ran = run(core, filled.dram, filled.stream.words());
+    ASSERT_TRUE(ran) << ran.error().text();
+    for (std::uint64_t entry = 0; entry < 4; ++entry) {
+      for (std::uint64_t oc = 0; oc < 16; ++oc) {
+        std::int32_t sum = filled.dram.get<std::int32_t>(VtaStream::kBias + 64 * entry + 4 * oc);
+        for (std::uint64_t u = 0; u < 4; ++u) {
+          if (u % apart != entry) continue;
+          sum += filled.sums[u][oc];
+        }
+        const std::int8_t expected = static_cast<std::int8_t>(std::max(sum >> 4, 0));
+        EXPECT_EQ(filled.dram.get<std::int8_t>(VtaStream::kOutput + 16 * entry + oc), expected)
+            << "apart " << apart << ", entry " << entry << ", channel " << oc;
+      }
+    }
   }
 }
 

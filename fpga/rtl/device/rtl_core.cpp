@@ -138,8 +138,8 @@ std::uint32_t RtlCore::read(std::uint32_t offset) {
 }
 
 Result<RtlRun> RtlCore::run(std::span<std::byte> dram, std::uint64_t base, std::uint64_t address,
-                            std::uint32_t instructions, const Timing& timing,
-                            std::uint64_t limit, std::uint32_t disorder) {
+                            std::uint32_t instructions, const Timing& timing, std::uint64_t limit,
+                            std::uint32_t disorder) {
   MemoryPort memory(timing, dram, base, disorder);
   const RegisterMap& map = register_map(Core::Fettle);
   broken_rule.clear();
@@ -167,7 +167,8 @@ Result<RtlRun> RtlCore::run(std::span<std::byte> dram, std::uint64_t base, std::
     return Error{ErrorCode::Internal, "the core or the memory broke a bus rule: " + broken_rule};
   }
   if (!memory.wrong_access().empty()) {
-    return Error{ErrorCode::StrayWrite, "the core went beside its memory: " + memory.wrong_access()};
+    return Error{ErrorCode::StrayWrite,
+                 "the core went beside its memory: " + memory.wrong_access()};
   }
   if (!done) {
     return Error{ErrorCode::RunTimeout,
