@@ -233,6 +233,26 @@ MicroOp Encoding::decode(std::uint32_t uop) const {
   return {dst, src, bits.get(weight_bits_)};
 }
 
+Result<void> set_dram_address(const Design& design, Word& word, std::uint64_t address) {
+  const Encoding encoding(design);
+  Result<Instruction> instruction = encoding.decode(word);
+  if (!instruction) return std::move(instruction).error();
+  Transfer* transfer = std::get_if<Load>(&instruction->body);
+  if (!transfer) transfer = std::get_if<Store>(&instruction->body);
+  const auto bad = [](const std::string& what) { return Error{ErrorCode::InvalidArgument, what}; };
+  if (!transfer) return bad("only LOAD and STORE have an address in DRAM");
+  const std::uint64_t element = design.element_bytes(transfer->memory);
+  if (address % element != 0 || address / element > mask(32)) {
+    return bad(std::string("no address of ") + name_of(transfer->memory) + " elements of " +
+               std::to_string(element) + " bytes: " + std::to_string(address));
+  }
+  transfer->dram_base = static_cast<std::uint32_t>(address / element);
+  const Result<Word> encoded = encoding.encode(*instruction);
+  if (!encoded) return encoded.error();
+  word = *encoded;
+  return {};
+}
+
 Bytes bytes_of(std::span<const Word> words) {
   Bytes bytes;
   bytes.reserve(words.size() * kWordBytes);

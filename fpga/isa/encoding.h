@@ -47,6 +47,11 @@ class Encoding {
   unsigned uop_bits_, weight_bits_, input_bits_, accumulator_bits_;
 };
 
+// Lets a LOAD or STORE begin at `address`, in bytes: what a Program's relocations say, once its
+// buffers have their places. InvalidArgument for another instruction, and for an address that is no
+// multiple of the memory's element or beyond what the field can say.
+Result<void> set_dram_address(const Design& design, Word& word, std::uint64_t address);
+
 Bytes bytes_of(std::span<const Word> words);
 // Malformed unless whole instructions.
 Result<std::vector<Word>> words_of(ByteView bytes);

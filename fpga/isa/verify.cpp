@@ -7,6 +7,7 @@
 #include "fpga/isa/disassemble.h"
 #include "fpga/isa/hazard.h"
 #include "fpga/isa/queues.h"
+#include "fpga/isa/steps.h"
 
 namespace fettle::vta {
 namespace {
@@ -16,11 +17,7 @@ std::string number(std::uint64_t value) { return std::to_string(value); }
 class Verifier {
  public:
   Verifier(const Design& design, std::span<const Region> regions)
-      : design_(design),
-        encoding_(design),
-        regions_(regions),
-        uops_(design.depth(Memory::Uop)),
-        uop_loaded_(uops_.size()) {}
+      : design_(design), regions_(regions), uops_(design) {}
 
   // Empty, or what is wrong. Instructions in their order: what a LOAD UOP brings, the next GEMM
   // reads, as both are the compute unit's.
@@ -52,21 +49,14 @@ class Verifier {
 
   // The region that holds all rows, or why there is none.
   std::string find_region(const Transfer& transfer, bool written, const Region** found) const {
-    const std::uint64_t element = design_.element_bytes(transfer.memory);
-    const std::uint64_t from = transfer.dram_base * element;
-    const std::uint64_t elements =
-        (transfer.y_size - 1) * std::uint64_t{transfer.x_stride} + transfer.x_size;
-    const std::uint64_t end = from + elements * element;  // < 2^65 / 2: 32 + 33 + 8 bits at most
-    for (const Region& region : regions_) {
-      if (from < region.address || end > region.address + region.bytes) continue;
-      if (written && !region.writable) {
-        return "writes to " + region.name + ", which is only read";
-      }
-      *found = &region;
-      return "";
+    const DramRange range = range_of(design_, transfer);
+    *found = region_of(range, regions_);
+    if (!*found) {
+      return std::string(written ? "writes" : "reads") + " the bytes " + number(range.begin) +
+             " to " + number(range.end) + " of DRAM, which lie in none of its buffers";
     }
-    return std::string(written ? "writes" : "reads") + " the bytes " + number(from) + " to " +
-           number(end) + " of DRAM, which lie in none of its buffers";
+    return written && !(*found)->writable ? "writes to " + (*found)->name + ", which is only read"
+                                          : "";
   }
 
   std::string check_sram(const Transfer& transfer, std::uint64_t elements, bool written) const {
@@ -95,21 +85,11 @@ class Verifier {
     if (std::string wrong = find_region(load, false, &region); !wrong.empty()) return wrong;
     facts_.loaded_bytes[static_cast<std::size_t>(load.memory)] +=
         std::uint64_t{load.y_size} * load.x_size * design_.element_bytes(load.memory);
-    if (load.memory == Memory::Uop) return load_uops(load, *region);
-    return "";
-  }
-
-  std::string load_uops(const Load& load, const Region& region) {
-    if (region.contents.empty()) {
-      return "loads micro-ops from " + region.name + ", of which it is not known what it holds";
+    if (load.memory != Memory::Uop) return "";
+    if (region->contents.empty()) {
+      return "loads micro-ops from " + region->name + ", of which it is not known what it holds";
     }
-    std::size_t from = std::uint64_t{load.dram_base} * 4 - region.address;
-    for (std::uint32_t i = 0; i < load.x_size; ++i, from += 4) {
-      std::uint32_t bits = 0;
-      for (unsigned k = 0; k < 4; ++k) bits |= std::uint32_t{region.contents[from + k]} << (8 * k);
-      uops_[load.sram_base + i] = encoding_.decode(bits);
-      uop_loaded_[load.sram_base + i] = true;
-    }
+    uops_.load(load, *region);
     return "";
   }
 
@@ -127,25 +107,21 @@ class Verifier {
   // The instruction's micro-ops, once they are known to be there.
   std::string check_loops(const Loops& loops, std::span<const MicroOp>* uops) {
     if (loops.steps() == 0) return "computes nothing";
-    if (loops.uop_end > uops_.size()) {
-      return "reads UOP up to " + number(loops.uop_end) + " of " + number(uops_.size()) +
+    if (loops.uop_end > uops_.depth()) {
+      return "reads UOP up to " + number(loops.uop_end) + " of " + number(uops_.depth()) +
              " entries";
     }
     for (std::uint32_t i = loops.uop_begin; i < loops.uop_end; ++i) {
-      if (!uop_loaded_[i]) return "reads micro-op " + number(i) + ", which was never loaded";
+      if (!uops_.loaded(i)) return "reads micro-op " + number(i) + ", which was never loaded";
     }
-    *uops = std::span(uops_).subspan(loops.uop_begin, loops.uop_end - loops.uop_begin);
+    *uops = uops_.of(loops);
     return "";
   }
 
-  // All indices grow with o and i: the last iteration of the largest is the largest of all.
   std::string check_index(std::span<const MicroOp> uops, std::uint16_t MicroOp::* field,
                           const Loops& loops, std::uint16_t factor_out, std::uint16_t factor_in,
                           Memory memory, const char* verb) const {
-    std::uint64_t largest = 0;
-    for (const MicroOp& uop : uops) largest = std::max<std::uint64_t>(largest, uop.*field);
-    largest += (loops.iter_out - 1) * std::uint64_t{factor_out} +
-               (loops.iter_in - 1) * std::uint64_t{factor_in};
+    const std::uint64_t largest = largest_index(uops, field, loops, factor_out, factor_in);
     if (largest < design_.depth(memory)) return "";
     return std::string(verb) + " " + name_of(memory) + " entry " + number(largest) + " of " +
            number(design_.depth(memory));
@@ -195,10 +171,8 @@ class Verifier {
   }
 
   const Design& design_;
-  Encoding encoding_;
   std::span<const Region> regions_;
-  std::vector<MicroOp> uops_;
-  std::vector<bool> uop_loaded_;
+  UopMemory uops_;
   StreamFacts facts_;
 };
 

@@ -5,22 +5,10 @@
 
 #include <array>
 #include <span>
-#include <string>
-#include <vector>
 
-#include "fpga/isa/encoding.h"
+#include "fpga/isa/region.h"
 
 namespace fettle::vta {
-
-// A buffer in DRAM, by the addresses that the stream uses. What is stored to must be writable.
-// Micro-ops are only loaded from regions that have contents: `bytes` of them, which nothing
-// writes while the stream runs.
-struct Region {
-  std::string name;  // for messages
-  std::uint64_t address = 0, bytes = 0;
-  bool writable = false;
-  ByteView contents = {};
-};
 
 // What a stream does, counted.
 struct StreamFacts {

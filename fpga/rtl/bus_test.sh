@@ -38,7 +38,6 @@ modules = [package] + sorted(
     for file in glob.glob(f"{rtl}/{folder}/*.sv") if file != package)
 os.environ["PYTHONPATH"] = f"{rtl}/bus"
 runner = get_runner("verilator")
-# Public signals cost a factor in speed, and cocotb needs the ports alone.
 runner.build(verilog_sources=modules, hdl_toplevel="fettle_vta", build_dir=build, always=True,
              build_args=["-O3", "--x-assign", "fast", "--x-initial", "fast", "-Wno-fatal"])
 results = runner.test(hdl_toplevel="fettle_vta", test_module="bus_test", build_dir=build)

@@ -13,7 +13,7 @@ done
 for parameters in "" \
   "-GBATCH=2 -GLOG_INP=10 -GLOG_WGT=9" \
   "-GBLOCK_IN=8 -GBLOCK_OUT=8 -GLOG_UOP=11 -GLOG_INP=12 -GLOG_ACC=10" \
-  "-GBLOCK_IN=32 -GBLOCK_OUT=32 -GLOG_WGT=8 -GMAX_BEATS=256 -GLOG_READ_BUFFER=9"; do
+  "-GBLOCK_IN=32 -GBLOCK_OUT=32 -GLOG_WGT=8 -GMAX_BEATS=64 -GLOG_READ_BUFFER=9"; do
   # shellcheck disable=SC2086
   verilator --lint-only -Wall lint.vlt "${modules[@]}" --top-module fettle_vta $parameters
 done

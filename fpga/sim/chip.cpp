@@ -2,7 +2,8 @@
 #include "fpga/sim/chip.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "fpga/isa/steps.h"
 
 namespace fettle::vta {
 namespace {
@@ -43,28 +44,6 @@ void apply(AluOp op, std::int32_t* lanes, std::size_t count, Operand operand) {
       for (std::size_t i = 0; i < count; ++i) lanes[i] = shifted(lanes[i], operand(i));
       break;
   }
-}
-
-// Calls body(dst, src, wgt) for each step. Indices were checked.
-template <typename Body>
-void for_each_step(std::span<const MicroOp> uops, const Loops& loops, std::size_t wgt_factor_out,
-                   std::size_t wgt_factor_in, Body body) {
-  for (std::size_t o = 0; o < loops.iter_out; ++o) {
-    for (std::size_t i = 0; i < loops.iter_in; ++i) {
-      const std::size_t dst = o * loops.dst_factor_out + i * loops.dst_factor_in;
-      const std::size_t src = o * loops.src_factor_out + i * loops.src_factor_in;
-      const std::size_t wgt = o * wgt_factor_out + i * wgt_factor_in;
-      for (const MicroOp& uop : uops) body(dst + uop.dst, src + uop.src, wgt + uop.wgt);
-    }
-  }
-}
-
-// The largest index of all steps, as the verifier has it; only where there are steps.
-std::uint64_t largest(std::span<const MicroOp> uops, std::uint16_t MicroOp::* field,
-                      const Loops& loops, std::uint64_t factor_out, std::uint64_t factor_in) {
-  std::uint64_t most = 0;
-  for (const MicroOp& uop : uops) most = std::max<std::uint64_t>(most, uop.*field);
-  return most + (loops.iter_out - 1) * factor_out + (loops.iter_in - 1) * factor_in;
 }
 
 }  // namespace
@@ -200,12 +179,12 @@ std::string Chip::gemm(const Gemm& gemm) {
   const struct {
     std::uint64_t index;
     Memory memory;
-  } limits[] = {
-      {largest(uops, &MicroOp::dst, gemm, gemm.dst_factor_out, gemm.dst_factor_in),
-       Memory::Accumulator},
-      {largest(uops, &MicroOp::src, gemm, gemm.src_factor_out, gemm.src_factor_in), Memory::Input},
-      {largest(uops, &MicroOp::wgt, gemm, gemm.wgt_factor_out, gemm.wgt_factor_in),
-       Memory::Weight}};
+  } limits[] = {{largest_index(uops, &MicroOp::dst, gemm, gemm.dst_factor_out, gemm.dst_factor_in),
+                 Memory::Accumulator},
+                {largest_index(uops, &MicroOp::src, gemm, gemm.src_factor_out, gemm.src_factor_in),
+                 Memory::Input},
+                {largest_index(uops, &MicroOp::wgt, gemm, gemm.wgt_factor_out, gemm.wgt_factor_in),
+                 Memory::Weight}};
   for (const auto& limit : limits) {
     const std::uint64_t depth = design_.depth(limit.memory);
     if (limit.index >= depth) return "uses " + beyond(limit.memory, limit.index, depth);
@@ -235,9 +214,11 @@ std::string Chip::alu(const Alu& alu) {
   const std::span<const MicroOp> uops =
       std::span(uops_).subspan(alu.uop_begin, alu.uop_end - alu.uop_begin);
   const std::uint64_t depth = design_.depth(Memory::Accumulator);
-  std::uint64_t most = largest(uops, &MicroOp::dst, alu, alu.dst_factor_out, alu.dst_factor_in);
+  std::uint64_t most =
+      largest_index(uops, &MicroOp::dst, alu, alu.dst_factor_out, alu.dst_factor_in);
   if (!alu.use_imm) {
-    most = std::max(most, largest(uops, &MicroOp::src, alu, alu.src_factor_out, alu.src_factor_in));
+    most = std::max(most,
+                    largest_index(uops, &MicroOp::src, alu, alu.src_factor_out, alu.src_factor_in));
   }
   if (most >= depth) return "uses " + beyond(Memory::Accumulator, most, depth);
   for_each_step(uops, alu, 0, 0, [&](std::size_t dst, std::size_t src, std::size_t) {

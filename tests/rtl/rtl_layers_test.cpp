@@ -35,7 +35,8 @@ TEST(RtlLayers, ResNet18) {
     const ByteView output = testing::vta_part(program, ran, "output");
     EXPECT_TRUE(std::equal(output.begin(), output.end(), expected.begin(), expected.end()))
         << "layer " << number;
-    const double ratio = static_cast<double>(estimate->cycles) / static_cast<double>(result->cycles);
+    const double ratio =
+        static_cast<double>(estimate->cycles) / static_cast<double>(result->cycles);
     EXPECT_NEAR(ratio, 1.0, 0.1) << "layer " << number;
     const std::uint64_t beats = result->read_beats + result->written_beats;
     const std::uint64_t bound = std::max(estimate->step_cycles, beats);

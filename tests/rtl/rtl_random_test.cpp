@@ -50,9 +50,9 @@ TEST(RtlRandom, ProgramsLeaveTheSameMemoryAsTheSimulator) {
     const auto expected = simulator->run(dram, program.stream, words);
     ASSERT_TRUE(expected) << "seed " << seed << ": " << expected.error().text();
 
-    const auto result = core->run(std::as_writable_bytes(std::span(ran)), program.base,
-                                  program.stream, words, Timing{}, 10'000'000,
-                                  static_cast<std::uint32_t>(seed % 2 * seed));
+    const auto result =
+        core->run(std::as_writable_bytes(std::span(ran)), program.base, program.stream, words,
+                  Timing{}, 10'000'000, static_cast<std::uint32_t>(seed % 2 * seed));
     ASSERT_TRUE(result) << "seed " << seed << ": " << result.error().text();
     ASSERT_TRUE(ran == simulated) << "seed " << seed << ": "
                                   << first_difference(program, ran, simulated);

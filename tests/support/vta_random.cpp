@@ -6,43 +6,17 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
-#include <random>
 
+#include "fpga/isa/determined.h"
 #include "fpga/isa/hazard.h"
 #include "tests/support/vta_order.h"
+#include "tests/support/vta_window.h"
 
 namespace fettle::testing {
 
 using namespace vta;
 
 namespace {
-
-// The same numbers everywhere: distributions of the standard library differ.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : engine_(seed) {}
-  std::uint64_t operator()() { return engine_(); }
-  std::uint64_t below(std::uint64_t n) { return engine_() % n; }
-  std::uint64_t between(std::uint64_t low, std::uint64_t high) {
-    return low + below(high - low + 1);
-  }
-  bool one_in(std::uint64_t n) { return below(n) == 0; }
-
- private:
-  std::mt19937_64 engine_;
-};
-
-// Part of an on-chip memory. When each entry was last written by its one writing unit, and read by
-// its one reading unit, in their times.
-struct Window {
-  std::uint32_t first = 0, count = 0;
-  std::vector<std::size_t> written, read;
-};
-
-// Entries of a memory.
-struct Range {
-  std::uint32_t first = 0, end = 0;
-};
 
 class Writer {
  public:
@@ -63,13 +37,13 @@ class Writer {
   }
 
  private:
-  Window& at(Memory memory) { return windows_[static_cast<std::size_t>(memory)]; }
+  VtaWindow& at(Memory memory) { return windows_[static_cast<std::size_t>(memory)]; }
 
   void choose_windows() {
     const std::uint32_t counts[kMemories] = {24, 8, 48, 40, 40};
     for (std::size_t i = 0; i < kMemories; ++i) {
       const std::uint32_t depth = design_.depth(static_cast<Memory>(i));
-      Window& window = windows_[i];
+      VtaWindow& window = windows_[i];
       window.count = std::min(counts[i], depth);
       // Both ends of the memory are frequent.
       window.first =
@@ -78,21 +52,10 @@ class Writer {
                                                          : random_.below(depth - window.count + 1));
     }
     at(Memory::Output) = at(Memory::Accumulator);  // one index
-    for (Window& window : windows_) {
+    for (VtaWindow& window : windows_) {
       window.written.resize(window.count);
       window.read.resize(window.count);
     }
-  }
-
-  static std::size_t latest(const Window& window, const std::vector<std::size_t>& times,
-                            Range range) {
-    return *std::max_element(times.begin() + (range.first - window.first),
-                             times.begin() + (range.end - window.first));
-  }
-  static void set(const Window& window, std::vector<std::size_t>& times, Range range,
-                  std::size_t time) {
-    std::fill(times.begin() + (range.first - window.first),
-              times.begin() + (range.end - window.first), time);
   }
 
   void add_part(const char* name, std::uint64_t bytes, std::uint64_t align, bool writable,
@@ -127,7 +90,7 @@ class Writer {
   // Micro-ops that keep to the windows with room for the loops: often to their first part.
   MicroOp random_uop() {
     const auto in = [&](Memory memory) {
-      const Window& window = at(memory);
+      const VtaWindow& window = at(memory);
       const std::uint32_t most = random_.one_in(4) ? window.count : (window.count + 2) / 3;
       return static_cast<std::uint16_t>(window.first + random_.below(most));
     };
@@ -171,14 +134,14 @@ class Writer {
   }
 
   void add_load(const Load& load) {
-    Window& window = at(load.memory);
+    VtaWindow& window = at(load.memory);
     const Unit unit = unit_of({{}, load});
     const std::uint32_t rows = load.y_pad_top + load.y_size + load.y_pad_bottom;
     const std::uint32_t row = load.x_pad_left + load.x_size + load.x_pad_right;
-    const Range range{load.sram_base, load.sram_base + rows * row};
-    order_.wait(unit, Unit::Compute, latest(window, window.read, range));
+    const VtaRange range{load.sram_base, load.sram_base + rows * row};
+    order_.wait(unit, Unit::Compute, window.latest(window.read, range));
     order_.add({{}, load});
-    set(window, window.written, range, order_.time(unit));
+    window.set(window.written, range, order_.time(unit));
     if (load.memory == Memory::Uop) {
       const std::uint32_t from =
           static_cast<std::uint32_t>(load.dram_base - part("uops").address / 4);
@@ -194,7 +157,7 @@ class Writer {
     for (const auto& [memory, from] :
          {std::pair{Memory::Uop, "uops"}, std::pair{Memory::Input, "input"},
           std::pair{Memory::Weight, "weights"}, std::pair{Memory::Accumulator, "bias"}}) {
-      const Window& window = at(memory);
+      const VtaWindow& window = at(memory);
       add_load(random_load(memory, from, window.first, window.count, true));
     }
     // OUT: by the window's first micro-op, taken back to the window's start by a shift of nothing.
@@ -217,29 +180,29 @@ class Writer {
   }
 
   // `src` and `wgt` are empty for ALU: of what it reads, all is the compute unit's.
-  void add_steps(Instruction instruction, Range dst, Range src, Range wgt) {
-    Window &inputs = at(Memory::Input), &weights = at(Memory::Weight), &out = at(Memory::Output);
+  void add_steps(Instruction instruction, VtaRange dst, VtaRange src, VtaRange wgt) {
+    VtaWindow &inputs = at(Memory::Input), &weights = at(Memory::Weight), &out = at(Memory::Output);
     const bool is_gemm = src.first != src.end;
     if (is_gemm) {
       order_.wait(
           Unit::Compute, Unit::Load,
-          std::max(latest(inputs, inputs.written, src), latest(weights, weights.written, wgt)));
+          std::max(inputs.latest(inputs.written, src), weights.latest(weights.written, wgt)));
     }
-    order_.wait(Unit::Compute, Unit::Store, latest(out, out.read, dst));
+    order_.wait(Unit::Compute, Unit::Store, out.latest(out.read, dst));
     order_.add(std::move(instruction));
     const std::size_t now = order_.time(Unit::Compute);
-    set(out, out.written, dst, now);
-    if (is_gemm) set(inputs, inputs.read, src, now), set(weights, weights.read, wgt, now);
+    out.set(out.written, dst, now);
+    if (is_gemm) inputs.set(inputs.read, src, now), weights.set(weights.read, wgt, now);
   }
 
   // Loops over some of the micro-ops, as far as the windows go; none where the micro-ops leave
   // them by themselves (src is an index of two memories).
   struct Choice {
     Loops loops;
-    Range dst, src, wgt;
+    VtaRange dst, src, wgt;
   };
   std::optional<Choice> random_loops(std::span<const MicroOp>* uops, Memory source, Gemm* gemm) {
-    const Window& window = at(Memory::Uop);
+    const VtaWindow& window = at(Memory::Uop);
     const std::uint32_t begin = static_cast<std::uint32_t>(random_.below(window.count));
     const std::uint32_t count = static_cast<std::uint32_t>(
         random_.between(1, std::min<std::uint64_t>(window.count - begin, 8)));
@@ -251,13 +214,13 @@ class Writer {
     loops.iter_out = static_cast<std::uint16_t>(random_.between(1, 4));
     loops.iter_in = static_cast<std::uint16_t>(random_.between(1, 4));
     const auto factors = [&](std::uint16_t MicroOp::* field, Memory memory, std::uint16_t& out,
-                             std::uint16_t& in, Range& range) {
+                             std::uint16_t& in, VtaRange& range) {
       std::uint32_t low = ~0u, high = 0;
       for (const MicroOp& uop : *uops) {
         low = std::min<std::uint32_t>(low, uop.*field);
         high = std::max<std::uint32_t>(high, uop.*field);
       }
-      const Window& of = at(memory);
+      const VtaWindow& of = at(memory);
       if (low < of.first || high >= of.first + of.count) return false;
       std::uint64_t room = of.first + of.count - 1 - high;
       in = static_cast<std::uint16_t>(loops.iter_in == 1
@@ -291,6 +254,13 @@ class Writer {
         if (!choice) continue;
         static_cast<Loops&>(gemm) = choice->loops;
         if (!gemm.reset && find_hazard(uops, gemm, false, design_.hazard_steps)) continue;
+        if (gemm.reset && design_.core == Core::VtaHls) {
+          // Leaves OUT without a value: an operation on the same gives it one.
+          const Alu again{choice->loops, AluOp::Add, true, 1};
+          if (find_hazard(uops, again, false, design_.hazard_steps)) continue;
+          add_steps({{}, gemm}, choice->dst, choice->src, choice->wgt);
+          return add_steps({{}, again}, choice->dst, {}, {});
+        }
         return add_steps({{}, gemm}, choice->dst, choice->src, choice->wgt);
       }
       Alu alu;
@@ -306,7 +276,7 @@ class Writer {
   }
 
   void store() {
-    Window& window = at(Memory::Output);
+    VtaWindow& window = at(Memory::Output);
     const VtaProgram::Part& to = part("output");
     const std::uint64_t element = design_.element_bytes(Memory::Output);
     const std::uint64_t available = to.bytes / element;
@@ -322,16 +292,16 @@ class Writer {
     store.sram_base = static_cast<std::uint16_t>(
         window.first +
         random_.below(window.count - std::uint32_t{store.x_size} * store.y_size + 1));
-    const Range range{store.sram_base,
-                      store.sram_base + std::uint32_t{store.x_size} * store.y_size};
-    order_.wait(Unit::Store, Unit::Compute, latest(window, window.written, range));
+    const VtaRange range{store.sram_base,
+                         store.sram_base + std::uint32_t{store.x_size} * store.y_size};
+    order_.wait(Unit::Store, Unit::Compute, window.latest(window.written, range));
     order_.add({{}, store});
-    set(window, window.read, range, order_.time(Unit::Store));
+    window.set(window.read, range, order_.time(Unit::Store));
   }
 
   void one() {
     const auto part_of = [&](Memory memory, const char* from) {
-      const Window& window = at(memory);
+      const VtaWindow& window = at(memory);
       const std::uint32_t count = static_cast<std::uint32_t>(random_.between(1, window.count));
       const std::uint32_t first =
           window.first + static_cast<std::uint32_t>(random_.below(window.count - count + 1));
@@ -382,8 +352,12 @@ class Writer {
       const std::uint32_t bits = *encoding_.encode(uop);
       for (unsigned k = 0; k < 4; ++k) *to++ = static_cast<std::uint8_t>(bits >> (8 * k));
     }
-    if (const auto facts = verify(design_, program_.words, program_.regions()); !facts) {
+    const std::vector<Region> regions = program_.regions();
+    if (const auto facts = verify(design_, program_.words, regions); !facts) {
       fail(facts.error().text());
+    }
+    if (const auto checked = check_determined(design_, program_.words, regions); !checked) {
+      fail(checked.error().text());
     }
     return std::move(program_);
   }
@@ -399,11 +373,11 @@ class Writer {
   }
 
   const Design& design_;
-  Random random_;
+  VtaDice random_;
   Encoding encoding_;
   VtaProgram program_;
   VtaOrder order_;
-  std::array<Window, kMemories> windows_;
+  std::array<VtaWindow, kMemories> windows_;
   std::vector<MicroOp> uops_;    // in DRAM
   std::vector<MicroOp> loaded_;  // in the window
   std::uint64_t end_ = 0;

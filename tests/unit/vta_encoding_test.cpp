@@ -81,6 +81,24 @@ TEST(VtaEncoding, ListingNumbersLinesAndTellsWhatIsNone) {
             "2: FINISH\n");
 }
 
+TEST(VtaEncoding, AddressesAreSetInElements) {
+  Word load = golden()[0].word, weights = golden()[1].word, store = golden()[5].word;
+  ASSERT_TRUE(set_dram_address(pynq(), load, 0x12340));
+  Load expected = std::get<Load>(golden()[0].instruction.body);
+  expected.dram_base = 0x1234;
+  EXPECT_EQ(*Encoding(pynq()).decode(load),
+            (Instruction{golden()[0].instruction.tokens, expected}));
+  ASSERT_TRUE(set_dram_address(pynq(), store, 0xffffffff0));
+  EXPECT_EQ(std::get<Store>(Encoding(pynq()).decode(store)->body).dram_base, 0xffffffffu);
+  EXPECT_EQ(set_dram_address(pynq(), weights, 0x12340).error().message,
+            "no address of WGT elements of 256 bytes: 74560");
+  EXPECT_EQ(weights, golden()[1].word);
+  EXPECT_FALSE(set_dram_address(pynq(), load, 0x1000000000));
+  Word gemm = golden()[2].word;
+  EXPECT_EQ(set_dram_address(pynq(), gemm, 0).error().message,
+            "only LOAD and STORE have an address in DRAM");
+}
+
 // Another shape has other widths: 4x8 outputs of 8 inputs, small memories.
 Design small() {
   Design design = pynq();

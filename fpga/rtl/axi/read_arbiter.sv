@@ -31,7 +31,7 @@ module read_arbiter #(
 );
   logic [ID_WIDTH-1:0] chosen;
   logic free, any, asked;
-  logic [7:0] outstanding;  // bursts; clients' buffers hold far fewer
+  logic [15:0] outstanding;  // bursts: no more than clients have room for beats
 
   assign free = (!arvalid || arready) && !hold;
   assign asked = free && any;
@@ -59,7 +59,7 @@ module read_arbiter #(
     end else begin
       if (asked) arvalid <= 1'b1;
       else if (arready) arvalid <= 1'b0;
-      outstanding <= outstanding + 8'(asked) - 8'(rvalid && rlast);
+      outstanding <= outstanding + 16'(asked) - 16'(rvalid && rlast);
     end
     if (free) begin
       arid <= chosen;

@@ -9,9 +9,12 @@ from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam
 
-CONTROL, CYCLES, COUNT, ADDRESS, INP_BASE, ERRORS, IDENTIFICATION, HASH = (
-    0x00, 0x04, 0x08, 0x0C, 0x14, 0x28, 0x3C, 0x40)
-UOPS, INPUT, WEIGHTS, BIAS, OUTPUT, PROGRAM = 0x1000, 0x1FC0, 0x4000, 0x6FC0, 0x8F90, 0xA000
+CONTROL, CYCLES, COUNT, ADDRESS, BASES, ERRORS, IDENTIFICATION, HASH = (
+    0x00, 0x04, 0x08, 0x0C, 0x10, 0x28, 0x3C, 0x40)
+INP_BASE = 0x14
+# What instructions' addresses are added to: of UOP, INP, WGT, ACC, OUT.
+BASE = 0x800, 0x1000, 0x3000, 0x4000, 0x7000
+UOPS, INPUT, WEIGHTS, BIAS, OUTPUT, PROGRAM = 0x1000, 0x1FC0, 0x4000, 0x4FC0, 0xAF90, 0xE000
 ROWS = 300  # of output: a store of 600 beats
 
 
@@ -28,16 +31,19 @@ def loops(opcode, iter_out, dst, src, high, flags=0):
 
 
 def program():
+    uops, inputs, weights, bias, output = (
+        (at - base) // element for at, base, element in zip(
+            (UOPS, INPUT, WEIGHTS, BIAS, OUTPUT), BASE, (4, 16, 256, 64, 16)))
     return [
-        transfer(0, 0, 0, UOPS // 4, 1),                          # UOP
-        transfer(0, 3, 0, BIAS // 64, ROWS // 2, y=2),            # ACC
-        transfer(0, 2, 0, INPUT // 16, ROWS),                     # INP
-        transfer(0, 1, 0, WEIGHTS // 256, 1, flags=8),            # WGT, to compute
-        loops(2, ROWS, 1, 1, 0, flags=1),                         # GEMM
-        loops(4, ROWS, 1, 1, (3 | 1 << 3 | 6 << 4) << 44, 8),     # ALU SHR imm 6, to store
-        transfer(1, 4, 0, OUTPUT // 16, ROWS, flags=1 | 4),       # STORE, to compute
-        transfer(0, 0, 0, 0, 0, flags=2),                         # waits for the store
-        3,                                                        # FINISH
+        transfer(0, 0, 0, uops, 1),
+        transfer(0, 3, 0, bias, ROWS // 2, y=2),
+        transfer(0, 2, 0, inputs, ROWS),
+        transfer(0, 1, 0, weights, 1, flags=8),                # token to compute
+        loops(2, ROWS, 1, 1, 0, flags=1),                      # GEMM
+        loops(4, ROWS, 1, 1, (3 | 1 << 3 | 6 << 4) << 44, 8),  # ALU SHR imm 6, token to store
+        transfer(1, 4, 0, output, ROWS, flags=1 | 4),          # STORE, token to compute
+        transfer(0, 0, 0, 0, 0, flags=2),                      # waits for the store
+        3,                                                     # FINISH
     ]
 
 
@@ -81,6 +87,8 @@ class Bench:
             self.ram.write(PROGRAM + 16 * i, word.to_bytes(16, "little"))
         await self.registers.write_dword(COUNT, len(words))
         await self.registers.write_dword(ADDRESS, PROGRAM)
+        for i, base in enumerate(BASE):
+            await self.registers.write_dword(BASES + 4 * i, base)
         await self.registers.write_dword(CONTROL, 1)
         for _ in range(10000):
             if await self.registers.read_dword(CONTROL) == 2:

@@ -91,6 +91,22 @@ module fettle_vta #(
   // that is being made and one that is being taken, no program that runs with queues of TOKENS
   // stops here.
   localparam int TOKEN_DEPTH = TOKENS + 2;
+  localparam int LOG_SRC = LOG_INP > LOG_ACC ? LOG_INP : LOG_ACC;
+
+  if (LOG_INP_BYTES < 3 || BATCH * BLOCK_IN * INPUT_WIDTH != 8 << LOG_INP_BYTES)
+    $error("an element of INP is to be beats of 64 bits, and a power of two of them");
+  if (LOG_WGT_BYTES < 3 || BLOCK_OUT * BLOCK_IN * WEIGHT_WIDTH != 8 << LOG_WGT_BYTES)
+    $error("an element of WGT is to be beats of 64 bits, and a power of two of them");
+  if (LOG_OUT_BYTES < 3 || BATCH * BLOCK_OUT * OUT_WIDTH != 8 << LOG_OUT_BYTES)
+    $error("an element of OUT is to be beats of 64 bits, and a power of two of them");
+  if (BLOCK_OUT % 2 != 0) $error("outputs are multiplied in pairs");
+  if (INPUT_WIDTH + 2 * WEIGHT_WIDTH + 1 > 25 || INPUT_WIDTH > 18)
+    $error("two products do not fit a multiplier of 25 x 18 bits");
+  if (LOG_ACC + LOG_SRC + LOG_WGT > 32) $error("a micro-op has 32 bits");
+  if (2 * LOG_UOP + 37 > 64 || 2 * (LOG_ACC + LOG_INP + LOG_WGT) > 64 || 4 * LOG_ACC + 20 > 64)
+    $error("an instruction's words have 64 bits");
+  if (MAX_BEATS > 64 || MAX_BEATS > 1 << LOG_READ_BUFFER)
+    $error("a burst is to fit the buffers of fetch, load and compute");
 
   logic reset, start, stop, go, hold, units_reset, reads_drained, writes_drained;
   logic finish, read_error, write_error, unknown_instruction;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "VerilatedCore.h"
+#include "fpga/config/register_map.h"
 
 namespace {
 // The assertion that failed last; the model is single-threaded.
@@ -20,6 +21,8 @@ void vl_stop(const char* file, int line, const char*) {
 
 namespace fettle::vta {
 namespace {
+
+constexpr std::uint32_t kInterruptEnable = 0x2c;
 
 // fettle_vta.sv's parameters, which the model was built with.
 Result<void> check_built_for(const Design& design) {
@@ -112,9 +115,9 @@ void RtlCore::cycle(MemoryPort* memory) {
 }
 
 // Registers are accessed while the port stands still: nothing passes it without a memory.
-void RtlCore::write(Register at, std::uint32_t value) {
+void RtlCore::write(std::uint32_t offset, std::uint32_t value) {
   VerilatedCore& core = state_->core;
-  core.s_axi_awaddr = static_cast<std::uint16_t>(at);
+  core.s_axi_awaddr = static_cast<std::uint16_t>(offset);
   core.s_axi_wdata = value;
   core.s_axi_wstrb = 0xf;
   core.s_axi_awvalid = core.s_axi_wvalid = core.s_axi_bready = 1;
@@ -123,9 +126,9 @@ void RtlCore::write(Register at, std::uint32_t value) {
   cycle(nullptr);
 }
 
-std::uint32_t RtlCore::read(Register at, std::uint32_t index) {
+std::uint32_t RtlCore::read(std::uint32_t offset) {
   VerilatedCore& core = state_->core;
-  core.s_axi_araddr = static_cast<std::uint16_t>(static_cast<std::uint32_t>(at) + 4 * index);
+  core.s_axi_araddr = static_cast<std::uint16_t>(offset);
   core.s_axi_arvalid = core.s_axi_rready = 1;
   cycle(nullptr);
   core.s_axi_arvalid = 0;
@@ -134,44 +137,50 @@ std::uint32_t RtlCore::read(Register at, std::uint32_t index) {
   return value;
 }
 
-bool RtlCore::interrupt() const { return state_->core.irq; }
-
 Result<RtlRun> RtlCore::run(std::span<std::byte> dram, std::uint64_t base, std::uint64_t address,
-                            std::uint32_t instructions, const Timing& timing,
-                            std::uint64_t limit, std::uint32_t disorder) {
+                            std::uint32_t instructions, const Timing& timing, std::uint64_t limit,
+                            std::uint32_t disorder) {
   MemoryPort memory(timing, dram, base, disorder);
+  const RegisterMap& map = register_map(Core::Fettle);
   broken_rule.clear();
-  write(Register::InterruptEnable, 1);
-  write(Register::InstructionCount, instructions);
-  write(Register::InstructionAddress, static_cast<std::uint32_t>(address));
-  write(Register::Control, 1);
+  write(kInterruptEnable, 1);
+  for (const RegisterWrite& each : map.launch) {
+    write(each.offset,
+          register_value(each.value, instructions, static_cast<std::uint32_t>(address)));
+  }
+  const auto holds = [&](const RegisterTest& test) {
+    return (read(test.offset) & test.mask) == test.value;
+  };
+  // The interrupt says so without a register's access in between, for which the port stands still.
   std::uint64_t cycles = 0;
-  const auto works = [&] { return broken_rule.empty() && memory.wrong_access().empty(); };
-  while (!interrupt() && cycles < limit && works()) {
+  while (!state_->core.irq && cycles < limit && broken_rule.empty() &&
+         memory.wrong_access().empty()) {
     cycle(&memory);
     ++cycles;
   }
-  const bool done = interrupt();
+  const bool done = holds(map.done);
   if (!done) {
-    write(Register::Control, 2);
-    for (int i = 0; (read(Register::Control) & 1) != 0 && i < 10000; ++i) cycle(&memory);
+    write(map.stop->first, map.stop->second);
+    for (int i = 0; !holds(*map.stopped) && i < 10000; ++i) cycle(&memory);
   }
   if (!broken_rule.empty()) {
     return Error{ErrorCode::Internal, "the core or the memory broke a bus rule: " + broken_rule};
   }
   if (!memory.wrong_access().empty()) {
-    return Error{ErrorCode::StrayWrite, "the core went beside its memory: " + memory.wrong_access()};
+    return Error{ErrorCode::StrayWrite,
+                 "the core went beside its memory: " + memory.wrong_access()};
   }
   if (!done) {
     return Error{ErrorCode::RunTimeout,
                  "the core was not done after " + std::to_string(limit) + " cycles"};
   }
-  if (const std::uint32_t errors = read(Register::Errors)) {
-    return Error{ErrorCode::Internal, "the core says errors " + std::to_string(errors)};
+  if (!holds(*map.healthy)) {
+    return Error{ErrorCode::Internal,
+                 "the core says errors " + std::to_string(read(map.healthy->offset))};
   }
   RtlRun out;
-  out.cycles = read(Register::CyclesLow);
-  out.cycles |= std::uint64_t{read(Register::CyclesHigh)} << 32;
+  out.cycles = read(*map.cycles_low);
+  out.cycles |= std::uint64_t{read(*map.cycles_high)} << 32;
   out.read_beats = memory.read_beats();
   out.written_beats = memory.written_beats();
   return out;
