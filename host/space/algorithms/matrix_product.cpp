@@ -215,4 +215,28 @@ std::optional<MatrixProduct> with_matrix_product(const ComputeDag& dag, std::int
   return out;
 }
 
+ComputeDag with_panels(const MatrixProduct& p, std::int64_t columns) {
+  ComputeDag dag = p.dag;
+  Stage& second = dag.stages[std::size_t(index_of(dag, p.second))];
+  const ir::Expr width = ir::int_imm(columns);
+  const auto place = [&](std::vector<ir::Expr> at) {
+    const std::size_t k = at.size() - 2;
+    const ir::Expr n = at.back();
+    at.back() = ir::binary(ir::BinaryOp::Mod, n, width);
+    at.insert(at.begin() + std::ptrdiff_t(k), ir::binary(ir::BinaryOp::Div, n, width));
+    return at;
+  };
+  ir::BufferDecl panels = *second.buffer;
+  panels.shape.back() = columns;
+  panels.shape.insert(panels.shape.end() - 2, p.n / columns);
+  const ir::Buffer before = second.buffer;
+  second.buffer = std::make_shared<const ir::BufferDecl>(std::move(panels));
+  second.store_at = place(refs(second.axes));
+  Stage& sums = dag.stages[std::size_t(index_of(dag, p.sums))];
+  sums.body = ir::replace_loads(sums.body, before, [&](const ir::Load& load) {
+    return ir::load(second.buffer, place(load.indices), load.predicate);
+  });
+  return dag;
+}
+
 }  // namespace fettle::space

@@ -32,4 +32,8 @@ struct MatrixProduct {
 std::optional<MatrixProduct> with_matrix_product(const ComputeDag& dag, std::int64_t multiple,
                                                  const ir::IntrinsicRow* row = nullptr);
 
+// The DAG with the second matrix stored as panels [batch][n / columns][k][n % columns]: what a
+// tile of columns reads lies side by side. columns: a divisor of n.
+ComputeDag with_panels(const MatrixProduct& product, std::int64_t columns);
+
 }  // namespace fettle::space

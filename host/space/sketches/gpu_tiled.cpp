@@ -77,8 +77,12 @@ Sketch gpu_tiled_sketch(const MatrixProduct& p, const GpuTarget& target) {
   }
   // Columns that a thread takes at once.
   if (lanes[0][0] > 1) knobs.push_back({"lanes", lanes});
-  // The second matrix is 1: laid out as it is read, once when the program is loaded.
-  if (is_constant(p.dag, *p.dag.find(p.second))) knobs.push_back({"packed", plain({0, 1})});
+  // The second matrix is 1: laid out as it is read, once when the program is loaded; 2: so, tiles
+  // of columns one after the other.
+  const bool panels = target.shared_is_global && is_constant(p.dag, *p.dag.find(p.second));
+  if (is_constant(p.dag, *p.dag.find(p.second))) {
+    knobs.push_back({"packed", panels ? plain({0, 1, 2}) : plain({0, 1})});
+  }
   // What the first matrix is read from is 1: computed by a launch of its own, padding included.
   if (computed_source(p.dag, *p.dag.find(p.first))) knobs.push_back({"source", plain({0, 1})});
 
@@ -89,6 +93,11 @@ Sketch gpu_tiled_sketch(const MatrixProduct& p, const GpuTarget& target) {
   if (lanes[0][0] > 1) {
     sketch.constraints.push_back({"whole vectors", {"columns", "lanes"}, [](auto values) {
                                     return (*values[0])[1] % (*values[1])[0] == 0;
+                                  }});
+  }
+  if (panels) {
+    sketch.constraints.push_back({"whole panels", {"columns", "packed"}, [n = p.n](auto values) {
+                                    return (*values[1])[0] != 2 || n % tile(*values[0]) == 0;
                                   }});
   }
   sketch.constraints.push_back(
@@ -123,7 +132,7 @@ std::vector<std::string> place_product(Steps& steps, const MatrixProduct& p,
   const bool along_rows = number("neighbours") == 1;
   const std::int64_t x = (along_rows ? rows : columns)[0], y = (along_rows ? columns : rows)[0],
                      step = number("step"), which = number("shared"), lanes = number("lanes", 1);
-  const bool packed = number("packed") == 1;
+  const bool packed = number("packed") > 0;
 
   const auto axis = [&](const std::string& stage, std::size_t from_last) {
     const auto& axes = steps.dag().find(stage)->axes;
@@ -193,8 +202,14 @@ std::vector<std::string> place_product(Steps& steps, const MatrixProduct& p,
   return placed;
 }
 
+ComputeDag stored_as_packed(const MatrixProduct& p, const SearchSpace& space,
+                            const Configuration& c) {
+  if (value_or(space, c, "packed", 0) != 2) return p.dag;
+  return with_panels(p, tile(space.value(c, "columns")));
+}
+
 Steps begin_product(const MatrixProduct& p, const SearchSpace& space, const Configuration& c) {
-  Steps steps{Schedule(p.dag)};
+  Steps steps{Schedule(stored_as_packed(p, space, c))};
   std::vector<std::string> kept{p.first, p.second};
   if (value_or(space, c, "source", 0) == 1) {
     kept.push_back(computed_source(p.dag, *p.dag.find(p.first))->name);

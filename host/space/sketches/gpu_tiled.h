@@ -37,6 +37,10 @@ Sketch gpu_tiled_sketch(const MatrixProduct& product, const GpuTarget& target);
 Result<Schedule> gpu_tiled_schedule(const MatrixProduct& product, const GpuTarget& target,
                                     const SearchSpace& space, const Configuration& configuration);
 
+// The product's DAG with the second matrix stored as the knobs say.
+ComputeDag stored_as_packed(const MatrixProduct& product, const SearchSpace& space,
+                            const Configuration& configuration);
+
 // A schedule with all that is elementwise part of what reads it, but for what the knobs keep.
 Steps begin_product(const MatrixProduct& product, const SearchSpace& space,
                     const Configuration& configuration);

@@ -68,9 +68,15 @@ std::optional<WinogradProduct> winograd_product(const Alternative& alternative,
 Sketch gpu_winograd_sketch(const WinogradProduct& w, const GpuTarget& target) {
   Sketch sketch = gpu_tiled_sketch(w.product, target);
   sketch.name = "gpu_winograd_" + std::to_string(w.stages.outputs_y);
-  // What both matrices are read from is launches already, laid out as the products read it.
-  std::erase_if(sketch.knobs,
-                [](const Knob& knob) { return knob.name == "source" || knob.name == "packed"; });
+  // What both matrices are read from is launches already; the weights' lays them out, but not in
+  // panels.
+  std::vector<Knob> knobs;
+  for (Knob& knob : sketch.knobs) {
+    if (knob.name == "packed") std::erase(knob.options, KnobValue{1});
+    const bool no_choice = knob.name == "packed" && knob.options.size() == 1;
+    if (knob.name != "source" && !no_choice) knobs.push_back(std::move(knob));
+  }
+  sketch.knobs = std::move(knobs);
   Options threads;
   for (std::int64_t n = std::max(target.warp, 8);
        n <= std::min<std::int64_t>(kMostThreads, target.threads_per_block); n *= 2) {
@@ -94,7 +100,7 @@ Result<Schedule> gpu_winograd_schedule(const WinogradProduct& w, const GpuTarget
   elements.threads = value_or(space, c, "transform_threads", elements.threads);
   elements.last = elements.lanes = value_or(space, c, "transform_lanes", 1);
   const std::int64_t lanes = elements.lanes;
-  Steps steps{Schedule(w.product.dag)};
+  Steps steps{Schedule(stored_as_packed(w.product, space, c))};
   std::vector<std::string> constants;
   for (const Stage& stage : steps.dag().stages) {
     if (stage.name == made.weight_rows) break;
