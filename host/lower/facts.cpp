@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "host/ir/fold.h"
-#include "host/ir/intrinsics.h"
 #include "host/ir/mutator.h"
 #include "host/ir/operation_count.h"
 #include "host/ir/visit.h"
@@ -91,9 +90,8 @@ class LeastOperations {
           values_.erase(n.var);
           return operations;
         },
-        [&](const ir::TileCall& n) { return n.row->operations.*of_class_ / n.row->threads; },
         [&](const ir::AsyncCopies& n) { return of(n.body); },
-        [](const ir::OneOf<ir::Barrier, ir::AwaitCopies> auto&) { return 0.0; });
+        [](const ir::OneOf<ir::Barrier, ir::AwaitCopies, ir::TileCall> auto&) { return 0.0; });
   }
 
   double loop(const ir::Var& var, std::int64_t min, std::int64_t extent, const ir::Stmt& body) {

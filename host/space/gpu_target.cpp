@@ -165,6 +165,9 @@ Result<GpuTarget> cuda_target_for(const wire::DeviceInfoT& device, const std::st
   t.sm = major * 10 + minor;
   t.driver = cuda_version(facts.api_version);
   take_facts(device, t);
+  // A kernel asks for what it has above the usual.
+  t.shared_bytes = std::max(t.shared_bytes, std::int64_t(facts.shared_bytes_per_block_optin));
+  t.shared_bytes_per_unit = std::int64_t(facts.shared_bytes_per_unit);
   if (auto ptx = ptx_version_of(t); !ptx) {
     return std::move(ptx).error().in("device " + device.key);
   }

@@ -18,13 +18,19 @@
 namespace fettle {
 namespace {
 
-constexpr int kCapabilities[] = {53, 62, 72, 75, 80, 86, 87, 89, 90, 110};
+// Compute capabilities, and the shared memory that a block of theirs may ask for, in KiB.
+struct Capability {
+  int sm, shared;
+};
+constexpr Capability kCapabilities[] = {{53, 48}, {62, 48},  {72, 96}, {75, 64},  {80, 163},
+                                        {86, 99}, {87, 163}, {89, 99}, {90, 227}, {110, 227}};
 constexpr int kTries = 200;  // draws until the screen lets one through
 
 // Drivers of CUDA 12.5: ptxas judges the text, and what is sent stays text.
-space::GpuTarget target_of(int sm) {
+space::GpuTarget target_of(const Capability& of) {
   space::GpuTarget t;
-  t.backend = "cuda_ptx", t.sm = sm, t.driver = 1205, t.compute_units = 16;
+  t.backend = "cuda_ptx", t.sm = of.sm, t.driver = 1205, t.compute_units = 16;
+  t.shared_bytes = std::int64_t{of.shared} << 10;
   return t;
 }
 
@@ -45,8 +51,8 @@ class Builds {
   explicit Builds(std::uint64_t seed) : rng_(seed) {}
 
   void all_of(const space::Workload& workload) {
-    for (const int sm : kCapabilities) {
-      const space::GpuTarget target = target_of(sm);
+    for (const Capability& capability : kCapabilities) {
+      const space::GpuTarget target = target_of(capability);
       const auto task = backend::open_task(workload.dag(), target.target());
       ASSERT_TRUE(task) << workload.title() << ": " << task.error().text();
       const auto& sketches = (*task)->space().sketches();
@@ -55,7 +61,7 @@ class Builds {
         ASSERT_TRUE(configuration) << workload.title() << ": nothing passes the screen";
         ++met[sketches[sketch].name];
         build(**task, *configuration, target,
-              workload.title() + " sm_" + std::to_string(sm) + " " +
+              workload.title() + " sm_" + std::to_string(target.sm) + " " +
                   (*task)->space().to_json(*configuration));
       }
     }
@@ -64,7 +70,8 @@ class Builds {
   std::map<std::string, int> met;  // sketches
 
   ~Builds() {
-    std::printf("%d built, %d assembled, %d kernels spill\n", built_, assembled_, spilled_);
+    std::printf("%d built, %d assembled, %d kernels spill, %d launches state shared memory\n",
+                built_, assembled_, spilled_, stated_);
     for (const auto& [name, times] : met) std::printf("%s: %d\n", name.c_str(), times);
     for (const int sm : refused_) std::printf("no ptxas here knows sm_%d\n", sm);
   }
@@ -79,6 +86,8 @@ class Builds {
       const wire::Dim3 &block = *launch->block, &grid = *launch->grid;
       EXPECT_LE(block.x() * block.y() * block.z(), 1024u) << what;
       EXPECT_LE(std::max(grid.y(), grid.z()), 65535u) << what;
+      EXPECT_LE(launch->shared_bytes, target.shared_bytes) << what;
+      stated_ += launch->shared_bytes > 0;
     }
     const auto& bytes = output->program->images[0]->bytes;
     const auto cubin = backend::cuda_ptx::assemble({bytes.begin(), bytes.end()}, target);
@@ -96,7 +105,7 @@ class Builds {
   }
 
   std::mt19937_64 rng_;
-  int built_ = 0, assembled_ = 0, spilled_ = 0;
+  int built_ = 0, assembled_ = 0, spilled_ = 0, stated_ = 0;
   std::set<int> refused_;
 };
 

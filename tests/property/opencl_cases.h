@@ -18,8 +18,8 @@
 
 namespace fettle::property {
 
-// The device's own target, and two that its driver plays: a desktop's GPU, with local memory of
-// its own, and a Mali, with vectors of four.
+// The device's own target, and three that its driver plays: a desktop's GPU, with local memory of
+// its own, and Malis, with vectors of four, one of them with products of bytes by fours.
 inline std::vector<space::GpuTarget> opencl_targets(const space::GpuTarget& mine) {
   space::GpuTarget stages = mine, fours = mine;
   stages.shared_is_global = false, stages.vector_width = 1, stages.warp = 8;
@@ -27,8 +27,16 @@ inline std::vector<space::GpuTarget> opencl_targets(const space::GpuTarget& mine
   stages.registers_per_thread = 128;
   fours.shared_is_global = true, fours.vector_width = 4, fours.warp = 4;
   fours.threads_per_block = 256, fours.shared_bytes = 32 << 10, fours.registers_per_thread = 128;
-  return {mine, stages, fours};
+  space::GpuTarget dots = fours;
+  dots.extensions = {"cl_arm_integer_dot_product_accumulate_int8"};
+  return {mine, stages, fours, dots};
 }
+
+// What the extension says of its function, for drivers that do not have it.
+inline constexpr const char* kArmDot =
+    "int arm_dot_acc(char4 a, char4 b, int sum) {\n"
+    "  return sum + a.s0 * b.s0 + a.s1 * b.s1 + a.s2 * b.s2 + a.s3 * b.s3;\n"
+    "}\n";
 
 // A CPU of vectors of eight, as PoCL describes one: where there is no device to ask.
 inline space::GpuTarget pocl_target() {
@@ -47,12 +55,14 @@ struct OpenClCase {
   space::ExpectedTensor expected;  // its tolerance is this program's
 };
 
-// Of the i-th case; every fourth is of int8, and every tenth a convolution that has Winograd's
-// algorithm. Fails the test where it cannot be built.
+// Of the i-th case; every fourth is of int8, every tenth a convolution that has Winograd's algorithm,
+// and all are of int8 for devices with products of bytes. Fails the test where it cannot be built.
 inline OpenClCase draw_case(std::mt19937_64& rng, std::uint64_t i, const space::GpuTarget& target) {
   OpenClCase out;
-  const space::Workload workload =
-      i % 10 == 2 ? random_winograd_workload(rng) : random_workload(rng, i % 4 == 3);
+  const bool bytes = !target.extensions.empty();
+  const space::Workload workload = i % 10 == 2 && !bytes
+                                       ? random_winograd_workload(rng)
+                                       : random_workload(rng, i % 4 == 3 || bytes);
   const auto task = backend::open_task(workload.dag(), target.target());
   EXPECT_TRUE(task) << workload.canonical() << ": " << task.error().text();
   if (!task) return out;
@@ -69,7 +79,11 @@ inline OpenClCase draw_case(std::mt19937_64& rng, std::uint64_t i, const space::
   const auto expected = space::evaluate(workload.dag());
   EXPECT_TRUE(expected) << out.what << ": " << expected.error().text();
   if (!program || !expected) return out;
-  const auto& text = program->images[0]->bytes;
+  auto& text = program->images[0]->bytes;
+  if (!target.extensions.empty()) {
+    const std::string_view plays(kArmDot);
+    text.insert(text.begin(), plays.begin(), plays.end());
+  }
   out.source.assign(text.begin(), text.end());
   out.program = std::move(*program);
   out.expected = expected->front();

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/backend/backend.h"
+#include "host/backend/cuda_ptx/program.h"
 #include "host/backend/cuda_ptx/ptxas.h"
 #include "host/space/gpu_target.h"
 #include "host/space/workload.h"
@@ -130,6 +131,58 @@ TEST(CudaPtx, StagesAhead) {
   EXPECT_EQ(count_in(kept, "cp.async"), 0) << kept;
   EXPECT_EQ(count_in(kept, "local"), 0) << "what is kept lies in registers\n" << kept;
   EXPECT_FALSE(task_of(kMatrices, target(75))->space().parse(kAhead)) << "before 8.0";
+}
+
+// More than what a kernel may declare: its launch states it, and the driver is asked for it.
+TEST(CudaPtx, SharedMemoryThatALaunchStates) {
+  constexpr const char* kLarge = R"({"op":"batch_matmul","batch":1,"m":128,"n":128,"k":256})";
+  constexpr const char* kThreeStages =
+      R"({"sketch":"gpu_tiled","knobs":{"rows":[16,8],"columns":[16,8],"step":[32],"unroll":[64],
+          "neighbours":[0],"shared":[3],"first_order":[1],"second_order":[0],"stages":[3,1]}})";
+  constexpr std::uint32_t kBytes = 3 * 32 * (128 + 128) * 4;
+  space::GpuTarget gpu = target(86);
+  gpu.shared_bytes = 99 << 10;
+  const auto task = task_of(kLarge, gpu);
+  ASSERT_TRUE(task);
+  const auto built = task->build(chosen(*task, kThreeStages));
+  ASSERT_TRUE(built) << built.error().text();
+  EXPECT_TRUE(check_program(*built->program));
+  EXPECT_EQ(built->program->launches[0]->shared_bytes, kBytes);
+  const auto& bytes = built->program->images[0]->bytes;
+  const std::string ptx(bytes.begin(), bytes.end());
+  EXPECT_EQ(count_in(ptx, ".extern .shared .align 128"), 1) << ptx;
+  EXPECT_EQ(count_in(ptx, "cvta.shared"), 0) << ptx;
+  EXPECT_FALSE(task_of(kLarge, target(86))->space().parse(kThreeStages)) << "48 KiB";
+}
+
+// ptxas's report judges what is sent, whoever wrote the kernel.
+TEST(CudaPtx, WhatABlockMayNotHaveIsNotSent) {
+  if (!cuda_ptx::ptxas_for(target(90))) GTEST_SKIP() << "no ptxas on this machine";
+  constexpr const char* kPtx = R"(.version 7.8
+.target sm_90
+.address_size 64
+.shared .align 4 .b8 tile[4096];
+.visible .entry keeps(.param .u64 out) {
+  .reg .b64 %rd<3>;
+  .reg .b32 %r<2>;
+  mov.u64 %rd1, tile;
+  ld.shared.u32 %r1, [%rd1];
+  ld.param.u64 %rd2, [out];
+  st.global.u32 [%rd2], %r1;
+  ret;
+})";
+  space::GpuTarget gpu = target(90);
+  EXPECT_TRUE(cuda_ptx::image_of_ptx(kPtx, {{"keeps", 32}}, gpu));
+  gpu.shared_bytes = 4096;
+  EXPECT_TRUE(cuda_ptx::image_of_ptx(kPtx, {{"keeps", 32}}, gpu));
+  const auto stated = cuda_ptx::image_of_ptx(kPtx, {{"keeps", 32, 1024}}, gpu);
+  ASSERT_FALSE(stated);
+  EXPECT_EQ(stated.error().code, ErrorCode::BuildError);
+  EXPECT_NE(stated.error().text().find("5120 bytes of shared memory"), std::string::npos)
+      << stated.error().text();
+  gpu.registers_per_block = 1024;
+  EXPECT_TRUE(cuda_ptx::image_of_ptx(kPtx, {{"keeps", 64}}, gpu));
+  EXPECT_FALSE(cuda_ptx::image_of_ptx(kPtx, {{"keeps", 1024}}, gpu));
 }
 
 TEST(CudaPtx, TensorCores) {

@@ -39,6 +39,17 @@ TEST(SpaceGpuTarget, FollowsFromTheDevice) {
   EXPECT_EQ(cuda_target_for(limited, kBackend)->memory_bytes, 1 << 30);
 }
 
+TEST(SpaceGpuTarget, SharedMemoryIsWhatAKernelMayAskFor) {
+  auto orin = device("8.7", "CUDA 12.6");
+  orin.gpu->shared_bytes_per_block_optin = 163 << 10;
+  orin.gpu->shared_bytes_per_unit = 164 << 10;
+  const auto t = cuda_target_for(orin, kBackend);
+  ASSERT_TRUE(t);
+  EXPECT_EQ(t->shared_bytes, 163 << 10);
+  EXPECT_EQ(t->shared_bytes_per_unit, 164 << 10);
+  EXPECT_EQ(GpuTarget::parse(t->target(), kBackend)->shared_bytes_per_unit, 164 << 10);
+}
+
 TEST(SpaceGpuTarget, TextThereAndBack) {
   const auto t = cuda_target_for(device("9.0", "CUDA 12.4"), kBackend);
   ASSERT_TRUE(t);

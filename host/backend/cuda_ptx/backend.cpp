@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 constexpr HardwareKey kKeys[] = {
     {"threads_per_block", 32, 1024},
-    {"shared_bytes", 1024, 48 << 10},
+    {"shared_bytes", 1024, 227 << 10},
     {"registers_per_block", 1024, 1 << 20},
     {"registers_per_thread", 16, 255},
     {"compute_units", 1, 4096},

@@ -11,6 +11,9 @@ namespace {
 // Address spaces of NVPTX.
 constexpr unsigned kGlobal = 1, kShared = 3;
 
+constexpr std::int64_t kStaticShared = 48 << 10;  // most, on every device
+constexpr std::uint64_t kDynamicAlignment = 128;
+
 llvm::Intrinsic::ID register_of(ir::ThreadAxis axis) {
   switch (axis) {
     case ir::ThreadAxis::BlockX:
@@ -32,6 +35,10 @@ llvm::Intrinsic::ID register_of(ir::ThreadAxis axis) {
 }
 
 }  // namespace
+
+std::int64_t dynamic_shared_bytes(const lower::LaunchShape& shape) {
+  return shape.shared_bytes > kStaticShared ? shape.shared_bytes : 0;
+}
 
 GpuFunction::GpuFunction(llvm::Module& module, const ir::Function& function,
                          llvm_emit::EmitOptions options)
@@ -109,6 +116,7 @@ llvm::Value* GpuFunction::shared_array(const ir::BufferDecl& buffer) {
     fail("a GPU has no memory " + std::string(ir::row_of(buffer.scope).name));
     return nullptr;
   }
+  if (dynamic_shared_bytes(shape_) > 0) return dynamic_array(buffer);
   auto* array = llvm::ArrayType::get(memory_type(buffer.type.element()),
                                      static_cast<std::uint64_t>(buffer.elements()));
   auto* global = new llvm::GlobalVariable(module_, array, false, llvm::GlobalValue::InternalLinkage,
@@ -116,6 +124,21 @@ llvm::Value* GpuFunction::shared_array(const ir::BufferDecl& buffer) {
                                           nullptr, llvm::GlobalValue::NotThreadLocal, kShared);
   global->setAlignment(llvm::Align(buffer.alignment));
   return global;
+}
+
+// Arrays follow one another, as lower::launch_shape counts them.
+llvm::Value* GpuFunction::dynamic_array(const ir::BufferDecl& buffer) {
+  if (!dynamic_) {
+    auto* bytes = llvm::ArrayType::get(builder_.getInt8Ty(), 0);
+    dynamic_ = new llvm::GlobalVariable(module_, bytes, false, llvm::GlobalValue::ExternalLinkage,
+                                        nullptr, kernel_name(function_) + "_shared", nullptr,
+                                        llvm::GlobalValue::NotThreadLocal, kShared);
+    dynamic_->setAlignment(llvm::Align(kDynamicAlignment));
+  }
+  const std::uint64_t at = llvm::alignTo(dynamic_used_, llvm::Align(buffer.alignment));
+  dynamic_used_ = at + static_cast<std::uint64_t>(buffer.elements()) *
+                           static_cast<std::uint64_t>(buffer.type.bytes());
+  return builder_.CreatePtrAdd(dynamic_, builder_.getInt64(at));
 }
 
 void GpuFunction::emit_barrier() {

@@ -10,6 +10,10 @@
 
 namespace fettle::backend::cuda_ptx {
 
+// Of the arrays that a block shares, bytes that the launch states (wire::Launch::shared_bytes):
+// all of them where they are more than what a kernel may have of its own, else none.
+std::int64_t dynamic_shared_bytes(const lower::LaunchShape& shape);
+
 class GpuFunction final : public llvm_emit::FunctionEmitter {
  public:
   GpuFunction(llvm::Module& module, const ir::Function& function, llvm_emit::EmitOptions options);
@@ -22,6 +26,7 @@ class GpuFunction final : public llvm_emit::FunctionEmitter {
   void emit_bound(const ir::For& loop) override;
   llvm::Value* shared_array(const ir::BufferDecl& buffer) override;
   void emit_barrier() override;
+  llvm::Value* dynamic_array(const ir::BufferDecl& buffer);
 
   // gpu_copies.cpp: copies beside the threads
   void emit(const ir::AsyncCopies& copies) override;
@@ -40,7 +45,9 @@ class GpuFunction final : public llvm_emit::FunctionEmitter {
   void set(const Tile& tile, llvm::Value* values);
 
   lower::LaunchShape shape_;
-  bool copies_ = false;                                                   // inside of AsyncCopies
+  llvm::GlobalVariable* dynamic_ = nullptr;  // shared memory that the launch states
+  std::uint64_t dynamic_used_ = 0;           // bytes of it
+  bool copies_ = false;                      // inside of AsyncCopies
   std::map<std::pair<const ir::BufferDecl*, std::int64_t>, Tile> tiles_;  // by their first element
 };
 

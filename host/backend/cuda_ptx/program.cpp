@@ -2,6 +2,7 @@
 #include "host/backend/cuda_ptx/program.h"
 
 #include "host/backend/cuda_ptx/codegen.h"
+#include "host/backend/cuda_ptx/gpu_function.h"
 #include "host/backend/gpu_program.h"
 #include "host/lower/gpu/launch_shape.h"
 
@@ -10,18 +11,27 @@ namespace {
 
 constexpr std::int64_t kRegistersAtOnce = 8;  // a thread's are shared out by eights
 
-Result<void> check_registers(const Assembled& assembled, const std::vector<BlockOf>& blocks,
-                             const space::GpuTarget& target) {
-  for (const auto& [name, threads] : blocks) {
+Error too_much(const std::string& kernel, std::int64_t wanted, const char* what,
+               std::int64_t most) {
+  return {ErrorCode::BuildError, kernel + ": a block takes " + std::to_string(wanted) + " " + what +
+                                     ", it may have " + std::to_string(most)};
+}
+
+Result<void> check_limits(const Assembled& assembled, const std::vector<BlockOf>& blocks,
+                          const space::GpuTarget& target) {
+  for (const BlockOf& block : blocks) {
     for (const KernelFacts& kernel : assembled.kernels) {
-      if (kernel.name != name) continue;
+      if (kernel.name != block.kernel) continue;
       const std::int64_t each =
           (kernel.registers + kRegistersAtOnce - 1) / kRegistersAtOnce * kRegistersAtOnce;
-      if (threads * each <= target.registers_per_block) continue;
-      return Error{ErrorCode::BuildError, name + ": " + std::to_string(threads) + " threads of " +
-                                              std::to_string(kernel.registers) +
-                                              " registers, a block has " +
-                                              std::to_string(target.registers_per_block)};
+      if (block.threads * each > target.registers_per_block) {
+        return too_much(block.kernel, block.threads * each, "registers",
+                        target.registers_per_block);
+      }
+      const std::int64_t shared = kernel.shared_bytes + block.shared_bytes;
+      if (shared > target.shared_bytes) {
+        return too_much(block.kernel, shared, "bytes of shared memory", target.shared_bytes);
+      }
     }
   }
   return {};
@@ -35,7 +45,7 @@ Result<wire::ImageT> image_of_ptx(const std::string& ptx, const std::vector<Bloc
   image.kind = wire::ImageKind::Ptx;
   Result<Assembled> assembled = assemble(ptx, target);
   if (assembled) {
-    if (auto fit = check_registers(*assembled, blocks, target); !fit) return std::move(fit).error();
+    if (auto fit = check_limits(*assembled, blocks, target); !fit) return std::move(fit).error();
     if (assembled->cuda <= target.driver) {
       image.kind = wire::ImageKind::Cubin;
       image.bytes = std::move(assembled->cubin);
@@ -52,12 +62,17 @@ Result<wire::ProgramT> make_program(const ir::Module& module, const space::GpuTa
   if (!ptx) return std::move(ptx).error();
   std::vector<BlockOf> blocks;
   for (const ir::Function& function : module.functions) {
-    blocks.push_back({kernel_name(function), lower::launch_shape(function).threads()});
+    const lower::LaunchShape shape = lower::launch_shape(function);
+    blocks.push_back({kernel_name(function), shape.threads(), dynamic_shared_bytes(shape)});
   }
   Result<wire::ImageT> image = image_of_ptx(*ptx, blocks, target);
   if (!image) return std::move(image).error();
   wire::ProgramT program =
       gpu_module_program(module, std::make_unique<wire::ImageT>(std::move(*image)));
+  for (std::size_t i = 0; i < module.launches.size(); ++i) {
+    const auto function = static_cast<std::size_t>(module.launches[i].function);
+    program.launches[i]->shared_bytes = static_cast<std::uint32_t>(blocks[function].shared_bytes);
+  }
   program.target = "sm_" + std::to_string(target.sm);
   return program;
 }

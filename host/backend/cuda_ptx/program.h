@@ -12,15 +12,16 @@
 
 namespace fettle::backend::cuda_ptx {
 
-// A kernel by its name in the PTX, and how many threads a block of it has.
+// A kernel by its name in the PTX, and what a block of it has: threads, and bytes of shared memory
+// that its launch states.
 struct BlockOf {
   std::string kernel;
-  std::int64_t threads;
+  std::int64_t threads, shared_bytes = 0;
 };
 
 // Without entry points. Where a ptxas here knows the device it judges the text, and its cubin is
 // sent if it is no newer than the driver; else the driver compiles the PTX. BuildError: ptxas
-// refuses it, or a block would need more registers than there are.
+// refuses it, or a block would need more registers or shared memory than there are.
 Result<wire::ImageT> image_of_ptx(const std::string& ptx, const std::vector<BlockOf>& blocks,
                                   const space::GpuTarget& target);
 

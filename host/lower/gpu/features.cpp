@@ -21,6 +21,7 @@ constexpr double kBanks = 32;             // of shared memory, a word wide
 constexpr double kThreadsPerUnit = 2048;  // most that a compute unit holds
 constexpr double kBlocksPerUnit = 32;     // most
 constexpr double kOtherRegisters = 24;    // addresses, counters
+constexpr double kBlocksOfShared = 2;     // that a unit holds, with all that each may have
 
 struct Features {
   std::vector<std::string> names;
@@ -116,8 +117,10 @@ double blocks_per_unit(const Costs& costs, const space::GpuTarget& target) {
   double most = std::min(kBlocksPerUnit, std::floor(kThreadsPerUnit / threads));
   most = std::min(most, std::floor(target.registers_per_block / (threads * costs.registers)));
   if (costs.shape.shared_bytes > 0) {
-    most = std::min(
-        most, std::floor(2.0 * double(target.shared_bytes) / double(costs.shape.shared_bytes)));
+    const double unit = target.shared_bytes_per_unit > 0
+                            ? double(target.shared_bytes_per_unit)
+                            : kBlocksOfShared * double(target.shared_bytes);
+    most = std::min(most, std::floor(unit / double(costs.shape.shared_bytes)));
   }
   return std::max(1.0, most);
 }

@@ -64,6 +64,22 @@ struct Steps {
   std::vector<ir::Expr> inside;
 };
 
+// The axes with that one last whose steps can be taken `each` at a time: of those that have a
+// multiple of them the one along which `from` lies side by side, if there is one. Empty: none.
+std::vector<Axis> by_steps(std::vector<Axis> axes, std::int64_t each, const ir::Load& from) {
+  auto found = axes.end();
+  for (auto axis = axes.begin(); axis != axes.end(); ++axis) {
+    const bool neighbours = is_var(from.indices.back(), axis->var);
+    if (axis->extent % each == 0 && (found == axes.end() || neighbours)) found = axis;
+  }
+  if (found != axes.end()) {
+    std::rotate(found, found + 1, axes.end());
+  } else if (axes.size() > 1) {
+    axes.clear();
+  }
+  return axes;
+}
+
 // `each` steps to an element. Where the last reduction axis has a multiple of them, an element's
 // steps differ in that axis alone, and so lie side by side where it does.
 Steps steps_of(std::vector<Axis> axes, std::int64_t each, std::int64_t multiple) {
@@ -172,7 +188,11 @@ std::optional<MatrixProduct> with_matrix_product(const ComputeDag& dag, std::int
   out.batched = out.batch > 1;
   out.m = product_of_extents(by_role[int(AxisRole::Spatial)]);
   out.n = product_of_extents(by_role[int(AxisRole::Channel)]);
-  const Steps k = steps_of(sum.reduce_axes, row ? row->tile.k : 1, multiple);
+  const std::int64_t each = row ? row->tile.k : 1;
+  const std::vector<Axis> summed =
+      row ? by_steps(sum.reduce_axes, each, *roles->first) : sum.reduce_axes;
+  if (summed.empty()) return std::nullopt;
+  const Steps k = steps_of(summed, each, multiple);
   out.k = k.axis.extent, out.row = row;
   const FusedAxes batch = fused_axes("batch", by_role[int(AxisRole::Batch)], out.batch),
                   m = fused_axes("m", by_role[int(AxisRole::Spatial)], out.m),

@@ -28,7 +28,8 @@ struct MatrixProduct {
 // second factor serves several places.
 //
 // row: of one thread, of sums of products of bytes; its steps become one element of type int32.
-// Nothing then also: the sum is none that it computes.
+// Nothing then also: the sum is none that it computes, or of several axes, none of which has a
+// multiple of its steps.
 std::optional<MatrixProduct> with_matrix_product(const ComputeDag& dag, std::int64_t multiple,
                                                  const ir::IntrinsicRow* row = nullptr);
 
