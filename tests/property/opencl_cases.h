@@ -55,8 +55,9 @@ struct OpenClCase {
   space::ExpectedTensor expected;  // its tolerance is this program's
 };
 
-// Of the i-th case; every fourth is of int8, every tenth a convolution that has Winograd's algorithm,
-// and all are of int8 for devices with products of bytes. Fails the test where it cannot be built.
+// Of the i-th case; every fourth is of int8, every tenth a convolution that has Winograd's
+// algorithm, and all are of int8 for devices with products of bytes. Fails the test where it cannot
+// be built.
 inline OpenClCase draw_case(std::mt19937_64& rng, std::uint64_t i, const space::GpuTarget& target) {
   OpenClCase out;
   const bool bytes = !target.extensions.empty();
