@@ -40,8 +40,7 @@ bool stages_fit(const Matrices& matrices, const Copied& copied, const KnobValue&
 // The stage, one of the product's matrices or a copy of one, is computed at the loop of `consumer`
 // by x * y threads together. by_steps: neighbours among them take steps of the sum, else rows or
 // columns.
-void stage_together(Steps& steps, const std::string& stage,
-                    const std::string& consumer, const std::string& loop, bool by_steps,
-                    std::int64_t x, std::int64_t y);
+void stage_together(Steps& steps, const std::string& stage, const std::string& consumer,
+                    const std::string& loop, bool by_steps, std::int64_t x, std::int64_t y);
 
 }  // namespace fettle::space
