@@ -27,7 +27,7 @@ flock -u 9
 
 build=${1:-$(mktemp -d)}
 if (($# == 0)); then trap 'rm -rf "$build"' EXIT; fi
-RTL=$PWD BUILD=$build "$at/venv/bin/python" - <<'PYTHON'
+PYTHONUNBUFFERED=1 RTL=$PWD BUILD=$build "$at/venv/bin/python" - <<'PYTHON'
 import glob, os, sys
 from cocotb.runner import get_runner
 
