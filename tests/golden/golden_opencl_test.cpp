@@ -57,7 +57,7 @@ TEST(GoldenOpenCl, WinogradsAlgorithmInVectors) {
       R"({"op":"conv2d","height":8,"width":8,"in_channels":8,"out_channels":16,"kernel":[3,3],"pad":[1,1],"tail":["bias","relu"]})",
       mali(),
       R"({"sketch":"gpu_winograd_2","knobs":{"rows":[4,2],"columns":[2,8],"step":[4],"unroll":[16],
-          "neighbours":[0],"lanes":[4],"transform_threads":[8],"transform_lanes":[4],
+          "neighbours":[0],"lanes":[4],"packed":[0],"transform_threads":[8],"transform_lanes":[4],
           "source":[0]}})");
 }
 
