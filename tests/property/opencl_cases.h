@@ -32,8 +32,10 @@ inline std::vector<space::GpuTarget> opencl_targets(const space::GpuTarget& mine
   return {mine, stages, fours, dots};
 }
 
-// What the extension says of its function, for drivers that do not have it.
+// What the extension says of its function, for drivers that do not have it, nor run it if they
+// declare it.
 inline constexpr const char* kArmDot =
+    "#define arm_dot_acc played_arm_dot_acc\n"
     "int arm_dot_acc(char4 a, char4 b, int sum) {\n"
     "  return sum + a.s0 * b.s0 + a.s1 * b.s1 + a.s2 * b.s2 + a.s3 * b.s3;\n"
     "}\n";
