@@ -5,6 +5,10 @@
 
 #include "host/backend/gpu_program.h"
 
+// LLVM's globals have an operator new of their own; with a sanitizer's checks in between GCC 12
+// takes their operator delete for another's.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
 namespace fettle::backend::cuda_ptx {
 namespace {
 
