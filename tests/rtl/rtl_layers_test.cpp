@@ -13,7 +13,7 @@ namespace fettle::vta {
 namespace {
 
 TEST(RtlLayers, ResNet18) {
-  const Design& design = *find_design("pynq");
+  const Design design = *find_design("pynq");
   Result<RtlCore> core = RtlCore::create(design);
   ASSERT_TRUE(core) << core.error().text();
   Result<Simulator> simulator = Simulator::create(design);

@@ -31,7 +31,7 @@ std::string first_difference(const testing::VtaProgram& program, const Bytes& co
 }
 
 TEST(RtlRandom, ProgramsLeaveTheSameMemoryAsTheSimulator) {
-  const Design& design = *find_design("pynq");
+  const Design design = *find_design("pynq");
   // One of each for all programs: what one leaves on the chip, the next begins with, in both.
   Result<RtlCore> core = RtlCore::create(design);
   ASSERT_TRUE(core) << core.error().text();
