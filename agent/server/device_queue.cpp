@@ -13,7 +13,7 @@ namespace fettle::agent {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
-constexpr std::uint64_t kSecondsBetweenLooks = 600;
+constexpr std::uint64_t kSecondsBetweenLooks = 600;  // for what is not here: a look takes a core
 
 wire::OutcomeT failed_outcome(wire::FailureT failure, std::uint32_t device) {
   wire::OutcomeT outcome;
@@ -281,9 +281,8 @@ bool DeviceQueue::on_event(const NurseryEvent& event) {
     pid_ = event.pid;
     return true;
   }
-  if (event.kind == NurseryEvent::Kind::Failed) {
+  if (event.kind == NurseryEvent::Kind::Failed)
     log(LogLevel::Error, "cannot start a worker: %s", std::strerror(event.wait_status));
-  }
   worker_died(event.kind == NurseryEvent::Kind::Exited ? event.wait_status : 0);
   return true;
 }
@@ -327,10 +326,8 @@ void DeviceQueue::worker_died(int wait_status) {
   if (early_deaths_ < 2) {
     start_worker();
   } else {
-    // What is not here is looked for now and then only: that, too, takes a core from the others.
-    const std::uint64_t wait =
-        std::min<std::uint64_t>(std::uint64_t{1} << std::min(early_deaths_ - 2, 20u),
-                                refusal_.empty() ? 30 : kSecondsBetweenLooks);
+    const std::uint64_t most = refusal_.empty() ? 30 : kSecondsBetweenLooks;
+    const std::uint64_t wait = std::min(std::uint64_t{1} << std::min(early_deaths_ - 2, 20u), most);
     log(refusal_.empty() ? LogLevel::Warning : LogLevel::Debug,
         "device '%s': next start of its worker in %llu s", info_.key.c_str(),
         static_cast<unsigned long long>(wait));

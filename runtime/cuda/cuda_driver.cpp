@@ -4,19 +4,15 @@
 #include <dlfcn.h>
 #include <sstream>
 
+#include "runtime/symbol.h"
+
 namespace fettle::runtime {
 namespace {
-
-template <typename Call>
-bool find(void* library, const char* symbol, Call& call) {
-  call = reinterpret_cast<Call>(dlsym(library, symbol));
-  return call != nullptr;
-}
 
 // "" or the first symbol that the library lacks.
 std::string find_calls(void* library, CudaCalls& calls) {
 #define FETTLE_FIND(call, symbol) \
-  if (!find(library, symbol, calls.call)) return symbol
+  if (!find_symbol(library, symbol, calls.call)) return symbol
   FETTLE_FIND(init, "cuInit");
   FETTLE_FIND(driver_version, "cuDriverGetVersion");
   FETTLE_FIND(error_name, "cuGetErrorName");
@@ -46,16 +42,16 @@ std::string find_calls(void* library, CudaCalls& calls) {
   FETTLE_FIND(set_function_attribute, "cuFuncSetAttribute");
   FETTLE_FIND(launch, "cuLaunchKernel");
 #undef FETTLE_FIND
-  find(library, "cuDeviceGetPCIBusId", calls.pci_bus_id);
-  find(library, "cuFuncGetParamInfo", calls.parameter);
-  find(library, "cuStreamBeginCapture_v2", calls.begin_capture);
-  find(library, "cuStreamEndCapture", calls.end_capture);
-  find(library, "cuGraphInstantiateWithFlags", calls.instantiate);
-  find(library, "cuGraphInstantiate", calls.instantiate_with_log);
-  find(library, "cuGraphUpload", calls.upload_graph);
-  find(library, "cuGraphLaunch", calls.launch_graph);
-  find(library, "cuGraphDestroy", calls.destroy_graph);
-  find(library, "cuGraphExecDestroy", calls.destroy_ready_graph);
+  find_symbol(library, "cuDeviceGetPCIBusId", calls.pci_bus_id);
+  find_symbol(library, "cuFuncGetParamInfo", calls.parameter);
+  find_symbol(library, "cuStreamBeginCapture_v2", calls.begin_capture);
+  find_symbol(library, "cuStreamEndCapture", calls.end_capture);
+  find_symbol(library, "cuGraphInstantiateWithFlags", calls.instantiate);
+  find_symbol(library, "cuGraphInstantiate", calls.instantiate_with_log);
+  find_symbol(library, "cuGraphUpload", calls.upload_graph);
+  find_symbol(library, "cuGraphLaunch", calls.launch_graph);
+  find_symbol(library, "cuGraphDestroy", calls.destroy_graph);
+  find_symbol(library, "cuGraphExecDestroy", calls.destroy_ready_graph);
   return "";
 }
 

@@ -353,12 +353,10 @@ class Writer {
       for (unsigned k = 0; k < 4; ++k) *to++ = static_cast<std::uint8_t>(bits >> (8 * k));
     }
     const std::vector<Region> regions = program_.regions();
-    if (const auto facts = verify(design_, program_.words, regions); !facts) {
+    if (const auto facts = verify(design_, program_.words, regions); !facts)
       fail(facts.error().text());
-    }
-    if (const auto checked = check_determined(design_, program_.words, regions); !checked) {
+    if (const auto checked = check_determined(design_, program_.words, regions); !checked)
       fail(checked.error().text());
-    }
     return std::move(program_);
   }
 

@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include "runtime/symbol.h"
+
 namespace fettle::agent {
 namespace {
 
@@ -12,12 +14,6 @@ constexpr int kTemperatureOfGpu = 0;        // NVML_TEMPERATURE_GPU, degrees
 // how such a card always runs.
 constexpr unsigned long long kHeat = 0x08 | 0x20 | 0x40;
 
-template <typename Call>
-bool find(void* library, const char* symbol, Call& call) {
-  call = reinterpret_cast<Call>(dlsym(library, symbol));
-  return call != nullptr;
-}
-
 }  // namespace
 
 std::unique_ptr<Nvml> Nvml::open(const std::string& library, const std::string& pci_bus_id) {
@@ -26,12 +22,12 @@ std::unique_ptr<Nvml> Nvml::open(const std::string& library, const std::string& 
   std::unique_ptr<Nvml> out(new Nvml);
   int (*init)() = nullptr;
   int (*by_bus)(const char*, Handle*) = nullptr;
-  const bool whole =
-      find(loaded, "nvmlInit_v2", init) &&
-      find(loaded, "nvmlDeviceGetHandleByPciBusId_v2", by_bus) &&
-      find(loaded, "nvmlDeviceGetClockInfo", out->clock_) &&
-      find(loaded, "nvmlDeviceGetTemperature", out->temperature_) &&
-      find(loaded, "nvmlDeviceGetCurrentClocksThrottleReasons", out->throttle_reasons_);
+  const bool whole = runtime::find_symbol(loaded, "nvmlInit_v2", init) &&
+                     runtime::find_symbol(loaded, "nvmlDeviceGetHandleByPciBusId_v2", by_bus) &&
+                     runtime::find_symbol(loaded, "nvmlDeviceGetClockInfo", out->clock_) &&
+                     runtime::find_symbol(loaded, "nvmlDeviceGetTemperature", out->temperature_) &&
+                     runtime::find_symbol(loaded, "nvmlDeviceGetCurrentClocksThrottleReasons",
+                                          out->throttle_reasons_);
   // It stays loaded: its threads, if it has any, cannot be asked to go.
   if (!whole || init() != 0 || by_bus(pci_bus_id.c_str(), &out->gpu_) != 0) return nullptr;
   return out;
