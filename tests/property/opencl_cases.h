@@ -18,8 +18,9 @@
 
 namespace fettle::property {
 
-// The device's own target, and three that its driver plays: a desktop's GPU, with local memory of
-// its own, and Malis, with vectors of four, one of them with products of bytes by fours.
+// The device's own target, and four that its driver plays: a desktop's GPU, with local memory of
+// its own, and Malis, with vectors of four, two of them with products of bytes by fours, by Arm's
+// extension and by Khronos's.
 inline std::vector<space::GpuTarget> opencl_targets(const space::GpuTarget& mine) {
   space::GpuTarget stages = mine, fours = mine;
   stages.shared_is_global = false, stages.vector_width = 1, stages.warp = 8;
@@ -27,17 +28,23 @@ inline std::vector<space::GpuTarget> opencl_targets(const space::GpuTarget& mine
   stages.registers_per_thread = 128;
   fours.shared_is_global = true, fours.vector_width = 4, fours.warp = 4;
   fours.threads_per_block = 256, fours.shared_bytes = 32 << 10, fours.registers_per_thread = 128;
-  space::GpuTarget dots = fours;
-  dots.extensions = {"cl_arm_integer_dot_product_accumulate_int8"};
-  return {mine, stages, fours, dots};
+  space::GpuTarget arm = fours, khronos = fours;
+  arm.extensions = {"cl_arm_integer_dot_product_accumulate_int8"};
+  khronos.extensions = {"cl_khr_integer_dot_product"};
+  return {mine, stages, fours, arm, khronos};
 }
 
-// What the extension says of its function, for drivers that do not have it, nor run it if they
-// declare it.
-inline constexpr const char* kArmDot =
+// What the extensions say of their functions, for drivers that do not have them, nor run them if
+// they declare them.
+inline constexpr const char* kDots =
     "#define arm_dot_acc played_arm_dot_acc\n"
     "int arm_dot_acc(char4 a, char4 b, int sum) {\n"
     "  return sum + a.s0 * b.s0 + a.s1 * b.s1 + a.s2 * b.s2 + a.s3 * b.s3;\n"
+    "}\n"
+    "#define dot_4x8packed_ss_int played_dot_4x8packed_ss_int\n"
+    "int dot_4x8packed_ss_int(uint a, uint b) {\n"
+    "  const int4 all = convert_int4(as_char4(a)) * convert_int4(as_char4(b));\n"
+    "  return all.s0 + all.s1 + all.s2 + all.s3;\n"
     "}\n";
 
 // A CPU of vectors of eight, as PoCL describes one: where there is no device to ask.
@@ -84,7 +91,7 @@ inline OpenClCase draw_case(std::mt19937_64& rng, std::uint64_t i, const space::
   if (!program || !expected) return out;
   auto& text = program->images[0]->bytes;
   if (!target.extensions.empty()) {
-    const std::string_view plays(kArmDot);
+    const std::string_view plays(kDots);
     text.insert(text.begin(), plays.begin(), plays.end());
   }
   out.source.assign(text.begin(), text.end());
