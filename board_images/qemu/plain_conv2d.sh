@@ -9,10 +9,10 @@
 source "$(dirname "${BASH_SOURCE[0]}")/session.sh"
 
 board=${1:?usage: plain_conv2d.sh BOARD}
-arch='' program='' console='' machine=() serial=() forward='' disk='' snapshot='' card_partition=''
+arch='' program='' console='' machine=() serial=() forward='' disk='' snapshot='' card_partition='' memory=512M
 # shellcheck source=/dev/null
 source "$here/$board/qemu.conf"
-: "$forward" "$disk" "$snapshot" "$card_partition" # read by qemu.conf
+: "$forward" "$disk" "$snapshot" "$card_partition" "$memory" # read by qemu.conf
 case $arch in
   aarch64) triple=aarch64-linux-gnu core=(-mcpu=cortex-a72) ;;
   armv7) triple=arm-linux-gnueabihf core=(-mcpu=cortex-a9 -mfpu=neon -mfloat-abi=hard) ;;
