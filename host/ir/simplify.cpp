@@ -7,10 +7,12 @@ namespace fettle::ir {
 
 namespace {
 
-class Simplifier : public Mutator {
+// Expressions within ranges that its caller keeps: many are simplified within the same ones.
+class ExprSimplifier : public Mutator {
  public:
-  explicit Simplifier(Ranges ranges) : ranges_(std::move(ranges)) {}
+  explicit ExprSimplifier(const Ranges& ranges) : ranges_(ranges) {}
 
+  using Mutator::mutate;
   Expr mutate(const Expr& expr) override {
     if (!expr) return expr;
     if (const auto form = affine_of(expr)) return form->expr(expr->type);
@@ -18,21 +20,6 @@ class Simplifier : public Mutator {
     const auto* op = std::get_if<Binary>(&e->node);
     if (!op || op->a->type.lanes != 1 || !op->a->type.is_int()) return e;
     return decide(e, *op);
-  }
-
-  Stmt mutate(const Stmt& stmt) override {
-    if (!stmt) return stmt;
-    if (const auto* loop = std::get_if<For>(&stmt->node)) return simplify_for(*loop);
-    if (const auto* let = std::get_if<Let>(&stmt->node)) return simplify_let(*let);
-    if (const auto* branch = std::get_if<IfThenElse>(&stmt->node)) {
-      const Expr condition = mutate(branch->condition);
-      if (const std::int64_t* c = as_int(condition)) {
-        if (*c) return mutate(branch->then_stmt);
-        return branch->else_stmt ? mutate(branch->else_stmt) : make_block({});
-      }
-      return make_if(condition, mutate(branch->then_stmt), mutate(branch->else_stmt));
-    }
-    return Mutator::mutate(stmt);
   }
 
  private:
@@ -64,6 +51,31 @@ class Simplifier : public Mutator {
     }
   }
 
+  const Ranges& ranges_;
+};
+
+// Statements: their loops and names come and go in ranges of its own.
+class StmtSimplifier : public ExprSimplifier {
+ public:
+  explicit StmtSimplifier(Ranges ranges) : ExprSimplifier(ranges_), ranges_(std::move(ranges)) {}
+
+  using ExprSimplifier::mutate;
+  Stmt mutate(const Stmt& stmt) override {
+    if (!stmt) return stmt;
+    if (const auto* loop = std::get_if<For>(&stmt->node)) return simplify_for(*loop);
+    if (const auto* let = std::get_if<Let>(&stmt->node)) return simplify_let(*let);
+    if (const auto* branch = std::get_if<IfThenElse>(&stmt->node)) {
+      const Expr condition = mutate(branch->condition);
+      if (const std::int64_t* c = as_int(condition)) {
+        if (*c) return mutate(branch->then_stmt);
+        return branch->else_stmt ? mutate(branch->else_stmt) : make_block({});
+      }
+      return make_if(condition, mutate(branch->then_stmt), mutate(branch->else_stmt));
+    }
+    return Mutator::mutate(stmt);
+  }
+
+ private:
   Stmt simplify_for(const For& loop) {
     const Expr min = mutate(loop.min), extent = mutate(loop.extent);
     const std::int64_t* m = as_int(min);
@@ -98,7 +110,11 @@ class Simplifier : public Mutator {
 
 }  // namespace
 
-Expr simplify(const Expr& expr, const Ranges& ranges) { return Simplifier(ranges).mutate(expr); }
-Stmt simplify(const Stmt& stmt, const Ranges& ranges) { return Simplifier(ranges).mutate(stmt); }
+Expr simplify(const Expr& expr, const Ranges& ranges) {
+  return ExprSimplifier(ranges).mutate(expr);
+}
+Stmt simplify(const Stmt& stmt, const Ranges& ranges) {
+  return StmtSimplifier(ranges).mutate(stmt);
+}
 
 }  // namespace fettle::ir

@@ -39,9 +39,15 @@ const ir::Load* factor_from(const Stage& stage, const ir::Buffer& buffer) {
 bool is_constant(const ComputeDag& dag, const Stage& stage) {
   if (stage.placeholder()) return stage.role == ir::Role::Constant;
   bool constant = stage.role != ir::Role::Output;
+  // A body may read the same buffer many times (a Winograd transform does): it is asked once.
+  std::vector<const Stage*> asked;
   ir::walk(stage.body, [&](const ir::Expr& e) {
     const auto* load = std::get_if<ir::Load>(&e->node);
-    if (load) constant &= is_constant(dag, *dag.find(load->buffer));
+    if (!load || !constant) return;
+    const Stage* read = dag.find(load->buffer);
+    if (std::find(asked.begin(), asked.end(), read) != asked.end()) return;
+    asked.push_back(read);
+    constant = is_constant(dag, *read);
   });
   return constant;
 }
