@@ -31,6 +31,10 @@
 #   --monitor PATH   QEMU's monitor, as a socket
 #   --icount   a guest nanosecond is one executed instruction: the clock domain is
 #              Instructions, and what is measured can be repeated exactly
+if [[ " $* " =~ " "(-h|--help)" " ]]; then
+  sed -n '2,/^if /{/^#/s/^# \{0,1\}//p}' "$0"
+  exit
+fi
 # shellcheck source=board_images/qemu/session.sh
 source "$(dirname "${BASH_SOURCE[0]}")/session.sh"
 # shellcheck source=board_images/board_key.sh
