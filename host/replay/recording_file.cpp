@@ -157,6 +157,9 @@ Result<Recording> read_recording(const std::string& path) {
       if (!recording->space.contains(trial.configuration)) {
         return bad("a configuration that its space does not have");
       }
+      if (trial.nanoseconds > 0 && trial.program.empty()) {
+        return bad("a point with a time and no program");
+      }
       if (!trial.features.empty() && trial.features.size() != recording->feature_names.size()) {
         return bad("another number of features than there are names");
       }

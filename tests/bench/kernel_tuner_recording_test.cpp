@@ -47,6 +47,9 @@ TEST_F(KernelTunerRecording, HoldsEveryPoint) {
   EXPECT_DOUBLE_EQ(read->best_nanoseconds(), 250'000);
   EXPECT_EQ(read->trials[1].nanoseconds, 0);
   EXPECT_EQ(read->trials[1].code, ErrorCode::BuildError);
+  // What has no program cannot be measured; points of one program are measured once.
+  EXPECT_FALSE(read->trials[0].program.empty());
+  EXPECT_NE(read->trials[0].program, read->trials[2].program);
   EXPECT_TRUE(read->find({0, {2, 1}}).ok());
   EXPECT_FALSE(read->find({0, {0, 1}}).ok()) << "a point that nobody measured";
 }

@@ -143,6 +143,10 @@ TEST(Recording, BrokenFilesAreRefused) {
   cut.trials[3].configuration.choice[1] = 99;
   ASSERT_TRUE(write_recording(cut, file.path()));
   EXPECT_EQ(read_recording(file.path()).error().code, ErrorCode::Malformed);
+  Recording nameless = recording();
+  nameless.trials[0].program.clear();
+  ASSERT_TRUE(write_recording(nameless, file.path()));
+  EXPECT_NE(read_recording(file.path()).error().message.find("no program"), std::string::npos);
 }
 
 TEST(Recording, IsMadeOnlyOfACompleteSpace) {
