@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What compiling for CUDA devices needs where the CUDA toolkit is not installed: ptxas, and NVRTC
-# with its headers, from PyPI. Two toolkits: 12.9 knows Maxwell to Volta (sm_53, 62, 72), which
-# 13.0 has dropped, and 13.0 knows sm_110. They lie in
+# What CUDA devices need where the CUDA toolkit is not installed, from PyPI: ptxas, NVRTC with its
+# headers, and cuda.h, which agents are built with (cmake/cuda_headers.cmake). Two toolkits: 12.9
+# knows Maxwell to Volta (sm_53, 62, 72), which 13.0 has dropped, and 13.0 knows sm_110. They lie in
 #   ${FETTLE_CACHE:-~/.cache/fettle}/cuda/VERSION/{bin,lib,include}
 # where fettle looks for them. Finds out at once that nothing is missing. Exit status 3: they cannot
 # be had here.
@@ -20,7 +20,7 @@ toolkit() {
   if ! { python3 -m venv "$made/venv" && "$made/venv/bin/pip" install -q --no-deps "$@"; } >"$log" 2>&1; then
     tail -n 3 "$log" >&2
     rm -rf "$made"
-    echo "cuda: PyPI's $* cannot be installed here; lost: cubins for CUDA devices, and kernels in CUDA C++" >&2
+    echo "cuda: PyPI's $* cannot be installed here; lost: CUDA devices of agents, cubins for them, and kernels in CUDA C++" >&2
     exit 3
   fi
   for kind in bin lib include; do

@@ -68,8 +68,10 @@ Error execute_worker(ByteView embedded, const std::string& path, const wire::Dev
             "cannot execute the worker program " + path + ": " + std::strerror(errno)};
   }
   if (embedded.empty()) {
-    return {ErrorCode::Unsupported,
-            "this agent was built without the worker program for it; --worker-gpu names its file"};
+    return {
+        ErrorCode::Unsupported,
+        "this agent was built without the worker program for it (`./dev setup cuda`, then `./dev "
+        "agents`, for CUDA); --worker-gpu names its file"};
   }
   const auto program = make_executable(embedded);
   if (program) syscall(__NR_execveat, program->get(), "", arguments, environ, AT_EMPTY_PATH);

@@ -49,7 +49,14 @@ enum class BinaryOp : std::uint8_t {
   Lt,
   Le  // result: Bool with the operands' lanes
 };
-enum class UnaryOp : std::uint8_t { Neg, Not, Sqrt, Floor, Abs };
+enum class UnaryOp : std::uint8_t {
+  Neg,
+  Not,
+  Sqrt,
+  Floor,
+  Abs,
+  Tf32  // of float32: rounded to TF32 (tf32.h)
+};
 
 struct IntImm {
   std::int64_t value;

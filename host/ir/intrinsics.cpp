@@ -24,20 +24,27 @@ IntrinsicRow sum_of_byte_products(const char* name, Scalar left,
   return {name, {1, 1, 4}, {a, b, sum}, var_ref(sum.element) + product, {}, std::move(available)};
 }
 
-// Of a warp's threads together.
-IntrinsicRow of_warp(const char* name, Tile tile, std::vector<Operand> operands, Expr pattern,
-                     std::vector<Availability> available) {
-  IntrinsicRow row{name, tile, std::move(operands), std::move(pattern), {}, std::move(available)};
+// NVIDIA's WMMA: products of matrices in float32 by a warp's threads together, with tiles in
+// fragments; how those get there, and their sums back.
+struct Wmma {
+  const char *multiply, *load_a, *load_b, *zero, *store;
+  Tile tile;
+  DataType factor;
+  // What is multiplied of an element.
+  Expr (*taken)(const Expr& element);
+  std::vector<Availability> available;
+};
+
+IntrinsicRow wmma_row(const Wmma& of, const char* name, Tile tile, std::vector<Operand> operands,
+                      Expr pattern) {
+  IntrinsicRow row{name, tile, std::move(operands), std::move(pattern), {}, of.available};
   row.threads = 32;
   row.m = make_var("m"), row.n = make_var("n"), row.k = make_var("k");
+  row.family = of.multiply;
   return row;
 }
 
-// Products of matrices of float16 in float32, 16 x 16 of 16 steps (NVIDIA's WMMA), with tiles in
-// fragments; how those get there, and their sums back.
-std::vector<IntrinsicRow> products_of_half_matrices() {
-  constexpr DataType kHalf{Scalar::Float16, 1};
-  const std::vector<Availability> available = {{"cuda_ptx", {"sm_70"}}};
+std::vector<IntrinsicRow> wmma_rows(const Wmma& of) {
   const auto operand = [](const char* name, DataType type, const char* along, Scope scope) {
     const auto lies = [&](char axis) {
       return std::string_view(along).find(axis) != std::string_view::npos;
@@ -47,19 +54,42 @@ std::vector<IntrinsicRow> products_of_half_matrices() {
   const auto copy = [&](const char* name, Tile tile, DataType type, const char* along, Scope from,
                         Scope to) {
     const Operand read = operand("from", type, along, from);
-    return of_warp(name, tile, {read, operand("to", type, along, to)}, var_ref(read.element),
-                   available);
+    return wmma_row(of, name, tile, {read, operand("to", type, along, to)}, var_ref(read.element));
   };
-  const Operand a = operand("a", kHalf, "mk", Scope::Fragment),
-                b = operand("b", kHalf, "nk", Scope::Fragment),
+  const auto [m, n, k] = of.tile;
+  const Operand a = operand("a", of.factor, "mk", Scope::Fragment),
+                b = operand("b", of.factor, "nk", Scope::Fragment),
                 sum = operand("sum", kFloat32, "mn", Scope::Fragment);
-  const Expr product = cast(kFloat32, var_ref(a.element)) * cast(kFloat32, var_ref(b.element));
-  return {of_warp("wmma_f16", {16, 16, 16}, {a, b, sum}, var_ref(sum.element) + product, available),
-          copy("wmma_f16_a", {16, 1, 16}, kHalf, "mk", Scope::BlockShared, Scope::Fragment),
-          copy("wmma_f16_b", {1, 16, 16}, kHalf, "nk", Scope::BlockShared, Scope::Fragment),
-          of_warp("wmma_zero", {16, 16, 1}, {operand("to", kFloat32, "mn", Scope::Fragment)},
-                  float_imm(0), available),
-          copy("wmma_store", {16, 16, 1}, kFloat32, "mn", Scope::Fragment, Scope::BlockShared)};
+  const Expr product = of.taken(var_ref(a.element)) * of.taken(var_ref(b.element));
+  return {wmma_row(of, of.multiply, of.tile, {a, b, sum}, var_ref(sum.element) + product),
+          copy(of.load_a, {m, 1, k}, of.factor, "mk", Scope::BlockShared, Scope::Fragment),
+          copy(of.load_b, {1, n, k}, of.factor, "nk", Scope::BlockShared, Scope::Fragment),
+          wmma_row(of, of.zero, {m, n, 1}, {operand("to", kFloat32, "mn", Scope::Fragment)},
+                   float_imm(0)),
+          copy(of.store, {m, n, 1}, kFloat32, "mn", Scope::Fragment, Scope::BlockShared)};
+}
+
+std::vector<Wmma> wmmas() {
+  return {
+      {"wmma_f16",
+       "wmma_f16_a",
+       "wmma_f16_b",
+       "wmma_f16_zero",
+       "wmma_f16_store",
+       {16, 16, 16},
+       {Scalar::Float16, 1},
+       [](const Expr& half) { return cast(kFloat32, half); },
+       {{"cuda_ptx", {"sm_70"}}}},
+      {"wmma_tf32",
+       "wmma_tf32_a",
+       "wmma_tf32_b",
+       "wmma_tf32_zero",
+       "wmma_tf32_store",
+       {16, 16, 8},
+       kFloat32,
+       [](const Expr& value) { return unary(UnaryOp::Tf32, value); },
+       {{"cuda_ptx", {"sm_80"}}}},
+  };
 }
 
 std::vector<IntrinsicRow> table() {
@@ -73,7 +103,9 @@ std::vector<IntrinsicRow> table() {
           "dot4_u8s8", Scalar::UInt8,
           {{"x86_64", {"+avx512vnni", "+avx512vl"}}, {"x86_64", {"+avxvnni"}, 256}}),
   };
-  for (IntrinsicRow& row : products_of_half_matrices()) rows.push_back(std::move(row));
+  for (const Wmma& each : wmmas()) {
+    for (IntrinsicRow& row : wmma_rows(each)) rows.push_back(std::move(row));
+  }
   for (IntrinsicRow& row : rows) {
     const double steps = double(row.tile.m) * row.tile.n * row.tile.k;
     const OperationCount step = operations_of(row.pattern);
@@ -158,6 +190,10 @@ bool matches(const IntrinsicRow& row, const Expr& pattern, const Expr& value, Bo
   if (const auto* cast = std::get_if<Cast>(&pattern->node)) {
     return matches(row, cast->value, std::get<Cast>(value->node).value, bound);
   }
+  if (const auto* op = std::get_if<Unary>(&pattern->node)) {
+    const auto& other = std::get<Unary>(value->node);
+    return op->op == other.op && matches(row, op->a, other.a, bound);
+  }
   return equal(pattern, value);
 }
 
@@ -198,7 +234,7 @@ const IntrinsicRow* find_intrinsic(std::string_view name) {
 
 const IntrinsicRow* find_sum_of_products(Scalar a, Scalar b) {
   for (const IntrinsicRow& row : intrinsics()) {
-    if (row.operands.size() == 3 && row.operands[0].element->type.scalar == a &&
+    if (row.threads == 1 && row.operands.size() == 3 && row.operands[0].element->type.scalar == a &&
         row.operands[1].element->type.scalar == b) {
       return &row;
     }

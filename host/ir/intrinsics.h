@@ -45,7 +45,10 @@ struct IntrinsicRow {
   OperationCount operations;  // of one execution
   std::vector<Availability> available;
   int threads = 1;  // that execute it together, by a TileCall; 1: a thread alone, by an Intrinsic
-  Var m, n, k;      // where an operand's element stands in the tile; of several threads' rows
+  // Of several threads' rows: where an operand's element stands in the tile, and how fragments lie
+  // over the threads: rows of one family take what others of it have made.
+  Var m, n, k;
+  const char* family = "";
 
   const Operand& accumulator() const { return operands.back(); }
   bool takes_unsigned() const;  // an operand's elements are unsigned
@@ -57,7 +60,7 @@ std::vector<const IntrinsicRow*> intrinsics_of(
     std::string_view arch, int vector_bits,
     const std::function<bool(const std::string& feature)>& has);
 const IntrinsicRow* find_intrinsic(std::string_view name);  // null: none
-// The row that adds products of elements of these two types. Null: none.
+// One thread's row that adds products of elements of these two types. Null: none.
 const IntrinsicRow* find_sum_of_products(Scalar a, Scalar b);
 
 // A call, lane by lane: an execution for each lane of the arguments, which have the operands'

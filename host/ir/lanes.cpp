@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "host/ir/fold.h"
+#include "host/ir/tf32.h"
 #include "schemas/half/half.h"
 
 namespace fettle::ir {
@@ -95,6 +96,9 @@ void apply(UnaryOp op, DataType type, Value& out, int l) {
       break;
     case UnaryOp::Abs:
       out.f[l] = std::fabs(x);
+      break;
+    case UnaryOp::Tf32:
+      out.f[l] = rounded_to_tf32(static_cast<float>(x));
       break;
     case UnaryOp::Not:
       throw Stop{"not of a float"};

@@ -40,7 +40,9 @@ class Counter {
 OperationCount operations_of_node(const Expr& expr, bool in_condition) {
   const DataType type = expr->type;
   return visit(
-      expr, [&](const OneOf<Unary, Binary> auto&) { return of_type(type, 1, in_condition); },
+      expr,
+      [&](const Unary& n) { return of_type(type, n.op == UnaryOp::Tf32 ? 0 : 1, in_condition); },
+      [&](const Binary&) { return of_type(type, 1, in_condition); },
       [&](const MulAdd&) { return of_type(type, 2, in_condition); },
       [&](const Intrinsic& n) {
         const OperationCount each = n.row->operations;

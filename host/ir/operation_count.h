@@ -6,7 +6,7 @@
 
 namespace fettle::ir {
 
-// A multiply-add is two. Index arithmetic of loads is not counted.
+// A multiply-add is two. Conversions and index arithmetic of loads are not counted.
 struct OperationCount {
   double floating = 0;
   double integer = 0;

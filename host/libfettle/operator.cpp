@@ -32,6 +32,7 @@ nlohmann::json pairs(const std::vector<Axis>& axes) {
 struct Operator::Parts {
   std::string title;
   nlohmann::json stages = nlohmann::json::array(), tolerance;
+  bool allow_tf32 = false;
 
   Tensor placeholder(const char* role, const std::string& name,
                      const std::vector<std::int64_t>& shape, Type type) {
@@ -107,12 +108,14 @@ void Operator::output(const std::string& name, const std::vector<Axis>& axes, co
 void Operator::tolerance(double absolute, double relative) {
   parts_->tolerance = {{"absolute", absolute}, {"relative", relative}};
 }
+void Operator::allow_tf32() { parts_->allow_tf32 = true; }
 
 const std::string& Operator::title() const { return parts_->title; }
 
 std::string Operator::json() const {
   nlohmann::json all{{"title", parts_->title}, {"stages", parts_->stages}};
   if (!parts_->tolerance.is_null()) all["tolerance"] = parts_->tolerance;
+  if (parts_->allow_tf32) all["allow_tf32"] = true;
   // A title may hold bytes that are no UTF-8.
   return all.dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -57,6 +57,8 @@ struct ComputeDag {
   // from the longest sum.
   std::optional<Tolerance> tolerance;
   double tail_error = 0;  // absolute, which functions of the tail add
+  // Products of float32 may be of factors rounded to TF32, where a device multiplies those faster.
+  bool allow_tf32 = false;
 
   const Stage* find(const std::string& name) const;  // null: none
   const Stage* find(const ir::Buffer& buffer) const;

@@ -9,6 +9,7 @@
 
 #include "host/ir/expr.h"
 #include "host/ir/fold.h"
+#include "host/ir/tf32.h"
 
 namespace fettle::space::reference {
 
@@ -75,6 +76,8 @@ inline double apply(ir::UnaryOp op, double x) {
       return std::floor(x);
     case ir::UnaryOp::Abs:
       return std::fabs(x);
+    case ir::UnaryOp::Tf32:
+      return ir::rounded_to_tf32(static_cast<float>(x));
   }
   return 0;
 }

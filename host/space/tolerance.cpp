@@ -18,4 +18,9 @@ Tolerance tolerance_of(const ComputeDag& dag) {
   return tolerance;
 }
 
+double tf32_error_growth(const ComputeDag& dag) {
+  if (dag.tolerance) return 1;
+  return 1 + 2 * 0x1p-11 / tolerance_of(dag).absolute;
+}
+
 }  // namespace fettle::space

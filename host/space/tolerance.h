@@ -16,4 +16,12 @@ namespace fettle::space {
 // by one unit in its last place. Outputs near 0, whose units are small, show a missing term.
 Tolerance tolerance_of(const ComputeDag& dag);
 
+// How many times as far off a program may be that rounds the factors of the DAG's products to TF32:
+// by 2 units of 2^-11 more. Each factor is off by up to 2^-11 of itself, so each product by up to
+// 2^-10, with random sign: of K products of magnitude 0.4 / sqrt(K) those errors add up to about
+// 0.25 * 2^-11, however many they are, which leaves room for the largest of millions of outputs.
+// The smallest single term is larger as long as K < 2^12; of longer sums some outputs may hide that
+// a term is missing. 1 where the DAG states its tolerance: that holds.
+double tf32_error_growth(const ComputeDag& dag);
+
 }  // namespace fettle::space

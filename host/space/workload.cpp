@@ -24,6 +24,7 @@ std::string plain_title(const ComputeDag& dag) {
     title += (d > 0 ? "x" : "") + std::to_string(output.buffer->shape[d]);
   }
   if (output.buffer->type != ir::kFloat32) title += " " + ir::to_string(output.buffer->type);
+  if (dag.allow_tf32) title += " tf32";
   return title;
 }
 

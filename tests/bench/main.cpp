@@ -60,7 +60,7 @@ int main(int argc, char** argv) try {
   CLI::App* kernels_command =
       app.add_subcommand("kernels",
                          "the best record of each layer of a network beside oneDNN and OpenBLAS, "
-                         "or CLBlast on OpenCL");
+                         "CLBlast on OpenCL, or PyTorch's cuDNN and cuBLAS on CUDA");
   kernels_command->add_flag("--json", kernels.json, "JSON lines");
   kernels_command->add_flag("--why", kernels.why,
                             "also where our time goes: at the peak, in the hot loop's other "
@@ -76,6 +76,9 @@ int main(int argc, char** argv) try {
   kernels_command->add_option(
       "--threads", kernels.threads,
       "of both sides; 0: one per core; without it: what most of the records were tuned for");
+  kernels_command->add_option("--torch", kernels.torch,
+                              "a Python that has PyTorch: the peer on CUDA devices, and one more "
+                              "on CPUs");
   kernels_command->add_option("--rounds", kernels.rounds, "turns of each side")
       ->check(CLI::Range(1u, 10000u))
       ->capture_default_str();

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "host/ir/tf32.h"
 #include "schemas/half/half.h"
 
 namespace fettle::extension {
@@ -151,6 +152,9 @@ Value unary(ir::UnaryOp op, ScalarType type, Value a) {
       break;
     case ir::UnaryOp::Abs:
       real ? void(a.d = std::fabs(a.d)) : void(a.i = std::abs(a.i));
+      break;
+    case ir::UnaryOp::Tf32:
+      a.d = ir::rounded_to_tf32(static_cast<float>(a.d));
       break;
   }
   return rounded(a, type);

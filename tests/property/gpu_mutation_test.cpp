@@ -66,6 +66,10 @@ constexpr Case kCases[] = {
      R"({"sketch":"gpu_wmma_f16","knobs":{"rows":[2,1],"columns":[1,2],"step":[16],"stages":[1,0],
          "first_order":[1],"second_order":[0]}})",
      "cuda_ptx"},
+    {R"({"op":"batch_matmul","batch":1,"m":40,"n":35,"k":32,"allow_tf32":true})",
+     R"({"sketch":"gpu_wmma_tf32","knobs":{"rows":[2,1],"columns":[1,2],"step":[16],"stages":[1,0],
+         "first_order":[1],"second_order":[0]}})",
+     "cuda_ptx"},
     // Every thread makes the row's values alike, and none reads what it has not written itself; the
     // largest of the row only keeps exponents small.
     {R"({"op":"softmax","batch":3,"features":150})",

@@ -86,8 +86,47 @@ TEST(GpuProperty, EveryPassOfRandomConfigurationsEqualsTheReference) {
   EXPECT_EQ(types.size(), 3u) << "float32, float16 and int8";
 }
 
-// Of sizes that take tensor cores: several tiles, and some that overlap.
-TEST(GpuProperty, ProductsByWarpsEqualTheReference) {
+// Random products of sizes that take tensor cores: several tiles, and some that overlap.
+nlohmann::json random_product(property::RandomFields& random, std::uint64_t kind) {
+  const int rows = random.number(16, 70), columns = random.number(16, 70);
+  if (kind == 0) {
+    return {{"op", "batch_matmul"},
+            {"batch", random.number(1, 2)},
+            {"m", rows},
+            {"n", columns},
+            {"k", random.number(16, 70)}};
+  }
+  if (kind == 1) {
+    return {{"op", "dense"},
+            {"batch", rows},
+            {"in_features", random.number(16, 70)},
+            {"out_features", columns}};
+  }
+  return {{"op", "conv2d"},
+          {"height", random.number(5, 8)},
+          {"width", random.number(5, 8)},
+          {"in_channels", random.number(2, 6)},
+          {"out_channels", columns},
+          {"kernel", {3, 3}},
+          {"pad", {1, 1}},
+          {"layout", random.number(0, 1) ? "NHWC" : "NCHW"}};
+}
+
+// The workload's outputs, and what a program may be off that rounds the factors of its products.
+space::ExpectedTensor with_tf32_factors(const space::ComputeDag& dag) {
+  space::ComputeDag rounded = dag;
+  for (space::Stage& stage : rounded.stages) {
+    if (stage.reduce_axes.empty()) continue;
+    const auto product = std::get<ir::Binary>(stage.body->node);
+    stage.body = ir::unary(ir::UnaryOp::Tf32, product.a) * ir::unary(ir::UnaryOp::Tf32, product.b);
+  }
+  auto evaluated = space::evaluate(rounded);
+  EXPECT_TRUE(evaluated) << evaluated.error().text();
+  return evaluated->front();
+}
+
+void products_by_warps(bool tf32) {
+  const std::string sketch = tf32 ? "gpu_wmma_tf32" : "gpu_wmma_f16";
   const std::uint64_t seed = from_environment("FETTLE_PROPERTY_SEED", 20260101);
   const std::uint64_t count = 16 * from_environment("FETTLE_PROPERTY_TIMES", 1);
   std::printf("seed %llu, %llu configurations\n", (unsigned long long)seed,
@@ -96,55 +135,49 @@ TEST(GpuProperty, ProductsByWarpsEqualTheReference) {
   property::RandomFields random(rng);
   const space::GpuTarget target = gpu_targets().front();
   for (std::uint64_t i = 0; i < count; ++i) {
-    nlohmann::json json;
-    const int rows = random.number(16, 70), columns = random.number(16, 70);
-    if (i % 3 == 0) {
-      json = {{"op", "batch_matmul"},
-              {"batch", random.number(1, 2)},
-              {"m", rows},
-              {"n", columns},
-              {"k", random.number(16, 70)}};
-    } else if (i % 3 == 1) {
-      json = {{"op", "dense"},
-              {"batch", rows},
-              {"in_features", random.number(16, 70)},
-              {"out_features", columns}};
+    nlohmann::json json = random_product(random, i % 3);
+    json["tail"] = random.tail();
+    if (tf32) {
+      json["allow_tf32"] = true;
     } else {
-      json = {{"op", "conv2d"},
-              {"height", random.number(5, 8)},
-              {"width", random.number(5, 8)},
-              {"in_channels", random.number(2, 6)},
-              {"out_channels", columns},
-              {"kernel", {3, 3}},
-              {"pad", {1, 1}},
-              {"layout", random.number(0, 1) ? "NHWC" : "NCHW"}};
+      json["dtype"] = "float16";
     }
-    json["dtype"] = "float16", json["tail"] = random.tail();
     const auto workload = space::Workload::parse(json);
     ASSERT_TRUE(workload) << json;
     const auto task = space::open_gpu_space(workload->dag(), target);
     ASSERT_TRUE(task) << json << task.error().text();
     auto configuration = task->space().random(rng);
     const auto& sketches = task->space().sketches();
-    for (int draws = 0; draws < 200 && sketches[configuration.sketch].name != "gpu_wmma_f16";
-         ++draws) {
+    for (int draws = 0; draws < 200 && sketches[configuration.sketch].name != sketch; ++draws) {
       configuration = task->space().random(rng);
     }
     const std::string what = json.dump() + " " + task->space().to_json(configuration);
-    ASSERT_EQ(sketches[configuration.sketch].name, "gpu_wmma_f16") << what;
+    ASSERT_EQ(sketches[configuration.sketch].name, sketch) << what;
     const auto expected = space::evaluate(workload->dag());
     ASSERT_TRUE(expected) << what;
+    // Sums of rounded factors are as exact as any.
+    const space::ExpectedTensor exact =
+        tf32 ? with_tf32_factors(workload->dag()) : expected->front();
     const auto module = lower::lower_gpu_configuration(
         *task, configuration, [&](const std::string& pass, const ir::Module& stage) {
           if (i % 8 != 0) return;
-          ASSERT_EQ(difference(stage, expected->front(), 1), "")
-              << "after " << pass << ", " << what;
+          ASSERT_EQ(difference(stage, exact, 1), "") << "after " << pass << ", " << what;
         });
     ASSERT_TRUE(module) << what << ": " << module.error().text();
-    ASSERT_EQ(difference(*module, expected->front(), 1), "") << what << "\n" << ir::print(*module);
-    if (HasFailure()) return;
+    ASSERT_EQ(difference(*module, exact, 1), "") << what << "\n" << ir::print(*module);
+    if (tf32) {
+      space::ExpectedTensor plain = expected->front();
+      EXPECT_NE(difference(*module, plain, 1), "") << "nothing was rounded: " << what;
+      plain.tolerance.absolute *= task->error_growth(configuration);
+      EXPECT_EQ(difference(*module, plain, 1), "") << what;
+    }
+    if (::testing::Test::HasFailure()) return;
   }
 }
+
+TEST(GpuProperty, ProductsByWarpsEqualTheReference) { products_by_warps(false); }
+
+TEST(GpuProperty, ProductsOfTf32ByWarpsEqualTheReference) { products_by_warps(true); }
 
 }  // namespace
 }  // namespace fettle

@@ -79,7 +79,7 @@ Expr make(DataType type, decltype(ExprNode::node) node) {
 // out[k * n + i] = f_k(a[i], b[i]) for vectors of 8.
 Case float_vectors() {
   Builder b("float_vectors", 4);
-  Buffer x = b.reals("x", 32), y = b.reals("y", 32), out = b.output("out", 32 * 10);
+  Buffer x = b.reals("x", 32), y = b.reals("y", 32), out = b.output("out", 32 * 11);
   Expr at = ramp(b.p() * i32(8), 1, 8);
   Expr u = load(x, {at}, nullptr, 8), v = load(y, {at}, nullptr, 8);
   std::vector<Expr> values = {u + v,
@@ -91,6 +91,7 @@ Case float_vectors() {
                               unary(UnaryOp::Neg, u),
                               unary(UnaryOp::Abs, v),
                               unary(UnaryOp::Sqrt, unary(UnaryOp::Abs, u)),
+                              unary(UnaryOp::Tf32, u),
                               select(binary(BinaryOp::Lt, u, v), u, broadcast(float_imm(3), 8))};
   for (std::size_t k = 0; k < values.size(); ++k) {
     Expr to = ramp(b.p() * i32(8) + i32(static_cast<std::int64_t>(k) * 32), 1, 8);

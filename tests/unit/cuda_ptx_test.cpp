@@ -13,6 +13,7 @@ namespace fettle::backend {
 namespace {
 
 constexpr const char* kName = "cuda_ptx";
+using cuda_ptx::Spills;
 
 // The driver knows no cubin of any toolkit that is about: programs are PTX.
 space::GpuTarget target(int sm = 80, int driver = 1104) {
@@ -172,17 +173,55 @@ TEST(CudaPtx, WhatABlockMayNotHaveIsNotSent) {
   ret;
 })";
   space::GpuTarget gpu = target(90);
-  EXPECT_TRUE(cuda_ptx::image_of_ptx(kPtx, {{"keeps", 32}}, gpu));
+  EXPECT_TRUE(cuda_ptx::image_of_ptx(kPtx, {{"keeps", 32}}, gpu, Spills::Few));
   gpu.shared_bytes = 4096;
-  EXPECT_TRUE(cuda_ptx::image_of_ptx(kPtx, {{"keeps", 32}}, gpu));
-  const auto stated = cuda_ptx::image_of_ptx(kPtx, {{"keeps", 32, 1024}}, gpu);
+  EXPECT_TRUE(cuda_ptx::image_of_ptx(kPtx, {{"keeps", 32}}, gpu, Spills::Few));
+  const auto stated = cuda_ptx::image_of_ptx(kPtx, {{"keeps", 32, 1024}}, gpu, Spills::Few);
   ASSERT_FALSE(stated);
   EXPECT_EQ(stated.error().code, ErrorCode::BuildError);
   EXPECT_NE(stated.error().text().find("5120 bytes of shared memory"), std::string::npos)
       << stated.error().text();
   gpu.registers_per_block = 1024;
-  EXPECT_TRUE(cuda_ptx::image_of_ptx(kPtx, {{"keeps", 64}}, gpu));
-  EXPECT_FALSE(cuda_ptx::image_of_ptx(kPtx, {{"keeps", 1024}}, gpu));
+  EXPECT_TRUE(cuda_ptx::image_of_ptx(kPtx, {{"keeps", 64}}, gpu, Spills::Few));
+  EXPECT_FALSE(cuda_ptx::image_of_ptx(kPtx, {{"keeps", 1024}}, gpu, Spills::Few));
+}
+
+// Holds so many values at once, in 24 registers.
+std::string keeper_of(int values) {
+  std::string text =
+      ".version 7.8\n.target sm_90\n.address_size 64\n"
+      ".visible .entry keeps(.param .u64 from, .param .u64 to)\n.maxnreg 24\n{\n"
+      "  .reg .b64 %rd<3>;\n  .reg .b32 %r<" +
+      std::to_string(values) +
+      ">;\n"
+      "  ld.param.u64 %rd1, [from];\n  ld.param.u64 %rd2, [to];\n";
+  const auto all = [&](const std::string& begin, const std::string& end, auto operand) {
+    for (int i = 0; i < values; ++i) text += begin + operand(std::to_string(i)) + end;
+  };
+  all("  ld.volatile.global.b32 ", "\n",
+      [](const std::string& i) { return "%r" + i + ", [%rd1+4];"; });
+  all("  st.volatile.global.b32 ", "\n",
+      [](const std::string& i) { return "[%rd2+4], %r" + i + ";"; });
+  return text + "  ret;\n}\n";
+}
+
+// A candidate that spills is none; a kernel that a user wrote may.
+TEST(CudaPtx, WhatSpillsIsNoCandidate) {
+  if (!cuda_ptx::ptxas_for(target(90))) GTEST_SKIP() << "no ptxas on this machine";
+  const space::GpuTarget gpu = target(90);
+  const std::string many = keeper_of(100), few = keeper_of(12);
+  const auto assembled = cuda_ptx::assemble(many, gpu);
+  ASSERT_TRUE(assembled) << assembled.error().text();
+  const std::int64_t spilled = assembled->kernels.at(0).spill_store_bytes;
+  ASSERT_GT(spilled, 200);
+  const auto refused = cuda_ptx::image_of_ptx(many, {{"keeps", 32}}, gpu, Spills::Few);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::BuildError);
+  EXPECT_NE(refused.error().text().find("keeps: a thread spills " + std::to_string(spilled)),
+            std::string::npos)
+      << refused.error().text();
+  EXPECT_TRUE(cuda_ptx::image_of_ptx(many, {{"keeps", 32}}, gpu, Spills::Allowed));
+  EXPECT_TRUE(cuda_ptx::image_of_ptx(few, {{"keeps", 32}}, gpu, Spills::Few));
 }
 
 TEST(CudaPtx, TensorCores) {
@@ -202,6 +241,51 @@ TEST(CudaPtx, TensorCores) {
   EXPECT_EQ(count_in(ptx, "ld.local") + count_in(ptx, "st.local"), 0) << ptx;
   EXPECT_FALSE(has_sketch(*task_of(kHalves, target(62)), "gpu_wmma_f16"));
   EXPECT_FALSE(has_sketch(*task_of(kMatrices, target(75)), "gpu_wmma_f16")) << "float32 stays so";
+}
+
+constexpr const char* kAllowing =
+    R"({"op":"batch_matmul","batch":2,"m":64,"n":96,"k":48,"allow_tf32":true})";
+
+// Each fragment is rounded once, however many products it is in.
+TEST(CudaPtx, TensorCoresWhereTf32IsAllowed) {
+  constexpr const char* kWarps =
+      R"({"sketch":"gpu_wmma_tf32","knobs":{"rows":[2,2],"columns":[1,2],"step":[16],
+          "stages":[2,1],"first_order":[1],"second_order":[0]}})";
+  const auto task = task_of(kAllowing);
+  ASSERT_TRUE(task);
+  const std::string ptx = ptx_of(*task, kWarps);
+  EXPECT_EQ(count_in(ptx, "wmma.mma.sync.aligned.col.row.m16n16k8.f32.tf32.tf32.f32"), 2 * 2 * 2)
+      << ptx;
+  EXPECT_EQ(count_in(ptx, "wmma.load.a.sync"), 2 * 2) << ptx;
+  EXPECT_EQ(count_in(ptx, "wmma.load.b.sync"), 2 * 2) << ptx;
+  EXPECT_EQ(count_in(ptx, "cvt.rna.tf32.f32"), (2 * 2 + 2 * 2) * 4) << ptx;
+  EXPECT_EQ(count_in(ptx, "wmma.store.d.sync.aligned.row.m16n16k8"), 2 * 2) << ptx;
+  EXPECT_GT(count_in(ptx, "cp.async"), 0) << "raw, beside the threads\n" << ptx;
+  EXPECT_EQ(count_in(ptx, "ld.local") + count_in(ptx, "st.local"), 0) << ptx;
+  EXPECT_FALSE(has_sketch(*task_of(kAllowing, target(75)), "gpu_wmma_tf32")) << "before 8.0";
+  const auto built = task->build(chosen(*task, kWarps));
+  ASSERT_TRUE(built);
+  EXPECT_GT(built->facts->error_growth, 100);
+  EXPECT_EQ(built->facts->operations, 0) << "the ceilings say nothing of tensor cores";
+}
+
+// What does not use it is held to what float32 may be off.
+TEST(CudaPtx, Tf32IsNotUsedUnasked) {
+  for (const int sm : {80, 86, 87, 89, 90}) {
+    const auto plain = task_of(kMatrices, target(sm, 1205));
+    ASSERT_TRUE(plain);
+    EXPECT_FALSE(has_sketch(*plain, "gpu_wmma_tf32")) << sm;
+    const auto allowing = task_of(kAllowing, target(sm, 1205));
+    ASSERT_TRUE(allowing);
+    EXPECT_TRUE(has_sketch(*allowing, "gpu_wmma_tf32")) << sm;
+    for (const auto& task : {plain.get(), allowing.get()}) {
+      const auto built = task->build(chosen(*task, kTiles));
+      ASSERT_TRUE(built) << built.error().text();
+      const auto& bytes = built->program->images[0]->bytes;
+      EXPECT_EQ(count_in({bytes.begin(), bytes.end()}, "tf32"), 0);
+      EXPECT_EQ(built->facts->error_growth, 1);
+    }
+  }
 }
 
 TEST(CudaPtx, ExplainShowsWhatIsMade) {

@@ -7,6 +7,7 @@
 
 #include "host/ir/interpreter.h"
 #include "host/ir/intrinsics.h"
+#include "host/ir/tf32.h"
 
 namespace fettle::ir {
 namespace {
@@ -56,6 +57,37 @@ TEST(IrInterpreter, FloatsAreRoundedToTheirType) {
   ASSERT_FALSE(interpret(s, {{out, bytes(data)}}, {{v, 1}}));
   EXPECT_EQ(data[0], 1.0f);
   EXPECT_EQ(data[1], 0.0f);
+}
+
+// Of the two values with 10 bits of fraction around it the nearer; the larger of equally near ones.
+TEST(IrInterpreter, Tf32IsTheNearestWithTenBits) {
+  const auto nearest = [](float value) {
+    int exponent = 0;
+    const double size = std::fabs(double{value}), step = std::ldexp(1, -11);
+    const double f = std::frexp(size, &exponent);  // in [0.5, 1): its last of 11 bits is 2^-11
+    const double low = std::floor(f / step) * step, high = low + step;
+    const double chosen = high - f <= f - low ? high : low;
+    return std::copysign(float(std::ldexp(chosen, exponent)), value);
+  };
+  const auto rounded = [](float value) {
+    return evaluate<float>(unary(UnaryOp::Tf32, float_imm(value))).front();
+  };
+  for (const float tie : {1 + 0x1p-11f, 1 + 0x3p-11f, 0x1p-100f + 0x1p-111f}) {
+    EXPECT_EQ(rounded(tie), nearest(tie));
+    EXPECT_EQ(rounded(-tie), -rounded(tie));
+    EXPECT_GT(rounded(tie), tie) << "away from zero";
+    EXPECT_LT(rounded(std::nextafter(tie, 0.f)), tie);
+  }
+  EXPECT_EQ(rounded(std::nextafter(2.f, 0.f)), 2.f);
+  EXPECT_EQ(rounded(0.f), 0.f);
+  EXPECT_EQ(rounded(1 + 0x1p-10f), 1 + 0x1p-10f) << "what has ten bits stays";
+  float value = 0.7f;
+  for (int i = 0; i < 1000; ++i, value = -value * 1.03f) {
+    ASSERT_EQ(rounded(value), nearest(value)) << value;
+  }
+  const float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(rounded_to_tf32(-infinity), -infinity);
+  EXPECT_TRUE(std::isnan(rounded_to_tf32(std::bit_cast<float>(0x7fffffffu))));
 }
 
 TEST(IrInterpreter, IntegersWrapAndShift) {

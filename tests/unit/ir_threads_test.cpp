@@ -23,7 +23,8 @@ Stmt bound(const Var& var, std::int64_t extent, Stmt body, ThreadAxis axis) {
 // Two warps: each leaves zeros in a tile of the block's memory, by way of a fragment, and then its
 // threads copy half a row each out.
 Problem through_fragments(const Stmt& between, std::int64_t lanes, std::vector<float>& data) {
-  const IntrinsicRow &zero = *find_intrinsic("wmma_zero"), &store = *find_intrinsic("wmma_store");
+  const IntrinsicRow &zero = *find_intrinsic("wmma_f16_zero"),
+                     &store = *find_intrinsic("wmma_f16_store");
   const Buffer out = buffer("out", kFloat32, {32, 16}),
                tile = buffer("tile", kFloat32, {16, 16}, Scope::Fragment),
                shared = buffer("shared", kFloat32, {32, 16}, Scope::BlockShared);
@@ -84,6 +85,20 @@ TEST(IrThreads, ProductsOfTilesAreSums) {
   const Problem problem = interpret(bound(lane, 32, apart, ThreadAxis::ThreadX), memory);
   ASSERT_TRUE(problem);
   EXPECT_NE(problem->find("differ"), std::string::npos) << *problem;
+}
+
+// Factors are rounded, sums are not.
+TEST(IrThreads, ProductsOfTf32RoundTheirFactors) {
+  const IntrinsicRow& row = *find_intrinsic("wmma_tf32");
+  EXPECT_EQ(row.operations.all(), 2.0 * 16 * 16 * 8) << "a conversion is no operation";
+  const Buffer a = buffer("a", kFloat32, {16, 8}), b = buffer("b", kFloat32, {8, 16}),
+               sum = buffer("sum", kFloat32, {16, 16});
+  const Expr m = var_ref(row.m), n = var_ref(row.n), k = var_ref(row.k);
+  const Stmt call = make_tile_call(row, {load(a, {m, k}), load(b, {k, n}), load(sum, {m, n})});
+  std::vector<float> ties(128, 1 + 0x1p-11f), lows(128, 2 - 0x1p-12f), sums(256, 0x1p-16f);
+  const Memory memory = {{a, bytes(ties)}, {b, bytes(lows)}, {sum, bytes(sums)}};
+  ASSERT_FALSE(interpret(bound(make_var("lane"), 32, call, ThreadAxis::ThreadX), memory));
+  EXPECT_EQ(sums, std::vector<float>(256, 8 * (1 + 0x1p-10f) * 2 + 0x1p-16f));
 }
 
 // Four threads: each copies an element for its neighbour in one group, and another in the next.

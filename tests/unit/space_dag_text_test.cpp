@@ -26,6 +26,7 @@ const char* const kOperators[] = {
     R"j({"op":"conv2d_transpose","height":4,"width":5,"in_channels":4,"out_channels":8,"kernel":4,"stride":2,"pad":1})j",
     R"j({"op":"dense","batch":3,"in_features":20,"out_features":12,"tail":["bias","gelu"]})j",
     R"j({"op":"batch_matmul","batch":2,"m":4,"n":6,"k":8,"tail":["tanh"]})j",
+    R"j({"op":"batch_matmul","batch":2,"m":4,"n":6,"k":8,"allow_tf32":true})j",
     R"j({"op":"max_pool2d","height":8,"width":8,"channels":4,"kernel":3,"stride":2,"pad":1})j",
     R"j({"op":"avg_pool2d","height":8,"width":8,"channels":4,"kernel":3,"pad":1,"dtype":"int8"})j",
     R"j({"op":"global_avg_pool2d","height":7,"width":7,"channels":5})j",

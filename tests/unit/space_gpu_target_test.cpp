@@ -99,6 +99,9 @@ TEST(SpaceGpuTarget, InstructionsWithAShape) {
   EXPECT_FALSE(has(t, "wmma_f16"));
   t.sm = 72;
   EXPECT_TRUE(has(t, "dot4_s8s8") && has(t, "wmma_f16"));
+  EXPECT_FALSE(has(t, "wmma_tf32"));
+  t.sm = 80;
+  EXPECT_TRUE(has(t, "wmma_f16") && has(t, "wmma_tf32"));
   wire::DeviceInfoT mali;
   mali.key = "board-mali", mali.kind = wire::DeviceKind::OpenCl;
   mali.gpu = std::make_unique<wire::GpuFactsT>();

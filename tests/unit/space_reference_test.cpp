@@ -7,6 +7,7 @@
 
 #include "host/model/task_list.h"
 #include "host/space/reference.h"
+#include "host/space/tolerance.h"
 #include "host/space/wire_types.h"
 #include "host/space/workload.h"
 #include "tests/property/random_workload.h"
@@ -49,6 +50,31 @@ TEST(SpaceReference, EqualsPlainLoopsOnFullLayers) {
   ASSERT_TRUE(list);
   ASSERT_EQ(list->tasks.size(), 19u);
   for (const Task& task : list->tasks) expect_equal(task.workload);
+}
+
+// What rounding the factors to TF32 costs is what the growth of errors says, whatever the length.
+TEST(SpaceReference, Tf32FactorsAreOffByTheirGrowth) {
+  for (const int length : {16, 512, 4608}) {
+    const auto w = Workload::parse(nlohmann::json{
+        {"op", "dense"}, {"batch", 64}, {"in_features", length}, {"out_features", 64}});
+    ASSERT_TRUE(w) << w.error().text();
+    ComputeDag rounded = w->dag();
+    Stage& sums = rounded.stages.back();
+    const auto product = std::get<ir::Binary>(sums.body->node);
+    sums.body = ir::unary(ir::UnaryOp::Tf32, product.a) * ir::unary(ir::UnaryOp::Tf32, product.b);
+    const auto exact = evaluate(w->dag()), off = evaluate(rounded);
+    ASSERT_TRUE(exact && off);
+    const auto wire = wire_type(ir::Scalar::Float32);
+    const auto expected = testing::as_numbers(exact->front().bytes, wire),
+               actual = testing::as_numbers(off->front().bytes, wire);
+    double worst = 0;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      worst = std::max(worst, std::fabs(actual[i] - expected[i]));
+    }
+    const double allowed = exact->front().tolerance.absolute * tf32_error_growth(w->dag());
+    EXPECT_LT(worst, 0.6 * allowed) << length;
+    EXPECT_GT(worst, 0.2 * allowed) << length << ": the figure is no blank cheque";
+  }
 }
 
 // What a check of requantised outputs can see: values at the ends of the range

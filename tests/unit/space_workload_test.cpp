@@ -47,6 +47,53 @@ TEST(SpaceWorkload, TitleAndOperations) {
   EXPECT_EQ(dense->operations(), 2 * 512 * 1000 + 1000);
 }
 
+// A permission: where it is not given, the key is what it always was.
+TEST(SpaceWorkload, Tf32IsAllowedOrLeftOut) {
+  for (
+      const char* text :
+      {R"({"op":"dense","in_features":8,"out_features":8})",
+       R"({"op":"batch_matmul","m":8,"n":8,"k":8})",
+       R"({"op":"conv2d","height":8,"width":8,"in_channels":8,"out_channels":8,"kernel":3})",
+       R"({"op":"conv3d","depth":4,"height":4,"width":4,"in_channels":8,"out_channels":8,"kernel":[1,1,1]})",
+       R"({"op":"conv2d_transpose","height":4,"width":4,"in_channels":8,"out_channels":8,"kernel":2})"}) {
+    auto json = nlohmann::json::parse(text);
+    const auto plain = Workload::parse(json);
+    ASSERT_TRUE(plain) << plain.error().text();
+    EXPECT_EQ(plain->canonical().find("tf32"), std::string::npos);
+    json["allow_tf32"] = false;
+    const auto refused = Workload::parse(json);
+    ASSERT_TRUE(refused);
+    EXPECT_EQ(*refused, *plain);
+    EXPECT_EQ(refused->source(), plain->source());
+    json["allow_tf32"] = true;
+    const auto allowed = Workload::parse(json);
+    ASSERT_TRUE(allowed);
+    EXPECT_TRUE(allowed->dag().allow_tf32);
+    EXPECT_FALSE(*allowed == *plain);
+    EXPECT_NE(allowed->hash(), plain->hash());
+    EXPECT_EQ(allowed->title(), plain->title() + " tf32");
+    const auto again = Workload::parse(allowed->canonical());
+    ASSERT_TRUE(again) << again.error().text();
+    EXPECT_TRUE(again->dag().allow_tf32);
+    EXPECT_EQ(*again, *allowed);
+    EXPECT_EQ(Workload::parse(allowed->source())->canonical(), allowed->canonical());
+    for (const auto& [value, dtype, says] :
+         {std::tuple<nlohmann::json, const char*, const char*>{"yes", "float32", "true or false"},
+          {true, "float16", "is of float32, not of float16"},
+          {true, "int8", "not of int8"}}) {
+      json["allow_tf32"] = value, json["dtype"] = dtype;
+      const auto wrong = Workload::parse(json);
+      ASSERT_FALSE(wrong) << json;
+      EXPECT_EQ(wrong.error().code, ErrorCode::InvalidArgument);
+      EXPECT_NE(wrong.error().text().find(says), std::string::npos) << wrong.error().text();
+    }
+  }
+  const auto nothing = Workload::parse(nlohmann::json::parse(
+      R"({"op":"max_pool2d","height":8,"width":8,"channels":4,"kernel":3,"allow_tf32":true})"));
+  ASSERT_FALSE(nothing);
+  EXPECT_NE(nothing.error().text().find("no field \"allow_tf32\""), std::string::npos);
+}
+
 struct Bad {
   const char* field;
   nlohmann::json value;

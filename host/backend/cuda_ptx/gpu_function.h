@@ -38,9 +38,11 @@ class GpuFunction final : public llvm_emit::FunctionEmitter {
   struct Tile {
     std::vector<llvm::AllocaInst*> registers;
     bool by_columns = false;
+    const char* family = "";  // of the row that made it
   };
   void emit(const ir::TileCall& call) override;
-  Tile& tile_of(const ir::TileCall& call, std::size_t operand);
+  Tile& tile_of(const ir::TileCall& call, std::size_t operand, llvm::Type* type, int registers);
+  llvm::Value* rounded_to_tf32(llvm::Value* bits);
   std::vector<llvm::Value*> values_of(const Tile& tile);
   void set(const Tile& tile, llvm::Value* values);
 

@@ -1,6 +1,7 @@
 // GpuFunction, third part: instructions of a whole warp on tiles of matrices: WMMA, of compute
 // capability 7.0 on. Each row of ir::intrinsics() of a warp's threads is a row here.
 #include <algorithm>
+#include <array>
 
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
@@ -13,35 +14,64 @@ namespace Id = llvm::Intrinsic;
 
 enum class Does { Fill, Load, Multiply, Store };
 
+// What a thread holds of a factor's tile. Of a sum's it holds eight floats.
+enum class Registers {
+  Halves,  // eight times two of them
+  Tf32     // the bits of four floats
+};
+
 struct TileRow {
   const char* name;
   Does does;
   // Of copies: those whose elements lie side by side along the matrix's second side, and its first.
-  llvm::Intrinsic::ID by_rows, by_columns;
+  // Of products: by how a and b were loaded: both by rows; b, a, both by columns.
+  std::array<llvm::Intrinsic::ID, 4> ways{};
   // The second side.
-  bool ir::Operand::* second;
+  bool ir::Operand::* second = nullptr;
+  Registers factor = Registers::Halves;  // that it loads or multiplies
 };
 
 constexpr TileRow kRows[] = {
-    {"wmma_zero", Does::Fill, Id::not_intrinsic, Id::not_intrinsic, nullptr},
-    {"wmma_f16_a", Does::Load, Id::nvvm_wmma_m16n16k16_load_a_f16_row_stride,
-     Id::nvvm_wmma_m16n16k16_load_a_f16_col_stride, &ir::Operand::along_k},
-    {"wmma_f16_b", Does::Load, Id::nvvm_wmma_m16n16k16_load_b_f16_row_stride,
-     Id::nvvm_wmma_m16n16k16_load_b_f16_col_stride, &ir::Operand::along_n},
-    {"wmma_f16", Does::Multiply, Id::not_intrinsic, Id::not_intrinsic, nullptr},
-    {"wmma_store", Does::Store, Id::nvvm_wmma_m16n16k16_store_d_f32_row_stride,
-     Id::nvvm_wmma_m16n16k16_store_d_f32_col_stride, &ir::Operand::along_n},
+    {"wmma_f16_zero", Does::Fill},
+    {"wmma_f16_a",
+     Does::Load,
+     {Id::nvvm_wmma_m16n16k16_load_a_f16_row_stride, Id::nvvm_wmma_m16n16k16_load_a_f16_col_stride},
+     &ir::Operand::along_k},
+    {"wmma_f16_b",
+     Does::Load,
+     {Id::nvvm_wmma_m16n16k16_load_b_f16_row_stride, Id::nvvm_wmma_m16n16k16_load_b_f16_col_stride},
+     &ir::Operand::along_n},
+    {"wmma_f16",
+     Does::Multiply,
+     {Id::nvvm_wmma_m16n16k16_mma_row_row_f32_f32, Id::nvvm_wmma_m16n16k16_mma_row_col_f32_f32,
+      Id::nvvm_wmma_m16n16k16_mma_col_row_f32_f32, Id::nvvm_wmma_m16n16k16_mma_col_col_f32_f32}},
+    {"wmma_f16_store",
+     Does::Store,
+     {Id::nvvm_wmma_m16n16k16_store_d_f32_row_stride,
+      Id::nvvm_wmma_m16n16k16_store_d_f32_col_stride},
+     &ir::Operand::along_n},
+    {"wmma_tf32_zero", Does::Fill},
+    {"wmma_tf32_a",
+     Does::Load,
+     {Id::nvvm_wmma_m16n16k8_load_a_tf32_row_stride, Id::nvvm_wmma_m16n16k8_load_a_tf32_col_stride},
+     &ir::Operand::along_k,
+     Registers::Tf32},
+    {"wmma_tf32_b",
+     Does::Load,
+     {Id::nvvm_wmma_m16n16k8_load_b_tf32_row_stride, Id::nvvm_wmma_m16n16k8_load_b_tf32_col_stride},
+     &ir::Operand::along_n,
+     Registers::Tf32},
+    {"wmma_tf32",
+     Does::Multiply,
+     {Id::nvvm_wmma_m16n16k8_mma_row_row_tf32, Id::nvvm_wmma_m16n16k8_mma_row_col_tf32,
+      Id::nvvm_wmma_m16n16k8_mma_col_row_tf32, Id::nvvm_wmma_m16n16k8_mma_col_col_tf32},
+     nullptr,
+     Registers::Tf32},
+    {"wmma_tf32_store",
+     Does::Store,
+     {Id::nvvm_wmma_m16n16k8_store_d_f32_row_stride, Id::nvvm_wmma_m16n16k8_store_d_f32_col_stride},
+     &ir::Operand::along_n},
 };
-
-// By how a and b were loaded.
-llvm::Intrinsic::ID multiply(bool a_by_columns, bool b_by_columns) {
-  if (a_by_columns) {
-    return b_by_columns ? Id::nvvm_wmma_m16n16k16_mma_col_col_f32_f32
-                        : Id::nvvm_wmma_m16n16k16_mma_col_row_f32_f32;
-  }
-  return b_by_columns ? Id::nvvm_wmma_m16n16k16_mma_row_col_f32_f32
-                      : Id::nvvm_wmma_m16n16k16_mma_row_row_f32_f32;
-}
 
 std::int64_t coefficient(const ir::LeafSum& sum, const ir::Var& var) {
   for (const auto& [leaf, factor] : sum.terms) {
@@ -53,8 +83,9 @@ std::int64_t coefficient(const ir::LeafSum& sum, const ir::Var& var) {
 
 }  // namespace
 
-// A tile of a fragment, by where it begins; a thread's part of it is eight registers.
-GpuFunction::Tile& GpuFunction::tile_of(const ir::TileCall& call, std::size_t operand) {
+// A tile of a fragment, by where it begins; a thread's part of it is so many registers.
+GpuFunction::Tile& GpuFunction::tile_of(const ir::TileCall& call, std::size_t operand,
+                                        llvm::Type* type, int registers) {
   const auto& load = std::get<ir::Load>(call.operands[operand]->node);
   const ir::LeafSum sum = ir::leaf_sum_of(load.indices[0]);
   for (const auto& [leaf, factor] : sum.terms) {
@@ -65,12 +96,13 @@ GpuFunction::Tile& GpuFunction::tile_of(const ir::TileCall& call, std::size_t op
   }
   Tile& tile = tiles_[{load.buffer.get(), sum.constant}];
   if (tile.registers.empty()) {
-    const bool half = load.buffer->type.scalar == ir::Scalar::Float16;
-    llvm::Type* type =
-        half ? llvm::FixedVectorType::get(builder_.getHalfTy(), 2) : builder_.getFloatTy();
     llvm::BasicBlock& entry = current_->getEntryBlock();
     llvm::IRBuilder<> at_entry(&entry, entry.begin());
-    for (int i = 0; i < 8; ++i) tile.registers.push_back(at_entry.CreateAlloca(type));
+    for (int i = 0; i < registers; ++i) tile.registers.push_back(at_entry.CreateAlloca(type));
+    tile.family = call.row->family;
+  }
+  if (std::string_view(tile.family) != call.row->family) {
+    fail(std::string(call.row->name) + " takes a tile of " + tile.family);
   }
   return tile;
 }
@@ -87,6 +119,12 @@ void GpuFunction::set(const Tile& tile, llvm::Value* values) {
   for (unsigned i = 0; i < tile.registers.size(); ++i) {
     builder_.CreateStore(builder_.CreateExtractValue(values, i), tile.registers[i]);
   }
+}
+
+// What the instruction multiplies must be TF32 already: it drops the other bits as it likes.
+llvm::Value* GpuFunction::rounded_to_tf32(llvm::Value* bits) {
+  return builder_.CreateIntrinsic(Id::nvvm_f2tf32_rna, {},
+                                  {builder_.CreateBitCast(bits, builder_.getFloatTy())});
 }
 
 void GpuFunction::emit(const ir::TileCall& call) {
@@ -106,20 +144,30 @@ void GpuFunction::emit(const ir::TileCall& call) {
                               true};
   }
   const std::size_t last = call.operands.size() - 1;
+  const auto sums = [&](std::size_t operand) -> Tile& {
+    return tile_of(call, operand, builder_.getFloatTy(), 8);
+  };
+  const auto factor = [&](std::size_t operand) -> Tile& {
+    if (way->factor == Registers::Tf32) return tile_of(call, operand, builder_.getInt32Ty(), 4);
+    return tile_of(call, operand, llvm::FixedVectorType::get(builder_.getHalfTy(), 2), 8);
+  };
   if (way->does == Does::Fill) {
-    for (llvm::AllocaInst* each : tile_of(call, last).registers) {
+    for (llvm::AllocaInst* each : sums(last).registers) {
       builder_.CreateStore(llvm::Constant::getNullValue(each->getAllocatedType()), each);
     }
     return;
   }
   if (way->does == Does::Multiply) {
-    const Tile &a = tile_of(call, 0), &b = tile_of(call, 1), &sum = tile_of(call, 2);
+    const Tile &a = factor(0), &b = factor(1), &sum = sums(2);
     std::vector<llvm::Value*> args;
     for (const Tile* tile : {&a, &b, &sum}) {
-      for (llvm::Value* value : values_of(*tile)) args.push_back(value);
+      const bool rounds = way->factor == Registers::Tf32 && tile != &sum;
+      for (llvm::Value* value : values_of(*tile)) {
+        args.push_back(rounds ? rounded_to_tf32(value) : value);
+      }
     }
-    set(sum, builder_.CreateIntrinsic(multiply(a.by_columns, b.by_columns), {}, args));
-    return;
+    const std::size_t how = (a.by_columns ? 2 : 0) + (b.by_columns ? 1 : 0);
+    return set(sum, builder_.CreateIntrinsic(way->ways[how], {}, args));
   }
   // Between memory, by its first operand or its last, and a fragment.
   const bool loads = way->does == Does::Load;
@@ -136,8 +184,8 @@ void GpuFunction::emit(const ir::TileCall& call) {
   llvm::Align alignment;
   llvm::Value* at = address(memory.buffer, memory.indices[0], 0, alignment);
   llvm::Value* pitch = builder_.getInt32(static_cast<std::uint32_t>(stride));
-  const llvm::Intrinsic::ID id = by_rows ? way->by_rows : way->by_columns;
-  Tile& tile = tile_of(call, loads ? last : 0);
+  const llvm::Intrinsic::ID id = way->ways[by_rows ? 0 : 1];
+  Tile& tile = loads ? factor(last) : sums(0);
   if (error_) return;
   if (loads) {
     tile.by_columns = !by_rows;

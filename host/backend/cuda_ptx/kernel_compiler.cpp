@@ -22,7 +22,7 @@ class CudaKernelCompiler final : public KernelCompiler {
         if (kernel.launches[i].entry == entries[e]) blocks.push_back({ptx->names[e], x * y * z});
       }
     }
-    auto image = image_of_ptx(ptx->text, blocks, target_);
+    auto image = image_of_ptx(ptx->text, blocks, target_, Spills::Allowed);
     if (!image) return image;
     for (const std::string& name : ptx->names) {
       image->entries.push_back(std::make_unique<wire::EntryPointT>());

@@ -10,6 +10,7 @@ namespace fettle::backend::cuda_ptx {
 namespace {
 
 constexpr std::int64_t kRegistersAtOnce = 8;  // a thread's are shared out by eights
+constexpr std::int64_t kFewSpilled = 64;      // bytes of a thread: 16 registers
 
 Error too_much(const std::string& kernel, std::int64_t wanted, const char* what,
                std::int64_t most) {
@@ -18,10 +19,16 @@ Error too_much(const std::string& kernel, std::int64_t wanted, const char* what,
 }
 
 Result<void> check_limits(const Assembled& assembled, const std::vector<BlockOf>& blocks,
-                          const space::GpuTarget& target) {
+                          const space::GpuTarget& target, Spills spills) {
   for (const BlockOf& block : blocks) {
     for (const KernelFacts& kernel : assembled.kernels) {
       if (kernel.name != block.kernel) continue;
+      if (spills == Spills::Few && kernel.spill_store_bytes > kFewSpilled) {
+        return Error{ErrorCode::BuildError, block.kernel + ": a thread spills " +
+                                                std::to_string(kernel.spill_store_bytes) +
+                                                " bytes of registers to memory, more than " +
+                                                std::to_string(kFewSpilled)};
+      }
       const std::int64_t each =
           (kernel.registers + kRegistersAtOnce - 1) / kRegistersAtOnce * kRegistersAtOnce;
       if (block.threads * each > target.registers_per_block) {
@@ -40,12 +47,14 @@ Result<void> check_limits(const Assembled& assembled, const std::vector<BlockOf>
 }  // namespace
 
 Result<wire::ImageT> image_of_ptx(const std::string& ptx, const std::vector<BlockOf>& blocks,
-                                  const space::GpuTarget& target) {
+                                  const space::GpuTarget& target, Spills spills) {
   wire::ImageT image;
   image.kind = wire::ImageKind::Ptx;
   Result<Assembled> assembled = assemble(ptx, target);
   if (assembled) {
-    if (auto fit = check_limits(*assembled, blocks, target); !fit) return std::move(fit).error();
+    if (auto fit = check_limits(*assembled, blocks, target, spills); !fit) {
+      return std::move(fit).error();
+    }
     if (assembled->cuda <= target.driver) {
       image.kind = wire::ImageKind::Cubin;
       image.bytes = std::move(assembled->cubin);
@@ -65,7 +74,7 @@ Result<wire::ProgramT> make_program(const ir::Module& module, const space::GpuTa
     const lower::LaunchShape shape = lower::launch_shape(function);
     blocks.push_back({kernel_name(function), shape.threads(), dynamic_shared_bytes(shape)});
   }
-  Result<wire::ImageT> image = image_of_ptx(*ptx, blocks, target);
+  Result<wire::ImageT> image = image_of_ptx(*ptx, blocks, target, Spills::Few);
   if (!image) return std::move(image).error();
   wire::ProgramT program =
       gpu_module_program(module, std::make_unique<wire::ImageT>(std::move(*image)));

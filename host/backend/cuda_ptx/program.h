@@ -19,11 +19,16 @@ struct BlockOf {
   std::int64_t threads, shared_bytes = 0;
 };
 
+// A kernel of ours that spills many registers to memory is slower than its like, and others are
+// tried: it is refused. One that a user wrote is measured as it is.
+enum class Spills { Allowed, Few };
+
 // Without entry points. Where a ptxas here knows the device it judges the text, and its cubin is
 // sent if it is no newer than the driver; else the driver compiles the PTX. BuildError: ptxas
-// refuses it, or a block would need more registers or shared memory than there are.
+// refuses it, a block would need more registers or shared memory than there are, or a kernel
+// spills.
 Result<wire::ImageT> image_of_ptx(const std::string& ptx, const std::vector<BlockOf>& blocks,
-                                  const space::GpuTarget& target);
+                                  const space::GpuTarget& target, Spills spills);
 
 // BuildError: LLVM refuses it, or as image_of_ptx.
 Result<wire::ProgramT> make_program(const ir::Module& module, const space::GpuTarget& target);

@@ -20,8 +20,8 @@ fs::path cache() {
 std::vector<fs::path> toolkits() {
   std::vector<fs::path> found;
   std::error_code ignored;
-  if (const char* named = std::getenv("CUDA_HOME")) found.emplace_back(named);
-  found.emplace_back("/usr/local/cuda");
+  const char* named = std::getenv("CUDA_HOME");
+  found.emplace_back(named != nullptr ? named : "/usr/local/cuda");
   const std::size_t installed = found.size();
   for (const auto& entry : fs::directory_iterator(cache() / "cuda", ignored)) {
     if (fs::exists(entry.path() / "complete", ignored)) found.push_back(entry.path());

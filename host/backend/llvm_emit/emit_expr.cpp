@@ -126,6 +126,13 @@ llvm::Value* FunctionEmitter::value_of(const ir::ExprNode& node, const ir::Unary
       if (is_float) return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
       if (!is_signed(node.type)) return a;
       return builder_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, builder_.getFalse());
+    case ir::UnaryOp::Tf32: {
+      llvm::Type* bits = a->getType()->getWithNewType(builder_.getInt32Ty());
+      const auto all = [&](std::uint32_t of) { return llvm::ConstantInt::get(bits, of); };
+      llvm::Value* half_more = builder_.CreateAdd(builder_.CreateBitCast(a, bits), all(1u << 12));
+      llvm::Value* cut = builder_.CreateAnd(half_more, all(~((1u << 13) - 1)));
+      return builder_.CreateBitCast(cut, a->getType());
+    }
   }
   return a;
 }

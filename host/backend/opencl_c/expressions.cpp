@@ -173,6 +173,11 @@ Code Expressions::value_of(const ir::ExprNode& node, const ir::Unary& n) {
       if (real) return call("fabs", {n.a});
       if (!is_signed(node.type)) return value(n.a);
       return {"as_" + types_.value(node.type) + "(" + call("abs", {n.a}).text + ")"};
+    case ir::UnaryOp::Tf32: {
+      const std::string bits = types_.value(ir::kInt32.with_lanes(node.type.lanes));
+      return {"as_" + types_.value(node.type) + "((as_" + bits + "(" + value(n.a).text +
+              ") + 0x1000) & ~0x1fff)"};
+    }
   }
   return {"0"};
 }

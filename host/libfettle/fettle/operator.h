@@ -71,6 +71,9 @@ class Operator {
   // What an output may be off: |actual - expected| <= absolute + relative * |expected|. Not told:
   // fettle says it from the longest sum.
   void tolerance(double absolute, double relative);
+  // Products of float32 may be of factors rounded to TF32 (10 bits of fraction), where a device
+  // multiplies those faster. Without it they never are.
+  void allow_tf32();
 
   const std::string& title() const;
   // The compute DAG, as `fettle tune FILE.json` takes it.

@@ -235,6 +235,20 @@ std::optional<MatrixProduct> with_matrix_product(const ComputeDag& dag, std::int
   return out;
 }
 
+std::optional<MatrixProduct> with_tf32_factors(MatrixProduct p) {
+  Stage& sums = p.dag.stages[std::size_t(index_of(p.dag, p.sums))];
+  const auto* product = std::get_if<ir::Binary>(&sums.body->node);
+  if (!product || product->op != ir::BinaryOp::Mul || sums.body->type != ir::kFloat32) {
+    return std::nullopt;
+  }
+  for (const ir::Expr& factor : {product->a, product->b}) {
+    if (!std::holds_alternative<ir::Load>(factor->node)) return std::nullopt;
+  }
+  const auto rounded = [](const ir::Expr& factor) { return ir::unary(ir::UnaryOp::Tf32, factor); };
+  sums.body = rounded(product->a) * rounded(product->b);
+  return p;
+}
+
 ComputeDag with_panels(const MatrixProduct& p, std::int64_t columns) {
   ComputeDag dag = p.dag;
   Stage& second = dag.stages[std::size_t(index_of(dag, p.second))];

@@ -33,6 +33,10 @@ struct MatrixProduct {
 std::optional<MatrixProduct> with_matrix_product(const ComputeDag& dag, std::int64_t multiple,
                                                  const ir::IntrinsicRow* row = nullptr);
 
+// The same with both factors rounded to TF32 before they are multiplied, as a workload may allow
+// (ComputeDag::allow_tf32). Nothing: they are not float32.
+std::optional<MatrixProduct> with_tf32_factors(MatrixProduct product);
+
 // The DAG with the second matrix stored as panels [batch][n / columns][k][n % columns]: what a
 // tile of columns reads lies side by side. columns: a divisor of n.
 ComputeDag with_panels(const MatrixProduct& product, std::int64_t columns);

@@ -98,6 +98,7 @@ Result<Json> dag_json(const ComputeDag& dag, bool own_names) {
                          {"relative", dag.tolerance->relative}};
   }
   if (dag.tail_error > 0) json["tail_error"] = dag.tail_error;
+  if (dag.allow_tf32) json["allow_tf32"] = true;
   return json;
 }
 
@@ -173,7 +174,9 @@ class Reader {
     if (!json.is_object() || !json.contains("stages") || !json["stages"].is_array()) {
       return bad("a DAG must be an object with a list \"stages\"");
     }
-    if (auto known = known_fields(json, {"stages", "tolerance", "tail_error"}, "a DAG"); !known) {
+    if (auto known =
+            known_fields(json, {"stages", "tolerance", "tail_error", "allow_tf32"}, "a DAG");
+        !known) {
       return std::move(known).error();
     }
     for (const Json& stage : json["stages"]) {
@@ -185,6 +188,10 @@ class Reader {
       }
     }
     if (auto read = read_tolerance(json); !read) return std::move(read).error();
+    if (const auto field = json.find("allow_tf32"); field != json.end()) {
+      if (!field->is_boolean()) return bad("field \"allow_tf32\" must be true or false");
+      dag_.allow_tf32 = *field;
+    }
     if (auto sound = check_dag(dag_); !sound) return std::move(sound).error();
     fill_the_rest();
     return std::move(dag_);

@@ -17,7 +17,8 @@
 //   reduce, combine  axes to reduce over; sum (left out), max or min
 //   store_at, shape  where the value is stored, if not at the axes: an index for each dimension
 // and of the whole: tolerance {"absolute", "relative"} (left out: from the longest sum,
-// tolerance.h), tail_error (what approximating functions add).
+// tolerance.h), tail_error (what approximating functions add), allow_tf32 (true: products of
+// float32 may be of factors rounded to TF32; left out: they may not).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

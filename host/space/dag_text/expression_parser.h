@@ -6,6 +6,7 @@
 //   1, 1.5, 2e-3, true, inf        int32, float32, bool; int8(1), float16(1.5): other types
 //   + - * / %   << >>   == != < <= > >=   && || !   -(x)
 //   min max select sqrt floor abs  float32(x) …: converted; bits_as_int32(x) …: the same bits
+//   tf32(x)                        a float32 rounded to 10 bits of fraction
 //   relu relu6 clip(x, low, high) sigmoid tanh gelu hard_swish swish
 //                                  of float32; written out in terms of the above
 //   and the names of parts that were defined before

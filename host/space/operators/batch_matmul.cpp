@@ -16,6 +16,7 @@ namespace {
 Result<nlohmann::json> canonical(const nlohmann::json& json) {
   Fields fields(json);
   fields.word("dtype", {"float32", "float16", "int8"}, "float32");
+  fields.allow_tf32();
   fields.integer("batch", 1, 65536, 1);
   fields.integer("m", 1, 1 << 20);
   fields.integer("n", 1, 1 << 20);

@@ -45,6 +45,7 @@ Result<nlohmann::json> canonical(const nlohmann::json& json) {
   Fields fields(json);
   fields.word("layout", {"NHWC"}, "NHWC");
   fields.word("dtype", {"float32", "float16", "int8"}, "float32");
+  fields.allow_tf32();
   fields.integer("batch", 1, 65536, 1);
   fields.integer("height", 1, 65536);
   fields.integer("width", 1, 65536);

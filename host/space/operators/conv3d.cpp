@@ -37,6 +37,7 @@ Result<nlohmann::json> canonical(const nlohmann::json& json) {
   Fields fields(json);
   fields.word("layout", {"NDHWC"}, "NDHWC");
   fields.word("dtype", {"float32", "float16", "int8"}, "float32");
+  fields.allow_tf32();
   fields.integer("batch", 1, 65536, 1);
   for (const char* name : kExtents) fields.integer(name, 1, 65536);
   fields.integer("in_channels", 1, 65536);

@@ -107,6 +107,24 @@ void Fields::word(const char* name, const std::vector<std::string>& supported,
        std::string("field \"") + name + "\" is " + it->dump() + "; supported: " + known);
 }
 
+void Fields::allow_tf32() {
+  constexpr const char* kName = "allow_tf32";
+  seen_.insert(kName);
+  auto it = json_.find(kName);
+  if (it == json_.end()) return;
+  if (!it->is_boolean()) {
+    return fail(ErrorCode::InvalidArgument, std::string("field \"") + kName + "\" is " +
+                                                it->dump() + "; it must be true or false");
+  }
+  if (!it->get<bool>()) return;
+  const std::string dtype = out_.value("dtype", "");
+  if (dtype != "float32") {
+    return fail(ErrorCode::InvalidArgument,
+                std::string("field \"") + kName + "\" is of float32, not of " + dtype);
+  }
+  out_[kName] = true;
+}
+
 void Fields::tail() {
   seen_.insert("tail");
   out_["tail"] = nlohmann::json::array();

@@ -29,6 +29,9 @@ class Fields {
   // One of the supported words: any other is Unsupported.
   void word(const char* name, const std::vector<std::string>& supported,
             std::optional<std::string> fallback = std::nullopt);
+  // "allow_tf32": whether products may be of factors rounded to TF32; kept where they may. Of
+  // float32 only. After dtype.
+  void allow_tf32();
   // Fused tail (tail.h): a list, empty where the field is not there. After dtype.
   void tail();
 

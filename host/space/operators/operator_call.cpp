@@ -40,6 +40,7 @@ Result<OperatorCall> OperatorCall::parse(const nlohmann::json& json) {
 std::string OperatorCall::title() const {
   std::string s = find_operator(op_)->title(*this);
   if (has("dtype") && word("dtype") != "float32") s += " " + word("dtype");
+  if (has("allow_tf32")) s += " tf32";
   for (std::size_t i = 0; i < tail_.size(); ++i) s += (i ? "+" : " +") + tail_[i];
   return s;
 }
@@ -50,7 +51,9 @@ double OperatorCall::operations() const {
 }
 
 ComputeDag OperatorCall::dag() const {
-  return find_operator(op_)->dag(*this);  // parse() made sure that there is one
+  ComputeDag dag = find_operator(op_)->dag(*this);  // parse() made sure that there is one
+  dag.allow_tf32 = has("allow_tf32");
+  return dag;
 }
 
 std::int64_t OperatorCall::integer(const char* field) const {

@@ -18,7 +18,8 @@ namespace fettle::space {
 
 // The JSON form is that of host/model/workloads.json: {"op": "conv2d", "layout":
 // "NHWC", "batch": 1, …, "tail": ["bias", "relu"]}. Canonical: keys sorted,
-// defaults filled in, no white space.
+// defaults filled in, no white space. "allow_tf32": true lets products of float32 be of factors
+// rounded to TF32, where a device multiplies those faster; without it they never are.
 class OperatorCall {
  public:
   // InvalidArgument: an absent, unknown or impossible field (named in the message).

@@ -72,7 +72,9 @@ Result<GpuSpace> open_gpu_space(ComputeDag dag, const GpuTarget& target) {
   if (!entries.empty()) append_winograd(dag, target, multiple, entries);
   if (auto warp = warp_product(dag, target); warp && gpu_tiled_fits(warp->product, target)) {
     if (auto sketch = gpu_warps_sketch(*warp, target)) {
+      const double error_growth = warp->error_growth;
       entries.push_back(entry_of(std::move(*sketch), std::move(*warp), target, gpu_warps_schedule));
+      entries.back().error_growth = error_growth;
     }
   }
   if (entries.empty()) {

@@ -8,6 +8,7 @@
 #include "host/space/sketches/gpu_staging.h"
 #include "host/space/sketches/gpu_steps.h"
 #include "host/space/sketches/steps.h"
+#include "host/space/tolerance.h"
 
 namespace fettle::space {
 
@@ -16,14 +17,25 @@ namespace {
 constexpr std::int64_t kMostWarps = 16;  // of a block
 constexpr std::int64_t kMostTiles = 4;   // of a warp along rows or columns
 constexpr std::int64_t kMostSteps = 4;   // tiles along the sum that are staged together
-// Of a thread: a fragment's registers, and those for addresses and counters.
+// Of a thread: a fragment's registers, at most, and those for addresses and counters.
 constexpr std::int64_t kFragment = 8, kOtherRegisters = 32;
 
-// The device's row that copies a tile of the operand from one scope to the other. Null: none.
-const ir::IntrinsicRow* copies(const std::vector<const ir::IntrinsicRow*>& rows,
-                               const ir::Operand& operand, ir::Scope from, ir::Scope to) {
+using Rows = std::vector<const ir::IntrinsicRow*>;
+
+// The device's rows that make and take the row's fragments.
+Rows family_of(const ir::IntrinsicRow& row, const GpuTarget& target) {
+  Rows rows = target.instructions();
+  std::erase_if(rows, [&](const ir::IntrinsicRow* other) {
+    return std::string_view(other->family) != row.family;
+  });
+  return rows;
+}
+
+// Of the rows, the one that copies a tile of the operand from one scope to the other. Null: none.
+const ir::IntrinsicRow* copies(const Rows& rows, const ir::Operand& operand, ir::Scope from,
+                               ir::Scope to) {
   for (const ir::IntrinsicRow* row : rows) {
-    if (row->threads == 1 || row->operands.size() != 2) continue;
+    if (row->operands.size() != 2) continue;
     const ir::Operand &read = row->operands[0], &written = row->operands[1];
     if (read.scope == from && written.scope == to && read.element->type == operand.element->type &&
         read.along_m == operand.along_m && read.along_n == operand.along_n &&
@@ -34,15 +46,17 @@ const ir::IntrinsicRow* copies(const std::vector<const ir::IntrinsicRow*>& rows,
   return nullptr;
 }
 
-const ir::IntrinsicRow* zeros(const std::vector<const ir::IntrinsicRow*>& rows,
-                              const ir::Operand& operand) {
+const ir::IntrinsicRow* zeros(const Rows& rows, const ir::Operand& operand) {
   for (const ir::IntrinsicRow* row : rows) {
-    if (row->threads > 1 && row->operands.size() == 1 &&
-        row->operands[0].element->type == operand.element->type) {
+    if (row->operands.size() == 1 && row->operands[0].element->type == operand.element->type) {
       return row;
     }
   }
   return nullptr;
+}
+
+bool computes_sums(const ir::IntrinsicRow& row, const MatrixProduct& product) {
+  return ir::operands_of(row, product.dag.find(product.sums)->body).has_value();
 }
 
 // [warps, tiles of each], powers of two.
@@ -78,23 +92,29 @@ std::int64_t registers_of(const KnobValue& rows, const KnobValue& columns) {
 }  // namespace
 
 std::optional<WarpProduct> warp_product(const ComputeDag& dag, const GpuTarget& target) {
-  const auto rows = target.instructions();
-  for (const ir::IntrinsicRow* row : rows) {
+  for (const ir::IntrinsicRow* row : target.instructions()) {
     if (row->threads == 1 || row->operands.size() != 3 || target.warp != row->threads) continue;
     auto product = with_matrix_product(dag, row->tile.k);
     if (!product) return std::nullopt;
-    const Stage& sums = *product->dag.find(product->sums);
-    if (!ir::operands_of(*row, sums.body) || product->m < row->tile.m || product->n < row->tile.n ||
-        product->k % row->tile.k != 0) {
+    double error_growth = 1;
+    if (!computes_sums(*row, *product)) {
+      if (!dag.allow_tf32) continue;
+      product = with_tf32_factors(std::move(*product));
+      if (!product || !computes_sums(*row, *product)) continue;
+      error_growth = tf32_error_growth(dag);
+    }
+    if (product->m < row->tile.m || product->n < row->tile.n || product->k % row->tile.k != 0) {
       continue;
     }
+    const Rows rows = family_of(*row, target);
     const ir::Scope shared = ir::Scope::BlockShared, fragment = ir::Scope::Fragment;
     WarpProduct out{std::move(*product),
                     row,
                     zeros(rows, row->operands[2]),
                     copies(rows, row->operands[0], shared, fragment),
                     copies(rows, row->operands[1], shared, fragment),
-                    copies(rows, row->operands[2], fragment, shared)};
+                    copies(rows, row->operands[2], fragment, shared),
+                    error_growth};
     if (out.zero && out.load_first && out.load_second && out.store) return out;
   }
   return std::nullopt;

@@ -10,7 +10,8 @@
 //     the stages after it, by all threads of the block; store
 //
 // Sums are as exact as those of the instruction: it is taken where it computes what the workload
-// says, no less. The last tile of rows or columns overlaps the one before.
+// says, or what the workload allows in its place (ComputeDag::allow_tf32). The last tile of rows or
+// columns overlaps the one before.
 #pragma once
 
 #include <optional>
@@ -27,6 +28,7 @@ struct WarpProduct {
   MatrixProduct product;
   const ir::IntrinsicRow *multiply, *zero;
   const ir::IntrinsicRow *load_first, *load_second, *store;  // memory of a block <-> fragments
+  double error_growth = 1;                                   // of TaskSpace::Entry
 };
 
 // Nothing: the device has no instruction for it, or the product is smaller than one of them.

@@ -74,6 +74,7 @@ Result<void> compare(const std::optional<records::Database>& database,
                      InstructionFigures& figures) {
   auto layer = make_layer(workload);
   if (!layer) return std::move(layer).error();
+  if (layer->half) return Error{ErrorCode::Unsupported, "no peer for float16", {}};
   const Shape& s = layer->shape;
   figures.multiply_adds =
       static_cast<double>(s.batch * s.out_height * s.out_width * s.out_channels * s.kernel[0] *

@@ -1,4 +1,5 @@
-// Timing contenders in turns, so that what the machine does meanwhile meets all.
+// Timing contenders in turns, so that what the machine does meanwhile meets all: by their device's
+// own clock, where they tell it, else by this machine's.
 #pragma once
 
 #include <span>

@@ -259,7 +259,9 @@ std::string ClBlastDevice::name() const {
 
 Result<std::unique_ptr<Contender>> make_clblast_peer(ClBlastDevice& device, const Layer& layer,
                                                      SecondFactor second) {
-  if (layer.int8) return Error{ErrorCode::Unsupported, "clblast: no int8", {}};
+  if (layer.int8 || layer.half) {
+    return Error{ErrorCode::Unsupported, "clblast: only float32 here", {}};
+  }
   const auto product = product_of(layer);
   if (!product) return Error{ErrorCode::Unsupported, "clblast: only products of matrices", {}};
   if (second == SecondFactor::Transposed && !product->constant_second) {

@@ -13,10 +13,13 @@ namespace fettle::bench {
 class Contender {
  public:
   virtual ~Contender() = default;
-  virtual const std::string& name() const = 0;            // "fettle", "onednn", "onednn_plain"
+  virtual const std::string& name() const = 0;            // "fettle", "onednn", "torch_bmm"
   virtual const std::string& implementation() const = 0;  // what it says of itself
   // Runs the layer `times` times back to back; returns when all are done.
   virtual Result<void> run(std::uint32_t times) = 0;
+  // What the last run() took by the device's own clock; 0: it has none, whoever calls takes the
+  // time.
+  virtual double device_nanoseconds() const { return 0; }
   // The output of one run on fresh inputs, row-major in the workload's own layout.
   virtual Result<std::vector<float>> output() = 0;
 };

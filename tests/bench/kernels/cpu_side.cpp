@@ -11,6 +11,7 @@
 #include "tests/bench/kernels/openblas_peer.h"
 #include "tests/bench/kernels/openmp_threads.h"
 #include "tests/bench/kernels/our_kernel.h"
+#include "tests/bench/kernels/torch_peer.h"
 
 namespace fettle::bench {
 namespace {
@@ -20,8 +21,9 @@ constexpr double kPauseMs = 20;
 
 class CpuSide final : public KernelSide {
  public:
-  CpuSide(std::unique_ptr<agent::Device> device, space::CpuTarget here)
-      : device_(std::move(device)), here_(std::move(here)) {}
+  CpuSide(std::unique_ptr<agent::Device> device, space::CpuTarget here,
+          std::unique_ptr<TorchProcess> torch)
+      : device_(std::move(device)), here_(std::move(here)), torch_(std::move(torch)) {}
 
   Result<void> measure_peak_here() {
     auto peak = measure_peak(*device_, here_);
@@ -31,10 +33,11 @@ class CpuSide final : public KernelSide {
   }
 
   std::string heading() const override {
-    return fmt::format("{}, {} threads; oneDNN {} ({})", device_->info().name, here_.threads,
-                       onednn_version(), onednn_instruction_set());
+    return fmt::format("{}, {} threads; oneDNN {} ({}){}", device_->info().name, here_.threads,
+                       onednn_version(), onednn_instruction_set(),
+                       torch_ ? "; " + torch_->version() : "");
   }
-  const char* fastest_title() const override { return "oneDNN"; }
+  const char* fastest_title() const override { return torch_ ? "fastest peer" : "oneDNN"; }
   std::vector<PeerColumn> columns() const override {
     return {
         {"direct", "onednn", true}, {"plain", "onednn_plain", true}, {"BLAS", "openblas", false}};
@@ -44,6 +47,7 @@ class CpuSide final : public KernelSide {
     summary["cpu"] = device_->info().name;
     summary["onednn"] = onednn_version();
     summary["onednn_instruction_set"] = onednn_instruction_set();
+    if (torch_) summary["torch"] = torch_->version();
     if (!peak_) return;
     summary["peak_gflops"] = peak_->gflops;
     summary["hardware_counters"] = hardware_counters();
@@ -78,6 +82,9 @@ class CpuSide final : public KernelSide {
     if (layer.kind == LayerKind::Dense) {
       out.push_back({"openblas", make_openblas_peer(layer, threads())});
     }
+    if (torch_) {
+      for (NamedPeer& way : make_torch_peers(*torch_, layer)) out.push_back(std::move(way));
+    }
     return out;
   }
 
@@ -93,12 +100,14 @@ class CpuSide final : public KernelSide {
 
   std::unique_ptr<agent::Device> device_;
   space::CpuTarget here_;  // this machine's CPU with the threads wanted
+  std::unique_ptr<TorchProcess> torch_;
   std::unique_ptr<Peak> peak_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<KernelSide>> open_cpu_side(unsigned threads, bool why) {
+Result<std::unique_ptr<KernelSide>> open_cpu_side(unsigned threads, bool why,
+                                                  const std::string& torch) {
   auto device = open_local_cpu(threads);
   if (!device) return std::move(device).error();
   const std::vector<std::uint32_t>& cores = (*device)->info().cpu->cores;
@@ -110,7 +119,13 @@ Result<std::unique_ptr<KernelSide>> open_cpu_side(unsigned threads, bool why) {
                  fmt::format("OpenMP started {} threads, {} wanted", peer_threads, cores.size()),
                  {}};
   }
-  auto side = std::make_unique<CpuSide>(std::move(*device), std::move(*here));
+  std::unique_ptr<TorchProcess> process;
+  if (!torch.empty()) {
+    auto started = TorchProcess::start(torch, TorchDevice::Cpu, {cores.begin(), cores.end()});
+    if (!started) return std::move(started).error();
+    process = std::move(*started);
+  }
+  auto side = std::make_unique<CpuSide>(std::move(*device), std::move(*here), std::move(process));
   if (why) {
     if (auto done = side->measure_peak_here(); !done) return std::move(done).error();
   }

@@ -5,8 +5,9 @@
 
 namespace fettle::bench {
 
-// threads: of both sides, 0: one per core. why: measure the peak that TimeSplit needs. Pins
-// OpenMP's threads to the device's cores.
-Result<std::unique_ptr<KernelSide>> open_cpu_side(unsigned threads, bool why);
+// threads: of both sides, 0: one per core. why: measure the peak that TimeSplit needs. torch: a
+// Python that has PyTorch, one more peer; "": none. Pins OpenMP's threads to the device's cores.
+Result<std::unique_ptr<KernelSide>> open_cpu_side(unsigned threads, bool why,
+                                                  const std::string& torch);
 
 }  // namespace fettle::bench

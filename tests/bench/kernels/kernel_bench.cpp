@@ -14,6 +14,7 @@
 #include "host/records/queries.h"
 #include "host/space/workload.h"
 #include "tests/bench/kernels/cpu_side.h"
+#include "tests/bench/kernels/cuda_side.h"
 #include "tests/bench/kernels/kernel_report.h"
 #include "tests/bench/kernels/opencl_side.h"
 #include "tests/bench/tuned_threads.h"
@@ -154,10 +155,14 @@ Result<std::unique_ptr<KernelSide>> open_side(const KernelBenchOptions& options,
   if (kind == wire::DeviceKind::Cpu) {
     auto threads = threads_of(options, list, database);
     if (!threads) return std::move(threads).error();
-    return open_cpu_side(*threads, options.why);
+    return open_cpu_side(*threads, options.why, options.torch);
   }
   if (options.why) {
     return Error{ErrorCode::InvalidArgument, "--why: only kernels of a CPU are explained", {}};
+  }
+  if (kind == wire::DeviceKind::Cuda) return open_cuda_side(options.torch);
+  if (!options.torch.empty()) {
+    return Error{ErrorCode::InvalidArgument, "--torch: PyTorch is no peer on OpenCL devices", {}};
   }
   if (kind == wire::DeviceKind::OpenCl) {
     return open_opencl_side(options.threads.value_or(1));

@@ -1,7 +1,7 @@
 // `fettle-bench kernels`: the best record of each layer of a network beside oneDNN
-// (and OpenBLAS for dense layers), or on an OpenCL device beside CLBlast, rebuilt and run in this
-// process in turns: the same threads on the same cores, each with its own tensors warm in the
-// caches.
+// (and OpenBLAS for dense layers), on an OpenCL device beside CLBlast, or on a CUDA device beside
+// PyTorch's cuDNN and cuBLAS, rebuilt and run in this process in turns: the same threads on the
+// same cores, each with its own tensors warm in the caches. PyTorch has a process of its own.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,8 @@ struct KernelBenchOptions {
   std::optional<unsigned> threads;    // of both; 0: one per core; none: as most records have
   unsigned rounds = 15;
   double sample_ms = 5;
-  bool why = false;  // also where the time of ours goes (time_split.h)
+  std::string torch;  // a Python that has PyTorch, another peer; "": none. Needed on CUDA
+  bool why = false;   // also where the time of ours goes (time_split.h)
   bool json = false;
 };
 

@@ -113,6 +113,28 @@ TEST(KernelTiming, EachContenderOnceARoundAndFailuresEndIt) {
   EXPECT_EQ(alternate(both, {}).error().code, ErrorCode::Crash);
 }
 
+// A run takes seven nanoseconds by its own clock.
+class TimedContender final : public Contender {
+ public:
+  const std::string& name() const override { return name_; }
+  const std::string& implementation() const override { return name_; }
+  Result<void> run(std::uint32_t times) override { return took_ = 7.0 * times, Result<void>(); }
+  double device_nanoseconds() const override { return took_; }
+  Result<std::vector<float>> output() override { return std::vector<float>{}; }
+
+ private:
+  std::string name_ = "timed";
+  double took_ = 0;
+};
+
+TEST(KernelTiming, ADevicesOwnClockCounts) {
+  TimedContender one;
+  Contender* const all[] = {&one};
+  const auto timings = alternate(all, {.rounds = 3, .sample_ms = 0.001});
+  ASSERT_TRUE(timings.ok());
+  EXPECT_EQ(timings->front().nanoseconds, (std::vector<double>{7, 7, 7}));
+}
+
 struct SmallLayer {
   const char* name;
   const char* workload;
@@ -222,6 +244,34 @@ INSTANTIATE_TEST_SUITE_P(
         SmallLayer{"int8_dense", R"({"op":"dense","batch":3,"in_features":96,"out_features":40,
           "dtype":"int8","tail":["bias"]})"}),
     [](const auto& info) { return std::string(info.param.name); });
+
+TEST(KernelLayer, HalvesAreOursAndNoPeersOnACpu) {
+  const auto workload = space::Workload::parse(std::string(
+      R"({"op":"dense","batch":3,"in_features":40,"out_features":24,"dtype":"float16",
+          "tail":["bias","relu"]})"));
+  ASSERT_TRUE(workload.ok()) << workload.error().text();
+  const auto layer = make_layer(*workload);
+  ASSERT_TRUE(layer.ok()) << layer.error().text();
+  EXPECT_EQ(as_floats(as_bytes(layer->expected, output_type(*layer)), output_type(*layer)),
+            layer->expected);
+  EXPECT_EQ(make_onednn_peer(*layer, OneDnnKind::Any).error().code, ErrorCode::Unsupported);
+  EXPECT_EQ(make_openblas_peer(*layer, 1).error().code, ErrorCode::Unsupported);
+  auto device = open_local_cpu(1);
+  ASSERT_TRUE(device.ok()) << device.error().text();
+  const auto target = space::cpu_target_for((*device)->info(), 1);
+  ASSERT_TRUE(target.ok());
+  const auto task = backend::open_task(workload->dag(), target->target());
+  if (!task) GTEST_SKIP() << task.error().text();  // a CPU that converts no float16
+  std::mt19937_64 rng(1);
+  const auto configuration = (*task)->space().to_json((*task)->space().random(rng));
+  auto built = build(*layer, configuration, target->target());
+  ASSERT_TRUE(built.ok()) << built.error().text();
+  auto ours = make_built_kernel(**device, *layer, std::move(*built), configuration, 1);
+  ASSERT_TRUE(ours.ok()) << ours.error().text();
+  const auto output = (*ours)->output();
+  ASSERT_TRUE(output.ok());
+  EXPECT_EQ(wrong_answer(*output, *layer), "");
+}
 
 TEST(KernelLayer, WhatPeersDoNotKnowIsRefused) {
   auto workload = space::Workload::parse(std::string(

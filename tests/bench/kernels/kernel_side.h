@@ -15,7 +15,7 @@
 namespace fettle::bench {
 
 struct NamedPeer {
-  const char* name;
+  std::string name;
   Result<std::unique_ptr<Contender>> made;  // an error: why it is not compared
 };
 

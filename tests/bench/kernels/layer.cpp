@@ -11,25 +11,31 @@
 
 #include "host/space/reference.h"
 #include "host/space/workload.h"
+#include "schemas/half/half.h"
 
 namespace fettle::bench {
 namespace {
 
 // How far an output may be from the expected one, as a share of its largest value:
-// room for a Winograd transform's cancellation.
-constexpr double kPeerTolerance = 1e-3;
+// room for a Winograd transform's cancellation. Peers round a float16 after each step of a tail.
+constexpr double kPeerTolerance = 1e-3, kHalfPeerTolerance = 4e-3;
 
 template <typename T>
-std::vector<float> converted(const std::vector<std::uint8_t>& bytes) {
+std::vector<T> elements_of(const std::vector<std::uint8_t>& bytes) {
   std::vector<T> values(bytes.size() / sizeof(T));
   std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+  return values;
+}
+template <typename T>
+std::vector<float> converted(const std::vector<std::uint8_t>& bytes) {
+  const std::vector<T> values = elements_of<T>(bytes);
   return {values.begin(), values.end()};
 }
-
-std::vector<float> as_floats(const std::vector<std::uint8_t>& bytes, ir::DataType type) {
-  if (type.scalar == ir::Scalar::Int8) return converted<std::int8_t>(bytes);
-  if (type.scalar == ir::Scalar::Int32) return converted<std::int32_t>(bytes);
-  return converted<float>(bytes);
+template <typename T>
+std::vector<std::uint8_t> bytes_of(const std::vector<T>& values) {
+  std::vector<std::uint8_t> bytes(values.size() * sizeof(T));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
 }
 
 // Empty when there is no such placeholder.
@@ -38,7 +44,7 @@ Result<std::vector<float>> values_of(const space::ComputeDag& dag, const char* n
   if (stage == nullptr) return std::vector<float>{};
   auto bytes = space::filled(stage->buffer, stage->fill);
   if (!bytes) return std::move(bytes).error();
-  return as_floats(*bytes, stage->buffer->type);
+  return as_floats(*bytes, stage->buffer->type.scalar);
 }
 
 std::optional<LayerKind> kind_of(const std::string& op) {
@@ -58,7 +64,7 @@ Result<void> check_supported(const space::Workload& workload, const nlohmann::js
   const auto kind = kind_of(workload.call()->op());
   if (!kind) return refuse(workload.call()->op());
   const std::string dtype = fields.value("dtype", "?");
-  if (dtype != "float32" && dtype != "int8") return refuse(dtype);
+  if (dtype != "float32" && dtype != "float16" && dtype != "int8") return refuse(dtype);
   if (*kind != LayerKind::Convolution && *kind != LayerKind::Dense &&
       !workload.call()->tail().empty()) {
     return refuse("a tail of " + workload.call()->op());
@@ -120,6 +126,7 @@ Result<Layer> make_layer(const space::Workload& workload) {
   const std::vector<std::int64_t>& out = dag.stages.back().buffer->shape;
   Layer layer{.workload = workload, .kind = *kind_of(workload.call()->op())};
   layer.int8 = workload.scalar() == ir::Scalar::Int8;
+  layer.half = workload.scalar() == ir::Scalar::Float16;
   layer.relu = workload.call()->has_tail("relu");
   layer.gelu = workload.call()->has_tail("gelu");
   Shape& shape = layer.shape;
@@ -154,9 +161,37 @@ Result<Layer> make_layer(const space::Workload& workload) {
   }
   auto expected = space::evaluate(dag);
   if (!expected) return std::move(expected).error();
-  layer.expected = as_floats(expected->front().bytes, expected->front().type);
+  layer.expected = as_floats(expected->front().bytes, expected->front().type.scalar);
   layer.tolerance = expected->front().tolerance;
   return layer;
+}
+
+std::vector<float> as_floats(const std::vector<std::uint8_t>& bytes, ir::Scalar type) {
+  if (type == ir::Scalar::Int8) return converted<std::int8_t>(bytes);
+  if (type == ir::Scalar::Int32) return converted<std::int32_t>(bytes);
+  if (type != ir::Scalar::Float16) return converted<float>(bytes);
+  std::vector<float> values;
+  for (const std::uint16_t half : elements_of<std::uint16_t>(bytes)) {
+    values.push_back(float_of_half(half));
+  }
+  return values;
+}
+
+std::vector<std::uint8_t> as_bytes(const std::vector<float>& values, ir::Scalar type) {
+  if (type == ir::Scalar::Int8) {
+    return bytes_of(std::vector<std::int8_t>(values.begin(), values.end()));
+  }
+  if (type == ir::Scalar::Int32) {
+    return bytes_of(std::vector<std::int32_t>(values.begin(), values.end()));
+  }
+  if (type != ir::Scalar::Float16) return bytes_of(values);
+  std::vector<std::uint16_t> halves;
+  for (const float value : values) halves.push_back(half_of(value));
+  return bytes_of(halves);
+}
+
+ir::Scalar output_type(const Layer& layer) {
+  return layer.int8 ? ir::Scalar::Int32 : layer.half ? ir::Scalar::Float16 : ir::Scalar::Float32;
 }
 
 std::string wrong_answer(const std::vector<float>& output, const Layer& layer) {
@@ -168,7 +203,7 @@ std::string wrong_answer(const std::vector<float>& output, const Layer& layer) {
     largest = std::max(largest, std::fabs(double{layer.expected[i]}));
     off = std::max(off, difference);
   }
-  if (off <= kPeerTolerance * largest) return "";
+  if (off <= (layer.half ? kHalfPeerTolerance : kPeerTolerance) * largest) return "";
   return fmt::format("its output is off by {:.3g}, where values go up to {:.3g}", off, largest);
 }
 

@@ -34,6 +34,7 @@ struct Layer {
   bool channels_first = false;  // NCHW
   bool int8 = false;  // input and weight are int8, bias and output int32; all held as floats,
                       // which sums up to 2^24 fit
+  bool half = false;  // all but the tail's constants are float16
   Shape shape;
   // Row-major: [n][y][x][c]; [kernel y][kernel x][in / groups][out]; [out]; as the output.
   // Channels first: [n][c][y][x]; [out][in / groups][kernel y][kernel x]. Volumes: with z before
@@ -46,10 +47,16 @@ struct Layer {
 };
 
 // Unsupported: an operator other than conv2d, depthwise_conv2d, conv3d, dense, batch_matmul,
-// softmax and layer_norm, a type other than float32 and int8, or a tail other than the steps
-// bias, add (float32), and relu or gelu in this order; batch_matmul, softmax and layer_norm with
-// any tail.
+// softmax and layer_norm, a type other than float32, float16 and int8, or a tail other than the
+// steps bias, add (float32), and relu or gelu in this order; batch_matmul, softmax and layer_norm
+// with any tail.
 Result<Layer> make_layer(const space::Workload& workload);
+
+// Elements of float32, float16, int8 or int32 as floats, and back.
+std::vector<float> as_floats(const std::vector<std::uint8_t>& bytes, ir::Scalar type);
+std::vector<std::uint8_t> as_bytes(const std::vector<float>& values, ir::Scalar type);
+// Of its outputs.
+ir::Scalar output_type(const Layer& layer);
 
 // "" when `output` is the layer's. Made for peers: whether they were given the same
 // problem. Programs of ours are held to their own tolerance elsewhere.

@@ -63,9 +63,10 @@ const PeerFigures* LayerFigures::peer(const std::string& name) const {
 
 const PeerFigures* LayerFigures::fastest_peer() const {
   const PeerFigures* fastest = nullptr;
-  for (const char* name : {"onednn", "onednn_winograd", "clblast", "clblast_transposed"}) {
-    const PeerFigures* each = peer(name);
-    if (each && (!fastest || each->timing.median() < fastest->timing.median())) fastest = each;
+  for (const PeerFigures& each : peers) {
+    const bool counts =
+        each.absent.empty() && each.name != "onednn_plain" && each.name != "openblas";
+    if (counts && (!fastest || each.timing.median() < fastest->timing.median())) fastest = &each;
   }
   return fastest;
 }

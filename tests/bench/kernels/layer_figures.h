@@ -32,7 +32,7 @@ struct LayerFigures {
   // The timed peer of that name; null: none.
   const PeerFigures* peer(const std::string& name) const;
   // The fastest of those that are given what they like best: oneDNN's own choice, its Winograd
-  // form, CLBlast. Null: none of them was timed.
+  // form, CLBlast, PyTorch's ways. Null: none of them was timed.
   const PeerFigures* fastest_peer() const;
   // Median time of the peer over ours: above 1 we are faster.
   double ratio(const PeerFigures& peer) const { return peer.timing.median() / ours.median(); }

@@ -261,6 +261,9 @@ const char* text_of(dnnl::cpu_isa isa) {
 }  // namespace
 
 Result<std::unique_ptr<Contender>> make_onednn_peer(const Layer& layer, OneDnnKind kind) {
+  if (layer.half) {
+    return Error{ErrorCode::Unsupported, std::string(name_of(kind)) + ": no float16 here", {}};
+  }
   try {
     return std::unique_ptr<Contender>(new OneDnnPeer(layer, kind));
   } catch (const dnnl::error& error) {

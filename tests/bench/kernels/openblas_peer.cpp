@@ -70,7 +70,9 @@ class OpenBlasPeer final : public Contender {
 }  // namespace
 
 Result<std::unique_ptr<Contender>> make_openblas_peer(const Layer& layer, unsigned threads) {
-  if (layer.int8) return Error{ErrorCode::Unsupported, "openblas: no int8", {}};
+  if (layer.int8 || layer.half) {
+    return Error{ErrorCode::Unsupported, "openblas: only float32", {}};
+  }
   if (layer.kind != LayerKind::Dense || layer.gelu)
     return Error{ErrorCode::Unsupported, "openblas: only dense layers", {}};
   openblas_set_num_threads(static_cast<int>(threads));

@@ -1,21 +1,21 @@
 // Records' programs on the agent's devices (our_kernel.h).
 #include "tests/bench/kernels/our_kernel.h"
 
-#include <cstring>
-
 #include "agent/device/cpu/cpu_device.h"
 #include "agent/measure/output_check.h"
 #include "agent/platform/cpu_facts.h"
 #include "host/backend/backend.h"
+#include "host/space/wire_types.h"
 
 namespace fettle::bench {
 namespace {
 
 class OurKernel final : public Contender {
  public:
-  OurKernel(agent::Device& device, bool int8, wire::ProgramT program, std::string configuration)
+  OurKernel(agent::Device& device, ir::Scalar type, wire::ProgramT program,
+            std::string configuration)
       : device_(device),
-        int8_(int8),
+        type_(type),
         program_(std::move(program)),
         name_("fettle"),
         implementation_(std::move(configuration)) {}
@@ -40,16 +40,9 @@ class OurKernel final : public Contender {
     if (auto done = run(1); !done) return done;
     auto actual = device_.read(output_);
     if (!actual) return std::move(actual).error();
-    // Floats and their int32 sums are of one size.
-    std::vector<std::uint8_t> expected(layer.expected.size() * sizeof(float));
-    if (int8_) {
-      const std::vector<std::int32_t> sums(layer.expected.begin(), layer.expected.end());
-      std::memcpy(expected.data(), sums.data(), expected.size());
-    } else {
-      std::memcpy(expected.data(), layer.expected.data(), expected.size());
-    }
+    const std::vector<std::uint8_t> expected = as_bytes(layer.expected, type_);
     wire::ExpectedOutputT how;
-    how.dtype = int8_ ? wire::ScalarType::Int32 : wire::ScalarType::Float32;
+    how.dtype = space::wire_type(type_);
     how.absolute = layer.tolerance.absolute * error_growth;
     how.relative = layer.tolerance.relative;
     auto equal = agent::check_output(*actual, ByteView(expected.data(), expected.size()), how,
@@ -61,27 +54,25 @@ class OurKernel final : public Contender {
   Result<void> run(std::uint32_t times) override {
     auto sample = device_.run(times);
     if (!sample) return std::move(sample).error();
+    // By events, as its peer's; CPUs' and OpenCL's peers are timed by the caller.
+    if (device_.info().kind == wire::DeviceKind::Cuda) {
+      nanoseconds_ = double(sample->ticks) / sample->ticks_per_second * 1e9;
+    }
     return {};
   }
+  double device_nanoseconds() const override { return nanoseconds_; }
 
   Result<std::vector<float>> output() override {
     if (auto done = run(1); !done) return std::move(done).error();
     auto bytes = device_.read(output_);
     if (!bytes) return std::move(bytes).error();
-    std::vector<float> values(bytes->size() / sizeof(float));
-    if (int8_) {
-      std::vector<std::int32_t> sums(values.size());
-      std::memcpy(sums.data(), bytes->data(), bytes->size());
-      values.assign(sums.begin(), sums.end());
-    } else {
-      std::memcpy(values.data(), bytes->data(), bytes->size());
-    }
-    return values;
+    return as_floats({bytes->begin(), bytes->end()}, type_);
   }
 
  private:
   agent::Device& device_;
-  bool int8_;  // its output is int32
+  ir::Scalar type_;  // its output's
+  double nanoseconds_ = 0;
   wire::ProgramT program_;
   std::string name_, implementation_;
   std::uint32_t output_ = 0;
@@ -128,8 +119,8 @@ Result<std::unique_ptr<Contender>> make_built_kernel(agent::Device& device, cons
                                                      wire::BuildOutputT built,
                                                      const std::string& configuration,
                                                      unsigned threads) {
-  auto kernel =
-      std::make_unique<OurKernel>(device, layer.int8, std::move(*built.program), configuration);
+  auto kernel = std::make_unique<OurKernel>(device, output_type(layer), std::move(*built.program),
+                                            configuration);
   if (auto ready = kernel->prepare(threads); !ready) return std::move(ready).error();
   if (auto right = kernel->check(layer, built.facts->error_growth); !right)
     return std::move(right).error();
