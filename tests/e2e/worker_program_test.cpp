@@ -55,7 +55,8 @@ TEST_P(WorkerProgram, NeedsTheCLibraryAlone) {
                                      "libdl.so.2",
                                      "ld-linux-x86-64.so.2",
                                      "librt.so.1",
-                                     "ld-linux-aarch64.so.1"};
+                                     "ld-linux-aarch64.so.1",
+                                     "ld-linux-armhf.so.3"};
   for (std::size_t at = 0; (at = said.out.find("(NEEDED)", at)) != std::string::npos; ++at) {
     const std::size_t from = said.out.find('[', at) + 1;
     const std::string name = said.out.substr(from, said.out.find(']', from) - from);
@@ -87,7 +88,8 @@ TEST_P(WorkerProgram, IsFoundByAnAgentOfAnotherMachine) {
   if (std::string(GetParam()) == FETTLE_MACHINE) GTEST_SKIP() << "this machine's own";
   std::string emulator;
   for (const std::string suffix : {"-static", ""}) {
-    const std::string path = "/usr/bin/qemu-" + std::string(GetParam()) + suffix;
+    const std::string machine = std::string(GetParam()) == "armv7" ? "arm" : GetParam();
+    const std::string path = "/usr/bin/qemu-" + machine + suffix;
     if (emulator.empty() && std::filesystem::exists(path)) emulator = path;
   }
   if (emulator.empty()) GTEST_SKIP() << "no qemu-user for " << GetParam();
@@ -98,7 +100,7 @@ TEST_P(WorkerProgram, IsFoundByAnAgentOfAnotherMachine) {
       << tried.out;
 }
 
-INSTANTIATE_TEST_SUITE_P(, WorkerProgram, ::testing::Values("x86_64", "aarch64"),
+INSTANTIATE_TEST_SUITE_P(, WorkerProgram, ::testing::Values("x86_64", "aarch64", "armv7"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
