@@ -65,13 +65,14 @@ struct OpenClCase {
 };
 
 // Of the i-th case; every fourth is of int8, every tenth a convolution that has Winograd's
-// algorithm, and all are of int8 for devices with products of bytes. Fails the test where it cannot
+// algorithm, every second of those of float16, and all are of int8 for devices with products of
+// bytes. Fails the test where it cannot
 // be built.
 inline OpenClCase draw_case(std::mt19937_64& rng, std::uint64_t i, const space::GpuTarget& target) {
   OpenClCase out;
   const bool bytes = !target.extensions.empty();
   const space::Workload workload = i % 10 == 2 && !bytes
-                                       ? random_winograd_workload(rng)
+                                       ? random_winograd_workload(rng, i % 20 == 12)
                                        : random_workload(rng, i % 4 == 3 || bytes);
   const auto task = backend::open_task(workload.dag(), target.target());
   EXPECT_TRUE(task) << workload.canonical() << ": " << task.error().text();

@@ -213,8 +213,8 @@ inline space::Workload random_workload(std::mt19937_64& rng, bool int8 = false) 
   }
 }
 
-// A convolution that Winograd's algorithm is worth trying for.
-inline space::Workload random_winograd_workload(std::mt19937_64& rng) {
+// A convolution that Winograd's algorithm is worth trying for, of 8 channels at least.
+inline space::Workload random_winograd_workload(std::mt19937_64& rng, bool float16 = false) {
   RandomFields random(rng);
   nlohmann::json json = {{"op", "conv2d"},
                          {"batch", random.one_of({1, 1, 2})},
@@ -225,6 +225,7 @@ inline space::Workload random_winograd_workload(std::mt19937_64& rng) {
                          {"in_channels", random.number(8, 20)},
                          {"out_channels", random.number(8, 36)},
                          {"layout", random.number(0, 2) ? "NHWC" : "NCHW"},
+                         {"dtype", float16 ? "float16" : "float32"},
                          {"tail", random.tail()}};
   return *space::Workload::parse(json);
 }

@@ -251,13 +251,13 @@ TEST(Algorithms, SketchesOfAlternativesKeepTheirNames) {
 TEST(Algorithms, SketchesOfGpus) {
   GpuTarget gpu;
   gpu.backend = "opencl_c";
-  const auto growths = [&](const char* layout, const char* dtype, int stride) {
+  const auto growths = [&](const char* layout, const char* dtype, int stride, int channels = 64) {
     const auto task = open_gpu_space(workload_of({{"op", "conv2d"},
                                                   {"layout", layout},
                                                   {"dtype", dtype},
                                                   {"height", 14},
                                                   {"width", 14},
-                                                  {"in_channels", 64},
+                                                  {"in_channels", channels},
                                                   {"out_channels", 64},
                                                   {"stride", {stride, stride}},
                                                   {"kernel", 3},
@@ -274,10 +274,20 @@ TEST(Algorithms, SketchesOfGpus) {
   };
   for (const char* layout : {"NHWC", "NCHW"}) {
     const auto found = growths(layout, "float32", 1);
-    ASSERT_EQ(found.size(), 3u) << layout;
+    ASSERT_EQ(found.size(), 4u) << layout;
     EXPECT_EQ(found.at("gpu_tiled"), 1);
     EXPECT_GT(found.at("gpu_winograd_2"), 1);
     EXPECT_GT(found.at("gpu_winograd_4"), found.at("gpu_winograd_2"));
+    EXPECT_GT(found.at("gpu_winograd_6"), found.at("gpu_winograd_4"));
+    const auto halves = growths(layout, "float16", 1);
+    ASSERT_EQ(halves.size(), 3u) << layout << ": tiles of 6 leave no result";
+    EXPECT_EQ(halves.at("gpu_tiled"), 1);
+    EXPECT_GT(halves.at("gpu_winograd_2"), 100);
+    EXPECT_GT(halves.at("gpu_winograd_4"), halves.at("gpu_winograd_2"));
+    // The more terms a sum has, the less is each of them.
+    EXPECT_FALSE(growths(layout, "float16", 1, 512).contains("gpu_winograd_4"));
+    EXPECT_TRUE(growths(layout, "float16", 1, 512).contains("gpu_winograd_2"));
+    EXPECT_TRUE(growths(layout, "float32", 1, 512).contains("gpu_winograd_6"));
   }
   EXPECT_EQ(growths("NHWC", "int8", 1).size(), 1u);
   EXPECT_EQ(growths("NHWC", "float32", 2).size(), 1u);

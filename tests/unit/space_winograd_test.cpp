@@ -8,7 +8,9 @@
 #include "host/space/algorithms/window.h"
 #include "host/space/algorithms/winograd.h"
 #include "host/space/algorithms/winograd_convolution.h"
+#include "host/space/tolerance.h"
 #include "host/space/workload.h"
+#include "schemas/half/half.h"
 
 namespace fettle::space {
 namespace {
@@ -36,7 +38,7 @@ double value(const ir::Expr& e, const std::vector<double>& of) {
 }
 
 TEST(Winograd, ProductsGiveTheDirectSums) {
-  for (const int outputs : {2, 4}) {
+  for (const int outputs : {2, 4, 6}) {
     const Winograd& w = winograd(outputs);
     const std::vector<double> window{0.5, -1.25, 2};
     std::vector<double> data;
@@ -54,9 +56,9 @@ TEST(Winograd, ProductsGiveTheDirectSums) {
 
 TEST(Winograd, ExpressionsAreTheMatrixProduct) {
   const auto buffer =
-      std::make_shared<const ir::BufferDecl>(ir::BufferDecl{"d", ir::kFloat32, {6}});
-  const std::vector<double> data{3, -1, 4, 1.5, -5, 9};
-  for (const int outputs : {2, 4}) {
+      std::make_shared<const ir::BufferDecl>(ir::BufferDecl{"d", ir::kFloat32, {8}});
+  const std::vector<double> data{3, -1, 4, 1.5, -5, 9, -2.5, 6};
+  for (const int outputs : {2, 4, 6}) {
     for (const Matrix* matrix : {&winograd(outputs).input, &winograd(outputs).output}) {
       std::vector<ir::Expr> values;
       std::vector<double> numbers;
@@ -73,13 +75,30 @@ TEST(Winograd, ExpressionsAreTheMatrixProduct) {
   }
 }
 
+ComputeDag dag_of(const char* json) { return Workload::parse(std::string(json)).value().dag(); }
+
+using Grid = std::vector<std::vector<float>>;
+
+// Each value of a matrix * values * its transpose.
+Grid both(const Matrix& matrix, const Grid& values) {
+  Grid half, out(matrix.size(), std::vector<float>(matrix.size()));
+  for (const auto& row : values) half.push_back(times(matrix, row));
+  for (std::size_t j = 0; j < matrix.size(); ++j) {
+    std::vector<float> column;
+    for (const auto& row : half) column.push_back(row[j]);
+    const auto made = times(matrix, column);
+    for (std::size_t i = 0; i < matrix.size(); ++i) out[i][j] = made[i];
+  }
+  return out;
+}
+
 // Two-dimensional sums over 64 channels in single precision, against double: their
 // errors relative to those of the direct sum are what error_growth promises.
 TEST(Winograd, ErrorsGrowAsStated) {
   std::mt19937 rng(5);
   std::uniform_real_distribution<double> real(-1, 1);
   constexpr int kChannels = 64, kTiles = 200;
-  for (const int outputs : {2, 4}) {
+  for (const int outputs : {2, 4, 6}) {
     const Winograd& w = winograd(outputs);
     const int n = w.inputs;
     double direct_error = 0, winograd_error = 0;  // sums of squares, of the worst output
@@ -99,18 +118,6 @@ TEST(Winograd, ErrorsGrowAsStated) {
             exact += double(d[a + y][a + x]) * g[y][x];
             direct += d[a + y][a + x] * g[y][x];
           }
-        // Columns, then rows: [i][j] of matrix * values * its transpose.
-        const auto both = [](const Matrix& m, const std::vector<std::vector<float>>& v) {
-          std::vector<std::vector<float>> half, out(m.size(), std::vector<float>(m.size()));
-          for (const auto& row : v) half.push_back(times(m, row));
-          for (std::size_t j = 0; j < m.size(); ++j) {
-            std::vector<float> column;
-            for (const auto& row : half) column.push_back(row[j]);
-            const auto made = times(m, column);
-            for (std::size_t i = 0; i < m.size(); ++i) out[i][j] = made[i];
-          }
-          return out;
-        };
         const auto u = both(w.weight, g), v = both(w.input, d);
         for (int i = 0; i < n; ++i)
           for (int j = 0; j < n; ++j) sums[i][j] += u[i][j] * v[i][j];
@@ -131,7 +138,49 @@ TEST(Winograd, ErrorsGrowAsStated) {
   }
 }
 
-ComputeDag dag_of(const char* json) { return Workload::parse(std::string(json)).value().dag(); }
+// What is transformed and what is summed stored as float16, of 64 channels with the fills of a
+// convolution: errors of the worst output relative to what the tolerance leaves room for 8 of.
+TEST(Winograd, ErrorsOfFloat16AreAsStated) {
+  constexpr int kChannels = 64, kTiles = 200;
+  const auto stored = [](Grid grid) {
+    for (auto& row : grid)
+      for (float& v : row) v = float_of_half(half_of(v));
+    return grid;
+  };
+  const ComputeDag dag = dag_of(
+      R"({"op":"conv2d","height":9,"width":9,"in_channels":64,"out_channels":8,"kernel":3,"dtype":"float16"})");
+  std::mt19937 rng(6);
+  std::uniform_real_distribution<float> magnitude(0.25f, 1);
+  const auto filled = [&](int n, float scale) {
+    Grid grid(n, std::vector<float>(n));
+    for (auto& row : grid)
+      for (float& v : row) v = scale * magnitude(rng) * (rng() & 1 ? 1 : -1);
+    return stored(grid);
+  };
+  for (const int outputs : {2, 4, 6}) {
+    const Winograd& w = winograd(outputs);
+    const int n = w.inputs, a = outputs - 1;
+    double error = 0;
+    for (int tile = 0; tile < kTiles; ++tile) {
+      double exact = 0;
+      Grid sums(n, std::vector<float>(n, 0));
+      for (int c = 0; c < kChannels; ++c) {
+        const Grid d = filled(n, 1), g = filled(3, 1 / std::sqrt(9.0f * kChannels));
+        for (int y = 0; y < 3; ++y)
+          for (int x = 0; x < 3; ++x) exact += double(d[a + y][a + x]) * g[y][x];
+        const Grid u = stored(both(w.weight, g)), v = stored(both(w.input, d));
+        for (int i = 0; i < n; ++i)
+          for (int j = 0; j < n; ++j) sums[i][j] += u[i][j] * v[i][j];
+      }
+      const double got = both(w.output, stored(sums))[a][a];
+      error += (got - exact) * (got - exact) / kTiles;
+    }
+    const double stated =
+        tolerance_of(dag).absolute * error_growth_of(dag, Rounding{w.error_growth, true}) / 8;
+    EXPECT_LT(std::sqrt(error), 1.3 * stated) << outputs;
+    EXPECT_GT(std::sqrt(error), 0.5 * stated) << outputs;
+  }
+}
 
 TEST(Winograd, TakesWindowsOfThreeWithoutStridesOnly) {
   const auto window = [](const char* json) {

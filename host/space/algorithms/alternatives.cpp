@@ -8,6 +8,7 @@
 #include "host/space/algorithms/dot_product.h"
 #include "host/space/algorithms/window.h"
 #include "host/space/algorithms/winograd.h"
+#include "host/space/tolerance.h"
 
 namespace fettle::space {
 
@@ -15,21 +16,31 @@ namespace {
 
 constexpr std::int64_t kFewestChannels = 8;
 
-// Of at least 8 channels on both sides and a tile of pixels: fewer have no work to save. A tile
-// that is not square saves less than the larger square one and is worth trying only where that
-// one's weights leave no room in the last cache.
-bool is_worth_winograd(const ComputeDag& dag, const AlgorithmFacts& target, int y, int x) {
+// What the algorithm takes, of at least 8 channels on both sides: fewer have no work to save.
+std::optional<Window> window_of(const ComputeDag& dag, const AlgorithmFacts& target) {
   for (const Stage& stage : dag.stages) {
     const auto w = winograd_window(dag, stage);
     if (!w) continue;
-    if (y != x) {
-      const std::int64_t larger = std::max(winograd(y).inputs, winograd(x).inputs);
-      const std::int64_t bytes = larger * larger * w->in.extent * w->out.extent * 4;
-      if (bytes <= target.last_cache_bytes) return false;
-    }
-    return w->in.extent >= kFewestChannels && w->out.extent >= kFewestChannels;
+    const bool narrow = w->data->type != stage.body->type || w->weight->type != stage.body->type;
+    const bool channels = w->in.extent >= kFewestChannels && w->out.extent >= kFewestChannels;
+    return channels && (target.float16 || !narrow) ? w : std::nullopt;
   }
-  return false;
+  return std::nullopt;
+}
+
+// A tile that is not square saves less than the larger square one and is worth trying only where
+// that one's weights leave no room in the last cache.
+bool is_worth_trying(const Window& w, const AlgorithmFacts& target, int y, int x) {
+  if (y == x) return true;
+  const std::int64_t larger = std::max(winograd(y).inputs, winograd(x).inputs);
+  return larger * larger * w.in.extent * w.out.extent * 4 > target.last_cache_bytes;
+}
+
+// Of tiles of that size, over the plain sum's.
+double growth_of(const ComputeDag& dag, const Window& w, int y, int x) {
+  const bool halves = w.data->type.bytes() == 2 || w.weight->type.bytes() == 2;
+  const double growth = std::sqrt(winograd(y).error_growth * winograd(x).error_growth);
+  return error_growth_of(dag, Rounding{growth, halves});
 }
 
 void append(std::vector<Alternative>& out, const ComputeDag& dag, const AlgorithmFacts& target,
@@ -43,14 +54,16 @@ void append(std::vector<Alternative>& out, const ComputeDag& dag, const Algorith
                      std::move(packed).value()});
     }
   }
-  for (const auto& [y, x] : {std::pair{2, 2}, {4, 2}, {4, 4}}) {
-    if (!is_worth_winograd(dag, target, y, x)) continue;
+  const auto window = window_of(dag, target);
+  if (!window) return;
+  for (const auto& [y, x] : target.tiles) {
+    const double growth = growth_of(dag, *window, y, x);
+    if (!is_worth_trying(*window, target, y, x) || !tells_a_missing_term(dag, growth)) continue;
     auto made = with_winograd(dag, y, x, target.last_tile);
     if (!made) continue;
     const std::string tile = std::to_string(y) + (y == x ? "" : "x" + std::to_string(x));
-    out.push_back(
-        {"winograd_" + tile + suffix, Algorithm::Winograd, channels_last, std::move(made->dag),
-         std::sqrt(winograd(y).error_growth * winograd(x).error_growth), std::move(made->stages)});
+    out.push_back({"winograd_" + tile + suffix, Algorithm::Winograd, channels_last,
+                   std::move(made->dag), growth, std::move(made->stages)});
   }
 }
 

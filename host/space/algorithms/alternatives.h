@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "host/ir/intrinsics.h"
@@ -27,12 +28,15 @@ struct Alternative {
 struct AlgorithmFacts {
   const ir::IntrinsicRow* byte_products = nullptr;  // the instruction that sums products of bytes
   std::int64_t last_cache_bytes = 0;                // of the last cache; 0: there is none
-  LastTile last_tile = LastTile::Overlaps;          // of Winograd's algorithm
+  // Of Winograd's algorithm.
+  LastTile last_tile = LastTile::Overlaps;
+  std::vector<std::pair<int, int>> tiles{{2, 2}, {4, 2}, {4, 4}};  // rows and columns
+  bool float16 = false;  // also of what is read as float16, which it then stores
 };
 
 // The DAG itself first, then its algorithms; then those of the DAG with channels last. Those
 // that are worth trying on the target: packed dot products where it has an instruction for
-// them, Winograd's algorithm where there is work to save.
+// them, Winograd's algorithm where there is work to save and its errors leave a result.
 std::vector<Alternative> alternatives_of(const ComputeDag& dag, const AlgorithmFacts& target);
 
 }  // namespace fettle::space

@@ -27,6 +27,20 @@ const Stage* sole_product(const ComputeDag& dag) {
   return product && product->op == ir::BinaryOp::Mul ? found : nullptr;
 }
 
+// Whether the stage reads the sum at its own axes, and nowhere else.
+bool reads_at_own_axes(const Stage& stage, const Stage& sum) {
+  bool own = stage.axes.size() == sum.axes.size() && sum.store_at.empty();
+  ir::walk(stage.body, [&](const ir::Expr& e) {
+    const auto* load = std::get_if<ir::Load>(&e->node);
+    if (!load || load->buffer != sum.buffer) return;
+    for (std::size_t d = 0; own && d < load->indices.size(); ++d) {
+      own = sole_axis(stage, load->indices[d]) == &stage.axes[d] &&
+            stage.axes[d].extent == sum.axes[d].extent;
+    }
+  });
+  return own;
+}
+
 // The last stage, with all elementwise ones between it and the sum in it, if it reads the sum at
 // its own axes. Null: it does not.
 const Stage* merged_output(ComputeDag& dag, const Stage& sum) {
@@ -43,17 +57,15 @@ const Stage* merged_output(ComputeDag& dag, const Stage& sum) {
     if (!inline_stage(dag, name)) return nullptr;
   }
   const Stage& output = dag.stages.back();
-  if (output.name == sum.name) return &output;
-  bool own = output.axes.size() == sum.axes.size();
-  ir::walk(output.body, [&](const ir::Expr& e) {
-    const auto* load = std::get_if<ir::Load>(&e->node);
-    if (!load || load->buffer != sum.buffer) return;
-    for (std::size_t d = 0; own && d < load->indices.size(); ++d) {
-      own = sole_axis(output, load->indices[d]) == &output.axes[d] &&
-            output.axes[d].extent == sum.axes[d].extent;
-    }
-  });
-  return own && sum.store_at.empty() ? &output : nullptr;
+  return output.name == sum.name || reads_at_own_axes(output, sum) ? &output : nullptr;
+}
+
+// The elementwise stage that alone reads the sum, at its own axes. Null: there is none.
+const Stage* sole_reader(const ComputeDag& dag, const Stage& sum) {
+  const std::vector<std::string> readers = readers_of(dag, sum.buffer);
+  const Stage* reader = readers.size() == 1 ? dag.find(readers[0]) : nullptr;
+  const bool takes = reader && reader->reduce_axes.empty() && reads_at_own_axes(*reader, sum);
+  return takes ? reader : nullptr;
 }
 
 // The axis of the sum, and what it stands for: for each step of one of its elements, the
@@ -221,7 +233,11 @@ std::optional<MatrixProduct> with_matrix_product(const ComputeDag& dag, std::int
   out.dag = dag;
   ComputeDag merged = dag;
   const Stage* takes = merged_output(merged, sum);
-  if (takes) out.dag = merged;
+  if (takes) {
+    out.dag = merged;
+  } else {
+    takes = sole_reader(out.dag, sum);
+  }
   const Stage was = takes ? *takes : sum;
   const Stage result = result_of(was, sum, sums, *roles, out.batched, out.batch, out.m, out.n);
   out.result = result.name;

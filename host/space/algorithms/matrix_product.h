@@ -16,7 +16,7 @@ struct MatrixProduct {
   ComputeDag dag;
   // Stages, in the DAG's order: first[batch][k][m], second[batch][k][n], sums[batch][m][n] over k,
   // and what takes the sums, with the same axes: the output with all that is elementwise before
-  // it, or the sum itself, stored where it was.
+  // it, or the elementwise stage that alone reads the sum, or the sum itself, stored where it was.
   std::string first, second, sums, result;
   bool batched = false;  // there are problems side by side; else there is no axis for them
   std::int64_t batch = 1, m = 1, n = 1, k = 1;  // k: elements along the sum

@@ -18,6 +18,12 @@ int dimension_of(const ir::Load& load, const ir::Var& first, const ir::Var& seco
   return -1;
 }
 
+// What is read, where it is widened from float16.
+const ir::Expr& narrow(const ir::Expr& factor) {
+  const auto* wide = std::get_if<ir::Cast>(&factor->node);
+  return wide && wide->value->type.scalar == ir::Scalar::Float16 ? wide->value : factor;
+}
+
 }  // namespace
 
 std::optional<Window> winograd_window(const ComputeDag& dag, const Stage& stage) {
@@ -33,8 +39,8 @@ std::optional<Window> winograd_window(const ComputeDag& dag, const Stage& stage)
            stage.reduce_axes[0],
            stage.reduce_axes[1],
            {},
-           product->a,
-           product->b};
+           narrow(product->a),
+           narrow(product->b)};
   w.in = stage.reduce_axes[2];
   const auto* data = std::get_if<ir::Load>(&w.data->node);
   const auto* weight = std::get_if<ir::Load>(&w.weight->node);

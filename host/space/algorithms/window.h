@@ -7,7 +7,8 @@
 
 namespace fettle::space {
 
-// A sum of products of a data pixel and a constant, in which two data axes and two
+// A sum of products of a data pixel and a constant, each widened after reading where it
+// is float16, in which two data axes and two
 // reduction axes of extent 3 enter the pixel's place as y + kh and x + kw, and the
 // remaining reduction axis runs over channels that both share.
 struct Window {

@@ -93,7 +93,8 @@ bool paired_columns(const Matrix& matrix, std::size_t p, std::size_t q) {
 const Winograd& winograd(int outputs) {
   static const Winograd two = make(2, {0, 1, -1});
   static const Winograd four = make(4, {0, 0.625, -0.625, 1.5, -1.5});
-  return outputs == 2 ? two : four;
+  static const Winograd six = make(6, {0, 1, -1, 2, -2, 0.5, -0.5});
+  return outputs == 2 ? two : outputs == 4 ? four : six;
 }
 
 std::vector<ir::Expr> product(const Matrix& matrix, const std::vector<ir::Expr>& values) {

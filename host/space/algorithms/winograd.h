@@ -30,9 +30,10 @@ struct Winograd {
   double error_growth;
 };
 
-// m = 2 or 4, made by Toom and Cook's construction: m = 2 from the points 0, 1, -1
-// and infinity, m = 4 from 0, 5/8, -5/8, 3/2, -3/2 and infinity, which are exact in
-// binary and grow errors to a quarter of what 0, 1, -1, 2, -2 do (8.2 against 31).
+// m = 2, 4 or 6, made by Toom and Cook's construction from points that are exact in
+// binary: m = 2 from 0, 1, -1 and infinity, m = 4 from 0, 5/8, -5/8, 3/2, -3/2 and
+// infinity, which grow errors to a quarter of what 0, 1, -1, 2, -2 do (8.2 against 31),
+// m = 6 from 0, 1, -1, 2, -2, 1/2, -1/2 and infinity (46; the best in sixteenths: 45).
 const Winograd& winograd(int outputs);
 
 // matrix * values, one expression per row. Rows and columns that differ only in

@@ -7,6 +7,7 @@
 #include "host/ir/mutator.h"
 #include "host/space/algorithms/window.h"
 #include "host/space/algorithms/winograd.h"
+#include "host/space/operators/stages.h"
 #include "host/space/rewrite.h"
 #include "host/space/tiled_axis.h"
 
@@ -20,6 +21,11 @@ Axis fresh(const std::string& name, std::int64_t extent) {
   return {name, ir::make_var(name), extent};
 }
 Axis again(const Axis& axis) { return fresh(axis.name, axis.extent); }
+
+// As it is stored in place of values of that type.
+ir::Expr stored_as(ir::DataType type, ir::Expr value) {
+  return value->type == type ? value : ir::cast(type, std::move(value));
+}
 
 Stage make(std::string name, std::vector<Axis> axes, ir::Expr body) {
   Stage stage;
@@ -36,7 +42,7 @@ ir::Expr row_of(const Matrix& matrix, const ir::Expr& index, const ir::Buffer& b
   std::vector<ir::Expr> values;
   for (std::size_t i = 0; i < matrix.front().size(); ++i) {
     indices[d] = ir::int_imm(std::int64_t(i));
-    values.push_back(ir::load(buffer, indices));
+    values.push_back(widened(ir::load(buffer, indices)));
   }
   const std::vector<ir::Expr> rows = product(matrix, values);
   ir::Expr chosen = rows.back();
@@ -136,7 +142,7 @@ Stage output_by_pixels(const Stage& reader, const ir::Buffer& sums, const ir::Bu
 
 Result<WinogradDag> with_winograd(ComputeDag dag, int outputs_y, int outputs_x, LastTile last) {
   for (const int outputs : {outputs_y, outputs_x}) {
-    if (outputs != 2 && outputs != 4) return unfit("no such matrices");
+    if (outputs != 2 && outputs != 4 && outputs != 6) return unfit("no such matrices");
   }
   auto name = sum_before_output(dag);
   if (!name) return std::move(name).error();
@@ -181,7 +187,8 @@ Result<WinogradDag> with_winograd(ComputeDag dag, int outputs_y, int outputs_x, 
   std::vector<ir::Expr> r = refs(axes);
   const Stage weights =
       make(weight_name + ".winograd", axes,
-           row_of(gx.weight, r[1], weight_rows.buffer, {r[0], nullptr, r[2], r[3]}, 1));
+           stored_as(weight.buffer->type,
+                     row_of(gx.weight, r[1], weight_rows.buffer, {r[0], nullptr, r[2], r[3]}, 1)));
 
   // Data: a tile of pixels, its rows, then both.
   axes = {again(w.n),     fresh("ty", rows), fresh("tx", columns),
@@ -194,7 +201,7 @@ Result<WinogradDag> with_winograd(ComputeDag dag, int outputs_y, int outputs_x, 
                                           {w.in.var, ir::var_ref(axes[5].var)}});
   if (cut && rows * my != w.y.extent) data = within_data(data, axes[1].var);
   if (cut && columns * mx != w.x.extent) data = within_data(data, axes[2].var);
-  const Stage tile = make(data_name + ".tile", axes, data);
+  const Stage tile = make(data_name + ".tile", axes, widened(data));
   axes = {again(w.n),     fresh("ty", rows), fresh("tx", columns),
           fresh("u", ny), fresh("j", nx),    again(w.in)};
   const Stage data_rows =
@@ -205,7 +212,8 @@ Result<WinogradDag> with_winograd(ComputeDag dag, int outputs_y, int outputs_x, 
   r = refs(axes);
   const Stage pixels =
       make(data_name + ".winograd", axes,
-           row_of(gx.input, r[1], data_rows.buffer, {r[2], r[3], r[4], r[0], nullptr, r[5]}, 4));
+           stored_as(data->type, row_of(gx.input, r[1], data_rows.buffer,
+                                        {r[2], r[3], r[4], r[0], nullptr, r[5]}, 4)));
 
   // The products, summed over the channels.
   axes = {fresh("u", ny),    fresh("v", nx),       again(w.n),
@@ -213,27 +221,37 @@ Result<WinogradDag> with_winograd(ComputeDag dag, int outputs_y, int outputs_x, 
   r = refs(axes);
   const Axis sum = again(w.in);
   const ir::Expr channel = ir::var_ref(sum.var);
-  Stage products = make(direct.name, axes,
-                        ir::load(pixels.buffer, {r[0], r[1], r[2], r[3], r[4], channel}) *
-                            ir::load(weights.buffer, {r[0], r[1], channel, r[5]}));
-  products.reduce_axes = {sum};
+  Stage sums = make(direct.name, axes,
+                    product(ir::load(pixels.buffer, {r[0], r[1], r[2], r[3], r[4], channel}),
+                            ir::load(weights.buffer, {r[0], r[1], channel, r[5]})));
+  sums.reduce_axes = {sum};
+  std::vector<Stage> products{sums};
+  if (const ir::DataType type = data->type;
+      type == weight.buffer->type && type != direct.body->type) {
+    axes = {fresh("u", ny),    fresh("v", nx),       again(w.n),
+            fresh("ty", rows), fresh("tx", columns), again(w.out)};
+    const ir::Expr value = ir::load(sums.buffer, refs(axes));
+    products.push_back(make(direct.name + ".stored", axes, ir::cast(type, value)));
+  }
 
   // Back to pixels: rows, then the reader in tiles.
   axes = {again(w.n),     fresh("ty", rows), fresh("tx", columns),
           fresh("a", my), fresh("v", nx),    again(w.out)};
   r = refs(axes);
-  const Stage sum_rows =
-      make(direct.name + ".rows", axes,
-           row_of(gy.output, r[3], products.buffer, {nullptr, r[4], r[0], r[1], r[2], r[5]}, 0));
+  const Stage sum_rows = make(
+      direct.name + ".rows", axes,
+      row_of(gy.output, r[3], products.back().buffer, {nullptr, r[4], r[0], r[1], r[2], r[5]}, 0));
   dag.stages[reader_index] =
       cut ? output_by_pixels(reader, direct.buffer, sum_rows.buffer, gy, gx)
           : output_by_tiles(reader, w, direct.buffer, sum_rows.buffer, gy, gx);
-  const std::vector<Stage> made{weight_rows, weights, tile, data_rows, pixels, products, sum_rows};
+  std::vector<Stage> made{weight_rows, weights, tile, data_rows, pixels};
+  made.insert(made.end(), products.begin(), products.end());
+  made.push_back(sum_rows);
   dag.stages.erase(dag.stages.begin() + index);
   dag.stages.insert(dag.stages.begin() + index, made.begin(), made.end());
   return WinogradDag{std::move(dag),
                      {weight_rows.name, weights.name, tile.name, data_rows.name, pixels.name,
-                      products.name, sum_rows.name, outputs_y, outputs_x}};
+                      products.back().name, sum_rows.name, outputs_y, outputs_x}};
 }
 
 }  // namespace fettle::space

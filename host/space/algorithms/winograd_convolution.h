@@ -17,7 +17,7 @@ struct WinogradStages {
   // Of the data: a tile's pixels [n][ty][tx][i][j][in], [n][ty][tx][u][j][in], then
   // [u][v][n][ty][tx][in].
   std::string tile, data_rows, pixels;
-  std::string products;  // [u][v][n][ty][tx][out], sums over in
+  std::string products;  // [u][v][n][ty][tx][out], sums over in, as they are stored
   std::string sum_rows;  // [n][ty][tx][a][v][out]
   int outputs_y, outputs_x;
 };
@@ -36,9 +36,10 @@ enum class LastTile : std::uint8_t {
 // The DAG's one reduction, the sum over channels and a 3x3 window of a data pixel times a
 // constant, becomes the sum over channels of transformed pixels times transformed weights, one
 // for each of (outputs_y + 2) * (outputs_x + 2) products. Tiles of outputs_y x outputs_x pixels,
-// 2 or 4 each. The output, with the elementwise stages part of it, runs over
-// [n][ty][tx][a][b][out], stored where it was; where the last tile is cut, over the axes that it
-// had. InvalidArgument: the DAG is not of that form, or has fewer pixels than a tile.
+// 2, 4 or 6 each. What is transformed of float16 is stored as float16, and so are the sums where
+// both factors are; they are summed in float32. The output, with the elementwise stages part of it,
+// runs over [n][ty][tx][a][b][out], stored where it was; where the last tile is cut, over the axes
+// that it had. InvalidArgument: the DAG is not of that form, or has fewer pixels than a tile.
 Result<WinogradDag> with_winograd(ComputeDag dag, int outputs_y, int outputs_x,
                                   LastTile last = LastTile::Overlaps);
 

@@ -33,13 +33,16 @@ TaskSpace::Entry entry_of(Sketch sketch, Known known, const GpuTarget& target,
 }
 
 // Winograd's algorithm where there is work to save. A GPU's last cache is not known: of its tiles
-// the square ones. Two threads that computed one pixel would not round alike.
+// the square ones, and a larger one where arithmetic is cheap beside memory. Two threads that
+// computed one pixel would not round alike.
 void append_winograd(const ComputeDag& dag, const GpuTarget& target, std::int64_t multiple,
                      std::vector<TaskSpace::Entry>& entries) {
   AlgorithmFacts facts;
   facts.last_tile = LastTile::IsCut;
+  facts.tiles = {{2, 2}, {4, 4}, {6, 6}};
+  facts.float16 = true;
   for (const Alternative& a : alternatives_of(dag, facts)) {
-    if (!a.winograd || a.winograd->outputs_y != a.winograd->outputs_x) continue;
+    if (!a.winograd) continue;
     auto product = winograd_product(a, target, multiple);
     if (!product) continue;
     Sketch sketch = gpu_winograd_sketch(*product, target);

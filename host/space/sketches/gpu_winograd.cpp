@@ -86,7 +86,12 @@ Sketch gpu_winograd_sketch(const WinogradProduct& w, const GpuTarget& target) {
   sketch.knobs.push_back({"transform_threads", threads});
   // Channels that a thread transforms at once.
   const Stage& sums = stage_of(w.product.dag, w.stages.pixels);
-  const Options lanes = lanes_within(std::min(sums.axes.back().extent, w.product.n), target);
+  Options lanes = lanes_within(std::min(sums.axes.back().extent, w.product.n), target);
+  // Narrower ones too, where a tile of vectors is all that a thread's registers hold, or more.
+  const std::int64_t tile = (w.stages.outputs_y + 2) * (w.stages.outputs_x + 2);
+  while (lanes.back()[0] > 1 && tile * lanes.back()[0] >= target.registers_per_thread) {
+    lanes.push_back({lanes.back()[0] / 2});
+  }
   if (lanes[0][0] > 1) sketch.knobs.push_back({"transform_lanes", lanes});
   // The copy that tiles are read from is 1: computed by a launch of its own.
   if (copy_of(w)) sketch.knobs.push_back({"source", plain({0, 1})});
