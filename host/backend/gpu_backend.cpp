@@ -21,6 +21,7 @@ void correct(space::GpuTarget& target, std::span<const HardwareValue> hardware) 
   set("registers_per_thread", target.registers_per_thread);
   set("warp", target.warp);
   set("vector_width", target.vector_width);
+  set("image_texels", target.image_texels);
   set("compute_units", target.compute_units);
   set("memory_bytes", target.memory_bytes);
 }

@@ -18,6 +18,9 @@ struct Function {
   Var parallel;                // int32; never null
   std::int64_t extent = 1;     // of `parallel`
   Var thread;                  // int32, index of the calling thread; null when unused
+  // A GPU's: params that are only read, by fours, may be read through images of at most so many
+  // fours (texels); 0: none is.
+  std::int64_t texels = 0;
   Stmt body;
 };
 

@@ -122,6 +122,7 @@ class Builder {
       function.written.push_back(written.count(b.buffer) > 0);
     }
     if (thread_used) function.thread = thread_;
+    function.texels = schedule_.texels();
     return function;
   }
 

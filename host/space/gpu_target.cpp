@@ -48,7 +48,7 @@ bool is_possible(const GpuTarget& t) {
   return t.threads_per_block >= 32 && t.threads_per_block <= 4096 && t.shared_bytes >= 1024 &&
          t.registers_per_block >= 1024 && t.registers_per_thread >= 16 && t.warp >= 1 &&
          t.warp <= 128 && t.compute_units >= 1 && t.grid_x >= 1 && t.grid_yz >= 1 &&
-         t.vector_width >= 1 && t.vector_width <= 16;
+         t.vector_width >= 1 && t.vector_width <= 16 && t.image_texels >= 0;
 }
 
 // 1206 of "CUDA 12.6"; 0: it says no such thing.
@@ -76,6 +76,7 @@ Target GpuTarget::target() const {
   if (vector_width > 1) text["vector_width"] = vector_width;
   if (shared_is_global) text["shared_is_global"] = true;
   if (half) text["half"] = true;
+  if (image_texels > 0) text["image_texels"] = image_texels;
   if (shared_bytes_per_unit > 0) text["shared_bytes_per_unit"] = shared_bytes_per_unit;
   if (!extensions.empty()) text["extensions"] = extensions;
   Result<Target> target = Target::parse(text.dump());
@@ -114,6 +115,7 @@ Result<GpuTarget> GpuTarget::parse(const Target& target, const std::string& back
     t.vector_width = j.value("vector_width", 1);
     t.shared_is_global = j.value("shared_is_global", false);
     t.half = j.value("half", false);
+    t.image_texels = j.value("image_texels", std::int64_t{0});
     t.shared_bytes_per_unit = j.value("shared_bytes_per_unit", std::int64_t{0});
     t.extensions = j.value("extensions", std::vector<std::string>{});
     if (!is_possible(t)) {
@@ -201,6 +203,8 @@ Result<GpuTarget> opencl_target_for(const wire::DeviceInfoT& device, const std::
       }
     }
   }
+  // A CPU's images are functions that are called, and read no faster than memory.
+  if (facts.device_type != "CPU") t.image_texels = std::int64_t(facts.image_texels);
   std::ranges::sort(t.extensions);
   const auto twice = std::ranges::unique(t.extensions);
   t.extensions.erase(twice.begin(), twice.end());

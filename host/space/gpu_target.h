@@ -32,7 +32,9 @@ struct GpuTarget {
   int driver = 0;  // the CUDA version that the driver knows, 1206 of 12.6
 
   // OpenCL's.
-  bool half = false;                    // has float16 as a type (cl_khr_fp16)
+  bool half = false;  // has float16 as a type (cl_khr_fp16)
+  // Of four floats each, that a buffer may have to be read through an image; 0: no buffer is.
+  std::int64_t image_texels = 0;
   std::vector<std::string> extensions;  // that rows of ir::intrinsics() ask for; sorted
 
   // It copies from global to shared memory beside the threads.

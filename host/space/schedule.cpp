@@ -72,6 +72,9 @@ struct Words {
     return "pipeline " + s.stage + "." + s.loop + " in " + std::to_string(s.stages) + " stages" +
            (s.async ? " of copies beside the threads" : "");
   }
+  std::string operator()(const ReadTexelsStep& s) {
+    return "read texels, at most " + std::to_string(s.most);
+  }
 };
 
 }  // namespace

@@ -161,10 +161,16 @@ struct PipelineStep {
   bool async;
 };
 
-using Step =
-    std::variant<InlineStep, CacheWriteStep, CacheReadStep, PackConstantStep, TileAxisStep,
-                 RfactorStep, TransposeConstantStep, ComputeAtStep, SplitStep, FuseStep,
-                 ReorderStep, SkipZerosStep, AnnotateStep, BindStep, TensorizeStep, PipelineStep>;
+// What a launch only reads, and by fours of floats, it reads through an image of such fours
+// (texels), where there are at most so many. For back ends that have such images.
+struct ReadTexelsStep {
+  std::int64_t most;
+};
+
+using Step = std::variant<InlineStep, CacheWriteStep, CacheReadStep, PackConstantStep, TileAxisStep,
+                          RfactorStep, TransposeConstantStep, ComputeAtStep, SplitStep, FuseStep,
+                          ReorderStep, SkipZerosStep, AnnotateStep, BindStep, TensorizeStep,
+                          PipelineStep, ReadTexelsStep>;
 std::string to_string(const Step& step);
 
 struct Loop {
@@ -219,6 +225,7 @@ class Schedule {
   const ComputeDag& dag() const { return dag_; }
   const StagePlan& plan(const Stage& stage) const { return plans_.at(stage.name); }
   const std::vector<Step>& steps() const { return steps_; }
+  std::int64_t texels() const { return texels_; }  // as ReadTexelsStep's; 0: none are read
 
  private:
   Result<void> run(const InlineStep& step);
@@ -237,6 +244,7 @@ class Schedule {
   Result<void> run(const BindStep& step);
   Result<void> run(const TensorizeStep& step);
   Result<void> run(const PipelineStep& step);
+  Result<void> run(const ReadTexelsStep& step);
 
   int index_of(const std::string& stage) const;  // -1: none
   Loop* find_loop(const std::string& stage, const std::string& loop);
@@ -247,6 +255,7 @@ class Schedule {
   ComputeDag dag_;
   std::map<std::string, StagePlan> plans_;  // of stages that are not placeholders
   std::vector<Step> steps_;
+  std::int64_t texels_ = 0;
 };
 
 }  // namespace fettle::space

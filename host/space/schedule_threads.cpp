@@ -36,6 +36,12 @@ Result<void> Schedule::run(const PipelineStep& s) {
   return {};
 }
 
+Result<void> Schedule::run(const ReadTexelsStep& s) {
+  if (s.most < 1) return unfit("no texels");
+  texels_ = s.most;
+  return {};
+}
+
 Result<void> Schedule::run(const CacheReadStep& s) {
   const int from = index_of(s.stage), reader = index_of(s.reader);
   if (from < 0 || reader < 0) return unfit("no such stage");

@@ -79,6 +79,8 @@ class CpuSeries final : public LaunchSeries {
         store(arg.real_value());
         break;
       case wire::ArgKind::Buffer:
+      case wire::ArgKind::TexelsFloat16:
+      case wire::ArgKind::TexelsFloat32:
         break;  // is no scalar
     }
     return &place;

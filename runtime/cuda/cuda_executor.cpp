@@ -153,6 +153,9 @@ class CudaSeries final : public LaunchSeries {
       case wire::ArgKind::Float64:
         append(to, arg.real_value());
         break;
+      case wire::ArgKind::TexelsFloat16:
+      case wire::ArgKind::TexelsFloat32:
+        break;  // of no image that is loaded here
     }
   }
 

@@ -20,6 +20,8 @@ std::string find_calls(void* library, OpenClCalls& calls) {
   FETTLE_FIND(CreateCommandQueue);
   FETTLE_FIND(CreateBuffer);
   FETTLE_FIND(CreateSubBuffer);
+  FETTLE_FIND(CreateImage);
+  FETTLE_FIND(GetSupportedImageFormats);
   FETTLE_FIND(ReleaseMemObject);
   FETTLE_FIND(EnqueueReadBuffer);
   FETTLE_FIND(EnqueueWriteBuffer);
@@ -35,6 +37,7 @@ std::string find_calls(void* library, OpenClCalls& calls) {
   FETTLE_FIND(ReleaseProgram);
   FETTLE_FIND(CreateKernel);
   FETTLE_FIND(GetKernelInfo);
+  FETTLE_FIND(GetKernelArgInfo);
   FETTLE_FIND(GetKernelWorkGroupInfo);
   FETTLE_FIND(SetKernelArg);
   FETTLE_FIND(ReleaseKernel);
@@ -60,7 +63,13 @@ constexpr Meaning kMeanings[] = {
     FETTLE_ROW(CL_BUILD_PROGRAM_FAILURE, BuildError, false),
     FETTLE_ROW(CL_MISALIGNED_SUB_BUFFER_OFFSET, InvalidArgument, false),
     FETTLE_ROW(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, Crash, true),
+    FETTLE_ROW(CL_IMAGE_FORMAT_NOT_SUPPORTED, Unsupported, false),
     FETTLE_ROW(CL_INVALID_VALUE, InvalidArgument, false),
+    FETTLE_ROW(CL_INVALID_MEM_OBJECT, InvalidArgument, false),
+    FETTLE_ROW(CL_INVALID_IMAGE_FORMAT_DESCRIPTOR, Unsupported, false),
+    FETTLE_ROW(CL_INVALID_IMAGE_SIZE, OutOfResources, false),
+    FETTLE_ROW(CL_INVALID_IMAGE_DESCRIPTOR, InvalidArgument, false),
+    FETTLE_ROW(CL_INVALID_OPERATION, Unsupported, false),
     FETTLE_ROW(CL_INVALID_BUILD_OPTIONS, BuildError, false),
     FETTLE_ROW(CL_INVALID_PROGRAM_EXECUTABLE, LoadError, false),
     FETTLE_ROW(CL_INVALID_KERNEL_NAME, LoadError, false),

@@ -20,6 +20,8 @@ struct OpenClCalls {
   decltype(&::clCreateCommandQueue) CreateCommandQueue;
   decltype(&::clCreateBuffer) CreateBuffer;
   decltype(&::clCreateSubBuffer) CreateSubBuffer;
+  decltype(&::clCreateImage) CreateImage;
+  decltype(&::clGetSupportedImageFormats) GetSupportedImageFormats;
   decltype(&::clReleaseMemObject) ReleaseMemObject;
   decltype(&::clEnqueueReadBuffer) EnqueueReadBuffer;
   decltype(&::clEnqueueWriteBuffer) EnqueueWriteBuffer;
@@ -35,6 +37,7 @@ struct OpenClCalls {
   decltype(&::clReleaseProgram) ReleaseProgram;
   decltype(&::clCreateKernel) CreateKernel;
   decltype(&::clGetKernelInfo) GetKernelInfo;
+  decltype(&::clGetKernelArgInfo) GetKernelArgInfo;
   decltype(&::clGetKernelWorkGroupInfo) GetKernelWorkGroupInfo;
   decltype(&::clSetKernelArg) SetKernelArg;
   decltype(&::clReleaseKernel) ReleaseKernel;

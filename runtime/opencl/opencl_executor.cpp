@@ -13,6 +13,10 @@ namespace {
 // Commands that a queue holds before it is told to go on: some drivers wait for that.
 constexpr std::uint32_t kFlushAfter = 64;
 
+bool is_texels(const wire::Arg& arg) {
+  return arg.kind() == wire::ArgKind::TexelsFloat16 || arg.kind() == wire::ArgKind::TexelsFloat32;
+}
+
 Error too_much(const std::string& kernel, const std::string& what, std::uint64_t wanted,
                std::uint64_t most) {
   return {ErrorCode::OutOfResources, "kernel '" + kernel + "' is launched with " +
@@ -140,18 +144,55 @@ class OpenClSeries final : public LaunchSeries {
         !told) {
       return told;
     }
-    const std::size_t given = launch.args.size() + (launch.shared_bytes > 0 ? 1 : 0);
+    // A buffer of texels takes two parameters.
+    const auto texels = static_cast<std::size_t>(std::ranges::count_if(launch.args, is_texels));
+    const std::size_t given = launch.args.size() + texels + (launch.shared_bytes > 0 ? 1 : 0);
     if (wanted != given) {
       return Error{ErrorCode::InvalidArgument,
                    "kernel '" + name + "' takes " + std::to_string(wanted) +
                        " arguments, the launch has " + std::to_string(given)};
     }
-    for (cl_uint i = 0; i < launch.args.size(); ++i) {
-      auto set = set_argument(kernel, i, launch.args[i], buffers);
+    cl_uint parameter = 0;
+    for (std::size_t i = 0; i < launch.args.size(); ++i) {
+      auto set = check_type(kernel, parameter, launch.args[i], name);
+      if (set) set = set_argument(kernel, parameter, launch.args[i], buffers);
       if (!set) return std::move(set).error().in("argument " + std::to_string(i));
+      parameter += is_texels(launch.args[i]) ? 2 : 1;
     }
     if (launch.shared_bytes == 0) return {};
     return check(call_.SetKernelArg(kernel, wanted - 1, launch.shared_bytes, nullptr),
+                 "clSetKernelArg");
+  }
+
+  // Not every driver looks itself whether an image is one. Nothing is known of kernels whose
+  // driver does not tell.
+  Result<void> check_type(cl_kernel kernel, cl_uint index, const wire::Arg& arg,
+                          const std::string& name) {
+    char told[64] = {};
+    if (call_.GetKernelArgInfo(kernel, index, CL_KERNEL_ARG_TYPE_NAME, sizeof told - 1, told,
+                               nullptr) != CL_SUCCESS) {
+      return {};
+    }
+    const std::string type = told;
+    const bool right = is_texels(arg) ? type == "image1d_buffer_t" : !type.starts_with("image");
+    if (right) return {};
+    return Error{ErrorCode::InvalidArgument,
+                 "kernel '" + name + "' takes " + type + " where the launch has " +
+                     (is_texels(arg) ? "texels of a buffer" : "no image")};
+  }
+
+  Result<void> set_texels(cl_kernel kernel, cl_uint index, const wire::Arg& arg,
+                          OpenClBuffer& buffer) {
+    if (of_.limits_.texels == 0) {
+      return Error{ErrorCode::Unsupported, "this device reads no buffers through images"};
+    }
+    auto texels =
+        buffer.texels(arg.kind() == wire::ArgKind::TexelsFloat16, arg.offset(), of_.limits_.texels);
+    if (!texels) return std::move(texels).error();
+    auto set =
+        check(call_.SetKernelArg(kernel, index, sizeof(cl_mem), &texels->image), "clSetKernelArg");
+    if (!set) return set;
+    return check(call_.SetKernelArg(kernel, index + 1, sizeof(cl_int), &texels->begin),
                  "clSetKernelArg");
   }
 
@@ -176,6 +217,9 @@ class OpenClSeries final : public LaunchSeries {
       case wire::ArgKind::Real:
       case wire::ArgKind::Float64:
         return set(static_cast<cl_double>(arg.real_value()));
+      case wire::ArgKind::TexelsFloat16:
+      case wire::ArgKind::TexelsFloat32:
+        return set_texels(kernel, index, arg, static_cast<OpenClBuffer&>(*buffers[arg.buffer()]));
     }
     return {};
   }

@@ -12,6 +12,7 @@ struct OpenClLimits {
   std::size_t max_block[3];
   std::size_t threads_per_block;
   std::uint64_t local_bytes;  // of a work-group, what the kernel has and what the launch adds
+  std::uint64_t texels;       // of an image over a buffer; 0: there are no such images
 };
 
 // Ticks are nanoseconds from the start of the first launch to the end of the last.

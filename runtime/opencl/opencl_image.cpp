@@ -46,8 +46,9 @@ Result<std::unique_ptr<LoadedImage>> OpenClLoader::load(const wire::ImageT& imag
     return std::move(made).error();
   }
   auto out = std::make_unique<OpenClImage>(queue_.driver, program, image);
-  result =
-      call.BuildProgram(program, 1, &queue_.device, image.build_options.c_str(), nullptr, nullptr);
+  // So that a launch's arguments can be held to what its kernel takes.
+  const std::string options = image.build_options + " -cl-kernel-arg-info";
+  result = call.BuildProgram(program, 1, &queue_.device, options.c_str(), nullptr, nullptr);
   if (result != CL_SUCCESS) {
     Error error = queue_.driver.error(result, "clBuildProgram");
     if (const std::string log = build_log(queue_, program); !log.empty()) {

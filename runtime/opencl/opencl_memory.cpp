@@ -16,8 +16,12 @@ struct OpenClBuffer::Block {
   std::uint32_t alignment = 1;
   std::uint8_t guard = 0;                  // each of its bytes
   std::shared_ptr<const Bytes> only_read;  // what it must hold; null: anything
+  cl_mem images[2] = {};  // over it, once they were asked for: of float32, of float16
 
   ~Block() {
+    for (cl_mem image : images) {
+      if (image) queue->driver.call().ReleaseMemObject(image);
+    }
     if (memory) queue->driver.call().ReleaseMemObject(memory);
   }
   Result<void> read(std::uint64_t from, std::span<std::uint8_t> to) const {
@@ -65,6 +69,31 @@ Result<cl_mem> OpenClBuffer::argument(std::uint64_t offset) {
   }
   arguments_.push_back(made);
   return made;
+}
+
+Result<OpenClTexels> OpenClBuffer::texels(bool halves, std::uint64_t offset, std::uint64_t most) {
+  const std::uint64_t texel = halves ? 8 : 16, width = (block_->front + block_->bytes) / texel;
+  if (width > most) {
+    return Error{ErrorCode::OutOfResources,
+                 "a buffer of " + std::to_string(width) +
+                     " texels with what stands before it, an image over one has at most " +
+                     std::to_string(most) + " here"};
+  }
+  cl_mem& image = block_->images[halves];
+  if (!image) {
+    const cl_image_format format{CL_RGBA, cl_channel_type(halves ? CL_HALF_FLOAT : CL_FLOAT)};
+    cl_image_desc desc{};
+    desc.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER;
+    desc.image_width = static_cast<std::size_t>(width);
+    desc.buffer = block_->memory;
+    cl_int result = CL_SUCCESS;
+    const OpenClDriver& driver = block_->queue->driver;
+    cl_mem made = driver.call().CreateImage(block_->queue->context, CL_MEM_READ_ONLY, &format,
+                                            &desc, nullptr, &result);
+    if (auto done = driver.check(result, "clCreateImage"); !done) return std::move(done).error();
+    image = made;
+  }
+  return OpenClTexels{image, static_cast<cl_int>((block_->front + offset) / texel)};
 }
 
 Result<void> OpenClBuffer::download(std::span<std::uint8_t> to) const {

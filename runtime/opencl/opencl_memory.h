@@ -10,6 +10,12 @@
 
 namespace fettle::runtime {
 
+// A buffer as an image of texels, four elements each.
+struct OpenClTexels {
+  cl_mem image;  // of all that was allocated: pieces of buffers no image may be over, on some
+  cl_int begin;  // the texel at which the data begin
+};
+
 class OpenClBuffer final : public BufferMemory {
  public:
   ~OpenClBuffer() override;
@@ -20,6 +26,9 @@ class OpenClBuffer final : public BufferMemory {
   // The data from that byte on, as a kernel's argument; the buffer's own. InvalidArgument when
   // the device cannot begin one there.
   Result<cl_mem> argument(std::uint64_t offset);
+  // The data from that byte on as texels of float16 or float32, for kernels that only read them;
+  // the buffer's own. `most`: texels of an image over a buffer. OutOfResources: there are more.
+  Result<OpenClTexels> texels(bool halves, std::uint64_t offset, std::uint64_t most);
   // What it holds now, behind all that was started before.
   Result<void> download(std::span<std::uint8_t> to) const;
 

@@ -19,16 +19,17 @@ struct Rule {
   bool parallel_loop;  // parallel_extent
   bool blocks;         // grid, block and shared_bytes
   bool instructions;   // relocations
+  bool texels;         // arguments that are read through images
 };
 constexpr Rule kRules[] = {
-    {wire::ImageKind::CpuImage, true, true, false, false},
-    {wire::ImageKind::OpenClSource, true, false, true, false},
-    {wire::ImageKind::Ptx, true, false, true, false},
-    {wire::ImageKind::Cubin, true, false, true, false},
-    {wire::ImageKind::VtaStream, true, false, false, true},
-    {wire::ImageKind::Bitstream, false, false, false, false},
-    {wire::ImageKind::Xclbin, true, false, false, false},
-    {wire::ImageKind::Extension, true, false, false, false},
+    {wire::ImageKind::CpuImage, true, true, false, false, false},
+    {wire::ImageKind::OpenClSource, true, false, true, false, true},
+    {wire::ImageKind::Ptx, true, false, true, false, false},
+    {wire::ImageKind::Cubin, true, false, true, false, false},
+    {wire::ImageKind::VtaStream, true, false, false, true, false},
+    {wire::ImageKind::Bitstream, false, false, false, false, false},
+    {wire::ImageKind::Xclbin, true, false, false, false, false},
+    {wire::ImageKind::Extension, true, false, false, false, false},
 };
 static_assert(std::size(kRules) == static_cast<std::size_t>(wire::ImageKind::MAX) + 1);
 
@@ -50,11 +51,34 @@ Result<void> check_blocks(const wire::LaunchT& launch, const std::string& where)
   return {};
 }
 
+// Of four elements; 0: the kind is no buffer that is read through an image.
+std::uint64_t texel_bytes(wire::ArgKind kind) {
+  return kind == wire::ArgKind::TexelsFloat16 ? 8 : kind == wire::ArgKind::TexelsFloat32 ? 16 : 0;
+}
+
+Result<void> check_texels(const wire::ProgramT& program, const wire::LaunchT& launch,
+                          const std::string& where) {
+  for (const wire::Arg& arg : launch.args) {
+    const std::uint64_t bytes = texel_bytes(arg.kind());
+    if (bytes == 0) continue;
+    if (arg.offset() % bytes != 0 || program.buffers[arg.buffer()]->bytes % bytes != 0) {
+      return bad(where + " reads a buffer by texels that it does not consist of");
+    }
+    for (const wire::Arg& other : launch.args) {
+      const bool buffer = other.kind() == wire::ArgKind::Buffer || texel_bytes(other.kind()) > 0;
+      if (&other != &arg && buffer && other.buffer() == arg.buffer()) {
+        return bad(where + " takes a buffer that it reads by texels a second time");
+      }
+    }
+  }
+  return {};
+}
+
 Result<void> check_arg(const wire::ProgramT& program, const wire::Arg& arg,
                        const std::string& where) {
   using wire::ArgKind;
   if (arg.kind() > ArgKind::MAX) return bad(where + " has an unknown argument kind");
-  if (arg.kind() == ArgKind::Buffer) {
+  if (arg.kind() == ArgKind::Buffer || texel_bytes(arg.kind()) > 0) {
     if (arg.buffer() >= program.buffers.size() ||
         arg.offset() >= program.buffers[arg.buffer()]->bytes) {
       return bad(where + " has an argument outside of its buffer");
@@ -130,7 +154,11 @@ Result<void> check_launch(const wire::ProgramT& program, const wire::LaunchT& la
   }
   for (const wire::Arg& arg : launch.args) {
     if (auto checked = check_arg(program, arg, where); !checked) return checked;
+    if (!rule.texels && texel_bytes(arg.kind()) > 0) {
+      return bad(where + " reads a buffer by texels, which is nothing for a " + kind);
+    }
   }
+  if (auto checked = check_texels(program, launch, where); !checked) return checked;
   return check_relocations(program, launch, where);
 }
 

@@ -115,6 +115,40 @@ TEST_F(OpenClWorker, TooFewArguments) {
   expect("through_local", "Load InvalidArgument",
          "'through_local' takes 4 arguments, the launch has 3");
 }
+
+// Kernels that read their input through an image, in whole texels.
+wire::ProgramT texel_program(const std::string& kernel) {
+  auto program = test::opencl_program(kernel);
+  program.buffers[0]->bytes = (program.buffers[0]->bytes + 15) / 16 * 16;
+  program.launches[0]->args[0] = wire::Arg(wire::ArgKind::TexelsFloat32, 0, 0, 0, 0);
+  return program;
+}
+TEST_F(OpenClWorker, ReadsTexels) {
+  if (station->queues[0]->info().gpu->image_texels == 0) GTEST_SKIP() << "no images here";
+  EXPECT_EQ(station->measure(texel_program("by_texels")), "measured");
+}
+TEST_F(OpenClWorker, ReadsTexelsThatAreNotThere) {
+  if (station->queues[0]->info().gpu->device_type != "CPU") GTEST_SKIP() << "a GPU may let it pass";
+  const std::string said = station->measure(texel_program("texels_far_beyond"));
+  EXPECT_TRUE(said.starts_with("Run Crash") || said.starts_with("Check WrongAnswer")) << said;
+  std::printf("             %s\n", said.c_str());
+}
+TEST_F(OpenClWorker, TexelsForAKernelThatTakesABuffer) {
+  auto program = texel_program("twice");
+  program.launches[0]->args.pop_back();
+  expect(std::move(program), "Load InvalidArgument", "takes float* where the launch has texels");
+}
+TEST_F(OpenClWorker, ABufferForAKernelThatTakesTexels) {
+  auto program = test::opencl_program("by_texels");
+  program.launches[0]->args.push_back(program.launches[0]->args.back());
+  expect(std::move(program), "Load InvalidArgument",
+         "takes image1d_buffer_t where the launch has no image");
+}
+TEST_F(OpenClWorker, TexelsForAnImageOfAnotherKind) {
+  expect(texel_program("of_other_images"), "Load InvalidArgument",
+         "takes image2d_t where the launch has texels");
+}
+
 TEST_F(OpenClWorker, TooManyThreads) {
   auto program = test::opencl_program("twice");
   program.launches[0]->block = std::make_unique<wire::Dim3>(64, 64, 1);

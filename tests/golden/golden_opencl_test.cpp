@@ -61,6 +61,19 @@ TEST(GoldenOpenCl, WinogradsAlgorithmInVectors) {
           "source":[0]}})");
 }
 
+// Inputs and constants through images, float16 that is no type.
+TEST(GoldenOpenCl, TexelsOfHalves) {
+  space::GpuTarget images = mali();
+  images.image_texels = 63488;
+  check(
+      "conv2d_images_mali",
+      R"({"op":"conv2d","height":8,"width":8,"in_channels":8,"out_channels":16,"kernel":[3,3],"pad":[1,1],"dtype":"float16","tail":["bias","relu"]})",
+      images,
+      R"({"sketch":"gpu_winograd_2","knobs":{"rows":[4,2],"columns":[2,8],"step":[4],"unroll":[16],
+          "neighbours":[0],"lanes":[4],"packed":[0],"transform_threads":[8],"transform_lanes":[4],
+          "source":[0],"images":[1]}})");
+}
+
 TEST(GoldenOpenCl, StagedProductOfInt8) {
   check("batch_matmul_int8_desktop",
         R"({"op":"batch_matmul","batch":2,"m":12,"n":20,"k":16,"dtype":"int8"})", desktop(),

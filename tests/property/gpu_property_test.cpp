@@ -83,7 +83,7 @@ TEST(GpuProperty, EveryPassOfRandomConfigurationsEqualsTheReference) {
   }
   for (const auto& [name, times] : met) std::printf("%s: %d\n", name.c_str(), times);
   for (const auto& [name, times] : types) std::printf("%s: %d\n", name.c_str(), times);
-  EXPECT_EQ(met.size(), 9u) << "each sketch";
+  EXPECT_EQ(met.size(), 10u) << "each sketch";
   EXPECT_EQ(types.size(), 3u) << "float32, float16 and int8";
 }
 

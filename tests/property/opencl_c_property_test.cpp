@@ -31,7 +31,8 @@ TEST(OpenClProperty, RandomConfigurationsEqualTheReference) {
     const auto each = property::draw_case(rng, i, targets[i % targets.size()]);
     if (HasFailure()) return;
     ++met[each.sketch], ++met[each.type];
-    for (const char* call : {"arm_dot_acc(as_char4(", "dot_4x8packed_ss_int(as_uint("}) {
+    for (const char* call :
+         {"arm_dot_acc(as_char4(", "dot_4x8packed_ss_int(as_uint(", "read_imagef("}) {
       if (each.source.find(call) != std::string::npos) ++met[call];
     }
     const auto buffers = device->run(each.program);
@@ -42,7 +43,8 @@ TEST(OpenClProperty, RandomConfigurationsEqualTheReference) {
     EXPECT_EQ(each.source.find("double"), std::string::npos) << each.source;
   }
   for (const auto& [name, times] : met) std::printf("%s: %d\n", name.c_str(), times);
-  EXPECT_TRUE(met.size() >= 11u || count < 60) << "each sketch, type and product of bytes";
+  EXPECT_TRUE(met.size() >= 12u || count < 60)
+      << "each sketch, type and product of bytes, and images";
 }
 
 }  // namespace

@@ -19,8 +19,8 @@
 namespace fettle::property {
 
 // The device's own target, and four that its driver plays: a desktop's GPU, with local memory of
-// its own, and Malis, with vectors of four, two of them with products of bytes by fours, by Arm's
-// extension and by Khronos's.
+// its own, and Malis, with vectors of four and images over buffers, two of them with products of
+// bytes by fours, by Arm's extension and by Khronos's.
 inline std::vector<space::GpuTarget> opencl_targets(const space::GpuTarget& mine) {
   space::GpuTarget stages = mine, fours = mine;
   stages.shared_is_global = false, stages.vector_width = 1, stages.warp = 8;
@@ -28,6 +28,7 @@ inline std::vector<space::GpuTarget> opencl_targets(const space::GpuTarget& mine
   stages.registers_per_thread = 128;
   fours.shared_is_global = true, fours.vector_width = 4, fours.warp = 4;
   fours.threads_per_block = 256, fours.shared_bytes = 32 << 10, fours.registers_per_thread = 128;
+  fours.image_texels = 63488;
   space::GpuTarget arm = fours, khronos = fours;
   arm.extensions = {"cl_arm_integer_dot_product_accumulate_int8"};
   khronos.extensions = {"cl_khr_integer_dot_product"};

@@ -111,9 +111,37 @@ TEST(ProgramCheck, ScalarsFitTheirWidth) {
         Arg(ArgKind::Float32, 0, 0, 0, 3.5e38), Arg(ArgKind::Float64, 0, 0, 1, 1),
         Arg(ArgKind::Int64, 0, 0, 1, 1), Arg(ArgKind::Int32, 1, 0, 1, 0),
         Arg(ArgKind::Float32, 0, 8, 0, 1), Arg(ArgKind::Buffer, 0, 0, 1, 0),
-        Arg(ArgKind::Buffer, 0, 0, 0, std::nan("")), Arg(static_cast<ArgKind>(7), 0, 0, 0, 0)}) {
+        Arg(ArgKind::Buffer, 0, 0, 0, std::nan("")),
+        Arg(static_cast<ArgKind>(int(ArgKind::MAX) + 1), 0, 0, 0, 0)}) {
     EXPECT_FALSE(after(arg(evil)).ok()) << wire::EnumNameArgKind(evil.kind());
   }
+}
+
+TEST(ProgramCheck, TexelsAreWholeAndOfOneArgumentAlone) {
+  using wire::Arg;
+  using wire::ArgKind;
+  constexpr std::uint32_t kPtx = 1, kOpenCl = 3;  // images
+  const auto args = [](std::uint32_t image, const std::vector<Arg>& args) {
+    return of(kGpu, [=](auto& l) { l.image = image, l.args = args; });
+  };
+  const Arg floats(ArgKind::TexelsFloat32, 1, 0, 0, 0), halves(ArgKind::TexelsFloat16, 1, 8, 0, 0);
+  EXPECT_TRUE(after(args(kOpenCl, {floats})).ok());
+  EXPECT_TRUE(after(args(kOpenCl, {halves, Arg(ArgKind::Buffer, 0, 0, 0, 0)})).ok());
+  const std::pair<const char*, Change> breaks[] = {
+      {"a CPU's", of(kCpu, [=](auto& l) { l.args = {floats}; })},
+      {"CUDA's", args(kPtx, {floats})},
+      {"half a texel off", args(kOpenCl, {Arg(ArgKind::TexelsFloat32, 1, 8, 0, 0)})},
+      {"half a texel of halves off", args(kOpenCl, {Arg(ArgKind::TexelsFloat16, 1, 4, 0, 0)})},
+      {"outside", args(kOpenCl, {Arg(ArgKind::TexelsFloat32, 1, 1 << 20, 0, 0)})},
+      {"no buffer", args(kOpenCl, {Arg(ArgKind::TexelsFloat32, 7, 0, 0, 0)})},
+      {"with a value", args(kOpenCl, {Arg(ArgKind::TexelsFloat32, 1, 0, 1, 0)})},
+      {"twice", args(kOpenCl, {floats, halves})},
+      {"written beside", args(kOpenCl, {floats, Arg(ArgKind::Buffer, 1, 0, 0, 0)})},
+      {"a last part of one", [=](auto& p) {
+         args(kOpenCl, {floats})(p);
+         p.buffers[1]->bytes += 4;
+       }}};
+  for (const auto& [name, change] : breaks) EXPECT_FALSE(after(change).ok()) << name;
 }
 
 TEST(ProgramCheck, UnknownEnumsAreRefused) {

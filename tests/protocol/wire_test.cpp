@@ -256,7 +256,7 @@ TEST(Wire, BoundsHold) {
        }},
       {"argument of no kind",
        [](auto& r) {
-         r.program->launches[0]->args[0] = wire::Arg(static_cast<wire::ArgKind>(9), 0, 0, 0, 0);
+         r.program->launches[0]->args[0] = wire::Arg(static_cast<wire::ArgKind>(99), 0, 0, 0, 0);
        }},
       {"too many arguments",
        [](auto& r) { r.program->launches[0]->args.resize(limits::kArgs + 1); }},

@@ -61,8 +61,16 @@ Result<WatchedOpenCl> WatchedOpenCl::open(const std::string& library) {
 Result<std::vector<Bytes>> WatchedOpenCl::run(const wire::ProgramT& program) {
   const auto& call = driver_->call();
   std::vector<Bytes> all;
-  std::vector<cl_mem> memory;
+  std::vector<cl_mem> memory, images;
   cl_int result = CL_SUCCESS;
+  const auto texels = [&](cl_mem buffer, bool halves, std::uint64_t bytes) {
+    const cl_image_format format{CL_RGBA, cl_channel_type(halves ? CL_HALF_FLOAT : CL_FLOAT)};
+    cl_image_desc desc{};
+    desc.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER;
+    desc.image_width = bytes / (halves ? 8 : 16);
+    desc.buffer = buffer;
+    return call.CreateImage(queue_.context, CL_MEM_READ_ONLY, &format, &desc, nullptr, &result);
+  };
   for (const auto& buffer : program.buffers) {
     Bytes bytes(buffer->bytes, 0);
     if (buffer->role == wire::BufferRole::Output) bytes.assign(buffer->bytes, 0xFF);
@@ -88,8 +96,19 @@ Result<std::vector<Bytes>> WatchedOpenCl::run(const wire::ProgramT& program) {
     if (auto made = driver_->check(result, "clCreateKernel"); !made) {
       return std::move(made).error();
     }
-    for (cl_uint i = 0; i < launch->args.size(); ++i) {
-      call.SetKernelArg(kernel, i, sizeof(cl_mem), &memory[launch->args[i].buffer()]);
+    cl_uint parameter = 0;
+    for (const wire::Arg& arg : launch->args) {
+      cl_mem each = memory[arg.buffer()];
+      if (arg.kind() != wire::ArgKind::Buffer) {
+        each = texels(each, arg.kind() == wire::ArgKind::TexelsFloat16,
+                      program.buffers[arg.buffer()]->bytes);
+        images.push_back(each);
+      }
+      call.SetKernelArg(kernel, parameter++, sizeof(cl_mem), &each);
+      const cl_int begin = 0;
+      if (arg.kind() != wire::ArgKind::Buffer) {
+        call.SetKernelArg(kernel, parameter++, sizeof begin, &begin);
+      }
     }
     const wire::Dim3 &grid = *launch->grid, &block = *launch->block;
     const std::size_t local[] = {block.x(), block.y(), block.z()},
@@ -102,6 +121,7 @@ Result<std::vector<Bytes>> WatchedOpenCl::run(const wire::ProgramT& program) {
       return std::move(ran).error();
     }
   }
+  for (cl_mem image : images) call.ReleaseMemObject(image);
   for (std::size_t i = 0; i < all.size(); ++i) {
     call.EnqueueReadBuffer(queue_.queue, memory[i], CL_TRUE, 0, all[i].size(), all[i].data(), 0,
                            nullptr, nullptr);

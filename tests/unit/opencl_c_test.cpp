@@ -1,6 +1,7 @@
 // The OpenCL C back end: what is said of a device, what is launched, ceilings; the text itself is
 // in tests/golden, what it computes in tests/property.
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "host/backend/backend.h"
@@ -56,6 +57,68 @@ TEST(OpenClC, TargetsOfDevices) {
   auto cuda = mali();
   cuda.kind = wire::DeviceKind::Cuda;
   EXPECT_FALSE(space::opencl_target_for(cuda, kName));
+}
+
+// A convolution's weights, laid out in panels, on a device that reads so many texels.
+Result<wire::BuildOutputT> convolution(std::int64_t texels, const char* dtype, int images) {
+  auto device = mali();
+  device.gpu->extensions.clear();
+  device.gpu->image_texels = std::uint64_t(texels);
+  const auto target = target_for(device);
+  nlohmann::json fields = {{"op", "conv2d"},     {"height", 8},   {"width", 8},
+                           {"in_channels", 16},  {"kernel", 3},   {"pad", 1},
+                           {"out_channels", 32}, {"dtype", dtype}};
+  const auto task = open_task(space::Workload::parse(fields)->dag(), *target);
+  nlohmann::json chosen = nlohmann::json::parse(
+      R"({"sketch":"gpu_tiled","knobs":{"rows":[8,2],"columns":[4,8],"step":[4],"unroll":[16],
+          "neighbours":[0],"lanes":[4],"packed":[2],"source":[1]}})");
+  if (images >= 0) chosen["knobs"]["images"] = {images};
+  const auto configuration = (*task)->space().parse(chosen.dump());
+  if (!configuration) return configuration.error();
+  return (*task)->build(*configuration);
+}
+
+TEST(OpenClC, ReadsWeightsThroughAnImage) {
+  for (const char* dtype : {"float32", "float16"}) {
+    const auto built = convolution(63488, dtype, 1);
+    ASSERT_TRUE(built) << built.error().text();
+    const wire::ProgramT& program = *built->program;
+    const std::string source(program.images[0]->bytes.begin(), program.images[0]->bytes.end());
+    EXPECT_NE(source.find("__read_only image1d_buffer_t conv_second, int conv_second_begin"),
+              std::string::npos)
+        << source;
+    EXPECT_NE(source.find("read_imagef(conv_second, conv_second_begin + "), std::string::npos);
+    const auto kind = dtype[5] == '3' ? wire::ArgKind::TexelsFloat32 : wire::ArgKind::TexelsFloat16;
+    const auto& args = program.launches.back()->args;
+    EXPECT_EQ(std::ranges::count(args, kind, &wire::Arg::kind), 1) << source;
+    EXPECT_TRUE(decode_program(encode(program))) << source;
+  }
+}
+
+TEST(OpenClC, ImagesAreAChoiceWhereTheDeviceHasThem) {
+  const auto reads_texels = [](const Result<wire::BuildOutputT>& built) {
+    EXPECT_TRUE(built) << built.error().text();
+    if (!built) return false;
+    for (const wire::Arg& arg : built->program->launches.back()->args) {
+      if (arg.kind() != wire::ArgKind::Buffer) return true;
+    }
+    return false;
+  };
+  EXPECT_FALSE(reads_texels(convolution(63488, "float32", 0)));
+  EXPECT_FALSE(reads_texels(convolution(63488, "float32", -1))) << "of a record from before";
+  EXPECT_FALSE(convolution(0, "float32", 1)) << "no such knob";
+  EXPECT_FALSE(convolution(63488, "int8", 1)) << "no such knob";
+  // 3 * 3 * 16 * 32 / 4 are the weights.
+  EXPECT_FALSE(reads_texels(convolution(1151, "float32", 1)));
+  EXPECT_TRUE(reads_texels(convolution(1152, "float32", 1)));
+
+  auto device = mali();
+  device.gpu->image_texels = 63488;
+  EXPECT_EQ(space::opencl_target_for(device, kName)->image_texels, 63488);
+  device.gpu->device_type = "CPU";
+  EXPECT_EQ(space::opencl_target_for(device, kName)->image_texels, 0);
+  const HardwareValue wanted[] = {{"image_texels", 100}};
+  EXPECT_EQ(space::GpuTarget::parse(*target_for(device, wanted), kName)->image_texels, 100);
 }
 
 TEST(OpenClC, CorrectionsOfAUser) {

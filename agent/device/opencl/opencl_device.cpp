@@ -9,6 +9,7 @@
 #include "agent/device/gpu_device.h"
 #include "agent/device/opencl/opencl_facts.h"
 #include "agent/device/opencl/opencl_row.h"
+#include "runtime/guard.h"
 #include "runtime/opencl/opencl_image.h"
 #include "runtime/opencl/opencl_memory.h"
 
@@ -42,7 +43,12 @@ class OpenClDevice final : public GpuDevice {
     info_.gpu->warp_size = threads_that_go_together(*driver_, queue_->context, *device);
     memory_ = std::make_unique<runtime::OpenClMemory>(*queue_, buffer_alignment(*driver_, *device),
                                                       kept_bytes());
-    executor_ = std::make_unique<runtime::OpenClExecutor>(*queue_, opencl_limits(*info_.gpu));
+    const std::uint64_t texels = texels_of_images(*driver_, queue_->context, *device);
+    // An image is over the guard before the data, too: of so many texels, the smaller ones.
+    constexpr std::uint64_t before = runtime::kGuardBytes / 8;
+    info_.gpu->image_texels = texels > before ? texels - before : 0;
+    executor_ =
+        std::make_unique<runtime::OpenClExecutor>(*queue_, opencl_limits(*info_.gpu, texels));
     loader_ = std::make_unique<runtime::OpenClLoader>(*queue_);
     flush_ = call.CreateBuffer(queue_->context, CL_MEM_READ_WRITE, flush_bytes(), nullptr, &result);
     return driver_->check(result, "clCreateBuffer");

@@ -2,6 +2,8 @@
 #include "agent/device/opencl/opencl_facts.h"
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 #include <sstream>
 
 namespace fettle::agent {
@@ -89,11 +91,32 @@ std::uint32_t threads_that_go_together(const runtime::OpenClDriver& driver, cl_c
   return static_cast<std::uint32_t>(multiple);
 }
 
-runtime::OpenClLimits opencl_limits(const wire::GpuFactsT& facts) {
+std::uint64_t texels_of_images(const runtime::OpenClDriver& driver, cl_context context,
+                               cl_device_id device) {
+  if (number<cl_bool>(driver, device, CL_DEVICE_IMAGE_SUPPORT) != CL_TRUE) return 0;
+  cl_image_format formats[256];
+  cl_uint count = 0;
+  if (driver.call().GetSupportedImageFormats(context, CL_MEM_READ_ONLY,
+                                             CL_MEM_OBJECT_IMAGE1D_BUFFER, std::size(formats),
+                                             formats, &count) != CL_SUCCESS) {
+    return 0;
+  }
+  const std::span known(formats, std::min<std::size_t>(count, std::size(formats)));
+  for (const cl_channel_type wanted : {CL_FLOAT, CL_HALF_FLOAT}) {
+    const bool found = std::ranges::any_of(known, [&](const cl_image_format& format) {
+      return format.image_channel_order == CL_RGBA && format.image_channel_data_type == wanted;
+    });
+    if (!found) return 0;
+  }
+  return number<std::size_t>(driver, device, CL_DEVICE_IMAGE_MAX_BUFFER_SIZE);
+}
+
+runtime::OpenClLimits opencl_limits(const wire::GpuFactsT& facts, std::uint64_t texels) {
   runtime::OpenClLimits out{};
   for (std::size_t i = 0; i < 3; ++i) out.max_block[i] = facts.max_block[i];
   out.threads_per_block = facts.max_threads_per_block;
   out.local_bytes = facts.shared_bytes_per_block;
+  out.texels = texels;
   return out;
 }
 

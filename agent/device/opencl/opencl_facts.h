@@ -12,7 +12,10 @@ Result<void> read_opencl_facts(const runtime::OpenClDriver& driver, cl_device_id
 // A warp, a wavefront: of a small kernel, since OpenCL 1.2 tells it of kernels only. 0: not known.
 std::uint32_t threads_that_go_together(const runtime::OpenClDriver& driver, cl_context context,
                                        cl_device_id device);
-runtime::OpenClLimits opencl_limits(const wire::GpuFactsT& facts);
+// Texels that an image over a buffer may have; 0: none is, of float16 or of float32.
+std::uint64_t texels_of_images(const runtime::OpenClDriver& driver, cl_context context,
+                               cl_device_id device);
+runtime::OpenClLimits opencl_limits(const wire::GpuFactsT& facts, std::uint64_t texels);
 // Bytes at whose multiples a buffer's piece may begin.
 std::uint64_t buffer_alignment(const runtime::OpenClDriver& driver, cl_device_id device);
 

@@ -17,6 +17,7 @@ constexpr HardwareKey kKeys[] = {
     {"registers_per_thread", 16, 1024},
     {"warp", 1, 128},
     {"vector_width", 1, 16},
+    {"image_texels", 0, 1 << 28},
     {"compute_units", 1, 4096},
     {"memory_bytes", 1 << 20, 1024 * kGiB},
 };

@@ -19,6 +19,8 @@ struct Array {
   int lanes = 1;
   bool only_one = false;  // of them: a variable
   bool halves = false;    // float16 as bits, for vload_half
+  // Of a param that is an image of texels: the number of its first one; "": it is memory.
+  std::string texels_begin = "";
   std::string pointer() const { return halves ? "(__local half*)" + name : name; }
 };
 
@@ -70,6 +72,8 @@ class Expressions {
   Code converted(ir::DataType to, const ir::Expr& from);
   Code loaded(const ir::ExprNode& node, const ir::Load& load);
   Code loaded_element(ir::DataType type, const ir::Load& load);
+  // `lanes` from a multiple of a texel's elements on.
+  std::string loaded_texels(const Array& from, ir::DataType type, const ir::Expr& base);
   Code instruction(const ir::Intrinsic& n);
   Code call(const std::string& function, const std::vector<ir::Expr>& args);
   Code narrowed(ir::DataType type, Code code) const;

@@ -1,4 +1,5 @@
 // Expressions, second part: places in arrays, and what is loaded from there (expressions.h).
+#include "host/backend/opencl_c/accesses.h"
 #include "host/backend/opencl_c/expressions.h"
 
 namespace fettle::backend::opencl_c {
@@ -27,6 +28,18 @@ class Terms {
     text += term;
   }
 };
+
+// base / by, term by term. Null: it is not known to be a multiple.
+Expr quotient(const Expr& base, int by) {
+  const ir::LeafSum sum = ir::leaf_sum_of(base);
+  if (sum.constant % by != 0) return nullptr;
+  Expr which = ir::int_imm(sum.constant / by);
+  for (const auto& [leaf, factor] : sum.terms) {
+    if (factor % by != 0) return nullptr;
+    which = which + leaf * ir::int_imm(factor / by, leaf->type);
+  }
+  return which;
+}
 
 }  // namespace
 
@@ -64,13 +77,8 @@ std::string Expressions::place(const Expr& scalar, const std::string& array) {
 std::optional<std::string> Expressions::vector_index(const Expr& index, int lanes) {
   const auto* ramp = std::get_if<ir::Ramp>(&index->node);
   if (!ramp || ramp->stride != 1 || index->type.lanes != lanes) return std::nullopt;
-  ir::LeafSum sum = ir::leaf_sum_of(ramp->base);
-  Expr which = ir::int_imm(sum.constant / lanes);
-  if (sum.constant % lanes != 0) return std::nullopt;
-  for (const auto& [leaf, factor] : sum.terms) {
-    if (factor % lanes != 0) return std::nullopt;
-    which = which + leaf * ir::int_imm(factor / lanes, leaf->type);
-  }
+  const Expr which = quotient(ramp->base, lanes);
+  if (!which) return std::nullopt;
   return this->index(which);
 }
 
@@ -108,6 +116,20 @@ Code Expressions::loaded_element(ir::DataType type, const ir::Load& n) {
              Level::Choice});
 }
 
+std::string Expressions::loaded_texels(const Array& from, ir::DataType type, const Expr& base) {
+  const Expr first = quotient(base, kTexel);
+  if (!first) return "";
+  // A half read as floats is what it is.
+  const bool halves = type.scalar == ir::Scalar::Float16 && !types_.by_call(type);
+  const std::string call = std::string(halves ? "read_imageh(" : "read_imagef(") + from.name +
+                           ", " + from.texels_begin + " + ";
+  std::string text;
+  for (int lane = 0; lane < type.lanes; lane += kTexel) {
+    text += (lane ? ", " : "") + call + place(first + ir::int_imm(lane / kTexel), from.name) + ")";
+  }
+  return type.lanes == kTexel ? text : "(" + types_.value(type) + ")(" + text + ")";
+}
+
 Code Expressions::loaded(const ir::ExprNode& node, const ir::Load& n) {
   const ir::DataType type = node.type;
   if (n.indices.size() != 1) {
@@ -124,6 +146,13 @@ Code Expressions::loaded(const ir::ExprNode& node, const ir::Load& n) {
     }
   }
   const auto form = ir::strided_lanes(n.indices[0]);
+  if (!from.texels_begin.empty()) {
+    const std::string read = form && form->stride == 1 ? loaded_texels(from, type, form->base) : "";
+    if (read.empty()) fail("a load of " + n.buffer->name + " is not of whole texels");
+    if (!on) return {read, type.lanes > kTexel ? Level::Unary : Level::Primary};
+    return {value(on).within(Level::AnyOf) + " ? " + read + " : (" + vector + ")(0)",
+            Level::Choice};
+  }
   const bool whole = form && from.lanes == 1 && !type.is_bool() && (!on || on->type.lanes == 1);
   if (whole && form->stride == 1) {
     const std::string read = std::string(by_call(n.buffer, type) ? "vload_half" : "vload") +

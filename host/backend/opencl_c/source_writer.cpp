@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "host/backend/gpu_program.h"
+#include "host/backend/opencl_c/accesses.h"
 #include "host/backend/opencl_c/expressions.h"
 #include "host/ir/intrinsics.h"
 #include "host/ir/mutator.h"
@@ -25,39 +26,6 @@ constexpr Index kIndices[] = {
     {ir::ThreadAxis::ThreadY, "thread_y", "get_local_id(1)"},
     {ir::ThreadAxis::ThreadZ, "thread_z", "get_local_id(2)"},
 };
-
-// The lanes by which all of the function's accesses to the buffer go, each at a multiple of them;
-// 1: there is no such number.
-int lanes_of(const ir::Function& function, const ir::BufferDecl* buffer) {
-  int lanes = 0;
-  const auto access = [&](const ir::Buffer& of, const std::vector<ir::Expr>& indices,
-                          const ir::Expr& predicate) {
-    if (of.get() != buffer || lanes == 1) return;
-    const auto* ramp = std::get_if<ir::Ramp>(&indices[0]->node);
-    const int each = indices[0]->type.lanes;
-    bool whole = ramp && ramp->stride == 1 && !predicate && (lanes == 0 || lanes == each) &&
-                 buffer->elements() % each == 0;
-    if (whole) {
-      const ir::LeafSum sum = ir::leaf_sum_of(ramp->base);
-      whole = sum.constant % each == 0;
-      for (const auto& term : sum.terms) whole &= term.second % each == 0;
-    }
-    lanes = whole ? each : 1;
-  };
-  ir::walk(
-      function.body,
-      [&](const ir::Stmt& s) {
-        if (const auto* store = std::get_if<ir::Store>(&s->node)) {
-          access(store->buffer, store->indices, store->predicate);
-        }
-      },
-      [&](const ir::Expr& e) {
-        if (const auto* load = std::get_if<ir::Load>(&e->node)) {
-          access(load->buffer, load->indices, load->predicate);
-        }
-      });
-  return lanes == 0 ? 1 : lanes;
-}
 
 class Kernel {
  public:
@@ -106,9 +74,14 @@ class Kernel {
       const ir::Buffer& buffer = function_.params[i];
       Array array;
       array.name = names_.of(buffer.get(), buffer->name);
-      text += std::string(i ? ",\n" : "") + (i ? std::string(name.size() + 6, ' ') : "") +
-              "__global " + (function_.written[i] ? "" : "const ") +
-              types_.memory(buffer->type.scalar) + "* restrict " + array.name;
+      text += std::string(i ? ",\n" : "") + (i ? std::string(name.size() + 6, ' ') : "");
+      if (reads_texels(function_, i)) {
+        array.texels_begin = names_.fresh(buffer->name + "_begin");
+        text += "__read_only image1d_buffer_t " + array.name + ", int " + array.texels_begin;
+      } else {
+        text += std::string("__global ") + (function_.written[i] ? "" : "const ") +
+                types_.memory(buffer->type.scalar) + "* restrict " + array.name;
+      }
       expressions_.declare(buffer, array);
     }
     return text + ") {\n";
@@ -140,7 +113,7 @@ class Kernel {
     }
     array.name = names_.of(buffer.get(), buffer->name);
     array.halves = shared && types_.by_call(buffer->type);
-    if (own && !buffer->type.is_bool()) array.lanes = lanes_of(function_, buffer.get());
+    if (own && !buffer->type.is_bool()) array.lanes = lanes_of(function_, buffer);
     const std::int64_t count = buffer->elements() / array.lanes;
     array.only_one = own && count == 1;
     std::string type = types_.memory(buffer->type.scalar);

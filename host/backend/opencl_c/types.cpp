@@ -11,15 +11,23 @@ namespace {
 
 // What a variable must not be called: words of the language, and functions that are called.
 const std::set<std::string> kReserved = {
-    "auto",      "bool",    "break",    "case",      "char",       "const",     "constant",
-    "continue",  "default", "do",       "double",    "else",       "enum",      "event_t",
-    "extern",    "float",   "for",      "global",    "goto",       "half",      "if",
-    "image2d_t", "inline",  "int",      "kernel",    "local",      "long",      "main",
-    "private",   "quad",    "register", "restrict",  "return",     "sampler_t", "short",
-    "signed",    "sizeof",  "size_t",   "static",    "struct",     "switch",    "typedef",
-    "uchar",     "uint",    "ulong",    "union",     "unsigned",   "ushort",    "void",
-    "volatile",  "while",   "abs",      "barrier",   "fabs",       "floor",     "mad",
-    "max",       "min",     "sqrt",     "read_only", "write_only", "true",      "false"};
+    "auto",        "bool",        "break",     "case",
+    "char",        "const",       "constant",  "continue",
+    "default",     "do",          "double",    "else",
+    "enum",        "event_t",     "extern",    "float",
+    "for",         "global",      "goto",      "half",
+    "if",          "image2d_t",   "inline",    "int",
+    "kernel",      "local",       "long",      "main",
+    "private",     "quad",        "register",  "restrict",
+    "return",      "sampler_t",   "short",     "signed",
+    "sizeof",      "size_t",      "static",    "struct",
+    "switch",      "typedef",     "uchar",     "uint",
+    "ulong",       "union",       "unsigned",  "ushort",
+    "void",        "volatile",    "while",     "image1d_buffer_t",
+    "read_imagef", "read_imageh", "abs",       "barrier",
+    "fabs",        "floor",       "mad",       "max",
+    "min",         "sqrt",        "read_only", "write_only",
+    "true",        "false"};
 
 std::string as_word(const std::string& text) {
   std::string word;

@@ -128,10 +128,13 @@ double blocks_per_unit(const Costs& costs, const space::GpuTarget& target) {
 Features all_features(const ir::Module& module, const space::GpuTarget& target) {
   Costs hot, all;
   double launches = 0, heat = -1;
+  bool texels = false;  // some buffers may be read through images
   for (const ir::Launch& launch : module.launches) {
     if (launch.prepare) continue;
     launches += 1;
-    const Costs costs = costs_of(module.functions[std::size_t(launch.function)], target);
+    const ir::Function& function = module.functions[std::size_t(launch.function)];
+    const Costs costs = costs_of(function, target);
+    texels |= function.texels > 0;
     all.operations += costs.operations;
     all.loads += costs.loads;
     all.global_bytes += costs.global_bytes;
@@ -180,6 +183,7 @@ Features all_features(const ir::Module& module, const space::GpuTarget& target) 
   f.add("shared_per_operation", hot.shared_accesses / std::max(1.0, hot.operations));
   f.add("conflicts", hot.shared_turns * target.warp / std::max(1.0, hot.shared_accesses));
   f.log("largest_step", hot.largest_step);
+  f.add("images", texels ? 1 : 0);
   // The textbook's bound, in cycles of the whole device: whichever takes longest.
   const double units = target.compute_units * std::min(1.0, blocks / target.compute_units);
   f.log("estimated_cycles",

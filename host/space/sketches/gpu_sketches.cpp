@@ -1,9 +1,12 @@
 // A GPU's sketches (gpu_sketches.h).
 #include "host/space/sketches/gpu_sketches.h"
 
+#include <algorithm>
+
 #include "host/space/sketches/gpu_rows.h"
 #include "host/space/sketches/gpu_spatial.h"
 #include "host/space/sketches/gpu_split.h"
+#include "host/space/sketches/gpu_steps.h"
 #include "host/space/sketches/gpu_sums.h"
 #include "host/space/sketches/gpu_tiled.h"
 #include "host/space/sketches/gpu_warps.h"
@@ -18,6 +21,23 @@ constexpr std::int64_t kShortRow = 2;  // warps' worth of elements
 // many; elsewhere a product that is no product costs more than a short step.
 constexpr std::int64_t kStepMultiple = 8;
 
+constexpr std::int64_t kTexel = 4;  // elements
+
+// Whether there is something that could be read through images: of floats, that vectors of
+// threads take by fours, and not too large.
+bool has_texels(const ComputeDag& dag, const GpuTarget& target) {
+  if (target.image_texels == 0 || target.vector_width < kTexel) return false;
+  return std::any_of(dag.stages.begin(), dag.stages.end(), [&](const Stage& stage) {
+    const std::int64_t elements = stage.buffer->elements();
+    return stage.role != ir::Role::Output && stage.buffer->type.is_float() &&
+           elements % kTexel == 0 && elements / kTexel <= target.image_texels;
+  });
+}
+
+// How buffers that a launch only reads are read, 0: as memory, 1: as texels of images where that
+// is possible.
+Knob images_knob() { return {"images", {{0}, {1}}, 0}; }
+
 // Of what a sketch knows of a task, made once.
 template <typename Known>
 TaskSpace::Entry entry_of(Sketch sketch, Known known, const GpuTarget& target,
@@ -27,7 +47,10 @@ TaskSpace::Entry entry_of(Sketch sketch, Known known, const GpuTarget& target,
   entry.sketch = std::move(sketch);
   entry.schedule = [schedule, target, known = std::make_shared<const Known>(std::move(known))](
                        const SearchSpace& space, const Configuration& configuration) {
-    return schedule(*known, target, space, configuration);
+    auto made = schedule(*known, target, space, configuration);
+    if (!made || value_or(space, configuration, "images", 0) == 0) return made;
+    auto done = made->apply(ReadTexelsStep{target.image_texels});
+    return done ? std::move(made) : Result<Schedule>(std::move(done).error());
   };
   return entry;
 }
@@ -95,6 +118,9 @@ Result<GpuSpace> open_gpu_space(ComputeDag dag, const GpuTarget& target) {
     Sketch sketch = gpu_sums_sketch(*reduction, target);
     entries.push_back(
         entry_of(std::move(sketch), std::move(*reduction), target, gpu_sums_schedule));
+  }
+  if (has_texels(dag, target)) {
+    for (TaskSpace::Entry& entry : entries) entry.sketch.knobs.push_back(images_knob());
   }
   std::int64_t elements = 1;
   for (const Axis& axis : dag.stages.back().axes) elements *= axis.extent;

@@ -49,3 +49,19 @@ __kernel __attribute__((reqd_work_group_size(8, 1, 1))) void of_eight(__global c
   const int i = get_global_id(0);
   if (i < n) out[i] = 2 * in[i];
 }
+float texel_element(float4 texel, int at) {
+  return at == 0 ? texel.s0 : at == 1 ? texel.s1 : at == 2 ? texel.s2 : texel.s3;
+}
+__kernel void by_texels(__read_only image1d_buffer_t in, int begin, __global float* out, int n) {
+  const int i = get_global_id(0);
+  if (i < n) out[i] = 2 * texel_element(read_imagef(in, begin + i / 4), i % 4);
+}
+__kernel void texels_far_beyond(__read_only image1d_buffer_t in, int begin, __global float* out,
+                                int n) {
+  const int i = get_global_id(0);
+  if (i < n) out[i] = read_imagef(in, begin + i + (1 << 28)).s0;
+}
+__kernel void of_other_images(__read_only image2d_t in, int begin, __global float* out, int n) {
+  const int i = get_global_id(0);
+  if (i < n) out[i] = 2 * read_imagef(in, (int2)(begin + i, 0)).s0;
+}
