@@ -79,4 +79,14 @@ Result<void> check_identity(const Design& design, std::string_view name,
                    own.substr(0, 12) + ")"};
 }
 
+std::string configuration_of(const Design& design) {
+  return design.name + " " + to_hex(design.identity());
+}
+
+Result<void> check_configuration(const Design& design, std::string_view configuration) {
+  const std::size_t space = configuration.rfind(' ');
+  if (space == std::string_view::npos) return check_identity(design, configuration, "");
+  return check_identity(design, configuration.substr(0, space), configuration.substr(space + 1));
+}
+
 }  // namespace fettle::vta

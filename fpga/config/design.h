@@ -72,4 +72,9 @@ Result<Design> find_design(std::string_view name);
 // 64 hexadecimal digits, `name` what it is called there.
 Result<void> check_identity(const Design& design, std::string_view name, std::string_view identity);
 
+// "NAME IDENTITY": what images of programs and a device's facts call a design.
+std::string configuration_of(const Design& design);
+// check_identity() of what configuration_of() has written, here or elsewhere.
+Result<void> check_configuration(const Design& design, std::string_view configuration);
+
 }  // namespace fettle::vta
