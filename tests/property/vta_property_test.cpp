@@ -73,7 +73,10 @@ class Dice {
 nlohmann::json random_tail(Dice& dice) {
   nlohmann::json tail = nlohmann::json::array();
   if (dice.number(0, 2) == 0) tail.push_back("bias");
+  const int add = dice.number(0, 5);
+  if (add == 0) tail.push_back("add");
   if (dice.number(0, 5) != 0) tail.push_back("shift_right " + std::to_string(dice.number(3, 9)));
+  if (add == 1) tail.push_back("add");
   if (dice.number(0, 3) == 0) tail.push_back("relu");
   tail.push_back(dice.number(0, 1) ? "clip 0 127" : "clip -100 90");
   tail.push_back("cast int8");
@@ -103,12 +106,26 @@ space::Workload random_convolution(Dice& dice) {
   }
 }
 
+space::Workload random_dense(Dice& dice) {
+  for (;;) {
+    auto workload = space::Workload::parse(nlohmann::json{{"op", "dense"},
+                                                          {"layout", "1n16c"},
+                                                          {"dtype", "int8"},
+                                                          {"batch", dice.number(1, 9)},
+                                                          {"in_features", 16 * dice.number(1, 9)},
+                                                          {"out_features", 16 * dice.number(1, 9)},
+                                                          {"tail", random_tail(dice)}});
+    if (workload) return std::move(*workload);
+  }
+}
+
 TEST(VtaPrograms, RandomSmallProductsEqualTheReference) {
   Dice dice(20261123);
   for (const char* name : {"pynq", "vta-stock"}) {
     const Design design = find_design(name).value();
     for (int i = 0; i < 90; ++i) {
-      const space::Workload workload = random_convolution(dice);
+      const space::Workload workload =
+          i % 5 == 0 ? random_dense(dice) : random_convolution(dice);
       SCOPED_TRACE(name + (" " + workload.source()));
       const auto product = product_of(workload.dag(), design);
       ASSERT_TRUE(product) << product.error().text();

@@ -2,7 +2,8 @@
 #include "host/backend/vta/bound.h"
 
 #include <algorithm>
-#include <cstdio>
+
+#include <fmt/format.h>
 
 namespace fettle::vta::host {
 namespace {
@@ -33,17 +34,15 @@ double Bound::cycles() const {
 }
 
 std::string Bound::text(const Product& p) const {
-  const auto number = [](auto value) { return std::to_string(static_cast<long long>(value)); };
-  const std::int64_t outputs = p.outputs(), each = p.outputs() ? p.products() / outputs : 0;
-  return "GEMM: " + number(outputs) + " outputs x " + number(p.in.extent) + " blocks x " +
-         number(p.rows.window * p.columns.window) + " places of the window = " +
-         number(outputs * each) + " micro-ops, one a cycle\nbeginning and tail of sums: " +
-         number(outputs) + " outputs x " +
-         number(sum_cycles / static_cast<std::uint64_t>(std::max<std::int64_t>(outputs, 1))) +
-         " cycles = " + number(sum_cycles) + "\nport: " + number(compulsory_bytes) +
-         " compulsory bytes / " + number(kPortBytes) + " a cycle = " + number(port_cycles()) +
-         "\nbound: max(" + number(gemm_cycles) + " + " + number(sum_cycles) + ", " +
-         number(port_cycles()) + ") = " + number(cycles()) + " cycles\n";
+  const std::int64_t outputs = p.outputs();
+  return fmt::format(
+      "GEMM: {} outputs x {} blocks x {} places of the window, one micro-op a cycle: {} cycles\n"
+      "sums begun and their tails: {} outputs x {} cycles: {} cycles\n"
+      "port: {:.0f} compulsory bytes / {} a cycle: {:.0f} cycles\n"
+      "bound: max({} + {}, {:.0f}) = {:.0f} cycles\n",
+      outputs, p.in.extent, p.rows.window * p.columns.window, gemm_cycles, outputs,
+      sum_cycles / static_cast<std::uint64_t>(outputs), sum_cycles, compulsory_bytes, kPortBytes,
+      port_cycles(), gemm_cycles, sum_cycles, port_cycles(), cycles());
 }
 
 Bound bound_of(const Product& product, const Design& design, double compulsory_bytes) {

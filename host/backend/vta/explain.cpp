@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
+
+#include <fmt/format.h>
 
 #include "fpga/isa/disassemble.h"
 #include "fpga/sim/simulator.h"
@@ -12,17 +13,10 @@
 namespace fettle::vta::host {
 namespace {
 
-template <typename... Values>
-std::string line(const char* format, Values... values) {
-  char text[256];
-  std::snprintf(text, sizeof text, format, values...);
-  return text;
-}
-
 std::string listing(std::span<const Instruction> instructions) {
   std::string text;
   for (std::size_t i = 0; i < instructions.size(); ++i) {
-    text += line("%5zu ", i) + disassemble(instructions[i]) + "\n";
+    text += fmt::format("{:5} {}\n", i, disassemble(instructions[i]));
   }
   return text;
 }
@@ -75,18 +69,17 @@ Result<std::string> occupancy(const Design& design, const Stream& stream, const 
     until[unit] = std::max(until[unit], span.to);
   }
   const double cycles = static_cast<double>(run->cycles);
-  std::string text = line("%llu cycles, %.1f %% of the bound\n",
-                          static_cast<unsigned long long>(run->cycles),
-                          100 * bound.cycles() / cycles);
+  std::string text = fmt::format("{} cycles: the bound is {:.1f} % of them\n", run->cycles,
+                                 100 * bound.cycles() / cycles);
   for (const Unit unit : {Unit::Load, Unit::Compute, Unit::Store}) {
     const std::size_t i = static_cast<std::size_t>(unit);
-    text += line("%-8s %6llu instructions, at work %5.1f %% of the time\n", name_of(unit),
-                 static_cast<unsigned long long>(count[i]),
-                 100 * static_cast<double>(busy[i]) / cycles);
+    text += fmt::format("{:8} {:6} instructions, at work {:5.1f} % of the time\n", name_of(unit),
+                        count[i], 100 * static_cast<double>(busy[i]) / cycles);
   }
-  return text + line("steps of GEMM and ALU %.1f %%, port %.1f %% of the time\n",
-                     100 * static_cast<double>(run->step_cycles) / cycles,
-                     100 * static_cast<double>(run->read_beats + run->written_beats) / cycles);
+  return text + fmt::format("steps of GEMM and ALU {:.1f} %, port {:.1f} % of the time\n",
+                            100 * static_cast<double>(run->step_cycles) / cycles,
+                            100 * static_cast<double>(run->read_beats + run->written_beats) /
+                                cycles);
 }
 
 std::string memories(const Product& product, const Design& design, const Tiling& tiling,
@@ -96,12 +89,12 @@ std::string memories(const Product& product, const Design& design, const Tiling&
                                                  {Memory::Weight, program.weight_slots},
                                                  {Memory::Accumulator, program.sum_slots}};
   for (const auto& [memory, slots] : used) {
-    text += line("%s: %zu tiles of %lld of %u entries\n", name_of(memory), slots,
-                 static_cast<long long>(tile_entries(product, tiling, memory)),
-                 design.depth(memory));
+    text += fmt::format("{}: {} tiles of {} of {} entries\n", name_of(memory), slots,
+                        tile_entries(product, tiling, memory), design.depth(memory));
   }
-  return text + line("UOP: %zu micro-ops loaded, room for %u\n",
-                     program.code.constants.back().bytes.size() / 4, design.depth(Memory::Uop));
+  return text + fmt::format("UOP: {} micro-ops loaded, room for {}\n",
+                            program.code.constants.back().bytes.size() / 4,
+                            design.depth(Memory::Uop));
 }
 
 }  // namespace

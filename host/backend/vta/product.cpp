@@ -259,22 +259,20 @@ Result<void> check_padding(const Product& product) {
       return unsupported("slides windows over two axes: not over " + axis.name);
     }
   }
+  // The two dimensions of a LOAD that pad are its innermost ones.
+  const bool innermost =
+      product.columns.input_stride == 1 &&
+      (product.in.extent == 1 || product.in.input_stride > product.rows.input_stride);
   for (const SpatialAxis* axis : {&product.rows, &product.columns}) {
     const std::int64_t behind =
         (axis->extent - 1) * axis->step + axis->reach() - axis->before - axis->source;
-    if (axis->before > kMostPadding || behind > kMostPadding ||
-        std::max(axis->before, behind) >= axis->reach()) {
-      if (axis->before == 0 && behind <= 0) continue;
+    const std::int64_t most = std::max(axis->before, behind);
+    if (most <= 0) continue;
+    if (most > kMostPadding || most >= axis->reach()) {
       return unsupported("pads by 15 at most, and by less than a window: not so along " +
                          axis->name);
     }
-    // The two dimensions of a LOAD that pad are its innermost ones.
-    if ((axis->before > 0 || behind > 0) &&
-        (product.columns.input_stride != 1 ||
-         product.in.input_stride % product.rows.input_stride != 0 ||
-         product.in.input_stride < product.rows.input_stride)) {
-      return unsupported("pads along the innermost two axes of an image");
-    }
+    if (!innermost) return unsupported("pads along the innermost two axes of an image");
   }
   return {};
 }

@@ -1,10 +1,10 @@
 // conv2d: NHWC images with weights [kernel y][kernel x][in / groups][out], or NCHW ones
 // with weights [out][in / groups][kernel y][kernel x], or those in blocks of channels
-// (conv2d_packed.h); float32, float16 in memory only, or int8 with int32 sums.
+// (packed.h); float32, float16 in memory only, or int8 with int32 sums.
 #include <cmath>
 
-#include "host/space/operators/conv2d_packed.h"
 #include "host/space/operators/operator.h"
+#include "host/space/operators/packed.h"
 #include "host/space/operators/shapes.h"
 #include "host/space/operators/tail.h"
 #include "host/space/operators/window_operator.h"
@@ -17,7 +17,7 @@ using Dim = std::pair<std::string, std::int64_t>;
 
 Result<nlohmann::json> canonical(const nlohmann::json& json) {
   Fields fields(json);
-  fields.word("layout", {"NHWC", "NCHW", kPackedLayout}, "NHWC");
+  fields.word("layout", {"NHWC", "NCHW", kPackedImages}, "NHWC");
   fields.word("dtype", {"float32", "float16", "int8"}, "float32");
   fields.integer("batch", 1, 65536, 1);
   fields.integer("height", 1, 65536);
@@ -39,11 +39,11 @@ Result<nlohmann::json> canonical(const nlohmann::json& json) {
   const std::int64_t ci = f["in_channels"], co = f["out_channels"], groups = f["groups"];
   auto right = require(ci % groups == 0 && co % groups == 0, "conv2d",
                        "groups " + std::to_string(groups) + " do not divide the channels");
-  if (f["layout"] == kPackedLayout &&
-      (groups != 1 || ci % kChannelBlock != 0 || co % kChannelBlock != 0)) {
-    return Error{ErrorCode::Unsupported, std::string("conv2d: layout ") + kPackedLayout +
-                                             " has no groups, and channels in blocks of " +
-                                             std::to_string(kChannelBlock)};
+  if (right && f["layout"] == kPackedImages) {
+    right = require_blocks("conv2d", ci, co);
+    if (right && groups != 1) {
+      return Error{ErrorCode::Unsupported, "conv2d: no groups in blocks of channels"};
+    }
   }
   if (right) right = check_window("conv2d", f, double(std::max(ci, co)));
   if (right) {
@@ -84,7 +84,7 @@ std::vector<T> in_order(Layout layout, T n, T y, T x, const std::vector<T>& chan
 }
 
 ComputeDag dag(const OperatorCall& w) {
-  if (w.word("layout") == kPackedLayout) return packed_conv2d_dag(w);
+  if (w.word("layout") == kPackedImages) return packed_conv2d_dag(w);
   const Layout layout = layout_of(w);
   const bool nchw = layout == Layout::Nchw;
   const auto kernel = w.pair("kernel"), stride = w.pair("stride"), pad = w.pair("pad"),

@@ -1,5 +1,5 @@
-// conv2d in blocks of channels (conv2d_packed.h).
-#include "host/space/operators/conv2d_packed.h"
+// DAGs in blocks of channels (packed.h).
+#include "host/space/operators/packed.h"
 
 #include <cmath>
 
@@ -8,6 +8,12 @@
 #include "host/space/operators/window_operator.h"
 
 namespace fettle::space {
+
+Result<void> require_blocks(const char* op, std::int64_t in, std::int64_t out) {
+  if (in % kChannelBlock == 0 && out % kChannelBlock == 0) return {};
+  return Error{ErrorCode::Unsupported, std::string(op) + ": its layout has channels in blocks of " +
+                                           std::to_string(kChannelBlock)};
+}
 
 ComputeDag packed_conv2d_dag(const OperatorCall& w) {
   const auto kernel = w.pair("kernel"), stride = w.pair("stride"), pad = w.pair("pad"),
@@ -52,6 +58,28 @@ ComputeDag packed_conv2d_dag(const OperatorCall& w) {
   dag.stages.push_back(make_stage("conv", {an, ob, y, x, oc}, {ib, kh, kw, ic},
                                   product(at(source, {v(an), v(ib), row, column, v(ic)}),
                                           at(weight, {v(ob), v(ib), v(kh), v(kw), v(oc), v(ic)}))));
+  append_tail(dag, w, {"ob", "oc"});
+  return dag;
+}
+
+ComputeDag packed_dense_dag(const OperatorCall& w) {
+  const std::int64_t n = w.integer("batch"), in = w.integer("in_features") / kChannelBlock,
+                     out = w.integer("out_features") / kChannelBlock;
+  const double scale = 1 / std::sqrt(double(w.integer("in_features")));
+  ComputeDag dag;
+  const ir::Scalar type = w.scalar();
+  dag.stages.push_back(make_operand(type, "input", {{"n", n}, {"kb", in}, {"k", kChannelBlock}},
+                                    ir::Role::Input, kInputStream, 1));
+  dag.stages.push_back(make_operand(
+      type, "weight", {{"ob", out}, {"kb", in}, {"oc", kChannelBlock}, {"k", kChannelBlock}},
+      ir::Role::Constant, kWeightStream, scale));
+  const Axis an = make_axis("n", n), ob = make_axis("ob", out), oc = make_axis("oc", kChannelBlock),
+             kb = make_axis("kb", in), k = make_axis("k", kChannelBlock);
+  const auto v = [](const Axis& axis) { return ir::var_ref(axis.var); };
+  dag.stages.push_back(make_stage(
+      "dense", {an, ob, oc}, {kb, k},
+      product(at(dag.stages[0], {v(an), v(kb), v(k)}),
+              at(dag.stages[1], {v(ob), v(kb), v(oc), v(k)}))));
   append_tail(dag, w, {"ob", "oc"});
   return dag;
 }
