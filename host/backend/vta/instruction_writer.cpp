@@ -134,7 +134,7 @@ Result<Untokened> InstructionWriter::finish() {
   const Encoding encoding(design_);
   Bytes bytes;
   for (const MicroOp& uop : uops_.all()) {
-    const auto bits = encoding.encode(uop);
+    auto bits = encoding.encode(uop);
     if (!bits) return std::move(bits).error().in("a micro-op");
     for (unsigned k = 0; k < 4; ++k) bytes.push_back(static_cast<std::uint8_t>(*bits >> (8 * k)));
   }
