@@ -15,19 +15,35 @@ namespace {
 
 using testing::VtaStream;
 
-// Without tokens, and without what carries tokens only.
-std::vector<Instruction> stripped(std::span<const Word> words, const Encoding& encoding) {
-  std::vector<Instruction> out;
+// An order in which the units may go on, one instruction after the other: without tokens, and
+// without what carries tokens only.
+std::vector<Instruction> stripped(const Design& design, std::span<const Word> words) {
+  const Encoding encoding(design);
+  std::vector<Instruction> all, out;
+  std::vector<Command> commands;
   for (const Word& word : words) {
-    Instruction instruction = encoding.decode(word).value();
-    const auto* load = std::get_if<Load>(&instruction.body);
-    const auto* store = std::get_if<Store>(&instruction.body);
-    if (std::holds_alternative<Finish>(instruction.body) || (load && load->x_size == 0) ||
-        (store && store->x_size == 0)) {
-      continue;
+    all.push_back(encoding.decode(word).value());
+    commands.push_back(command_of(all.back()));
+  }
+  Queues queues(design, commands);
+  for (bool moved = true; moved;) {
+    moved = queues.fetch();
+    for (const Unit unit : {Unit::Load, Unit::Compute, Unit::Store}) {
+      const auto at = queues.startable(unit);
+      if (!at) continue;
+      queues.start(unit);
+      queues.end(unit);
+      moved = true;
+      Instruction& instruction = all[*at];
+      const auto* load = std::get_if<Load>(&instruction.body);
+      const auto* store = std::get_if<Store>(&instruction.body);
+      if (std::holds_alternative<Finish>(instruction.body) || (load && load->x_size == 0) ||
+          (store && store->x_size == 0)) {
+        continue;
+      }
+      instruction.tokens = {};
+      out.push_back(instruction);
     }
-    instruction.tokens = {};
-    out.push_back(instruction);
   }
   return out;
 }
@@ -80,15 +96,14 @@ std::vector<std::vector<Instruction>> without_one(const std::vector<Instruction>
 
 TEST(VtaTokens, AStreamsOwnTokensAreFound) {
   VtaStream stream;
-  const Encoding encoding(stream.design);
   const auto ordered =
-      with_tokens(stream.design, stripped(stream.words(), encoding), stream.regions);
+      with_tokens(stream.design, stripped(stream.design, stream.words()), stream.regions);
   ASSERT_TRUE(ordered) << ordered.error().text();
   EXPECT_EQ(*ordered, stream.instructions);
 }
 
 TEST(VtaTokens, RandomStreams) {
-  std::size_t tokens = 0, relays = 0;
+  std::size_t tokens = 0;
   for (const char* name : {"pynq", "vta-stock"}) {
     const Design design = find_design(name).value();
     const Encoding encoding(design);
@@ -96,12 +111,11 @@ TEST(VtaTokens, RandomStreams) {
       SCOPED_TRACE(std::string(name) + " seed " + std::to_string(seed));
       const testing::VtaProgram program = testing::random_vta_program(design, seed, 50);
       const std::vector<Region> regions = program.regions();
-      const std::vector<Instruction> plain = stripped(program.words, encoding);
+      const std::vector<Instruction> plain = stripped(design, program.words);
       const auto ordered = with_tokens(design, plain, regions);
       ASSERT_TRUE(ordered) << ordered.error().text();
       const auto right = passes(design, *ordered, regions);
       ASSERT_TRUE(right) << right.error().text();
-      relays += ordered->size() - plain.size() - 1;
 
       // The same memory as with its own tokens; the new stream lies behind the image.
       Bytes with_own = program.image, with_ours = program.image;
@@ -115,7 +129,7 @@ TEST(VtaTokens, RandomStreams) {
           Simulator::create(design)->run(ours, program.base + program.image.size(),
                                          static_cast<std::uint32_t>(ordered->size())));
       with_ours.resize(with_own.size());
-      EXPECT_EQ(with_own, with_ours);
+      EXPECT_TRUE(with_own == with_ours);
 
       for (const std::vector<Instruction>& less : without_one(*ordered)) {
         EXPECT_FALSE(passes(design, less, regions));
@@ -124,14 +138,12 @@ TEST(VtaTokens, RandomStreams) {
     }
   }
   EXPECT_GT(tokens, 1000u);
-  EXPECT_GT(relays, 80u);  // more than before FINISH alone
 }
 
 // Loads that run ahead of stores, which only compute is between.
 TEST(VtaTokens, LoadsWaitForStoresByWayOfCompute) {
   VtaStream stream;
-  const Encoding encoding(stream.design);
-  std::vector<Instruction> plain = stripped(stream.words(), encoding);
+  std::vector<Instruction> plain = stripped(stream.design, stream.words());
   plain.push_back({{}, Load{{Memory::Input, 64, VtaStream::kOutput / 16, 1, 1, 1}}});
   const auto ordered = with_tokens(stream.design, plain, stream.regions);
   ASSERT_TRUE(ordered) << ordered.error().text();
@@ -145,7 +157,6 @@ TEST(VtaTokens, LoadsWaitForStoresByWayOfCompute) {
 TEST(VtaTokens, MoreTokensThanAQueueHoldsAreRefused) {
   VtaStream stream;
   stream.design.token_queue_depth = 1;
-  const Encoding encoding(stream.design);
   // Two loads to other places, and then what needs each of them.
   const auto& input = stream.body<Load>(1);
   std::vector<Instruction> plain{{{}, stream.body<Load>(0)}, {{}, stream.body<Load>(2)}};

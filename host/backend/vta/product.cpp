@@ -262,7 +262,7 @@ Result<void> check_padding(const Product& product) {
   // The two dimensions of a LOAD that pad are its innermost ones.
   const bool innermost =
       product.columns.input_stride == 1 &&
-      (product.in.extent == 1 || product.in.input_stride > product.rows.input_stride);
+      (product.in.extent == 1 || product.in.input_stride >= product.rows.input_stride);
   for (const SpatialAxis* axis : {&product.rows, &product.columns}) {
     const std::int64_t behind =
         (axis->extent - 1) * axis->step + axis->reach() - axis->before - axis->source;
