@@ -53,6 +53,9 @@ class Device {
   virtual DriverReading conditions() const { return {}; }
   // Evicts the caches that a run could profit from; devices without do nothing.
   virtual void flush_caches() {}
+  // Whether a program takes equally many ticks each time, whatever else its machine does: a
+  // simulator's cycles. One sample then tells all.
+  virtual bool exact() const { return false; }
   // Ends a program: frees every buffer and kernel.
   virtual void reset() = 0;
   // Nothing can be run any more in this process: a driver that fails for good after a fault.

@@ -5,6 +5,7 @@
 #include "agent/device/cuda/cuda_row.h"
 #include "agent/device/null/null_device.h"
 #include "agent/device/opencl/opencl_row.h"
+#include "agent/device/vta/vta_device.h"
 
 namespace fettle::agent {
 
@@ -18,6 +19,8 @@ std::vector<DeviceRow>& rows() {
        cuda_options()},
       {wire::DeviceKind::OpenCl, "opencl", describe_opencl, WorkerProgram::Gpu, opencl_self_test,
        opencl_options()},
+      {wire::DeviceKind::Vta, "vta", describe_vta,
+       WorkerRow{wire::DeviceKind::Vta, open_vta, vta_sandbox}, vta_self_test, vta_options()},
       {wire::DeviceKind::Null,
        "null",
        describe_null,

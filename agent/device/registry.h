@@ -26,7 +26,7 @@ struct DeviceRow {
   wire::DeviceInfoT (*describe)(const DeviceConfig&, const SystemRoot&);
   // Its workers: forked from the nursery with this row, or that program, executed.
   std::variant<WorkerRow, WorkerProgram> worker;
-  SelfTestProgram (*self_test)();
+  SelfTestProgram (*self_test)(const wire::DeviceInfoT&);
   // Options of its devices beside those of every kind.
   std::span<const DeviceOption> options;
 };

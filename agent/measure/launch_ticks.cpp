@@ -11,7 +11,8 @@ constexpr int kSamples = 5;
 Result<std::vector<double>> measure_launches(const SamplerInput& input, std::uint32_t number) {
   std::vector<std::vector<double>> taken;  // of each launch, per run
   const std::uint64_t limit = std::uint64_t{input.options.timeout_ms} * 1'000'000;
-  for (int i = 0; i < kSamples; ++i) {
+  const int samples = input.device.exact() ? 1 : kSamples;
+  for (int i = 0; i < samples; ++i) {
     input.status.enter(WorkerPhase::Run);
     const std::uint64_t start = StatusPage::monotonic_ns();
     Result<Sample> sample = [&] {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "agent/measure/statistics.h"
+#include "agent/measure/taken_sample.h"
 #include "schemas/wire/clock_domain.h"
 
 namespace fettle::agent {
@@ -29,30 +30,6 @@ constexpr std::uint32_t kAgreeingCounts = 2;
 // A kernel's tick comes at least every 10 ms; one that has stopped is not waited for.
 constexpr std::uint64_t kLongestTickNs = 20'000'000;
 
-struct Taken {
-  wire::Sample sample;
-  QuickReading before, after;
-  double per_run = 0;
-  std::uint64_t events = 0;  // disturbances while it ran; 0: clean
-  bool throttled() const {
-    return before.throttled || after.throttled || after.throttle_events > before.throttle_events;
-  }
-};
-
-bool clock_moved(const QuickReading& a, const QuickReading& b) {
-  const auto [low, high] = std::minmax(a.cpu_khz, b.cpu_khz);
-  return low > 0 && high - low > low / 10;
-}
-
-std::uint64_t disturbances(const QuickReading& before, const QuickReading& after) {
-  std::uint64_t events = after.involuntary_switches - before.involuntary_switches;
-  events += after.steal_ticks - before.steal_ticks;
-  events += after.throttle_events - before.throttle_events;
-  if (clock_moved(before, after)) ++events;
-  if (before.throttled || after.throttled) ++events;
-  return events;
-}
-
 // Until right behind the kernel's next tick, when it moves its coarse clock.
 void wait_for_tick() {
   timespec first{}, now{};
@@ -69,6 +46,7 @@ class Sampler {
       : in_(input), options_(input.options), bound_(input.options.racing_bound_ns) {}
 
   Result<wire::MeasurementT> go() {
+    if (in_.device.exact()) return one_sample();
     auto number = choose_number();
     if (!number) return std::move(number).error();
     number_ = *number;
@@ -91,6 +69,16 @@ class Sampler {
 
  private:
   bool is_deterministic() const { return clock_facts(in_.device.info().clock).deterministic; }
+
+  Result<wire::MeasurementT> one_sample() {
+    auto taken = take(number_);
+    if (!taken) return std::move(taken).error();
+    clean_.push_back(*taken);
+    values_.push_back(taken->per_run);
+    auto out = result();
+    if (out) out->interval_high = out->interval_low = out->median;
+    return out;
+  }
 
   std::uint32_t least_samples() const {
     const std::uint32_t asked = std::min(std::max(options_.min_samples, 1u), options_.repeat);

@@ -21,7 +21,8 @@
 // Where the clock counts instructions, a sample is one run, without warm-up. It begins
 // right behind a tick of the kernel's: ticks are counted too, and so all of a program's
 // samples hold equally many. Two samples that agree to 0.05 % end the series; larger ones
-// were interrupted and count as disturbed.
+// were interrupted and count as disturbed. An exact device (device.h) is asked for one sample of
+// one run: nothing disturbs its ticks, and none is better known by a second.
 #pragma once
 
 #include <vector>

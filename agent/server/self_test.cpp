@@ -9,6 +9,7 @@
 #include "agent/server/blob_store.h"
 #include "agent/server/device_queue.h"
 #include "agent/server/supervisor.h"
+#include "schemas/wire/clock_domain.h"
 
 namespace fettle::agent {
 
@@ -20,7 +21,7 @@ int self_test(const wire::BoardT& board, const std::vector<wire::DeviceInfoT>& d
   BlobStore blobs(1 << 20);
   int failures = 0;
   for (const wire::DeviceInfoT& info : devices) {
-    SelfTestProgram test = find_device_row(info.kind)->self_test();
+    SelfTestProgram test = find_device_row(info.kind)->self_test(info);
     Bytes answer(test.answer.size() * sizeof(float));
     std::memcpy(answer.data(), test.answer.data(), answer.size());
     const wire::Hash hash = content_hash(answer);
@@ -51,9 +52,10 @@ int self_test(const wire::BoardT& board, const std::vector<wire::DeviceInfoT>& d
         said = std::string(name_of(failure->error->code)) + ": " + failure->error->message;
       } else {
         passed = true;
+        const auto& measured = *decoded->body.AsMeasurement();
         char text[96];
-        std::snprintf(text, sizeof text, "a tiny launch takes %.1f ns",
-                      decoded->body.AsMeasurement()->median);
+        std::snprintf(text, sizeof text, "a tiny launch takes %.1f %s", measured.median,
+                      clock_facts(measured.clock).unit);
         said = text;
       }
     });

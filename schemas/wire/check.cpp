@@ -45,6 +45,27 @@ Result<void> check_cpu_image(const wire::ImageT& image, const std::string& where
   return {};
 }
 
+// Streams one behind the other, as EntryPoint says.
+Result<void> check_vta_image(const wire::ImageT& image, const std::string& where) {
+  if (image.configuration.empty()) {
+    return bad(where + " does not say which accelerator it is for");
+  }
+  if (image.bytes.size() % limits::kVtaInstructionBytes != 0) {
+    return bad(where + " ends within an instruction");
+  }
+  const std::size_t most = image.bytes.empty() ? limits::kImageBytes : image.bytes.size();
+  for (std::size_t i = 0; i < image.entries.size(); ++i) {
+    const auto& entry = image.entries[i];
+    if (!entry) return bad(where + " has an absent entry");
+    const bool follows = i == 0 ? entry->offset == 0 : entry->offset > image.entries[i - 1]->offset;
+    if (entry->offset % limits::kVtaInstructionBytes != 0 || entry->offset >= most || !follows) {
+      return bad(where + ": entry '" + entry->name +
+                 "' does not begin with an instruction behind the entry before it");
+    }
+  }
+  return {};
+}
+
 // Fields that mean something for some kinds only are absent in the others.
 Result<void> check_image_fields(const wire::ImageT& image, const std::string& where) {
   using wire::ImageKind;
@@ -61,7 +82,8 @@ Result<void> check_image_fields(const wire::ImageT& image, const std::string& wh
   }
   for (const auto& entry : image.entries) {
     if (!entry || entry->name.empty()) return bad(where + " has an entry without a name");
-    const bool placed = kind == ImageKind::CpuImage || kind == ImageKind::Extension;
+    const bool placed =
+        kind == ImageKind::CpuImage || kind == ImageKind::VtaStream || kind == ImageKind::Extension;
     if (entry->offset != 0 && !placed) {
       return bad(where + ": entry '" + entry->name + "' has an offset, but goes by its name");
     }
@@ -121,6 +143,9 @@ Result<void> check_program(const wire::ProgramT& program) {
     if (image->bytes.empty() && !image->blob) return bad(where + " has neither bytes nor a hash");
     if (image->kind == wire::ImageKind::CpuImage) {
       if (auto checked = check_cpu_image(*image, where); !checked) return checked;
+    }
+    if (image->kind == wire::ImageKind::VtaStream) {
+      if (auto checked = check_vta_image(*image, where); !checked) return checked;
     }
     if (auto checked = check_image_fields(*image, where); !checked) return checked;
   }

@@ -18,7 +18,7 @@ struct Rule {
   bool launched;       // has entry points that run
   bool parallel_loop;  // parallel_extent
   bool blocks;         // grid, block and shared_bytes
-  bool instructions;   // relocations
+  bool instructions;   // relocations, and no arguments: its streams have no others
 };
 constexpr Rule kRules[] = {
     {wire::ImageKind::CpuImage, true, true, false, false},
@@ -83,17 +83,29 @@ Result<void> check_arg(const wire::ProgramT& program, const wire::Arg& arg,
   return {};
 }
 
+// Of the entry's stream, whose end is not known where the image is a blob.
+std::uint64_t instructions_of(const wire::ImageT& image, std::uint32_t entry) {
+  const std::uint64_t begin = image.entries[entry]->offset;
+  std::uint64_t end = image.bytes.empty() ? limits::kImageBytes : image.bytes.size();
+  if (entry + std::size_t{1} < image.entries.size()) end = image.entries[entry + 1]->offset;
+  return (end - begin) / limits::kVtaInstructionBytes;
+}
+
 Result<void> check_relocations(const wire::ProgramT& program, const wire::LaunchT& launch,
                                const std::string& where) {
   if (launch.relocations.size() > limits::kRelocations) {
     return bad(where + " has too many relocations");
   }
-  const wire::ImageT& image = *program.images[launch.image];
-  const std::size_t bytes = image.bytes.empty() ? limits::kImageBytes : image.bytes.size();
+  const std::uint64_t instructions = instructions_of(*program.images[launch.image], launch.entry);
+  std::uint64_t after = 0;
   for (const wire::Relocation& relocation : launch.relocations) {
-    if (relocation.instruction() >= bytes / limits::kVtaInstructionBytes) {
+    if (relocation.instruction() >= instructions) {
       return bad(where + " has a relocation outside of its instructions");
     }
+    if (relocation.instruction() < after) {
+      return bad(where + " has relocations that are not in the order of their instructions");
+    }
+    after = std::uint64_t{relocation.instruction()} + 1;
     if (relocation.buffer() >= program.buffers.size() ||
         relocation.offset() >= program.buffers[relocation.buffer()]->bytes) {
       return bad(where + " has a relocation outside of its buffer");
@@ -128,10 +140,13 @@ Result<void> check_launch(const wire::ProgramT& program, const wire::LaunchT& la
   if (!rule.instructions && !launch.relocations.empty()) {
     return bad(where + " has relocations, which are nothing for a " + kind);
   }
+  if (rule.instructions && !launch.args.empty()) {
+    return bad(where + " has arguments, which are nothing for a " + kind);
+  }
   for (const wire::Arg& arg : launch.args) {
     if (auto checked = check_arg(program, arg, where); !checked) return checked;
   }
-  return check_relocations(program, launch, where);
+  return rule.instructions ? check_relocations(program, launch, where) : Result<void>();
 }
 
 }  // namespace fettle

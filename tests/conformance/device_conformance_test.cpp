@@ -1,5 +1,5 @@
 // The suite on the kinds of device that agents have.
-#include "tests/conformance/device_conformance.h"
+#include "tests/conformance/vta_kind.h"
 #include "tests/support/agent_candidates.h"
 #ifdef FETTLE_CUDA_STAND_IN
 #include "agent/device/cuda/cuda_device.h"
@@ -22,8 +22,8 @@ std::string no_candidates() {
   return test::have_candidates() ? "" : "no candidates for this architecture";
 }
 
-#ifdef FETTLE_CUDA_STAND_IN
 std::string nothing() { return ""; }
+#ifdef FETTLE_CUDA_STAND_IN
 constexpr WorkerRow kCudaWorker = {wire::DeviceKind::Cuda, open_cuda, cuda_sandbox};
 #endif
 #ifdef FETTLE_HAS_OPENCL
@@ -33,6 +33,7 @@ constexpr WorkerRow kOpenClWorker = {wire::DeviceKind::OpenCl, open_opencl, open
 const ConformingKind kKinds[] = {
     {"Cpu", wire::DeviceKind::Cpu, true, no_candidates, candidate, test::candidate_answer},
     {"Null", wire::DeviceKind::Null, false, no_candidates, candidate, test::candidate_answer},
+    vta_kind("VtaSimulator", "simulator", nothing),
 #ifdef FETTLE_CUDA_STAND_IN
     {"CudaStandIn",
      wire::DeviceKind::Cuda,

@@ -118,7 +118,7 @@ agent::SandboxPolicy sandbox(const wire::DeviceInfoT& info) {
   return {.extra_memory_bytes = 2 * info.memory_limit_bytes};
 }
 
-agent::SelfTestProgram self_test() {
+agent::SelfTestProgram self_test(const wire::DeviceInfoT&) {
   agent::SelfTestProgram out;
   out.program = doubling_program(1);
   out.program.buffers[0]->fill = std::make_unique<wire::FillT>();  // zeros

@@ -19,7 +19,7 @@ class BadDriver : public testing::Test {
     setenv("FETTLE_STAND_IN", fault, 1);
     WorkerStation station(test::cuda_worker(library), test::one_cuda_device(library), limits);
     wire::MeasureRequestT request;
-    request.program = std::make_unique<wire::ProgramT>(cuda_self_test().program);
+    request.program = std::make_unique<wire::ProgramT>(cuda_self_test({}).program);
     request.options = std::make_unique<wire::MeasureOptionsT>();
     request.options->min_repeat_ms = 1;
     return WorkerStation::said(station.wait_for(station.submit(request)));

@@ -148,7 +148,7 @@ TEST_F(OpenClWorker, NoSuchKernel) {
 }
 TEST_F(OpenClWorker, SelfTestsProgramRuns) {
   wire::MeasureRequestT request;
-  request.program = std::make_unique<wire::ProgramT>(opencl_self_test().program);
+  request.program = std::make_unique<wire::ProgramT>(opencl_self_test({}).program);
   request.options = std::make_unique<wire::MeasureOptionsT>();
   request.options->min_repeat_ms = 1;
   EXPECT_EQ(WorkerStation::said(station->wait_for(station->submit(request))), "measured");

@@ -104,7 +104,7 @@ class Station {
   static wire::MeasureRequestT request(const std::vector<wire::Hash>& expected) {
     wire::MeasureRequestT out;
     out.program = std::make_unique<wire::ProgramT>(
-        find_device_row(wire::DeviceKind::Cpu)->self_test().program);
+        find_device_row(wire::DeviceKind::Cpu)->self_test({}).program);
     out.options = std::make_unique<wire::MeasureOptionsT>();
     out.options->min_repeat_ms = 1;
     out.options->timeout_ms = 300;

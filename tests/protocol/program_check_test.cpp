@@ -46,6 +46,13 @@ TEST(ProgramCheck, WhatMeansNothingForAKindIsRefused) {
       {"relocation on a GPU", of(kGpu, [](auto& l) { l.relocations = {{0, 0, 0}}; })},
       {"grid on VTA", of(kVta, [](auto& l) { l.grid = std::make_unique<Dim3>(1, 1, 1); })},
       {"parallel loop on VTA", of(kVta, [](auto& l) { l.parallel_extent = 2; })},
+      {"shared memory on VTA", of(kVta, [](auto& l) { l.shared_bytes = 1; })},
+      {"argument of VTA",
+       of(kVta, [](auto& l) { l.args = {wire::Arg(wire::ArgKind::Buffer, 1, 0, 0, 0)}; })},
+      {"VTA without a configuration", [](auto& p) { p.images[2]->configuration.clear(); }},
+      {"CPU layout of VTA",
+       [](auto& p) { p.images[2]->cpu = std::make_unique<wire::CpuLayoutT>(); }},
+      {"build options of VTA", [](auto& p) { p.images[2]->build_options = "-O3"; }},
       {"CPU layout of PTX",
        [](auto& p) { p.images[1]->cpu = std::make_unique<wire::CpuLayoutT>(); }},
       {"build options of PTX", [](auto& p) { p.images[1]->build_options = "-O3"; }},
@@ -93,6 +100,57 @@ TEST(ProgramCheck, RelocationsNameAnInstruction) {
   EXPECT_FALSE(after(at(~0u, 1, 0)).ok());
   EXPECT_FALSE(after(at(0, 2, 0)).ok());
   EXPECT_FALSE(after(at(0, 1, 4096)).ok());
+}
+
+TEST(ProgramCheck, RelocationsAreInOrderAndOneEach) {
+  const auto two = [](std::uint32_t first, std::uint32_t second) {
+    return of(kVta, [=](auto& l) { l.relocations = {{first, 0, 0}, {second, 1, 0}}; });
+  };
+  EXPECT_TRUE(after(two(0, 3)).ok());
+  EXPECT_FALSE(after(two(3, 0)).ok());
+  EXPECT_FALSE(after(two(1, 1)).ok());
+}
+
+// Four instructions: streams that begin at these offsets.
+TEST(ProgramCheck, StreamsOfAnImageFollowOneAnother) {
+  const auto entries = [](std::vector<std::uint64_t> offsets, std::size_t bytes = 64) {
+    return [=](wire::ProgramT& program) {
+      wire::ImageT& image = *program.images[2];
+      image.bytes.resize(bytes);
+      image.entries.clear();
+      for (const std::uint64_t offset : offsets) {
+        image.entries.push_back(std::make_unique<wire::EntryPointT>());
+        image.entries.back()->name = "stream";
+        image.entries.back()->offset = offset;
+      }
+      program.launches[kVta]->relocations.clear();
+    };
+  };
+  EXPECT_TRUE(after(entries({0})).ok());
+  EXPECT_TRUE(after(entries({0, 16, 48})).ok());
+  EXPECT_FALSE(after(entries({16})).ok()) << "not the first instruction";
+  EXPECT_FALSE(after(entries({0, 8})).ok()) << "within an instruction";
+  EXPECT_FALSE(after(entries({0, 32, 16})).ok()) << "not ascending";
+  EXPECT_FALSE(after(entries({0, 0})).ok()) << "an empty stream";
+  EXPECT_FALSE(after(entries({0, 64})).ok()) << "beyond the image";
+  EXPECT_FALSE(after(entries({0}, 56)).ok()) << "half an instruction";
+}
+
+TEST(ProgramCheck, RelocationsKeepToTheirStream) {
+  const auto at = [](std::uint32_t entry, std::uint32_t instruction) {
+    return [=](wire::ProgramT& program) {
+      wire::ImageT& image = *program.images[2];
+      image.entries.push_back(std::make_unique<wire::EntryPointT>());
+      image.entries[1]->name = "second";
+      image.entries[1]->offset = 16;
+      program.launches[kVta]->entry = entry;
+      program.launches[kVta]->relocations = {{instruction, 0, 0}};
+    };
+  };
+  EXPECT_TRUE(after(at(0, 0)).ok());
+  EXPECT_FALSE(after(at(0, 1)).ok()) << "the next stream's";
+  EXPECT_TRUE(after(at(1, 2)).ok());
+  EXPECT_FALSE(after(at(1, 3)).ok());
 }
 
 TEST(ProgramCheck, ScalarsFitTheirWidth) {

@@ -152,6 +152,30 @@ TEST(Options, AGpuIsDescribedByItsOptions) {
           .ok());
 }
 
+TEST(Options, AnAcceleratorIsDescribedByItsDesign) {
+  const auto described = [](std::vector<std::string> more) {
+    std::vector<std::string> words = {"--key", "vta-sim", "--device-kind", "vta"};
+    words.insert(words.end(), more.begin(), more.end());
+    return parse_options(serving(words));
+  };
+  const auto usual = described({});
+  const auto stock = described({"--vta-design", "vta-stock", "--memory-limit", "16"});
+  ASSERT_TRUE(usual.ok() && stock.ok());
+  const DeviceRow& row = *find_device_row(wire::DeviceKind::Vta);
+  const auto info = row.describe(usual->devices[0], SystemRoot());
+  EXPECT_EQ(info.name, "VTA design pynq, simulated");
+  EXPECT_EQ(info.memory_limit_bytes, 128u << 20);
+  const auto other = row.describe(stock->devices[0], SystemRoot());
+  EXPECT_EQ(other.name, "VTA design vta-stock, simulated");
+  EXPECT_EQ(other.memory_limit_bytes, 16u << 20);
+  EXPECT_EQ(other.fpga->configuration.rfind("vta-stock ", 0), 0u);
+  EXPECT_EQ(described({"--vta-design", "zynq"}).error().message,
+            "--vta-design takes one of pynq, vta-stock, not 'zynq'");
+  EXPECT_EQ(described({"--vta-core", "rtl"}).error().message,
+            "--vta-core takes one of simulator, not 'rtl'");
+  EXPECT_FALSE(parse_options(serving({"--key", "a", "--vta-design", "pynq"})).ok()) << "of a CPU";
+}
+
 TEST(Options, HelpNamesTheKindOfAnOption) {
   EXPECT_NE(option_help().find("cpu: most threads"), std::string::npos) << option_help();
 }

@@ -59,6 +59,26 @@ TEST_F(SamplerTest, CountedInstructionsNeedOneRun) {
   EXPECT_EQ(out->samples.size(), 2u) << "two that agree suffice";
 }
 
+// Whatever the machine does beside, and however short the runs are.
+TEST_F(SamplerTest, AnExactDeviceIsAskedOnce) {
+  device.is_exact = true;
+  device.nanoseconds = [this](std::uint32_t call) {
+    set_steal(static_cast<int>(call) + 1);
+    return 1000.0 + call;
+  };
+  options.racing_bound_ns = 10;
+  const auto out = sample(500);
+  ASSERT_TRUE(out.ok());
+  EXPECT_EQ(device.numbers, std::vector<std::uint32_t>{1});
+  EXPECT_EQ(out->number, 1u);
+  EXPECT_EQ(out->samples.size(), 1u);
+  EXPECT_EQ(out->disturbed, 0u);
+  EXPECT_EQ(out->median, 1000);
+  EXPECT_EQ(out->interval_low, 1000);
+  EXPECT_EQ(out->interval_high, 1000);
+  EXPECT_FALSE(out->censored);
+}
+
 TEST_F(SamplerTest, InterruptedCountsAreSetAside) {
   device.count_instructions();
   // The first is no sample: it says how long a run is, as no first_run_ns was given.

@@ -42,6 +42,8 @@ class ScriptedDevice final : public Device {
   std::uint8_t unwritten_byte(wire::ScalarType) const override { return 0xff; }
   Result<void> check_surroundings() override { return {}; }
   void reset() override {}
+  bool exact() const override { return is_exact; }
+  bool is_exact = false;
   ScriptedDevice() { info_.clock_hz = 1e9; }
 
  private:

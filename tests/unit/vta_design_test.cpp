@@ -122,6 +122,19 @@ TEST(VtaDesign, AnotherDesignIsRefusedByName) {
                                        to_hex(pynq.identity()).substr(0, 12) + ")");
 }
 
+TEST(VtaDesign, ConfigurationsNameTheDesignAndItsIdentity) {
+  const Design pynq = *find_design("pynq"), stock = *find_design("vta-stock");
+  const std::string own = configuration_of(pynq);
+  EXPECT_EQ(own, "pynq " + to_hex(pynq.identity()));
+  EXPECT_TRUE(check_configuration(pynq, own));
+  for (const std::string& other : {configuration_of(stock), std::string("pynq"), std::string(),
+                                   "pynq " + own.substr(6), own + " "}) {
+    const auto wrong = check_configuration(pynq, other);
+    ASSERT_FALSE(wrong) << other;
+    EXPECT_EQ(wrong.error().code, ErrorCode::WrongConfiguration) << other;
+  }
+}
+
 // Against the published driver's register writes of the stock core, and within its pages.
 TEST(VtaRegisterMap, StartsTheUnitsAfterTheirRegisters) {
   for (const Core core : {Core::Fettle, Core::VtaHls}) {

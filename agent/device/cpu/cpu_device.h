@@ -15,7 +15,7 @@ wire::DeviceInfoT describe_cpu(const DeviceConfig& config, const SystemRoot& roo
 Result<std::unique_ptr<Device>> open_cpu(const wire::DeviceInfoT& info);
 
 SandboxPolicy cpu_sandbox(const wire::DeviceInfoT& info);
-SelfTestProgram cpu_self_test();
+SelfTestProgram cpu_self_test(const wire::DeviceInfoT&);
 std::span<const DeviceOption> cpu_options();
 
 }  // namespace fettle::agent

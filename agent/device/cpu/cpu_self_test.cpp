@@ -4,7 +4,7 @@
 
 namespace fettle::agent {
 
-SelfTestProgram cpu_self_test() {
+SelfTestProgram cpu_self_test(const wire::DeviceInfoT&) {
   // *(float*)args[0] = 1.0f; return
 #if defined(__x86_64__)
   static const std::uint8_t code[] = {0x48, 0x8b, 0x07,                    // mov rax, [rdi]

@@ -7,15 +7,15 @@
 #include "agent/device/cuda/cuda_facts.h"
 #include "agent/device/cuda/cuda_row.h"
 #include "agent/device/cuda/nvml.h"
-#include "agent/device/gpu_device.h"
+#include "agent/device/offload_device.h"
 #include "runtime/cuda/cuda_memory.h"
 
 namespace fettle::agent {
 namespace {
 
-class CudaDevice final : public GpuDevice {
+class CudaDevice final : public OffloadDevice {
  public:
-  explicit CudaDevice(wire::DeviceInfoT info) : GpuDevice(std::move(info)) {}
+  explicit CudaDevice(wire::DeviceInfoT info) : OffloadDevice(std::move(info)) {}
   ~CudaDevice() override { reset(); }
 
   // Once. The context is left to the end of the process: a lost one may not want to go.

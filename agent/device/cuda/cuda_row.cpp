@@ -34,7 +34,7 @@ wire::DeviceInfoT describe_cuda(const DeviceConfig& config, const SystemRoot&) {
 }
 
 // One thread stores 1.0f. PTX of the oldest version and GPU that any driver in question takes.
-SelfTestProgram cuda_self_test() {
+SelfTestProgram cuda_self_test(const wire::DeviceInfoT&) {
   static constexpr char text[] = R"(.version 6.0
 .target sm_50
 .address_size 64

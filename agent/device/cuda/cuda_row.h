@@ -10,7 +10,7 @@
 namespace fettle::agent {
 
 wire::DeviceInfoT describe_cuda(const DeviceConfig& config, const SystemRoot& root);
-SelfTestProgram cuda_self_test();
+SelfTestProgram cuda_self_test(const wire::DeviceInfoT&);
 std::span<const DeviceOption> cuda_options();
 
 // Names in DeviceInfo.extra of what the options said.

@@ -99,7 +99,7 @@ SandboxPolicy null_sandbox(const wire::DeviceInfoT& info) {
   return {.extra_memory_bytes = info.memory_limit_bytes};
 }
 
-SelfTestProgram null_self_test() {
+SelfTestProgram null_self_test(const wire::DeviceInfoT&) {
   SelfTestProgram out;
   out.answer = {0.0f};  // as all that it makes
   // It loads no image: any will do.

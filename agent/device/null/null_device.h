@@ -13,6 +13,6 @@ namespace fettle::agent {
 wire::DeviceInfoT describe_null(const DeviceConfig& config, const SystemRoot& root);
 Result<std::unique_ptr<Device>> open_null(const wire::DeviceInfoT& info);
 SandboxPolicy null_sandbox(const wire::DeviceInfoT& info);
-SelfTestProgram null_self_test();
+SelfTestProgram null_self_test(const wire::DeviceInfoT&);
 
 }  // namespace fettle::agent

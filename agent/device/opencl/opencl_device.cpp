@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "agent/device/device_cores.h"
-#include "agent/device/gpu_device.h"
+#include "agent/device/offload_device.h"
 #include "agent/device/opencl/opencl_facts.h"
 #include "agent/device/opencl/opencl_row.h"
 #include "runtime/opencl/opencl_image.h"
@@ -15,9 +15,9 @@
 namespace fettle::agent {
 namespace {
 
-class OpenClDevice final : public GpuDevice {
+class OpenClDevice final : public OffloadDevice {
  public:
-  explicit OpenClDevice(wire::DeviceInfoT info) : GpuDevice(std::move(info)) {}
+  explicit OpenClDevice(wire::DeviceInfoT info) : OffloadDevice(std::move(info)) {}
   ~OpenClDevice() override { reset(); }
 
   // Once. Context and queue are left to the end of the process: a lost one may not want to go.

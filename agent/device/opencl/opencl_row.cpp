@@ -37,7 +37,7 @@ wire::DeviceInfoT describe_opencl(const DeviceConfig& config, const SystemRoot&)
 }
 
 // One thread stores 1.0f.
-SelfTestProgram opencl_self_test() {
+SelfTestProgram opencl_self_test(const wire::DeviceInfoT&) {
   static constexpr char text[] =
       "__kernel void store_one(__global float* out) { out[0] = 1.0f; }\n";
   return gpu_self_test(wire::ImageKind::OpenClSource, text);

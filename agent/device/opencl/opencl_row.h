@@ -10,7 +10,7 @@
 namespace fettle::agent {
 
 wire::DeviceInfoT describe_opencl(const DeviceConfig& config, const SystemRoot& root);
-SelfTestProgram opencl_self_test();
+SelfTestProgram opencl_self_test(const wire::DeviceInfoT&);
 std::span<const DeviceOption> opencl_options();
 
 // Names in DeviceInfo.extra of what the options said.

@@ -11,7 +11,7 @@
 
 namespace fettle::agent {
 
-class GpuDevice : public Device {
+class OffloadDevice : public Device {
  public:
   const wire::DeviceInfoT& info() const override { return info_; }
   Result<std::uint64_t> prepare(const wire::ProgramT& program, const PrepareOptions& options,
@@ -26,7 +26,7 @@ class GpuDevice : public Device {
   void reset() override;
 
  protected:
-  explicit GpuDevice(wire::DeviceInfoT info) : info_(std::move(info)) {}
+  explicit OffloadDevice(wire::DeviceInfoT info) : info_(std::move(info)) {}
 
   struct Parts {
     runtime::Memory& memory;

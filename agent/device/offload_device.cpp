@@ -1,5 +1,5 @@
-// Programs in a GPU's memory (gpu_device.h).
-#include "agent/device/gpu_device.h"
+// Programs in a device's own memory (offload_device.h).
+#include "agent/device/offload_device.h"
 
 #include <algorithm>
 
@@ -16,19 +16,20 @@ struct CandidateScope {
 
 }  // namespace
 
-std::string GpuDevice::extra(const char* name, const char* otherwise) const {
+std::string OffloadDevice::extra(const char* name, const char* otherwise) const {
   for (const auto& value : info_.extra) {
     if (value->name == name) return value->value;
   }
   return otherwise;
 }
 
-std::uint64_t GpuDevice::kept_bytes() const {
+std::uint64_t OffloadDevice::kept_bytes() const {
   return std::min<std::uint64_t>(info_.memory_limit_bytes / 4, std::uint64_t{256} << 20);
 }
 
-Result<std::uint64_t> GpuDevice::prepare(const wire::ProgramT& program,
-                                         const PrepareOptions& options, const BlobLookup& blobs) {
+Result<std::uint64_t> OffloadDevice::prepare(const wire::ProgramT& program,
+                                             const PrepareOptions& options,
+                                             const BlobLookup& blobs) {
   reset();
   if (auto fits = check_fit(program, options); !fits) return std::move(fits).error();
   CandidateScope scope;
@@ -45,7 +46,7 @@ Result<std::uint64_t> GpuDevice::prepare(const wire::ProgramT& program,
   return program_->prepare();
 }
 
-Result<Sample> GpuDevice::run(std::uint32_t times, bool launch_ticks) {
+Result<Sample> OffloadDevice::run(std::uint32_t times, bool launch_ticks) {
   if (!program_) return Error{ErrorCode::InvalidArgument, "run before prepare"};
   Sample sample{0, info_.clock, info_.clock_hz};
   sample.launch_ticks.resize(launch_ticks ? program_->run_launches() : 0);
@@ -57,7 +58,7 @@ Result<Sample> GpuDevice::run(std::uint32_t times, bool launch_ticks) {
   return sample;
 }
 
-Result<ByteView> GpuDevice::read(std::uint32_t buffer) {
+Result<ByteView> OffloadDevice::read(std::uint32_t buffer) {
   if (!program_ || buffer >= program_->buffers().size()) {
     return Error{ErrorCode::InvalidArgument, "no such buffer"};
   }
@@ -67,7 +68,7 @@ Result<ByteView> GpuDevice::read(std::uint32_t buffer) {
   return ByteView(read_);
 }
 
-Result<void> GpuDevice::check_surroundings() {
+Result<void> OffloadDevice::check_surroundings() {
   Result<void> found;
   if (!program_ || !unchecked_) return found;
   unchecked_ = false;
@@ -82,7 +83,7 @@ Result<void> GpuDevice::check_surroundings() {
   return found;
 }
 
-void GpuDevice::reset() {
+void OffloadDevice::reset() {
   // Buffers are used again: the next program must not be blamed for what this one did.
   if (unchecked_ && !lost()) (void)check_surroundings();
   unchecked_ = false;
@@ -90,12 +91,12 @@ void GpuDevice::reset() {
   program_.reset();
 }
 
-Result<void> GpuDevice::check_fit(const wire::ProgramT& program,
-                                  const PrepareOptions& options) const {
+Result<void> OffloadDevice::check_fit(const wire::ProgramT& program,
+                                      const PrepareOptions& options) const {
   if (options.threads != 1) {
     return Error{ErrorCode::InvalidArgument,
                  std::to_string(options.threads) +
-                     " threads wanted, a GPU's launches say themselves how many they have"};
+                     " threads wanted, but only a CPU's launches are shared by threads"};
   }
   std::uint64_t total = 0;
   for (const auto& buffer : program.buffers) total += buffer->bytes;

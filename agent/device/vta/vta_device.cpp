@@ -1,0 +1,106 @@
+// The VTA device (vta_device.h).
+#include "agent/device/vta/vta_device.h"
+
+#include "agent/device/offload_device.h"
+#include "agent/device/vta/vta_core.h"
+#include "runtime/vta/vta_executor.h"
+#include "runtime/vta/vta_image.h"
+#include "runtime/vta/vta_memory.h"
+
+namespace fettle::agent {
+namespace {
+
+// As much contiguous memory as a PYNQ's kernel keeps.
+constexpr std::uint64_t kUsualMemoryBytes = std::uint64_t{128} << 20;
+
+std::string setting(const DeviceConfig& config, const char* name, const std::string& otherwise) {
+  const auto at = config.settings.find(name);
+  return at == config.settings.end() ? otherwise : at->second;
+}
+
+class VtaDevice final : public OffloadDevice {
+ public:
+  explicit VtaDevice(wire::DeviceInfoT info) : OffloadDevice(std::move(info)) {}
+  ~VtaDevice() override { reset(); }
+
+  // Once.
+  Result<void> open() {
+    auto design = vta::find_design(extra(kVtaDesign, ""));
+    if (!design) return std::move(design).error();
+    const std::string name = extra(kVtaCore, "");
+    const VtaCore* core = find_vta_core(name);
+    if (!core) return Error{ErrorCode::NotFound, "no VTA core '" + name + "' in this agent"};
+    auto opened = core->open(*design, info_.memory_limit_bytes);
+    if (!opened) return std::move(opened).error();
+    accelerator_ = std::move(*opened);
+    arena_.emplace(accelerator_->memory());
+    memory_.emplace(*arena_);
+    loader_.emplace(accelerator_->design());
+    executor_.emplace(*accelerator_, *arena_);
+    return {};
+  }
+
+  bool exact() const override { return accelerator_->exact(); }
+
+ private:
+  Parts parts() override {
+    return {*memory_, {{wire::ImageKind::VtaStream, *loader_, *executor_}}};
+  }
+  Result<void> download(const runtime::BufferMemory& from, Bytes& to) override {
+    to.assign(from.data().begin(), from.data().end());
+    return {};
+  }
+  Result<void> synchronize() override { return {}; }
+
+  std::unique_ptr<runtime::Accelerator> accelerator_;  // gone last
+  std::optional<runtime::Arena> arena_;
+  std::optional<runtime::VtaMemory> memory_;
+  std::optional<runtime::VtaLoader> loader_;
+  std::optional<runtime::VtaExecutor> executor_;
+};
+
+}  // namespace
+
+wire::DeviceInfoT describe_vta(const DeviceConfig& config, const SystemRoot&) {
+  const vta::Design design =
+      *vta::find_design(setting(config, kVtaDesign, vta::designs().front().name));
+  const VtaCore& core = *find_vta_core(setting(config, kVtaCore, vta_cores().front().name));
+  wire::DeviceInfoT info;
+  info.key = config.key;
+  info.index = config.index;
+  info.kind = wire::DeviceKind::Vta;
+  info.name = "VTA design " + design.name + ", " + core.words;
+  info.clock = wire::ClockDomain::AcceleratorCycles;
+  info.clock_hz = design.clock_khz * 1e3;
+  info.profile = config.profile;
+  info.aliases = config.aliases;
+  info.emulated = config.emulated || core.emulated;
+  info.memory_limit_bytes =
+      config.memory_limit_bytes ? config.memory_limit_bytes : kUsualMemoryBytes;
+  info.fpga = std::make_unique<wire::FpgaFactsT>();
+  info.fpga->part = design.die;
+  info.fpga->configuration = vta::configuration_of(design);
+  info.fpga->clock_khz = design.clock_khz;
+  const std::pair<const char*, std::string> told[] = {{kVtaDesign, design.name},
+                                                      {kVtaCore, core.name}};
+  for (const auto& [name, value] : told) {
+    info.extra.push_back(std::make_unique<wire::NamedValueT>());
+    info.extra.back()->name = name;
+    info.extra.back()->value = value;
+  }
+  return info;
+}
+
+Result<std::unique_ptr<Device>> open_vta(const wire::DeviceInfoT& info) {
+  auto device = std::make_unique<VtaDevice>(info);
+  if (auto opened = device->open(); !opened) return std::move(opened).error();
+  return std::unique_ptr<Device>(std::move(device));
+}
+
+// The accelerator's memory is mapped already: what the longest stream takes, decoded by verifier
+// and simulator.
+SandboxPolicy vta_sandbox(const wire::DeviceInfoT&) {
+  return {.extra_memory_bytes = std::uint64_t{512} << 20};
+}
+
+}  // namespace fettle::agent

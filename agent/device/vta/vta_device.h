@@ -1,0 +1,26 @@
+// VTA as a device: streams of instructions, verified against the buffers where they lie before the
+// accelerator sees them. There is no IOMMU behind it on a board.
+#pragma once
+
+#include "agent/device/device.h"
+#include "agent/device/device_config.h"
+#include "agent/device/device_option.h"
+#include "agent/device/self_test_program.h"
+#include "agent/platform/system_root.h"
+#include "agent/sandbox/sandbox.h"
+
+namespace fettle::agent {
+
+// Names in DeviceInfo.extra and in DeviceConfig.settings of what the options said.
+inline constexpr const char* kVtaDesign = "vta-design";
+inline constexpr const char* kVtaCore = "vta-core";
+
+wire::DeviceInfoT describe_vta(const DeviceConfig& config, const SystemRoot& root);
+// Maps the accelerator's memory: call before the sandbox closes.
+Result<std::unique_ptr<Device>> open_vta(const wire::DeviceInfoT& info);
+SandboxPolicy vta_sandbox(const wire::DeviceInfoT& info);
+// Loads inputs, weights and a micro-op, multiplies, stores.
+SelfTestProgram vta_self_test(const wire::DeviceInfoT& info);
+std::span<const DeviceOption> vta_options();
+
+}  // namespace fettle::agent

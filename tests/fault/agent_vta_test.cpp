@@ -1,0 +1,41 @@
+// A real agent process with a simulated accelerator, against a real broker.
+#include "tests/fault/agent_fault.h"
+#include "tests/support/vta_candidates.h"
+
+namespace fettle {
+namespace {
+
+// An accelerator as a second device of the same agent, over the same protocol.
+TEST_F(AgentFault, MeasuresOnASimulatedAccelerator) {
+  auto agent = start_agent(broker->endpoint(), broker->public_key(), agent_keys,
+                           {"--key", "cpu", "--key", "board", "--device-kind", "vta"});
+  ASSERT_TRUE(said(*agent, "registered", 10'000)) << agent->log();
+  auto session = open_session();
+  ASSERT_TRUE(session);
+  EXPECT_EQ(session->device().kind, wire::DeviceKind::Vta);
+  EXPECT_EQ(session->device().name, "VTA design pynq, simulated");
+  const Bytes doubled = test::vta_candidate_answer();
+  session->offer_blob(content_hash(doubled), doubled);
+  for (std::uint64_t i = 0; i < 6; ++i) {
+    auto request = test::candidate_request(kGood, content_hash(doubled));
+    *request.program = test::vta_candidate_program(i % 3 == 2 ? kWriteBehind : kGood);
+    request.expected[0]->dtype = wire::ScalarType::Int8;
+    for (const auto& buffer : request.program->buffers) {
+      if (!buffer->fill || !buffer->fill->blob) continue;
+      const ByteView blob = test::vta_candidate_blob(*buffer->fill->blob);
+      session->offer_blob(*buffer->fill->blob, Bytes(blob.begin(), blob.end()));
+    }
+    session->submit(i, std::move(request));
+  }
+  for (const auto& [trial, measured] : collect(*session, 6)) {
+    const auto* failure = measured.outcome.body.AsFailure();
+    EXPECT_EQ(failure != nullptr, trial % 3 == 2) << trial;
+    if (failure) {
+      EXPECT_EQ(failure->error->code, ErrorCode::Malformed) << failure->error->message;
+    }
+    EXPECT_EQ(measured.outcome.device_index, 1u);
+  }
+}
+
+}  // namespace
+}  // namespace fettle
