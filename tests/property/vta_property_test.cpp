@@ -48,8 +48,7 @@ void check(const Case& of, const Design& design, const space::Configuration& con
   }
   const auto run = memory.run();
   ASSERT_TRUE(run) << run.error().text();
-  const ByteView output =
-      memory.buffer(of.product.buffers[of.product.output].buffer->name);
+  const ByteView output = memory.buffer(of.product.buffers[of.product.output].buffer->name);
   const auto differs = std::mismatch(output.begin(), output.end(), of.expected.begin());
   EXPECT_EQ(differs.first - output.begin(), static_cast<std::ptrdiff_t>(of.expected.size()))
       << "the first byte that differs";
@@ -58,9 +57,7 @@ void check(const Case& of, const Design& design, const space::Configuration& con
 class Dice {
  public:
   explicit Dice(std::uint64_t seed) : engine_(seed) {}
-  int number(int low, int high) {
-    return std::uniform_int_distribution<int>(low, high)(engine_);
-  }
+  int number(int low, int high) { return std::uniform_int_distribution<int>(low, high)(engine_); }
   int one_of(std::initializer_list<int> values) {
     return values.begin()[number(0, static_cast<int>(values.size()) - 1)];
   }
@@ -124,8 +121,7 @@ TEST(VtaPrograms, RandomSmallProductsEqualTheReference) {
   for (const char* name : {"pynq", "vta-stock"}) {
     const Design design = find_design(name).value();
     for (int i = 0; i < 90; ++i) {
-      const space::Workload workload =
-          i % 5 == 0 ? random_dense(dice) : random_convolution(dice);
+      const space::Workload workload = i % 5 == 0 ? random_dense(dice) : random_convolution(dice);
       SCOPED_TRACE(name + (" " + workload.source()));
       const auto product = product_of(workload.dag(), design);
       ASSERT_TRUE(product) << product.error().text();

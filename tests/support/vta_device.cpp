@@ -50,8 +50,8 @@ std::vector<vta::Region> VtaMemory::regions() const {
     const wire::BufferT& buffer = *program_.buffers[i];
     const bool writable = buffer.role == wire::BufferRole::Output;
     const ByteView contents{image_.data() + places_[i], buffer.bytes};
-    regions.push_back(
-        {buffer.name, kBase + places_[i], buffer.bytes, writable, writable ? ByteView() : contents});
+    regions.push_back({buffer.name, kBase + places_[i], buffer.bytes, writable,
+                       writable ? ByteView() : contents});
   }
   return regions;
 }

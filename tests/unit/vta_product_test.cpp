@@ -18,10 +18,17 @@ namespace fettle::vta::host {
 namespace {
 
 nlohmann::json layer() {
-  return {{"op", "conv2d"},      {"layout", "NCHW1n16c"}, {"dtype", "int8"},
-          {"height", 56},        {"width", 56},           {"in_channels", 64},
-          {"out_channels", 128}, {"kernel", 3},           {"stride", 2},
-          {"pad", 1},            {"tail", {"shift_right 8", "clip 0 127", "cast int8"}}};
+  return {{"op", "conv2d"},
+          {"layout", "NCHW1n16c"},
+          {"dtype", "int8"},
+          {"height", 56},
+          {"width", 56},
+          {"in_channels", 64},
+          {"out_channels", 128},
+          {"kernel", 3},
+          {"stride", 2},
+          {"pad", 1},
+          {"tail", {"shift_right 8", "clip 0 127", "cast int8"}}};
 }
 
 Design pynq() { return find_design("pynq").value(); }
@@ -76,7 +83,10 @@ TEST(VtaProduct, WhatItCannotDoIsToldInOneLine) {
     EXPECT_EQ(product.error().message.find('\n'), std::string::npos);
   }
   EXPECT_FALSE(host::product_of(
-      space::Workload::parse(nlohmann::json{{"op", "elementwise"}, {"function", "add"}, {"shape", {4, 16}}}).value().dag(),
+      space::Workload::parse(
+          nlohmann::json{{"op", "elementwise"}, {"function", "add"}, {"shape", {4, 16}}})
+          .value()
+          .dag(),
       pynq()));
 }
 

@@ -120,14 +120,13 @@ TEST(VtaTokens, RandomStreams) {
       // The same memory as with its own tokens; the new stream lies behind the image.
       Bytes with_own = program.image, with_ours = program.image;
       DramImage own(program.base, with_own);
-      ASSERT_TRUE(Simulator::create(design)->run(
-          own, program.stream, static_cast<std::uint32_t>(program.words.size())));
+      ASSERT_TRUE(Simulator::create(design)->run(own, program.stream,
+                                                 static_cast<std::uint32_t>(program.words.size())));
       const Bytes bytes = bytes_of(encoded(*ordered, encoding));
       with_ours.insert(with_ours.end(), bytes.begin(), bytes.end());
       DramImage ours(program.base, with_ours);
-      ASSERT_TRUE(
-          Simulator::create(design)->run(ours, program.base + program.image.size(),
-                                         static_cast<std::uint32_t>(ordered->size())));
+      ASSERT_TRUE(Simulator::create(design)->run(ours, program.base + program.image.size(),
+                                                 static_cast<std::uint32_t>(ordered->size())));
       with_ours.resize(with_own.size());
       EXPECT_TRUE(with_own == with_ours);
 

@@ -127,7 +127,9 @@ std::span<const Access> AccessFinder::cached(const Loops& loops, const Gemm* gem
                 loops.dst_factor_in,
                 loops.src_factor_out,
                 loops.src_factor_in,
-                static_cast<std::uint16_t>(!gemm ? 2 : gemm->reset ? 1 : 0),
+                static_cast<std::uint16_t>(!gemm         ? 2
+                                           : gemm->reset ? 1
+                                                         : 0),
                 gemm ? gemm->wgt_factor_out : std::uint16_t{0},
                 gemm ? gemm->wgt_factor_in : std::uint16_t{0}};
   const auto known = known_.find(key);

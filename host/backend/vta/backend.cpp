@@ -21,7 +21,8 @@ class VtaBackend final : public backend::Backend {
                                    std::span<const HardwareValue> hardware) const override {
     auto target = DesignTarget::of(device);
     if (!target) return std::move(target).error();
-    target->memory_bytes = backend::value_of(hardware, "memory_bytes").value_or(target->memory_bytes);
+    target->memory_bytes =
+        backend::value_of(hardware, "memory_bytes").value_or(target->memory_bytes);
     return target->target();
   }
 

@@ -17,9 +17,9 @@ StepCycles step_cycles(const Design& design);
 inline constexpr std::uint64_t kPortBytes = 8;  // of DRAM in a cycle
 
 struct Bound {
-  std::uint64_t gemm_cycles = 0;    // a micro-op for each product of blocks
-  std::uint64_t sum_cycles = 0;     // beginning a sum, and its tail
-  double compulsory_bytes = 0;      // each needed byte once
+  std::uint64_t gemm_cycles = 0;  // a micro-op for each product of blocks
+  std::uint64_t sum_cycles = 0;   // beginning a sum, and its tail
+  double compulsory_bytes = 0;    // each needed byte once
   std::uint64_t compute_cycles() const { return gemm_cycles + sum_cycles; }
   double port_cycles() const { return compulsory_bytes / kPortBytes; }
   double cycles() const;

@@ -19,7 +19,8 @@ struct DesignTarget {
   // InvalidArgument: no target of this back end. NotFound, WrongConfiguration: its design is none
   // of this build, or another one of that name.
   static Result<DesignTarget> parse(const space::Target& target);
-  // Unsupported: no VTA, or one that does not say its design. NotFound, WrongConfiguration as parse.
+  // Unsupported: no VTA, or one that does not say its design. NotFound, WrongConfiguration as
+  // parse.
   static Result<DesignTarget> of(const wire::DeviceInfoT& device);
 };
 

@@ -76,10 +76,10 @@ Result<std::string> occupancy(const Design& design, const Stream& stream, const 
     text += fmt::format("{:8} {:6} instructions, at work {:5.1f} % of the time\n", name_of(unit),
                         count[i], 100 * static_cast<double>(busy[i]) / cycles);
   }
-  return text + fmt::format("steps of GEMM and ALU {:.1f} %, port {:.1f} % of the time\n",
-                            100 * static_cast<double>(run->step_cycles) / cycles,
-                            100 * static_cast<double>(run->read_beats + run->written_beats) /
-                                cycles);
+  return text +
+         fmt::format("steps of GEMM and ALU {:.1f} %, port {:.1f} % of the time\n",
+                     100 * static_cast<double>(run->step_cycles) / cycles,
+                     100 * static_cast<double>(run->read_beats + run->written_beats) / cycles);
 }
 
 std::string memories(const Product& product, const Design& design, const Tiling& tiling,

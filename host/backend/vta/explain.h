@@ -8,8 +8,8 @@
 
 namespace fettle::vta::host {
 
-// dump_after: "": all of it; "generate", "tokens": the instructions after that pass. InvalidArgument:
-// another one. BuildError: the program does not pass the verifier.
+// dump_after: "": all of it; "generate", "tokens": the instructions after that pass.
+// InvalidArgument: another one. BuildError: the program does not pass the verifier.
 Result<std::string> explained(const Product& product, const Design& design, const Tiling& tiling,
                               const Bound& bound, Generated program, const std::string& dump_after);
 

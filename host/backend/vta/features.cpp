@@ -9,13 +9,32 @@ namespace fettle::vta::host {
 namespace {
 
 constexpr const char* kNames[] = {
-    "log_gemm_steps",        "log_reset_steps",      "log_alu_imm_steps", "log_alu_steps",
-    "log_uop_bytes",         "log_weight_bytes",     "log_input_bytes",   "log_accumulator_bytes",
-    "log_stored_bytes",      "log_instructions",     "log_loads",         "log_stores",
-    "log_nests",             "log_micro_ops",        "log_compute_cycles", "log_port_cycles",
-    "log_longer_cycles",     "log_turns_cycles",     "log_first_cycles",  "log_last_bytes",
-    "log_transferred_rows",  "bytes_of_a_row",       "input_slots",       "weight_slots",
-    "sum_slots",             "port_share",
+    "log_gemm_steps",
+    "log_reset_steps",
+    "log_alu_imm_steps",
+    "log_alu_steps",
+    "log_uop_bytes",
+    "log_weight_bytes",
+    "log_input_bytes",
+    "log_accumulator_bytes",
+    "log_stored_bytes",
+    "log_instructions",
+    "log_loads",
+    "log_stores",
+    "log_nests",
+    "log_micro_ops",
+    "log_compute_cycles",
+    "log_port_cycles",
+    "log_longer_cycles",
+    "log_turns_cycles",
+    "log_first_cycles",
+    "log_last_bytes",
+    "log_transferred_rows",
+    "bytes_of_a_row",
+    "input_slots",
+    "weight_slots",
+    "sum_slots",
+    "port_share",
 };
 constexpr std::size_t kLonger = 16;
 
@@ -61,7 +80,8 @@ class Counter {
  private:
   std::uint64_t moved(const Transfer& transfer) {
     counts_.rows += transfer.y_size;
-    return std::uint64_t{transfer.x_size} * transfer.y_size * design_.element_bytes(transfer.memory);
+    return std::uint64_t{transfer.x_size} * transfer.y_size *
+           design_.element_bytes(transfer.memory);
   }
   void worked(std::uint64_t cycles, bool product) {
     ++counts_.nests;

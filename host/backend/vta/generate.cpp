@@ -106,20 +106,17 @@ class ProductWriter {
       for (std::size_t i = 0; i < group.size(); ++i) inputs.push_back(next_addend());
     }
     const auto most = [&](Memory memory) {
-      return static_cast<std::size_t>(
-          (design_.depth(memory) - kept_entries(p_, design_, memory)) /
-          tile_entries(p_, tiling_, memory));
+      return static_cast<std::size_t>((design_.depth(memory) - kept_entries(p_, design_, memory)) /
+                                      tile_entries(p_, tiling_, memory));
     };
     out_.input_slots = slots_for(inputs, most(Memory::Input));
     out_.weight_slots = slots_for(weights, most(Memory::Weight));
     // Twice as many as are worked on, so that the others can be stored meanwhile.
-    const std::size_t threads =
-        static_cast<std::size_t>(tiling_.out_threads * tiling_.row_threads);
+    const std::size_t threads = static_cast<std::size_t>(tiling_.out_threads * tiling_.row_threads);
     const std::size_t sums =
-        static_cast<std::size_t>(
-            std::min<std::int64_t>(design_.depth(Memory::Accumulator) -
-                                       kept_entries(p_, design_, Memory::Accumulator),
-                                   design_.depth(Memory::Output))) /
+        static_cast<std::size_t>(std::min<std::int64_t>(
+            design_.depth(Memory::Accumulator) - kept_entries(p_, design_, Memory::Accumulator),
+            design_.depth(Memory::Output))) /
         static_cast<std::size_t>(tile_entries(p_, tiling_, Memory::Accumulator));
     out_.sum_slots = std::min(sums, 2 * threads);
     inputs_ = Slots(out_.input_slots);
@@ -174,14 +171,12 @@ class ProductWriter {
     const std::size_t nth = static_cast<std::size_t>(in.first / tiling_.in);
     const Slots::Place input = inputs_.request(input_tile(tile, nth)),
                        weight = weights_.request(weight_tile(tile, nth));
-    const std::int64_t src =
-                           static_cast<std::int64_t>(input.slot) *
-                           tile_entries(p_, tiling_, Memory::Input),
+    const std::int64_t src = static_cast<std::int64_t>(input.slot) *
+                             tile_entries(p_, tiling_, Memory::Input),
                        wgt = static_cast<std::int64_t>(weight.slot) *
                              tile_entries(p_, tiling_, Memory::Weight);
     if (input.load) {
-      std::int64_t first =
-          from.rows.first + from.columns.first + in.first * p_.in.input_stride;
+      std::int64_t first = from.rows.first + from.columns.first + in.first * p_.in.input_stride;
       for (std::size_t i = 0; i < p_.outer.size(); ++i) {
         first += tile.outer[i] * p_.outer[i].step * p_.outer[i].input_stride;
       }
@@ -189,11 +184,11 @@ class ProductWriter {
     }
     if (weight.load) {
       writer_.load(Memory::Weight, from.weight_axes(), p_.weights,
-           tile.out.first * p_.out.weight_stride + in.first * p_.in.weight_stride, wgt);
+                   tile.out.first * p_.out.weight_stride + in.first * p_.in.weight_stride, wgt);
     }
     writer_.gemm(gemm_axes(output_box(p_, tile), from),
-         {static_cast<std::uint16_t>(sums), static_cast<std::uint16_t>(src),
-          static_cast<std::uint16_t>(wgt)});
+                 {static_cast<std::uint16_t>(sums), static_cast<std::uint16_t>(src),
+                  static_cast<std::uint16_t>(wgt)});
   }
 
   // Tail and store, piece by piece along the outermost axis that has pieces.
@@ -214,9 +209,9 @@ class ProductWriter {
     for (const Range& piece : cut(extent, size)) {
       OutputBox box = whole;
       std::int64_t first = sums, element = to, block = tile.out.first;
-      for (const auto& [axis, own] : {std::pair{&whole.rows, &box.rows},
-                                      std::pair{&whole.columns, &box.columns},
-                                      std::pair{&whole.out, &box.out}}) {
+      for (const auto& [axis, own] :
+           {std::pair{&whole.rows, &box.rows}, std::pair{&whole.columns, &box.columns},
+            std::pair{&whole.out, &box.out}}) {
         if (axis != lead) continue;
         own->extent = piece.count;
         first += piece.first * axis->on_chip;
@@ -241,8 +236,8 @@ class ProductWriter {
         const NestAxis axes[] = {{box.rows.extent, box.rows.on_chip, 0, 0},
                                  {box.columns.extent, box.columns.on_chip, 0, 0},
                                  {box.out.extent, box.out.on_chip, 1, 0}};
-        writer_.alu(axes, {dst, static_cast<std::uint16_t>(channel_entry(channels++) + block), 0}, step.op,
-            std::nullopt);
+        writer_.alu(axes, {dst, static_cast<std::uint16_t>(channel_entry(channels++) + block), 0},
+                    step.op, std::nullopt);
       } else {
         const Slots::Place place = inputs_.request(next_addend());
         const std::int64_t src =
@@ -250,7 +245,7 @@ class ProductWriter {
         writer_.load(Memory::Input, box.axes(), step.buffer, element, src);
         const NestAxis all[] = {{count, 1, 1, 0}};
         writer_.gemm(all, {dst, static_cast<std::uint16_t>(src),
-                   static_cast<std::uint16_t>(design_.depth(Memory::Weight) - 1)});
+                           static_cast<std::uint16_t>(design_.depth(Memory::Weight) - 1)});
       }
     }
   }

@@ -105,8 +105,8 @@ Transfer InstructionWriter::transfer(Memory memory, const Piece& piece, std::siz
 
 void InstructionWriter::load(Memory memory, std::span<BoxAxis* const> axes, std::size_t region,
                              std::int64_t element, std::int64_t on_chip) {
-  // A stream begins with an instruction of the compute unit that waits for nothing: the stock core's
-  // done flag is stale until then.
+  // A stream begins with an instruction of the compute unit that waits for nothing: the stock
+  // core's done flag is stale until then.
   if (out_.instructions.empty()) begin_uops();
   const std::vector<Piece> pieces = pieces_of(axes);
   if (pieces.empty()) fail("zeros around more than the two axes of a LOAD");

@@ -20,7 +20,7 @@ struct ConstantBytes {
 // Not copied: regions have contents that lie in `constants`.
 struct Untokened {
   std::vector<Instruction> instructions;
-  std::vector<Region> regions;           // those of the constants come last, the micro-ops at the end
+  std::vector<Region> regions;  // those of the constants come last, the micro-ops at the end
   std::vector<ConstantBytes> constants;  // in the order of their regions
 
   Untokened() = default;

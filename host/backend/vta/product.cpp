@@ -86,12 +86,14 @@ class Finder {
     if (!lanes()) {
       return unsupported("multiplies in blocks of " + blocks(design_) +
                          " channels, with both innermost in the weights, as layout NCHW1n16c "
-                         "has them: " + sum_.name + " has none");
+                         "has them: " +
+                         sum_.name + " has none");
     }
     if (auto axes = read_axes(); !axes) return std::move(axes).error();
     if (auto inputs = read_inputs(); !inputs) return std::move(inputs).error();
     if (auto weights = read_weights(); !weights) return std::move(weights).error();
-    if (auto tail = read_tail(dag_, sum_, out_axis_, design_, product_); !tail) return std::move(tail).error();
+    if (auto tail = read_tail(dag_, sum_, out_axis_, design_, product_); !tail)
+      return std::move(tail).error();
     place();
     return std::move(product_);
   }
@@ -139,7 +141,8 @@ class Finder {
       product_.in.extent = axis.extent;
     }
     for (const space::WindowPair& pair : roles_->windows) {
-      const auto at = std::find(spatial_vars_.begin(), spatial_vars_.end(), sum_.axes[pair.axis].var);
+      const auto at =
+          std::find(spatial_vars_.begin(), spatial_vars_.end(), sum_.axes[pair.axis].var);
       if (at == spatial_vars_.end()) return unsupported("slides windows over images alone");
       SpatialAxis& axis = spatial_[static_cast<std::size_t>(at - spatial_vars_.begin())];
       axis.window = sum_.reduce_axes[pair.window].extent;
@@ -152,8 +155,9 @@ class Finder {
 
   SpatialAxis* spatial(const ir::Var& var) {
     const auto at = std::find(spatial_vars_.begin(), spatial_vars_.end(), var);
-    return at == spatial_vars_.end() ? nullptr
-                                     : &spatial_[static_cast<std::size_t>(at - spatial_vars_.begin())];
+    return at == spatial_vars_.end()
+               ? nullptr
+               : &spatial_[static_cast<std::size_t>(at - spatial_vars_.begin())];
   }
 
   // One dimension moves with one axis (and its window).
@@ -204,14 +208,13 @@ class Finder {
       const std::int64_t* fixed = ir::as_int(load.indices[d]);
       if (fixed && *fixed == 0) continue;
       const ir::Var* var = sole_var(load.indices[d]);
-      const auto window =
-          std::find_if(windows_.begin(), windows_.end(),
-                       [&](const auto& each) { return var && each.first == *var; });
-      std::int64_t* stride = !var                      ? nullptr
-                             : out_ && *var == out_    ? &product_.out.weight_stride
-                             : in_ && *var == in_      ? &product_.in.weight_stride
+      const auto window = std::find_if(windows_.begin(), windows_.end(),
+                                       [&](const auto& each) { return var && each.first == *var; });
+      std::int64_t* stride = !var                       ? nullptr
+                             : out_ && *var == out_     ? &product_.out.weight_stride
+                             : in_ && *var == in_       ? &product_.in.weight_stride
                              : window != windows_.end() ? &window->second->weight_stride
-                                                       : nullptr;
+                                                        : nullptr;
       if (!stride || *stride != 0) {
         return unsupported("cannot load " + load.buffer->name + " along dimension " +
                            std::to_string(d));

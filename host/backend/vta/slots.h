@@ -37,9 +37,8 @@ class Slots {
 // How many tiles are loaded for these requests, in their order.
 inline std::size_t loads_of(std::span<const std::int64_t> tiles, std::size_t slots) {
   Slots places(slots);
-  return static_cast<std::size_t>(
-      std::count_if(tiles.begin(), tiles.end(),
-                    [&](std::int64_t tile) { return places.request(tile).load; }));
+  return static_cast<std::size_t>(std::count_if(
+      tiles.begin(), tiles.end(), [&](std::int64_t tile) { return places.request(tile).load; }));
 }
 
 // The fewest slots, at most `most`, with which nothing is loaded more often than with all of them;

@@ -38,7 +38,8 @@ class TailReader {
       at_ = &stage;
       narrowed_ = false;
       if (!stage.store_at.empty() || !same_shape(*before_, stage) || !value(stage.body)) {
-        return unsupported("cannot compute " + stage.name + ": beside sums it adds, shifts right, "
+        return unsupported("cannot compute " + stage.name +
+                           ": beside sums it adds, shifts right, "
                            "takes minima and maxima with constants, and casts to int8 at the end");
       }
     }
@@ -52,7 +53,9 @@ class TailReader {
   }
 
  private:
-  static bool same_shape(const Stage& a, const Stage& b) { return a.buffer->shape == b.buffer->shape; }
+  static bool same_shape(const Stage& a, const Stage& b) {
+    return a.buffer->shape == b.buffer->shape;
+  }
 
   // Whether the load is at the stage's own axes, in their order.
   bool at_axes(const ir::Load& load) const {
@@ -180,7 +183,9 @@ class TailReader {
   }
 
   static constexpr std::size_t kMostSteps = 32;
-  static Error too_long() { return unsupported("adds constants of 16 bits: this tail has larger ones"); }
+  static Error too_long() {
+    return unsupported("adds constants of 16 bits: this tail has larger ones");
+  }
 
   const space::ComputeDag& dag_;
   std::optional<std::size_t> out_axis_;

@@ -9,10 +9,10 @@
 namespace fettle::vta::host {
 
 struct Tile {
-  Range rows, columns, out;        // of outputs; of blocks
+  Range rows, columns, out;         // of outputs; of blocks
   std::vector<std::int64_t> outer;  // of each outer axis
-  std::int64_t place = 0;           // of its rows, columns and outer axes among all such: its inputs
-  std::int64_t out_index = 0;       // of its blocks among all such: its weights
+  std::int64_t place = 0;      // of its rows, columns and outer axes among all such: its inputs
+  std::int64_t out_index = 0;  // of its blocks among all such: its weights
 };
 
 // Groups of tiles that are computed together, one for each virtual thread: at the end of an axis

@@ -41,8 +41,7 @@ std::int64_t rest_of(std::int64_t extent, std::int64_t size) {
 // A constraint on fields of a Tiling, of which the others have their defaults.
 space::Constraint constraint(std::string name, std::vector<std::string> knobs,
                              std::function<bool(const Tiling&)> holds) {
-  return {std::move(name), knobs,
-          [knobs, holds](std::span<const KnobValue* const> values) {
+  return {std::move(name), knobs, [knobs, holds](std::span<const KnobValue* const> values) {
             Tiling tiling;
             for (std::size_t i = 0; i < knobs.size(); ++i) {
               const std::int64_t value = values[i]->front();
@@ -107,22 +106,22 @@ std::int64_t tile_entries(const Product& product, const Tiling& tiling, Memory m
 }
 
 Result<space::Sketch> sketch_of(const Product& product, const Design& design) {
-  const std::int64_t sums = std::min(design.depth(Memory::Accumulator), design.depth(Memory::Output)) -
-                            kept_entries(product, design, Memory::Accumulator);
+  const std::int64_t sums =
+      std::min(design.depth(Memory::Accumulator), design.depth(Memory::Output)) -
+      kept_entries(product, design, Memory::Accumulator);
   const std::int64_t weights =
       design.depth(Memory::Weight) - kept_entries(product, design, Memory::Weight);
   const std::int64_t inputs = design.depth(Memory::Input);
   const auto shared = std::make_shared<const Product>(product);
-  space::Sketch sketch{
-      "vta_product",
-      {{kRows, sizes(product.rows.extent, sums)},
-       {kColumns, sizes(product.columns.extent, sums)},
-       {kIn, sizes(product.in.extent, weights)},
-       {kOut, sizes(product.out.extent, std::min(weights, sums))},
-       {kOutThreads, {{1}, {2}}},
-       {kRowThreads, {{1}, {2}}},
-       {kInputsStay, {{0}, {1}}},
-       {kStorePieces, {{1}, {2}, {4}}}}};
+  space::Sketch sketch{"vta_product",
+                       {{kRows, sizes(product.rows.extent, sums)},
+                        {kColumns, sizes(product.columns.extent, sums)},
+                        {kIn, sizes(product.in.extent, weights)},
+                        {kOut, sizes(product.out.extent, std::min(weights, sums))},
+                        {kOutThreads, {{1}, {2}}},
+                        {kRowThreads, {{1}, {2}}},
+                        {kInputsStay, {{0}, {1}}},
+                        {kStorePieces, {{1}, {2}, {4}}}}};
   const auto fits = [shared](Memory memory, std::int64_t room) {
     return [shared, memory, room](const Tiling& tiling) {
       const std::int64_t threads =
@@ -148,10 +147,9 @@ Result<space::Sketch> sketch_of(const Product& product, const Design& design) {
                  [shared](const Tiling& tiling) {
                    return tiling.row_threads <= count_of(shared->rows.extent, tiling.rows);
                  }),
-      constraint("a tile's micro-ops fit their memory", {kRows, kColumns, kIn, kOut},
-                 [shared, design](const Tiling& tiling) {
-                   return has_nest(*shared, design, tiling);
-                 })};
+      constraint(
+          "a tile's micro-ops fit their memory", {kRows, kColumns, kIn, kOut},
+          [shared, design](const Tiling& tiling) { return has_nest(*shared, design, tiling); })};
   if (design.hazard_steps > 0) {
     sketch.constraints.push_back(constraint(
         "sums of the smallest tile are enough for the core's pipeline", {kRows, kColumns, kOut},
@@ -171,9 +169,14 @@ Result<space::Sketch> sketch_of(const Product& product, const Design& design) {
 
 Tiling tiling_of(const space::SearchSpace& space, const space::Configuration& configuration) {
   const auto value = [&](const char* knob) { return space.value(configuration, knob).front(); };
-  return {value(kRows),       value(kColumns),    value(kIn),
-          value(kOut),        value(kOutThreads), value(kRowThreads),
-          value(kInputsStay) == 1, value(kStorePieces)};
+  return {value(kRows),
+          value(kColumns),
+          value(kIn),
+          value(kOut),
+          value(kOutThreads),
+          value(kRowThreads),
+          value(kInputsStay) == 1,
+          value(kStorePieces)};
 }
 
 }  // namespace fettle::vta::host

@@ -125,9 +125,8 @@ class Orderer {
     const std::uint32_t own = need[index(Unit::Compute)], wanted = need[index(far)];
     if (known(unit)[index(far)] >= wanted) return own;
     const std::vector<Clock>& history = ended_[index(Unit::Compute)];
-    const auto first =
-        std::partition_point(history.begin(), history.end(),
-                             [&](const Clock& at) { return at[index(far)] < wanted; });
+    const auto first = std::partition_point(
+        history.begin(), history.end(), [&](const Clock& at) { return at[index(far)] < wanted; });
     const std::size_t before = static_cast<std::size_t>(first - history.begin());
     if (first == history.end()) {
       Clock wait = {};
@@ -144,7 +143,8 @@ class Orderer {
   std::array<std::vector<std::size_t>, kUnits> places_;  // of each instruction in the stream
 };
 
-// One instruction after the other no queue may overflow: then none does that units wait for forever.
+// One instruction after the other no queue may overflow: then none does that units wait for
+// forever.
 Result<void> check_room(const Design& design, std::span<const Instruction> stream) {
   std::array<std::uint32_t, kTokenQueues> held = {};
   const auto at = [&](TokenQueue queue) -> std::uint32_t& {

@@ -76,10 +76,9 @@ ComputeDag packed_dense_dag(const OperatorCall& w) {
   const Axis an = make_axis("n", n), ob = make_axis("ob", out), oc = make_axis("oc", kChannelBlock),
              kb = make_axis("kb", in), k = make_axis("k", kChannelBlock);
   const auto v = [](const Axis& axis) { return ir::var_ref(axis.var); };
-  dag.stages.push_back(make_stage(
-      "dense", {an, ob, oc}, {kb, k},
-      product(at(dag.stages[0], {v(an), v(kb), v(k)}),
-              at(dag.stages[1], {v(ob), v(kb), v(oc), v(k)}))));
+  dag.stages.push_back(make_stage("dense", {an, ob, oc}, {kb, k},
+                                  product(at(dag.stages[0], {v(an), v(kb), v(k)}),
+                                          at(dag.stages[1], {v(ob), v(kb), v(oc), v(k)}))));
   append_tail(dag, w, {"ob", "oc"});
   return dag;
 }

@@ -11,7 +11,8 @@
 // constants of float32; only its residual and its output are float16):
 //
 //   "shift_right BITS"  divided by 2^BITS, halves rounded up
-//   "cast int8"         the last step, after a clip to the range of int8 and neither bias nor add since
+//   "cast int8"         the last step, after a clip to the range of int8 and neither bias nor add
+//   since
 #pragma once
 
 #include <string>

@@ -120,8 +120,8 @@ Result<void> fill(const VtaBenchOptions& options, const vta::Design& design,
   if (!product) return std::move(product).error();
   figures.bound_cycles =
       vta::host::bound_of(*product, design, space::compulsory_bytes(workload.dag())).cycles();
-  figures.multiply_adds = static_cast<double>(product->products()) *
-                          static_cast<double>(design.macs_per_uop());
+  figures.multiply_adds =
+      static_cast<double>(product->products()) * static_cast<double>(design.macs_per_uop());
   figures.clock_hz = design.clock_khz * 1e3;
   figures.published_gops = model::published_gops(options.network, workload);
   auto found = database ? recorded(options, *database, design, workload, **task, figures)
@@ -172,10 +172,10 @@ void print(const std::vector<VtaFigures>& layers, const VtaSummary& summary) {
     if (!layer.missing.empty()) std::cout << layer.title << ": " << layer.missing << "\n";
   }
   if (summary.layers == 0) return;
-  std::cout << fmt::format("\n{} layers, {:.1f} % of the bound at least ({}), {:.1f} % in the "
-                           "geometric mean\n",
-                           summary.layers, 100 * summary.least_share, summary.least_layer,
-                           100 * summary.geomean_share);
+  std::cout << fmt::format(
+      "\n{} layers, {:.1f} % of the bound at least ({}), {:.1f} % in the "
+      "geometric mean\n",
+      summary.layers, 100 * summary.least_share, summary.least_layer, 100 * summary.geomean_share);
   if (summary.published > 0) {
     std::cout << fmt::format("{:.2f} times what was published, in the geometric mean of {}\n",
                              summary.geomean_over_published, summary.published);

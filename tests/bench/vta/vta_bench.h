@@ -26,7 +26,7 @@ struct VtaFigures {
   std::int64_t record = 0;    // 0: searched here
   std::string configuration;  // SearchSpace::to_json
   std::uint64_t cycles = 0;
-  double bound_cycles = 0;    // host/backend/vta/bound.h
+  double bound_cycles = 0;  // host/backend/vta/bound.h
   double multiply_adds = 0, clock_hz = 0;
   double published_gops = 0;  // 0: none
   std::string missing;        // why there are none; "": there are
@@ -38,7 +38,7 @@ struct VtaSummary {
   std::size_t layers = 0;
   double least_share = 0, geomean_share = 0;
   std::string least_layer;
-  std::size_t published = 0;         // layers with a published figure
+  std::size_t published = 0;  // layers with a published figure
   double geomean_over_published = 0;
 };
 VtaSummary summarise(const std::vector<VtaFigures>& layers);
