@@ -79,8 +79,9 @@ std::vector<wire::Hash> named_blobs(const wire::MeasureRequestT& request) {
     if (image->bytes.empty() && image->blob) hashes.insert(*image->blob);
   }
   for (const auto& buffer : request.program->buffers) {
-    if (buffer->fill && buffer->fill->kind == wire::FillKind::Blob)
+    if (buffer->fill && buffer->fill->kind == wire::FillKind::Blob && buffer->fill->blob) {
       hashes.insert(*buffer->fill->blob);
+    }
   }
   for (const auto& expected : request.expected) hashes.insert(*expected->blob);
   return {hashes.begin(), hashes.end()};

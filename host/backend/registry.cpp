@@ -5,6 +5,7 @@
 #include "host/backend/cpu_llvm/backend.h"
 #include "host/backend/cuda_ptx/backend.h"
 #include "host/backend/opencl_c/backend.h"
+#include "host/backend/vta/backend.h"
 
 namespace fettle::backend {
 namespace {
@@ -14,6 +15,7 @@ std::vector<const Backend*>& rows() {
       &cpu_llvm::cpu_backend(),
       &cuda_ptx::cuda_backend(),
       &opencl_c::opencl_backend(),
+      &vta::host::vta_backend(),
   };
   return rows;
 }

@@ -95,6 +95,19 @@ Result<TaskList> load_network(const std::string& name) {
   return list;
 }
 
+double published_gops(const std::string& network, const space::Workload& workload) {
+  const auto list = networks().find(network);
+  if (list == networks().end() || !list->is_array()) return 0;
+  for (json entry : *list) {
+    const double published = entry.value("published_tuned_gops", 0.0);
+    entry.erase("weight");
+    entry.erase("published_tuned_gops");
+    const auto parsed = space::Workload::parse(entry);
+    if (published > 0 && parsed && *parsed == workload) return published;
+  }
+  return 0;
+}
+
 Result<TaskList> load_workload_file(const std::string& path) {
   std::ifstream file(path);
   if (!file) return Error{ErrorCode::NotFound, "cannot read the workload file " + path};

@@ -28,6 +28,9 @@ void add_network(const std::string& name, const std::string& workloads);
 
 // A network that fettle knows by name. NotFound: names those that can be tuned.
 Result<TaskList> load_network(const std::string& name);
+// What was published as reached with tuning for a task of a network that fettle knows, in GOPS;
+// 0: nothing.
+double published_gops(const std::string& network, const space::Workload& workload);
 std::vector<std::string> network_names();  // of those that have a task which can be tuned
 
 // A user's file of the same form: a list of workloads, an object of lists by network name, of

@@ -136,14 +136,17 @@ Result<void> fill_bytes(const wire::FillT& fill, std::span<std::uint8_t> out) {
 bool same_fill(const wire::FillT& a, const wire::FillT& b) {
   if (a.kind != b.kind) return false;
   if (a.kind == wire::FillKind::Zero) return true;
-  if (a.kind == wire::FillKind::Blob) return std::memcmp(a.blob.get(), b.blob.get(), 32) == 0;
+  if (a.kind == wire::FillKind::Blob) {
+    return a.bytes == b.bytes && !a.blob == !b.blob &&
+           (!a.blob || std::memcmp(a.blob.get(), b.blob.get(), 32) == 0);
+  }
   return a.dtype == b.dtype && a.low == b.low && a.high == b.high && a.stream == b.stream;
 }
 
 Result<void> fill_buffer(const wire::FillT& fill, const BlobLookup& blobs,
                          std::span<std::uint8_t> out) {
   if (fill.kind != wire::FillKind::Blob) return fill_bytes(fill, out);
-  const ByteView blob = blobs(*fill.blob);
+  const ByteView blob = fill.bytes.empty() ? blobs(*fill.blob) : ByteView(fill.bytes);
   if (blob.empty()) {
     return Error{ErrorCode::MissingBlob, "no blob " + to_hex(*fill.blob).substr(0, 16)};
   }

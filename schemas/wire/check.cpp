@@ -122,7 +122,13 @@ Result<void> check_program(const wire::ProgramT& program) {
       if (fill.kind > wire::FillKind::MAX || fill.dtype > wire::ScalarType::MAX) {
         return bad(where + " has a fill of an unknown kind");
       }
-      if (fill.kind == wire::FillKind::Blob && !fill.blob) return bad(where + " names no blob");
+      if (fill.kind == wire::FillKind::Blob && !fill.blob == fill.bytes.empty()) {
+        return bad(where + " needs either a blob or its bytes");
+      }
+      if (!fill.bytes.empty() &&
+          (fill.kind != wire::FillKind::Blob || fill.bytes.size() != buffer->bytes)) {
+        return bad(where + " comes with bytes that are not its own");
+      }
       if (!std::isfinite(fill.low) || !std::isfinite(fill.high) || fill.low > fill.high) {
         return bad(where + " is filled from an empty range");
       }

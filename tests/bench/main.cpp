@@ -19,6 +19,7 @@
 #include "tests/bench/repeat_bench.h"
 #include "tests/bench/search_bench.h"
 #include "tests/bench/versions/versions_bench.h"
+#include "tests/bench/vta/vta_bench.h"
 
 int main(int argc, char** argv) try {
   using namespace fettle;
@@ -263,6 +264,25 @@ int main(int argc, char** argv) try {
                              "status 1 where kernels_geomean is below 0.99, "
                              "trials_per_hour_ratio below 1.0, or a layer is lost");
 
+  bench::VtaBenchOptions vta;
+  CLI::App* vta_command = app.add_subcommand(
+      "vta",
+      "the best program of each int8 layer on the simulated VTA: cycles, share of the layer's "
+      "bound, GOPS at the design's clock beside what was published");
+  vta_command->add_flag("--json", vta.json, "JSON lines");
+  vta_command->add_option("--db", vta.db, "the database of records")->capture_default_str();
+  vta_command
+      ->add_option("--network", vta.network, "a network's name, or a .json file of workloads")
+      ->capture_default_str();
+  vta_command->add_option("--device", vta.device, "device key of the records")
+      ->capture_default_str();
+  vta_command->add_option("--design", vta.design, "of the accelerator")->capture_default_str();
+  vta_command->add_option("--layers", vta.layers,
+                          "only layers whose title holds one of these texts");
+  vta_command->add_option("--candidates", vta.candidates,
+                          "without a database: the best of so many a layer, measured here");
+  vta_command->add_option("--seed", vta.seed, "of that search")->capture_default_str();
+
   const auto ended = app::read_command_line(app, argc, argv, [](const std::string& wrong) {
     std::fprintf(stderr, "fettle-bench: %s\n", wrong.c_str());
   });
@@ -293,6 +313,7 @@ int main(int argc, char** argv) try {
     done = bench::run_search_bench(search);
   }
   if (versions_command->parsed()) done = bench::run_versions_bench(versions);
+  if (vta_command->parsed()) done = bench::run_vta_bench(vta);
   if (done && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)) {
     done = Error{ErrorCode::Io, "cannot write all of standard output", {}};
   }

@@ -227,6 +227,21 @@ TEST(Wire, BoundsHold) {
       {"sum overflows", [](auto& r) { r.program->buffers[0]->bytes = ~0ull; }},
       {"odd alignment", [](auto& r) { r.program->buffers[0]->alignment = 24; }},
       {"no alignment", [](auto& r) { r.program->buffers[0]->alignment = 0; }},
+      {"bytes of another size",
+       [](auto& r) {
+         r.program->buffers[0]->fill->blob = nullptr;
+         r.program->buffers[0]->fill->bytes = {1, 2, 3};
+       }},
+      {"blob and bytes",
+       [](auto& r) {
+         auto& buffer = *r.program->buffers[0];
+         buffer.fill->bytes.assign(buffer.bytes, 1);
+       }},
+      {"bytes of a random fill",
+       [](auto& r) {
+         auto& buffer = *r.program->buffers[1];
+         buffer.fill->bytes.assign(buffer.bytes, 1);
+       }},
       {"blob fill without a hash", [](auto& r) { r.program->buffers[0]->fill->blob = nullptr; }},
       {"fill from NaN", [nan](auto& r) { r.program->buffers[1]->fill->low = nan; }},
       {"empty fill range", [](auto& r) { r.program->buffers[1]->fill->low = 2; }},

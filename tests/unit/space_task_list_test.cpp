@@ -19,16 +19,21 @@ TEST(TaskList, NetworksAreEmbedded) {
   EXPECT_TRUE(mobilenet->skipped.empty());
   const auto vta = load_network("resnet-18-vta");
   ASSERT_TRUE(vta);
-  EXPECT_TRUE(vta->tasks.empty());
-  EXPECT_EQ(vta->skipped.size(), 10u);
+  EXPECT_EQ(vta->tasks.size(), 10u);
+  EXPECT_TRUE(vta->skipped.empty());
+  EXPECT_EQ(vta->tasks[0].workload.title(),
+            "conv2d 56x56x64→64 NCHW1n16c k3 s1 int8 +shift_right 8+clip 0 127+cast int8");
+  EXPECT_EQ(published_gops("resnet-18-vta", vta->tasks[0].workload), 15.27);
+  EXPECT_EQ(published_gops("resnet-18", r18->tasks[0].workload), 0);
 }
 
 TEST(TaskList, AnUnknownNetworkNamesTheKnownOnes) {
   const auto none = load_network("resnet-19");
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, ErrorCode::NotFound);
-  EXPECT_NE(none.error().message.find("there are: mobilenet, resnet-18; or"), std::string::npos)
-      << "without resnet-18-vta, of which nothing can be tuned: " << none.error().message;
+  EXPECT_NE(none.error().message.find("there are: mobilenet, resnet-18, resnet-18-vta; or"),
+            std::string::npos)
+      << none.error().message;
   EXPECT_FALSE(load_network("_about"));
 }
 

@@ -1,9 +1,10 @@
 // conv2d: NHWC images with weights [kernel y][kernel x][in / groups][out], or NCHW ones
-// with weights [out][in / groups][kernel y][kernel x]; float32, float16 in memory only, or int8
-// with int32 sums.
+// with weights [out][in / groups][kernel y][kernel x], or those in blocks of channels
+// (packed.h); float32, float16 in memory only, or int8 with int32 sums.
 #include <cmath>
 
 #include "host/space/operators/operator.h"
+#include "host/space/operators/packed.h"
 #include "host/space/operators/shapes.h"
 #include "host/space/operators/tail.h"
 #include "host/space/operators/window_operator.h"
@@ -16,7 +17,7 @@ using Dim = std::pair<std::string, std::int64_t>;
 
 Result<nlohmann::json> canonical(const nlohmann::json& json) {
   Fields fields(json);
-  fields.word("layout", {"NHWC", "NCHW"}, "NHWC");
+  fields.word("layout", {"NHWC", "NCHW", kPackedImages}, "NHWC");
   fields.word("dtype", {"float32", "float16", "int8"}, "float32");
   fields.allow_tf32();
   fields.integer("batch", 1, 65536, 1);
@@ -26,13 +27,25 @@ Result<nlohmann::json> canonical(const nlohmann::json& json) {
   fields.integer("out_channels", 1, 65536);
   window_fields(fields, true);
   fields.integer("groups", 1, 65536, 1);
+  // The only one that there is, for int8: not a part of the canonical form.
+  if (json.contains("accumulate")) fields.word("accumulate", {"int32"});
   fields.tail();
   auto checked = fields.finish("conv2d");
   if (!checked) return checked;
   const nlohmann::json& f = *checked;
+  if (f.contains("accumulate") && f["dtype"] != "int8") {
+    return Error{ErrorCode::InvalidArgument, "conv2d: field \"accumulate\" is of int8 alone"};
+  }
+  checked->erase("accumulate");
   const std::int64_t ci = f["in_channels"], co = f["out_channels"], groups = f["groups"];
   auto right = require(ci % groups == 0 && co % groups == 0, "conv2d",
                        "groups " + std::to_string(groups) + " do not divide the channels");
+  if (right && f["layout"] == kPackedImages) {
+    right = require_blocks("conv2d", ci, co);
+    if (right && groups != 1) {
+      return Error{ErrorCode::Unsupported, "conv2d: no groups in blocks of channels"};
+    }
+  }
   if (right) right = check_window("conv2d", f, double(std::max(ci, co)));
   if (right) {
     right = require_size("conv2d", double(f["kernel"][0]) * double(f["kernel"][1]) *
@@ -72,6 +85,7 @@ std::vector<T> in_order(Layout layout, T n, T y, T x, const std::vector<T>& chan
 }
 
 ComputeDag dag(const OperatorCall& w) {
+  if (w.word("layout") == kPackedImages) return packed_conv2d_dag(w);
   const Layout layout = layout_of(w);
   const bool nchw = layout == Layout::Nchw;
   const auto kernel = w.pair("kernel"), stride = w.pair("stride"), pad = w.pair("pad"),
@@ -152,7 +166,7 @@ std::string title(const OperatorCall& w) {
   if (w.integer("batch") != 1) s += "n" + std::to_string(w.integer("batch")) + " ";
   s += std::to_string(w.integer("height")) + "x" + std::to_string(w.integer("width")) + "x" +
        std::to_string(w.integer("in_channels")) + "→" + std::to_string(w.integer("out_channels"));
-  if (layout_of(w) == Layout::Nchw) s += " NCHW";
+  if (w.word("layout") != "NHWC") s += " " + w.word("layout");
   if (w.integer("groups") != 1) s += " g" + std::to_string(w.integer("groups"));
   return s + window_title(w);
 }

@@ -1,9 +1,11 @@
-// dense: input [batch][in], weights [in][out], float32, float16, or int8 with int32 sums.
+// dense: input [batch][in], weights [in][out], or both in blocks of channels (packed.h); float32,
+// float16, or int8 with int32 sums.
 #include <algorithm>
 #include <cmath>
 
 #include "host/space/operators/fields.h"
 #include "host/space/operators/operator.h"
+#include "host/space/operators/packed.h"
 #include "host/space/operators/shapes.h"
 #include "host/space/operators/stages.h"
 #include "host/space/operators/tail.h"
@@ -14,6 +16,7 @@ namespace {
 
 Result<nlohmann::json> canonical(const nlohmann::json& json) {
   Fields fields(json);
+  if (json.contains("layout")) fields.word("layout", {kPackedRows});
   fields.word("dtype", {"float32", "float16", "int8"}, "float32");
   fields.allow_tf32();
   fields.integer("batch", 1, 65536, 1);
@@ -26,11 +29,15 @@ Result<nlohmann::json> canonical(const nlohmann::json& json) {
                out = (*checked)["out_features"];
   auto right = require_size("dense", std::max({n * in, n * out, in * out}));
   if (right) right = require_sum("dense", *checked, in);
+  if (right && checked->contains("layout")) {
+    right = require_blocks("dense", (*checked)["in_features"], (*checked)["out_features"]);
+  }
   if (!right) return std::move(right).error();
   return checked;
 }
 
 ComputeDag dag(const OperatorCall& w) {
+  if (w.has("layout")) return packed_dense_dag(w);
   const std::int64_t n = w.integer("batch"), in = w.integer("in_features"),
                      out = w.integer("out_features");
   ComputeDag dag;
@@ -61,7 +68,8 @@ std::string title(const OperatorCall& w) {
   std::string s = "dense ";
   if (w.integer("batch") != 1) s += "n" + std::to_string(w.integer("batch")) + " ";
   return s + std::to_string(w.integer("in_features")) + "→" +
-         std::to_string(w.integer("out_features"));
+         std::to_string(w.integer("out_features")) +
+         (w.has("layout") ? " " + w.word("layout") : "");
 }
 
 }  // namespace

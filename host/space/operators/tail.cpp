@@ -19,7 +19,10 @@ namespace {
 
 const std::vector<std::string> kFloatSteps = {"bias",    "multiply",   "add",  "relu", "relu6",
                                               "sigmoid", "hard_swish", "gelu", "tanh", "clip"};
-const std::vector<std::string> kIntSteps = {"bias", "relu", "clip", "shift_right", "cast"};
+const std::vector<std::string> kIntSteps = {"bias", "add", "relu", "clip", "shift_right", "cast"};
+// Of a residual that is added to int8 sums: with what is clipped to int8, about half of the outputs
+// stay inside.
+constexpr std::int64_t kIntResidual = 63;
 
 bool is_function(const std::string& name) {
   return name == "sigmoid" || name == "hard_swish" || name == "gelu" || name == "tanh";
@@ -64,7 +67,7 @@ Result<std::vector<TailStep>> parse_tail(const nlohmann::json& list, bool quanti
     const auto step = parse_step(entry.get<std::string>(), quantized);
     if (!step) {
       return refuse(ErrorCode::Unsupported, entry,
-                    quantized ? "; supported of int8: bias, relu, \"clip LOW "
+                    quantized ? "; supported of int8: bias, add, relu, \"clip LOW "
                                 "HIGH\", \"shift_right "
                                 "BITS\" by 1 to 30, \"cast int8\""
                               : "; supported: bias, multiply, add, relu, "
@@ -89,7 +92,7 @@ Result<std::vector<TailStep>> parse_tail(const nlohmann::json& list, bool quanti
       return refuse(ErrorCode::InvalidArgument, entry, "has a bound outside the int32 of the sums");
     }
     if (step->name == "clip") in_range = step->low >= -128 && step->high <= 127;
-    if (step->name == "bias") in_range = false;
+    if (step->name == "bias" || step->name == "add") in_range = false;
     if (step->name == "cast" && !in_range) {
       return refuse(ErrorCode::Unsupported, entry, "needs a clip to the range of int8 before it");
     }
@@ -144,7 +147,10 @@ class Appender {
       std::vector<std::pair<std::string, std::int64_t>> dims;
       for (const Axis& axis : last.axes) dims.emplace_back(axis.name, axis.extent);
       const Stage residual =
-          make_placeholder("residual", dims, ir::Role::Input, kResidualStream, 1, stored_);
+          last.buffer->type.is_float()
+              ? make_placeholder("residual", dims, ir::Role::Input, kResidualStream, 1, stored_)
+              : make_int_placeholder("residual", dims, ir::Role::Input, kResidualStream,
+                                     ir::Scalar::Int8, kIntResidual);
       dag_.stages.push_back(residual);
       push("added", x + widened(at(residual, e.indices)));
     } else if (step.name == "relu") {

@@ -6,12 +6,13 @@
 //   relu, relu6, "clip LOW HIGH" with integers
 //   sigmoid, hard_swish, gelu, tanh   at most one of them (activations.h)
 //
-// In any order, each at most once. Of int8 operators, whose sums are int32: bias, relu,
-// clip, and what requantises them (a float16 operator's tail is computed in float32, with
+// In any order, each at most once. Of int8 operators, whose sums are int32: bias, add (of int8),
+// relu, clip, and what requantises them (a float16 operator's tail is computed in float32, with
 // constants of float32; only its residual and its output are float16):
 //
 //   "shift_right BITS"  divided by 2^BITS, halves rounded up
-//   "cast int8"         the last step, after a clip to the range of int8 and no bias since
+//   "cast int8"         the last step, after a clip to the range of int8 and neither bias nor add
+//   since
 #pragma once
 
 #include <string>

@@ -1,0 +1,22 @@
+// Finished streams, and the Programs that bring them to a device.
+#pragma once
+
+#include "host/backend/vta/generate.h"
+#include "schemas/program_generated.h"
+
+namespace fettle::vta::host {
+
+struct Stream {
+  std::vector<Instruction> instructions;  // with tokens
+  std::vector<Word> words;                // the same
+  Untokened data;                         // regions and constants; its instructions are gone
+  StreamFacts facts;
+};
+
+// Puts the tokens and asks the verifier, as the device will. BuildError: it does not pass.
+Result<Stream> finish_stream(const Design& design, Untokened code);
+
+// One image with one entry, launched once; buffers are the product's, then the constants.
+wire::ProgramT program_of(const Product& product, const Design& design, const Stream& stream);
+
+}  // namespace fettle::vta::host

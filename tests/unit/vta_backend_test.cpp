@@ -1,0 +1,71 @@
+// The accelerator's row: tasks opened through the table of back ends, their programs, facts and
+// features; and what is said where it cannot do a task.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "host/backend/backend.h"
+#include "host/backend/vta/design_target.h"
+#include "host/model/task_list.h"
+#include "schemas/wire/codec.h"
+
+namespace fettle::vta::host {
+namespace {
+
+DesignTarget pynq() { return {find_design("pynq").value(), std::int64_t{128} << 20}; }
+
+TEST(VtaBackend, ItsTasksBuildProgramsThatPassTheWire) {
+  const auto list = model::load_network("resnet-18-vta").value();
+  std::mt19937_64 rng(1);
+  for (const space::Task& each : list.tasks) {
+    const auto task = backend::open_task(each.workload.dag(), pynq().target());
+    ASSERT_TRUE(task) << task.error().text();
+    const space::Configuration c = (*task)->space().random(rng);
+    const auto built = (*task)->build(c);
+    ASSERT_TRUE(built) << built.error().text();
+    EXPECT_EQ((*task)->features(c).value(), built->facts->features);
+    EXPECT_EQ((*task)->facts(c)->integer_operations, built->facts->integer_operations);
+    EXPECT_GE(built->facts->integer_operations, each.workload.operations());
+    EXPECT_GT(built->facts->compulsory_bytes, 0);
+    const auto program = decode_program(encode(*built->program));
+    ASSERT_TRUE(program) << program.error().text();
+    EXPECT_EQ((*program).images[0]->configuration, configuration_of(pynq().design));
+  }
+}
+
+TEST(VtaBackend, ExplainedAfterEachPass) {
+  const auto list = model::load_network("resnet-18-vta").value();
+  const auto task = backend::open_task(list.tasks[1].workload.dag(), pynq().target()).value();
+  std::mt19937_64 rng(1);
+  const space::Configuration c = task->space().random(rng);
+  EXPECT_EQ(task->explain(c, "generate")->find("push_"), std::string::npos);
+  EXPECT_NE(task->explain(c, "tokens")->find("push_"), std::string::npos);
+  EXPECT_NE(task->explain(c, "unroll").error().message.find("generate, tokens"), std::string::npos);
+  EXPECT_NE(task->explain(c, "")->find("bound: max(25088 + 25088, "), std::string::npos);
+}
+
+TEST(VtaBackend, WhatItCannotDoIsUnsupported) {
+  const auto list = model::load_network("resnet-18").value();
+  const auto float_task = backend::open_task(list.tasks[0].workload.dag(), pynq().target());
+  ASSERT_FALSE(float_task);
+  EXPECT_EQ(float_task.error().code, ErrorCode::Unsupported);
+  DesignTarget small = pynq();
+  small.memory_bytes = 1 << 16;
+  const auto vta = model::load_network("resnet-18-vta").value();
+  const auto large = backend::open_task(vta.tasks[0].workload.dag(), small.target());
+  ASSERT_FALSE(large);
+  EXPECT_NE(large.error().message.find("the device takes 65536"), std::string::npos);
+  EXPECT_EQ(backend::calibration_programs(pynq().target()).error().code, ErrorCode::Unsupported);
+}
+
+TEST(VtaBackend, OneDesignTeachesItselfAlone) {
+  const backend::Backend* row = backend::find_backend(kBackend);
+  ASSERT_NE(row, nullptr);
+  const DesignTarget stock{find_design("vta-stock").value(), 0};
+  EXPECT_TRUE(row->teaches(pynq().target(), pynq().target()));
+  EXPECT_FALSE(row->teaches(stock.target(), pynq().target()));
+  EXPECT_EQ(row->local_devices()[0].key, "vta-sim");
+}
+
+}  // namespace
+}  // namespace fettle::vta::host
