@@ -34,6 +34,12 @@ TEST(Library, AnOperatorIsTheComputeDagThatItStates) {
   EXPECT_EQ(stages.back().role, ir::Role::Output);
   Operator other = op;
   EXPECT_EQ(other.json(), op.json());
+  EXPECT_FALSE(workload->dag().allow_tf32);
+  op.allow_tf32();
+  const auto allowing = space::Workload::parse(op.json());
+  ASSERT_TRUE(allowing) << allowing.error().text();
+  EXPECT_TRUE(allowing->dag().allow_tf32);
+  EXPECT_NE(allowing->hash(), workload->hash());
 }
 
 TEST(Library, WhatIsStatedWrongIsNamed) {
