@@ -117,6 +117,16 @@ constexpr Row kRows[] = {
      }},
     {"worker-gpu", "FILE", "the worker program of GPUs, where the embedded one cannot be executed",
      [](Parsing& to, const std::string& v) { return to.options.worker_gpu = v, Result<void>(); }},
+    {"worker-patience", "SECONDS",
+     "how long the broker hears nothing of a board whose drivers still start (default: 2)",
+     [](Parsing& to, const std::string& v) -> Result<void> {
+       std::uint64_t seconds;
+       if (!parse_number(v, 3600, seconds)) {
+         return wrong_option("worker-patience", "takes seconds, 3600 at most");
+       }
+       to.options.worker_seconds = static_cast<std::uint32_t>(seconds);
+       return {};
+     }},
     {"log-level", "LEVEL", "error, warning, info (default) or debug", set_log_level_option},
     {"self-test", nullptr, "measure a built-in program, print what was found, and end",
      [](Parsing& to, const std::string&) {

@@ -23,7 +23,8 @@ struct AgentOptions {
   std::vector<std::uint32_t> left_over_cores;  // of a recognised board; no device is of them
   std::uint64_t blob_cache_bytes = 0;
   LogLevel log_level = LogLevel::Info;
-  std::string worker_gpu;  // file of the GPUs' worker program; "": the embedded one
+  std::string worker_gpu;            // file of the GPUs' worker program; "": the embedded one
+  std::uint32_t worker_seconds = 2;  // the first word to the broker waits so long for the workers'
   bool randomize_addresses = false;
   std::uint32_t pin_khz = 0;  // --pin-clocks; 0: leave them, kHighestClock: as they go
   std::string make_key_file;  // Mode::MakeKey: where the new pair goes

@@ -54,6 +54,7 @@ Supervisor::Supervisor(const AgentOptions& options, wire::BoardT board,
       blobs_(options.blob_cache_bytes),
       heartbeat_ns_(1000 * kMs),
       silence_ns_(10'000 * kMs),
+      worker_patience_ns_(options.worker_seconds * 1000 * kMs),
       started_(StatusPage::monotonic_ns()),
       next_complaint_(started_ + kComplainAfter) {
   for (wire::DeviceInfoT& info : devices) {
@@ -309,7 +310,7 @@ int Supervisor::on_time() {
   if (!welcomed_) {
     // The first Hello waits for the workers, whose sandbox level it tells; a worker
     // that cannot start does not keep the board a secret.
-    const bool told = workers_settled() || now - started_ > 2000 * kMs;
+    const bool told = workers_settled() || now - started_ > worker_patience_ns_;
     if (told && (last_hello_ == 0 || now - last_hello_ >= kHelloEvery)) say_hello();
     if (now >= next_complaint_) {
       log(LogLevel::Warning,

@@ -66,7 +66,7 @@ class Supervisor {
   std::size_t told_ready_ = 0;    // the last Hello had so many workers' word of their devices
   std::size_t told_devices_ = 0;  // that it named
   std::uint64_t broker_instance_ = 0;
-  std::uint64_t heartbeat_ns_, silence_ns_;
+  std::uint64_t heartbeat_ns_, silence_ns_, worker_patience_ns_;
   std::uint64_t clock_lag_ = 1;  // real seconds in one of ours, at most
   std::uint64_t started_, last_heard_ = 0, last_hello_ = 0, last_heartbeat_ = 0, last_alive_ = 0;
   std::uint64_t next_complaint_;

@@ -138,7 +138,8 @@ Result<void> Connection::start_local(const ConnectionOptions& options) {
   agent_options.broker_public_key = address_.public_key;
   agent_options.keys = *agent_keys;
   agent_options.device_key = device->key;
-  agent_options.arguments = {"--log-level", "warning"};
+  // A session of this machine has nothing else to do than to wait for its driver.
+  agent_options.arguments = {"--log-level", "warning", "--worker-patience", "30"};
   if (device->takes_cores) {
     agent_options.arguments.insert(agent_options.arguments.end(),
                                    {"--device-cores", list_of(device_cores)});
@@ -154,7 +155,7 @@ Result<void> Connection::start_local(const ConnectionOptions& options) {
   auto agent = fleet::LocalAgent::start(std::move(agent_options));
   if (!agent) return std::move(agent.error()).in("starting this machine's agent");
   agent_ = std::move(*agent);
-  return agent_->wait_registered(address_, std::chrono::seconds(20), options.stop);
+  return agent_->wait_registered(address_, std::chrono::seconds(40), options.stop);
 }
 
 Result<Connection> Connection::open(const ConnectionOptions& options) {

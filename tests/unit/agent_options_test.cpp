@@ -106,6 +106,7 @@ TEST(Options, EachMistakeIsOneLine) {
       {serving({"--key", "a", "--device-cores", "4000"}), "may not use"},
       {serving({"--key", "a", "--memory-limit", "-1"}), "--memory-limit takes"},
       {serving({"--key", "a", "--log-level", "loud"}), "--log-level takes"},
+      {serving({"--key", "a", "--worker-patience", "an hour"}), "--worker-patience takes seconds"},
       {serving({"--key", "a", "--device-kind", "null", "--threads", "1"}), "no option of a device"},
       {serving({"--key"}), "needs a value"},
       {{"--config", "/nonexistent/agent.toml"}, "cannot read the configuration"},
