@@ -36,7 +36,7 @@ struct ConformingKind {
   bool verifies = false;  // what would write where it must not is refused before it runs
 };
 
-class Conformance : public testing::TestWithParam<ConformingKind> {
+class Conformance : public ::testing::TestWithParam<ConformingKind> {
  protected:
   void SetUp() override;
   wire::ProgramT program_of(CandidateKind candidate) const {

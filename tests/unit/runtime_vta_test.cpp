@@ -67,7 +67,9 @@ struct Board {
   // "Malformed: …", or "" when it loads.
   std::string refusal(const wire::ProgramT& program) {
     const auto loaded = load(program);
-    return loaded ? "" : std::string(fettle::name_of(loaded.error().code)) + ": " + loaded.error().message;
+    return loaded
+               ? ""
+               : std::string(fettle::name_of(loaded.error().code)) + ": " + loaded.error().message;
   }
 
   std::unique_ptr<Accelerator> accelerator;

@@ -57,7 +57,12 @@ Result<void> check_built_for(const Design& design) {
 }  // namespace
 
 struct RtlCore::State {
-  VerilatedContext context;
+  // Without threads of Verilator's own: the model has no work for them, and a sandbox may forbid
+  // what a thread does while it starts.
+  struct Context : VerilatedContext {
+    Context() { threads(1); }
+  };
+  Context context;
   VerilatedCore core{&context};
 };
 
