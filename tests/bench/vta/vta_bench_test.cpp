@@ -51,7 +51,9 @@ TEST(VtaBench, ASmallLayerIsSearchedAndRight) {
   EXPECT_NE(text.find("\"roofline_share\""), std::string::npos) << text;
   EXPECT_NE(text.find("\"min_roofline_share\""), std::string::npos) << text;
   options.network = "resnet-18";  // float32
+  ::testing::internal::CaptureStdout();
   EXPECT_FALSE(run_vta_bench(options));
+  EXPECT_NE(::testing::internal::GetCapturedStdout().find("products of int8"), std::string::npos);
 }
 
 }  // namespace
