@@ -126,6 +126,7 @@ class Builds {
     ++assembled_;
     for (const auto& kernel : cubin->kernels) {
       EXPECT_LE(kernel.shared_bytes, 48 << 10) << what;
+      EXPECT_LE(kernel.spill_store_bytes, 64) << what;
       spilled_ += kernel.spill_store_bytes > 0;
     }
   }
