@@ -154,12 +154,13 @@ std::string Chip::store(const Store& store, Dram& dram) {
   if (store.x_size == 0 || store.y_size == 0) return "";
   if (end > depth) return "reads " + beyond(Memory::Output, end - 1, depth);
   const std::uint64_t element = design_.element_bytes(Memory::Output);
+  const auto row = static_cast<std::size_t>(store.x_size * element);
   std::uint64_t address = store.dram_base * element;
   const std::uint8_t* from = outputs_.data() + store.sram_base * element;
   for (std::uint32_t y = 0; y < store.y_size; ++y) {
-    if (!dram.write(address, {from, store.x_size * element})) return no_memory(address);
+    if (!dram.write(address, {from, row})) return no_memory(address);
     address += store.x_stride * element;
-    from += store.x_size * element;
+    from += row;
   }
   return "";
 }
