@@ -111,7 +111,7 @@ TEST(SpaceWorkload, BadFieldsAreNamed) {
       {"stride", {0, 1}, ErrorCode::InvalidArgument, "\"stride\""},
       {"colour", 1, ErrorCode::InvalidArgument, "\"colour\""},
       {"groups", 3, ErrorCode::InvalidArgument, "groups 3 do not divide"},
-      {"layout", "NCHW1n16c", ErrorCode::Unsupported, "\"NCHW1n16c\"; supported: NHWC, NCHW"},
+      {"layout", "NCHW1n17c", ErrorCode::Unsupported, "\"NCHW1n17c\"; supported: NHWC, NCHW"},
       {"dtype", "int4", ErrorCode::Unsupported, "int4"},
       {"tail", {"softmax"}, ErrorCode::Unsupported, "softmax"},
       {"tail", {"relu", "bias", "relu"}, ErrorCode::Unsupported, "twice"},
