@@ -47,5 +47,34 @@ TEST(OpenClProperty, RandomConfigurationsEqualTheReference) {
       << "each sketch, type and product of bytes, and images";
 }
 
+// Through images, on a Mali that the driver plays.
+TEST(OpenClProperty, WhatIsReadThroughImagesEqualsTheReference) {
+  if (const std::string why = test::why_no_opencl(); !why.empty()) GTEST_SKIP() << why;
+  auto device = OpenClRun::open();
+  ASSERT_TRUE(device) << device.error().text();
+  if (device->info().gpu->image_texels == 0) GTEST_SKIP() << "no images here";
+  const std::uint64_t seed = from_environment("FETTLE_PROPERTY_SEED", 20260505);
+  const std::uint64_t count = 30 * from_environment("FETTLE_PROPERTY_TIMES", 1);
+  std::printf("seed %llu, %llu configurations\n", (unsigned long long)seed,
+              (unsigned long long)count);
+  const auto mine = space::opencl_target_for(device->info(), "opencl_c");
+  ASSERT_TRUE(mine) << mine.error().text();
+  const auto mali = property::opencl_targets(*mine)[2];
+  std::mt19937_64 rng(seed);
+  std::uint64_t images = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto each = property::draw_texel_case(rng, mali);
+    if (HasFailure()) return;
+    images += each.source.find("read_imagef(") != std::string::npos;
+    const auto buffers = device->run(each.program);
+    ASSERT_TRUE(buffers) << each.what << "\n" << buffers.error().text() << "\n" << each.source;
+    ASSERT_EQ("", property::wrong_output(each.program, *buffers, each.expected))
+        << each.what << "\n"
+        << each.source;
+  }
+  std::printf("%llu read images\n", (unsigned long long)images);
+  EXPECT_GE(images, count / 2);
+}
+
 }  // namespace
 }  // namespace fettle::testing

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <vector>
@@ -65,24 +66,26 @@ struct OpenClCase {
   space::ExpectedTensor expected;  // its tolerance is this program's
 };
 
-// Of the i-th case; every fourth is of int8, every tenth a convolution that has Winograd's
-// algorithm, every second of those of float16, and all are of int8 for devices with products of
-// bytes. Fails the test where it cannot
-// be built.
-inline OpenClCase draw_case(std::mt19937_64& rng, std::uint64_t i, const space::GpuTarget& target) {
+// A program of the workload's. images: it reads through images what it can, on a device that has
+// some. Fails the test where it cannot be built.
+inline OpenClCase case_of(std::mt19937_64& rng, const space::Workload& workload,
+                          const space::GpuTarget& target, bool images) {
   OpenClCase out;
-  const bool bytes = !target.extensions.empty();
-  const space::Workload workload = i % 10 == 2 && !bytes
-                                       ? random_winograd_workload(rng, i % 20 == 12)
-                                       : random_workload(rng, i % 4 == 3 || bytes);
   const auto task = backend::open_task(workload.dag(), target.target());
   EXPECT_TRUE(task) << workload.canonical() << ": " << task.error().text();
   if (!task) return out;
-  const auto configuration = (*task)->space().random(rng);
+  auto configuration = (*task)->space().random(rng);
+  if (images) {
+    auto json = nlohmann::json::parse((*task)->space().to_json(configuration));
+    json["knobs"]["images"] = {1};
+    auto parsed = (*task)->space().parse(json.dump());
+    EXPECT_TRUE(parsed) << json << ": " << parsed.error().text();
+    if (!parsed) return out;
+    configuration = std::move(*parsed);
+  }
   out.sketch = (*task)->space().sketches()[configuration.sketch].name;
   out.type = ir::to_string(workload.dag().stages.front().buffer->type);
-  out.what = "number " + std::to_string(i) + ": " + workload.canonical() + " " +
-             (*task)->space().to_json(configuration);
+  out.what = workload.canonical() + " " + (*task)->space().to_json(configuration);
   const auto built = (*task)->build(configuration);
   EXPECT_TRUE(built) << out.what << ": " << built.error().text();
   if (!built) return out;
@@ -101,6 +104,47 @@ inline OpenClCase draw_case(std::mt19937_64& rng, std::uint64_t i, const space::
   out.expected = expected->front();
   out.expected.tolerance.absolute *= built->facts->error_growth;
   return out;
+}
+
+// Of the i-th case; every fourth is of int8, every tenth a convolution that has Winograd's
+// algorithm, every second of those of float16, and all are of int8 for devices with products of
+// bytes. Fails the test where it cannot
+// be built.
+inline OpenClCase draw_case(std::mt19937_64& rng, std::uint64_t i, const space::GpuTarget& target) {
+  const bool bytes = !target.extensions.empty();
+  const space::Workload workload = i % 10 == 2 && !bytes
+                                       ? random_winograd_workload(rng, i % 20 == 12)
+                                       : random_workload(rng, i % 4 == 3 || bytes);
+  OpenClCase out = case_of(rng, workload, target, false);
+  out.what = "number " + std::to_string(i) + ": " + out.what;
+  return out;
+}
+
+// A program that reads through images what it can, of operators whose channels are fours.
+inline OpenClCase draw_texel_case(std::mt19937_64& rng, const space::GpuTarget& target) {
+  RandomFields random(rng);
+  const char* const kOperators[] = {"conv2d", "conv2d", "depthwise_conv2d", "dense"};
+  const std::string op = kOperators[random.number(0, 3)];
+  nlohmann::json fields = {{"op", op}};
+  if (op == "dense") {
+    fields.update({{"batch", random.number(1, 6)},
+                   {"in_features", random.number(3, 60)},
+                   {"out_features", 4 * random.number(1, 16)}});
+  } else {
+    fields.update({{"height", random.number(4, 9)},
+                   {"width", random.number(4, 9)},
+                   {"kernel", {3, 3}},
+                   {"pad", random.pair(0, 1)}});
+    if (op == "conv2d") {
+      fields.update(
+          {{"in_channels", 4 * random.number(1, 5)}, {"out_channels", 4 * random.number(1, 8)}});
+    } else {
+      fields["channels"] = 4 * random.number(1, 8);
+    }
+  }
+  fields["dtype"] = random.number(0, 1) ? "float32" : "float16";
+  fields["tail"] = random.tail();
+  return case_of(rng, *space::Workload::parse(fields), target, true);
 }
 
 // "": the program's output is what is expected.
