@@ -8,7 +8,7 @@ namespace fettle::records {
 std::optional<double> TuningRecord::nanoseconds() const {
   const wire::MeasurementT* measured = measurement();
   if (measured == nullptr || measured->censored) return std::nullopt;
-  if (!clock_facts(measured->clock).wall_time || !(measured->median > 0)) return std::nullopt;
+  if (!(measured->median > 0)) return std::nullopt;
   return ticks_to_nanoseconds(measured->median, measured->clock, measured->ticks_per_second);
 }
 

@@ -31,7 +31,8 @@ struct TuningRecord {
 
   const wire::MeasurementT* measurement() const { return outcome.body.AsMeasurement(); }
   const wire::FailureT* failure() const { return outcome.body.AsFailure(); }
-  // Nanoseconds per run; empty for failures, censored samples and clocks that are not time.
+  // Nanoseconds per run, of a device's own cycles by their rate; empty for failures, censored
+  // samples and clocks without a rate.
   std::optional<double> nanoseconds() const;
 };
 

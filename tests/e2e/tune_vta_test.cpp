@@ -39,6 +39,7 @@ TEST_F(TuneVta, EveryTaskThatItCanDoHasARightRecord) {
     ASSERT_NE(measurement, nullptr) << record.failure()->error->message;
     EXPECT_EQ(measurement->clock, wire::ClockDomain::AcceleratorCycles);
     EXPECT_GT(measurement->median, 0);
+    EXPECT_TRUE(record.nanoseconds()) << "cycles of a known rate: what is best can be told";
   }
   const auto explained =
       run_program({FETTLE_PROGRAM, "explain", std::to_string(records().front().id), "--db", db});

@@ -330,7 +330,7 @@ TEST(RecordsReport, ARecordIsShownWithAllThatIsKnown) {
   std::ostringstream at_a_rate;
   show(cycles, at_a_rate);
   EXPECT_NE(at_a_rate.str().find("5000 cycles (50.0 µs)"), std::string::npos) << at_a_rate.str();
-  EXPECT_EQ(at_a_rate.str().find("GFLOPS"), std::string::npos) << "cycles are no wall clock";
+  EXPECT_NE(at_a_rate.str().find("GFLOPS"), std::string::npos) << "a rate makes cycles a time";
   measurement.clock = wire::ClockDomain::Instructions;
   std::ostringstream instructions;
   show(cycles, instructions);
