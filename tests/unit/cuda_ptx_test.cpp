@@ -1,45 +1,16 @@
-// The CUDA back end: PTX of small programs, what is launched, ptxas's report, calibration.
+// The CUDA back end: PTX of small programs, what is launched, what is refused.
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "host/backend/backend.h"
 #include "host/backend/cuda_ptx/program.h"
 #include "host/backend/cuda_ptx/ptxas.h"
-#include "host/space/gpu_target.h"
-#include "host/space/workload.h"
 #include "schemas/wire/codec.h"
+#include "tests/unit/cuda_ptx_case.h"
 
 namespace fettle::backend {
 namespace {
 
-constexpr const char* kName = "cuda_ptx";
 using cuda_ptx::Spills;
-
-// The driver knows no cubin of any toolkit that is about: programs are PTX.
-space::GpuTarget target(int sm = 80, int driver = 1104) {
-  space::GpuTarget t;
-  t.backend = kName, t.sm = sm, t.driver = driver, t.compute_units = 16;
-  return t;
-}
-
-std::unique_ptr<const Task> task_of(const char* workload, const space::GpuTarget& gpu = target()) {
-  const auto parsed = space::Workload::parse(nlohmann::json::parse(workload));
-  EXPECT_TRUE(parsed) << workload;
-  auto task = open_task(parsed->dag(), gpu.target());
-  EXPECT_TRUE(task) << task.error().text();
-  return task ? std::move(*task) : nullptr;
-}
-
-space::Configuration chosen(const Task& task, const char* configuration) {
-  auto parsed = task.space().parse(configuration);
-  EXPECT_TRUE(parsed) << parsed.error().text();
-  return parsed ? *parsed : space::Configuration{};
-}
-
-constexpr const char* kMatrices = R"({"op":"batch_matmul","batch":2,"m":64,"n":96,"k":48})";
-constexpr const char* kTiles =
-    R"({"sketch":"gpu_tiled","knobs":{"rows":[8,4],"columns":[8,4],"step":[16],"unroll":[2048],
-        "neighbours":[0],"shared":[3],"first_order":[1],"second_order":[0]}})";
 
 TEST(CudaPtx, ATiledProductOfMatrices) {
   const auto task = task_of(kMatrices);
@@ -325,107 +296,6 @@ TEST(CudaPtx, ConstraintsAreTheDevices) {
   const auto refused = task->space().parse(kTiles);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().text().find("threads of a block"), std::string::npos);
-}
-
-TEST(CudaPtx, PtxasReportIsRead) {
-  const auto kernels = cuda_ptx::read_report(
-      "ptxas info    : 0 bytes gmem\n"
-      "ptxas info    : Compiling entry function 'fettle_a' for 'sm_90'\n"
-      "ptxas info    : Function properties for fettle_a\n"
-      "    8 bytes stack frame, 16 bytes spill stores, 24 bytes spill loads\n"
-      "ptxas info    : Used 40 registers, used 1 barriers, 8 bytes cumulative stack size, 2048 "
-      "bytes smem\n"
-      "ptxas info    : Compiling entry function 'fettle_b' for 'sm_90'\n"
-      "ptxas info    : Used 12 registers, used 0 barriers\n");
-  ASSERT_EQ(kernels.size(), 2u);
-  EXPECT_EQ(kernels[0].name, "fettle_a");
-  EXPECT_EQ(kernels[0].registers, 40);
-  EXPECT_EQ(kernels[0].stack_bytes, 8);
-  EXPECT_EQ(kernels[0].spill_store_bytes, 16);
-  EXPECT_EQ(kernels[0].spill_load_bytes, 24);
-  EXPECT_EQ(kernels[0].shared_bytes, 2048);
-  EXPECT_EQ(kernels[1].registers, 12);
-  EXPECT_EQ(kernels[1].shared_bytes, 0);
-}
-
-TEST(CudaPtx, ACubinWhereTheDriverTakesIt) {
-  const auto* ptxas = cuda_ptx::ptxas_for(target(90));
-  if (!ptxas) GTEST_SKIP() << "no ptxas on this machine (./dev setup cuda)";
-  const auto task = task_of(kMatrices, target(90, ptxas->cuda));
-  ASSERT_TRUE(task);
-  const auto built = task->build(chosen(*task, kTiles));
-  ASSERT_TRUE(built) << built.error().text();
-  EXPECT_EQ(built->program->images[0]->kind, wire::ImageKind::Cubin);
-  EXPECT_TRUE(check_program(*built->program));
-  const auto refused = cuda_ptx::assemble("nonsense", target(90));
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ErrorCode::BuildError);
-}
-
-// An old driver's GPU: the text is judged here, and sent as text.
-TEST(CudaPtx, ANewerPtxasJudgesOnly) {
-  const auto old = target(90, 1205);
-  const auto* ptxas = cuda_ptx::ptxas_for(old);
-  if (!ptxas || ptxas->cuda <= old.driver) GTEST_SKIP() << "no ptxas newer than 12.5 here";
-  const auto task = task_of(kMatrices, old);
-  ASSERT_TRUE(task);
-  const auto built = task->build(chosen(*task, kTiles));
-  ASSERT_TRUE(built) << built.error().text();
-  EXPECT_EQ(built->program->images[0]->kind, wire::ImageKind::Ptx);
-}
-
-TEST(CudaPtx, TheAssemblerThatKnowsTheCapability) {
-  const auto here = cuda_ptx::ptxas_here();
-  if (here.empty()) GTEST_SKIP() << "no ptxas on this machine (./dev setup cuda)";
-  for (const int sm : {53, 62, 72, 75, 90, 110}) {
-    const bool known = std::any_of(here.begin(), here.end(), [&](const cuda_ptx::Ptxas& p) {
-      return std::count(p.capabilities.begin(), p.capabilities.end(), sm) > 0;
-    });
-    const auto* chosen = cuda_ptx::ptxas_for(target(sm, 1209));
-    ASSERT_EQ(chosen != nullptr, known) << sm;
-    if (!chosen) continue;
-    EXPECT_EQ(std::count(chosen->capabilities.begin(), chosen->capabilities.end(), sm), 1) << sm;
-    for (const auto& other : here) {  // none whose cubins the driver loads is passed over
-      const bool loads = other.cuda <= 1209 &&
-                         std::count(other.capabilities.begin(), other.capabilities.end(), sm) > 0;
-      EXPECT_TRUE(!loads || chosen->cuda <= 1209) << sm;
-    }
-  }
-}
-
-TEST(CudaPtx, Calibration) {
-  const auto programs = calibration_programs(target().target());
-  ASSERT_TRUE(programs) << programs.error().text();
-  ASSERT_EQ(programs->size(), 4u);
-  for (const CalibrationProgram& each : *programs) {
-    EXPECT_TRUE(check_program(each.program)) << each.name;
-    EXPECT_EQ(each.threads, 1) << each.name;
-  }
-  EXPECT_EQ((*programs)[0].operations, 2.0 * 16 * 8 * 256 * 8 * 2048);
-  EXPECT_EQ((*programs)[1].bytes, double(512 << 20));
-  const std::string read((*programs)[1].program.images[0]->bytes.begin(),
-                         (*programs)[1].program.images[0]->bytes.end());
-  EXPECT_NE(read.find("ld.global.nc.v4"), std::string::npos) << read;
-}
-
-TEST(CudaPtx, TargetsOfDevices) {
-  wire::DeviceInfoT device;
-  device.key = "local-cuda", device.kind = wire::DeviceKind::Cuda;
-  device.gpu = std::make_unique<wire::GpuFactsT>();
-  device.gpu->compute_capability = "9.0", device.gpu->api_version = "CUDA 12.4";
-  const HardwareValue corrections[] = {{"shared_bytes", 4096}, {"compute_units", 7}};
-  const auto made = target_for(device, corrections);
-  ASSERT_TRUE(made) << made.error().text();
-  const auto gpu = space::GpuTarget::parse(*made, kName);
-  ASSERT_TRUE(gpu);
-  EXPECT_EQ(gpu->sm, 90);
-  EXPECT_EQ(gpu->shared_bytes, 4096);
-  EXPECT_EQ(gpu->compute_units, 7);
-  const Backend& row = *find_backend(kName);
-  EXPECT_TRUE(row.teaches(*made, *made));
-  EXPECT_FALSE(row.teaches(*made, target(80).target()));
-  EXPECT_FALSE(open_task(space::Workload::parse(nlohmann::json::parse(kMatrices))->dag(),
-                         *space::Target::parse(R"({"backend":"cuda_ptx"})")));
 }
 
 }  // namespace
