@@ -10,40 +10,22 @@
 #include "agent/platform/cpu_facts.h"
 #include "host/backend/backend.h"
 #include "tests/bench/kernels/clblast_peer.h"
-#include "tests/bench/kernels/our_kernel.h"
+#include "tests/bench/kernels/gpu_side.h"
 
 namespace fettle::bench {
 namespace {
 
-class OpenClSide final : public KernelSide {
+class OpenClSide final : public GpuSide {
  public:
   OpenClSide(std::unique_ptr<agent::Device> device, std::unique_ptr<ClBlastDevice> peer,
              space::Target here)
-      : device_(std::move(device)), peer_(std::move(peer)), here_(std::move(here)) {}
+      : GpuSide(std::move(device), std::move(here)), peer_(std::move(peer)) {}
 
   std::string heading() const override {
     return fmt::format("{} ({}); CLBlast with the parameters that it has for the device",
-                       device_->info().name, device_->info().gpu->api_version);
+                       info().name, info().gpu->api_version);
   }
   const char* fastest_title() const override { return "CLBlast"; }
-  std::vector<PeerColumn> columns() const override { return {}; }
-  void describe(nlohmann::json& summary) const override {
-    summary["device"] = device_->info().name;
-    summary["api"] = device_->info().gpu->api_version;
-  }
-  int fit(const std::string& recorded_target) const override {
-    const auto target = space::Target::parse(recorded_target);
-    if (!target || target->backend() != here_.backend()) return 0;
-    return *target == here_ ? 2 : 1;
-  }
-  int threads_of(const std::string&) const override { return 0; }
-
-  Result<std::unique_ptr<Contender>> ours(const Layer& layer,
-                                          const records::TuningRecord& record) override {
-    auto built = build(layer, record.configuration, here_);
-    if (!built) return std::move(built).error();
-    return make_built_kernel(*device_, layer, std::move(*built), record.configuration, 1);
-  }
   std::vector<NamedPeer> peers(const Layer& layer) override {
     std::vector<NamedPeer> out;
     out.push_back({"clblast", make_clblast_peer(*peer_, layer, SecondFactor::AsGiven)});
@@ -53,16 +35,9 @@ class OpenClSide final : public KernelSide {
         {"clblast_transposed", make_clblast_peer(*peer_, layer, SecondFactor::Transposed)});
     return out;
   }
-  double pause_ms() const override { return 0; }
-  const Peak* peak() const override { return nullptr; }
-  Result<TimeSplit> split(const Layer&, const records::TuningRecord&) override {
-    return Error{ErrorCode::Unsupported, "where an OpenCL kernel's time goes is not known", {}};
-  }
 
  private:
-  std::unique_ptr<agent::Device> device_;
   std::unique_ptr<ClBlastDevice> peer_;
-  space::Target here_;
 };
 
 }  // namespace
