@@ -10,22 +10,6 @@
 namespace fettle::backend {
 namespace {
 
-std::unique_ptr<wire::BufferT> wire_buffer(const ir::ProgramBuffer& from) {
-  auto buffer = std::make_unique<wire::BufferT>();
-  buffer->name = from.buffer->name;
-  buffer->bytes = static_cast<std::uint64_t>(from.buffer->elements()) *
-                  static_cast<std::uint64_t>(from.buffer->type.bytes());
-  buffer->alignment = from.buffer->alignment;
-  buffer->role = space::wire_role(from.role);
-  buffer->fill = std::make_unique<wire::FillT>();
-  buffer->fill->kind = space::wire_kind(from.fill.kind);
-  buffer->fill->dtype = space::wire_type(from.buffer->type.scalar);
-  buffer->fill->low = from.fill.low;
-  buffer->fill->high = from.fill.high;
-  buffer->fill->stream = from.fill.stream;
-  return buffer;
-}
-
 std::unique_ptr<wire::LaunchT> wire_launch(const ir::Module& module, const ir::Launch& from) {
   auto launch = std::make_unique<wire::LaunchT>();
   launch->entry = static_cast<std::uint32_t>(from.function);
@@ -43,7 +27,7 @@ std::unique_ptr<wire::LaunchT> wire_launch(const ir::Module& module, const ir::L
 wire::ProgramT module_program(const ir::Module& module) {
   wire::ProgramT program;
   for (const ir::ProgramBuffer& buffer : module.buffers) {
-    program.buffers.push_back(wire_buffer(buffer));
+    program.buffers.push_back(space::wire_buffer(buffer));
   }
   for (const ir::Launch& launch : module.launches) {
     program.launches.push_back(wire_launch(module, launch));

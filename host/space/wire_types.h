@@ -2,6 +2,8 @@
 // two lists are written twice; that they agree is checked here.
 #pragma once
 
+#include <memory>
+
 #include "host/ir/module.h"
 #include "schemas/program_generated.h"
 
@@ -36,6 +38,22 @@ inline wire::BufferRole wire_role(ir::Role role) {
                 int(ir::Role::Constant) == int(wire::BufferRole::Constant) &&
                 int(ir::Role::Scratch) == int(wire::BufferRole::Scratch));
   return static_cast<wire::BufferRole>(role);
+}
+
+inline std::unique_ptr<wire::BufferT> wire_buffer(const ir::ProgramBuffer& from) {
+  auto buffer = std::make_unique<wire::BufferT>();
+  buffer->name = from.buffer->name;
+  buffer->bytes = static_cast<std::uint64_t>(from.buffer->elements()) *
+                  static_cast<std::uint64_t>(from.buffer->type.bytes());
+  buffer->alignment = from.buffer->alignment;
+  buffer->role = wire_role(from.role);
+  buffer->fill = std::make_unique<wire::FillT>();
+  buffer->fill->kind = wire_kind(from.fill.kind);
+  buffer->fill->dtype = wire_type(from.buffer->type.scalar);
+  buffer->fill->low = from.fill.low;
+  buffer->fill->high = from.fill.high;
+  buffer->fill->stream = from.fill.stream;
+  return buffer;
 }
 
 }  // namespace fettle::space

@@ -74,7 +74,7 @@ class ProductWriter {
 
  private:
   void add_buffers() {
-    for (const ProductBuffer& each : p_.buffers) {
+    for (const ir::ProgramBuffer& each : p_.buffers) {
       const std::int64_t bytes = each.buffer->elements() * each.buffer->type.bytes();
       writer_.add_buffer(each.buffer->name, static_cast<std::uint64_t>(bytes),
                          each.role == ir::Role::Output);

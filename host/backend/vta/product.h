@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fpga/isa/instruction.h"
+#include "host/ir/module.h"
 #include "host/space/compute_dag.h"
 #include "schemas/wire/result.h"
 
@@ -48,19 +49,13 @@ struct TailStep {
   std::size_t buffer = 0;
 };
 
-struct ProductBuffer {
-  ir::Buffer buffer;
-  ir::Role role;
-  ir::Fill fill;
-};
-
 struct Product {
   std::vector<SpatialAxis> outer;  // beyond rows and columns: without windows
   SpatialAxis rows, columns;       // the last two; of fewer, those that are missing have extent 1
   BlockAxis in, out;               // blocks of channels that are summed over; of the output
   std::int64_t initial = 0;        // what sums begin with: constants added before anything else
   std::vector<TailStep> tail;      // in order; immediates fit their field
-  std::vector<ProductBuffer> buffers;
+  std::vector<ir::ProgramBuffer> buffers;
   std::size_t input = 0, weights = 0, output = 0;  // of buffers
 
   // Outputs, in elements of OUT; and GEMM's micro-ops for all of them.

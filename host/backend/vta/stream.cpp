@@ -13,20 +13,6 @@ Error build_error(Error error, const char* context) {
   return std::move(error).in(context);
 }
 
-std::unique_ptr<wire::BufferT> wire_buffer(const ProductBuffer& from) {
-  auto buffer = std::make_unique<wire::BufferT>();
-  buffer->name = from.buffer->name;
-  buffer->bytes = static_cast<std::uint64_t>(from.buffer->elements() * from.buffer->type.bytes());
-  buffer->role = space::wire_role(from.role);
-  buffer->fill = std::make_unique<wire::FillT>();
-  buffer->fill->kind = space::wire_kind(from.fill.kind);
-  buffer->fill->dtype = space::wire_type(from.buffer->type.scalar);
-  buffer->fill->low = from.fill.low;
-  buffer->fill->high = from.fill.high;
-  buffer->fill->stream = from.fill.stream;
-  return buffer;
-}
-
 std::unique_ptr<wire::BufferT> wire_constant(const ConstantBytes& from) {
   auto buffer = std::make_unique<wire::BufferT>();
   buffer->name = from.name;
@@ -68,7 +54,8 @@ Result<Stream> finish_stream(const Design& design, Untokened code) {
 wire::ProgramT program_of(const Product& product, const Design& design, const Stream& stream) {
   wire::ProgramT program;
   program.target = configuration_of(design);
-  for (const ProductBuffer& each : product.buffers) program.buffers.push_back(wire_buffer(each));
+  for (const ir::ProgramBuffer& each : product.buffers)
+    program.buffers.push_back(space::wire_buffer(each));
   for (const ConstantBytes& each : stream.data.constants) {
     program.buffers.push_back(wire_constant(each));
   }

@@ -88,7 +88,7 @@ class VtaTask final : public backend::Task {
 
 Result<void> check_memory(const Product& product, const DesignTarget& target) {
   std::int64_t bytes = 0;
-  for (const ProductBuffer& each : product.buffers) {
+  for (const ir::ProgramBuffer& each : product.buffers) {
     bytes += each.buffer->elements() * each.buffer->type.bytes();
   }
   if (target.memory_bytes == 0 || bytes <= target.memory_bytes) return {};
