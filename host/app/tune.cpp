@@ -27,7 +27,7 @@ void add_tune_command(CLI::App& app, int& status) {
   };
   option("--device", command->device,
          "Key of the boards to tune for; local: this machine's CPU; local-opencl, local-cuda: its "
-         "GPU")
+         "GPU; vta-sim: the FPGA accelerator, simulated")
       ->group("Where");
   auto* replay =
       tune->add_option("--replay", command->replay,
