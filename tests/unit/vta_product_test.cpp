@@ -188,8 +188,15 @@ TEST(VtaNests, EqualMicroOpsAreKeptOnce) {
 
 TEST(VtaSlots, AsManyAsPayAndOneMoreForLoadingAhead) {
   const std::int64_t same[] = {0, 1, 2, 0, 1, 2, 0, 1, 2};
-  EXPECT_EQ(loads_of(same, 3), 3u);
-  EXPECT_EQ(loads_of(same, 2), 9u);
+  EXPECT_EQ(loads_of(same, 4), (std::vector<std::size_t>{9, 9, 3, 3}));
+  Slots two(2), three(3);
+  std::size_t with_two = 0, with_three = 0;
+  for (const std::int64_t tile : same) {
+    with_two += two.request(tile).load;
+    with_three += three.request(tile).load;
+  }
+  EXPECT_EQ(with_two, 9u);
+  EXPECT_EQ(with_three, 3u);
   EXPECT_EQ(slots_for(same, 8), 3u);
   EXPECT_EQ(slots_for(same, 2), 2u);
   const std::int64_t stream[] = {0, 1, 2, 3, 4};

@@ -44,27 +44,37 @@ void InstructionWriter::close_uops(std::size_t first, std::size_t count) {
             length, length}}};
 }
 
-bool InstructionWriter::place(const std::optional<Nest>& nest, Loops& loops) {
+const Nest* InstructionWriter::place(std::span<const NestAxis> axes, MicroOp first, bool alu,
+                                     Loops& loops) {
+  std::vector<std::int64_t> key{first.dst, first.src, first.wgt, alu};
+  for (const NestAxis& axis : axes) {
+    key.insert(key.end(), {axis.extent, axis.dst, axis.src, axis.wgt});
+  }
+  auto known = nests_.find(key);
+  if (known == nests_.end()) {
+    known = nests_.emplace(std::move(key), nest_of(design_, axes, first, alu)).first;
+  }
+  const std::optional<Nest>& nest = known->second;
   if (!nest) {
     fail("no nest of micro-ops fits UOP and the accumulator's pipeline");
-    return false;
+    return nullptr;
   }
-  const std::size_t first = uops_.first(), loaded = uops_.loaded();
+  const std::size_t before = uops_.first(), loaded = uops_.loaded();
   if (uops_.place(nest->uops)) {
-    close_uops(first, loaded);
+    close_uops(before, loaded);
     uop_load_.reset();
   }
   if (!uop_load_) begin_uops();
   loops = nest->loops;
   loops.uop_begin = uops_.begin_of(nest->uops);
   loops.uop_end = static_cast<std::uint16_t>(loops.uop_begin + nest->uops.size());
-  return true;
+  return &*nest;
 }
 
 void InstructionWriter::gemm(std::span<const NestAxis> axes, MicroOp first) {
-  const std::optional<Nest> nest = nest_of(design_, axes, first);
   Gemm body;
-  if (!place(nest, body)) return;
+  const Nest* nest = place(axes, first, false, body);
+  if (!nest) return;
   body.wgt_factor_out = nest->wgt_factor_out;
   body.wgt_factor_in = nest->wgt_factor_in;
   out_.instructions.push_back({{}, body});
@@ -72,7 +82,7 @@ void InstructionWriter::gemm(std::span<const NestAxis> axes, MicroOp first) {
 
 void InstructionWriter::reset(std::span<const NestAxis> axes, MicroOp first) {
   Gemm body;
-  if (!place(nest_of(design_, axes, first), body)) return;
+  if (!place(axes, first, false, body)) return;
   body.reset = true;
   out_.instructions.push_back({{}, body});
 }
@@ -80,7 +90,7 @@ void InstructionWriter::reset(std::span<const NestAxis> axes, MicroOp first) {
 void InstructionWriter::alu(std::span<const NestAxis> axes, MicroOp first, AluOp op,
                             std::optional<std::int64_t> imm) {
   Alu body;
-  if (!place(nest_of(design_, axes, first, !imm), body)) return;
+  if (!place(axes, first, !imm, body)) return;
   body.op = op;
   body.use_imm = imm.has_value();
   body.imm = static_cast<std::int16_t>(imm.value_or(0));

@@ -2,6 +2,7 @@
 // micro-ops, which are loaded as they are needed. Without tokens.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
@@ -54,8 +55,8 @@ class InstructionWriter {
  private:
   void begin_uops();
   void close_uops(std::size_t first, std::size_t count);
-  // The nest's place in UOP, where it is loaded if need be.
-  bool place(const std::optional<Nest>& nest, Loops& loops);
+  // The nest, with its place in UOP, where it is loaded if need be. Null: there is none.
+  const Nest* place(std::span<const NestAxis> axes, MicroOp first, bool alu, Loops& loops);
   Transfer transfer(Memory memory, const Piece& piece, std::size_t region, std::int64_t element,
                     std::int64_t on_chip) const;
   std::uint32_t dram(std::uint64_t address, Memory memory, std::int64_t element) const;
@@ -65,6 +66,7 @@ class InstructionWriter {
   Untokened out_;
   std::uint64_t next_address_;
   MicroOpTable uops_;
+  std::map<std::vector<std::int64_t>, std::optional<Nest>> nests_;  // tiles repeat
   std::optional<std::size_t> uop_load_;  // the instruction that loads what uops_ holds
   std::string wrong_;
 };
