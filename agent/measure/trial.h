@@ -15,7 +15,8 @@ struct TrialContext {
   const ConditionsReader& conditions;
   StatusPage& status;
   BlobLookup blobs;
-  // Address space in use now, bytes; 0 when no limit is in force. Candidates of ours
+  // Address space in use now, bytes; 0 when no limit is in force, or candidates are no code of
+  // this process. Those of ours
   // never map memory, so growth while one runs is its own doing.
   std::function<std::uint64_t()> address_space;
   bool tainted = false;  // out: the process should not serve another trial

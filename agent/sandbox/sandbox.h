@@ -17,6 +17,8 @@ enum class SystemCalls : std::uint8_t {
 struct SandboxPolicy {
   std::uint64_t extra_memory_bytes = 0;  // address space beyond what is mapped now; 0: no limit
   SystemCalls calls = SystemCalls::Listed;
+  // Candidates are code in the worker, so that what it maps while one runs is that one's own.
+  bool runs_candidates_code = true;
 };
 
 struct SandboxState {

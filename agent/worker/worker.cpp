@@ -152,7 +152,8 @@ int run_worker(const WorkerRow& row, const wire::DeviceInfoT& info, int socket, 
     TrialContext context{
         **device, conditions, *status, [&](const wire::Hash& hash) { return blobs.lookup(hash); },
         [&] {
-          return sandbox.address_space_limit ? address_space_bytes(statm) : std::uint64_t{0};
+          const bool theirs = policy.runs_candidates_code && sandbox.address_space_limit > 0;
+          return theirs ? address_space_bytes(statm) : std::uint64_t{0};
         }};
     wire::OutcomeT outcome;
     if (auto mapped = blobs.take(received->blobs); !mapped) {

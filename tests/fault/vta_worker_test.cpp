@@ -110,6 +110,14 @@ TEST_F(VtaWorker, OneSampleOfOneRunInCycles) {
   ASSERT_TRUE(again.body.AsMeasurement());
   EXPECT_EQ(again.body.AsMeasurement()->median, measured->median);
 }
+// What the simulator needs for it is not the candidate's.
+TEST_F(VtaWorker, ALongStreamTakesTheSimulatorsMemoryOnly) {
+  auto stream = vta_good_stream();
+  auto reset = stream[kReset];
+  reset.tokens = {};
+  stream.insert(stream.begin() + kReset + 1, 60'000, reset);
+  EXPECT_EQ(VtaStation::said(station->outcome(vta_program_of(stream))), "measured");
+}
 TEST_F(VtaWorker, AnotherDesignsProgram) {
   auto program = vta_candidate_program(kGood);
   program.images[0]->configuration = vta::configuration_of(*vta::find_design("vta-stock"));

@@ -98,9 +98,9 @@ Result<std::unique_ptr<Device>> open_vta(const wire::DeviceInfoT& info) {
 }
 
 // The accelerator's memory is mapped already: what the longest stream takes, decoded by verifier
-// and simulator.
+// and simulator. A stream is data: what is mapped while it runs is the simulator's.
 SandboxPolicy vta_sandbox(const wire::DeviceInfoT&) {
-  return {.extra_memory_bytes = std::uint64_t{512} << 20};
+  return {.extra_memory_bytes = std::uint64_t{512} << 20, .runs_candidates_code = false};
 }
 
 }  // namespace fettle::agent
