@@ -16,8 +16,7 @@ struct TrialContext {
   StatusPage& status;
   BlobLookup blobs;
   // Address space in use now, bytes; 0 when no limit is in force, or candidates are no code of
-  // this process. Those of ours
-  // never map memory, so growth while one runs is its own doing.
+  // this process. Those of ours never map memory, so growth while one runs is its own doing.
   std::function<std::uint64_t()> address_space;
   bool tainted = false;  // out: the process should not serve another trial
 };
