@@ -39,7 +39,7 @@ class VtaStation : public WorkerStation {
     wire::MeasureRequestT out;
     out.program = std::make_unique<wire::ProgramT>(std::move(program));
     out.options = std::make_unique<wire::MeasureOptionsT>();
-    out.options->timeout_ms = 1000;
+    out.options->timeout_ms = 60'000;  // a sanitizer's simulator is slow
     auto expected = std::make_unique<wire::ExpectedOutputT>();
     expected->buffer = 1;
     expected->dtype = wire::ScalarType::Int8;
