@@ -8,6 +8,11 @@ namespace {
 
 Outputs same(const NodeReader& node) { return one(node); }
 
+// Of two tensors it is what others call Add.
+Outputs sum(const NodeReader& node) {
+  return one(node, node.inputs() == 2 ? "Add" : "Sum", json::object(), node.all_inputs());
+}
+
 Outputs leaky_relu(const NodeReader& node) {
   return one(node, {{"alpha", node.number("alpha", 0.01)}});
 }
@@ -102,7 +107,7 @@ constexpr ReaderRow kRows[] = {
     {"Div", same},
     {"Max", same},
     {"Min", same},
-    {"Sum", same},
+    {"Sum", sum},
     {"Mean", same},
     {"Equal", same},
     {"Less", same},

@@ -129,7 +129,7 @@ int main(int argc, char** argv) {
                   words.empty() ? "" : ": ", words.c_str());
     }
   }
-  std::printf("%zu of %zu tests pass, of %zu operators; %zu are refused, %zu wrong\n", passed, known,
-              operators.size(), known - passed - wrong, wrong);
+  std::printf("%zu of %zu tests pass, of %zu operators; %zu are refused, %zu wrong\n", passed,
+              known, operators.size(), known - passed - wrong, wrong);
   return wrong || passed < least ? 1 : 0;
 }
