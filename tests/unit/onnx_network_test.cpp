@@ -1,14 +1,19 @@
 // Networks from ONNX files: what is read, what is refused, batch norms that are folded, and pieces.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
+#include <map>
 #include <random>
 
 #include "host/model/graph/node_stages.h"
 #include "host/model/onnx/import.h"
 #include "host/model/onnx/onnx_proto.h"
+#include "host/model/passes/find_gelu.h"
 #include "host/model/passes/fold_batch_norm.h"
+#include "host/model/pieces/onnx_tasks.h"
 #include "host/model/pieces/pieces.h"
+#include "host/model/zoo/zoo.h"
 #include "tests/support/running_program.h"
 
 namespace fettle::model {
@@ -147,6 +152,73 @@ TEST_F(OnnxNetwork, PiecesAreOperatorsWithTheirTails) {
   std::sort(nodes.begin(), nodes.end());
   EXPECT_EQ(nodes.size(), graph->nodes.size()) << "each node in one piece";
   EXPECT_EQ(std::unique(nodes.begin(), nodes.end()), nodes.end());
+}
+
+TEST_F(OnnxNetwork, AGeluThatIsWrittenOutIsOne) {
+  for (const bool before : {false, true}) {
+    NetworkWriter writer("gelu", 1);
+    const auto x = writer.input("x", {1, 32}, 32);
+    const auto error =
+        writer.plain("Erf", {writer.plain("Div", {x, writer.constant(std::sqrt(2.0f))})});
+    const auto sum = writer.plain("Add", {error, writer.constant(1)});
+    const auto half = writer.constant(0.5f);
+    const auto y = before ? writer.plain("Mul", {writer.plain("Mul", {x, half}), sum})
+                          : writer.plain("Mul", {writer.plain("Mul", {x, sum}), half});
+    ASSERT_TRUE(writer.save(y, {1, 32}, folder.file("gelu.onnx")));
+    auto graph = import_onnx(folder.file("gelu.onnx"));
+    ASSERT_TRUE(graph) << graph.error().text();
+    std::vector<float> numbers(32);
+    for (std::size_t i = 0; i < 32; ++i) numbers[i] = 0.25f * (static_cast<float>(i) - 16);
+    const auto* begin = reinterpret_cast<const std::uint8_t*>(numbers.data());
+    const auto given = std::make_shared<const std::vector<std::uint8_t>>(begin, begin + 128);
+    const auto written = evaluate_graph(*graph, {given});
+    find_gelus(*graph);
+    ASSERT_EQ(graph->nodes.size(), 1u) << to_text(*graph);
+    EXPECT_EQ(graph->nodes[0].op, "Gelu");
+    const auto found = evaluate_graph(*graph, {given});
+    ASSERT_TRUE(written && found);
+    const auto* a = reinterpret_cast<const float*>((*written)[0]->data());
+    const auto* b = reinterpret_cast<const float*>((*found)[0]->data());
+    for (std::size_t i = 0; i < 32; ++i) EXPECT_NEAR(a[i], b[i], 2e-6) << numbers[i];
+  }
+}
+
+// The zoo's networks hold the tasks that the project's own data say.
+TEST_F(OnnxNetwork, TheZoosTasksAreTheProjects) {
+  for (const auto& [ours, known] :
+       {std::pair{"resnet-18", "resnet-18"}, std::pair{"mobilenet-v1", "mobilenet"}}) {
+    const std::string path = folder.file("zoo.onnx");
+    ASSERT_TRUE(write_zoo_network(*find_in_zoo(ours), 1, path));
+    const auto tasks = load_onnx_tasks(path, {});
+    const auto data = load_network(known);
+    ASSERT_TRUE(tasks) << tasks.error().text();
+    ASSERT_TRUE(data);
+    std::map<std::string, double> a, b;
+    for (const space::Task& task : tasks->tasks) a[task.workload.canonical()] = task.weight;
+    for (const space::Task& task : data->tasks) b[task.workload.canonical()] = task.weight;
+    EXPECT_EQ(a, b) << ours;
+  }
+}
+
+TEST_F(OnnxNetwork, TheZooIsTheSameForOneSeedAndAllOfItHasTasks) {
+  for (const ZooNetwork& network : zoo()) {
+    const std::string name = network.name;
+    if (name == "vgg-16" || name == "bert-base") continue;  // hundreds of megabytes
+    const std::string path = folder.file(name);
+    ASSERT_TRUE(write_zoo_network(network, 3, path + ".onnx"));
+    const auto tasks = load_onnx_tasks(path + ".onnx", {});
+    ASSERT_TRUE(tasks) << name << ": " << tasks.error().text();
+    EXPECT_GT(tasks->tasks.size(), 10u);
+    if (name != "squeezenet-1.1") continue;
+    for (const auto& [seed, same] : {std::pair{3, true}, std::pair{4, false}}) {
+      ASSERT_TRUE(write_zoo_network(network, static_cast<std::uint64_t>(seed), path + ".again"));
+      const auto read = [](const std::string& file) {
+        std::ifstream stream(file, std::ios::binary);
+        return std::string(std::istreambuf_iterator<char>(stream), {});
+      };
+      EXPECT_EQ(read(path + ".onnx") == read(path + ".again"), same);
+    }
+  }
 }
 
 TEST_F(OnnxNetwork, NamesAllOperatorsThatItDoesNotKnow) {

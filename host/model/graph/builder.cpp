@@ -1,10 +1,10 @@
 // GraphBuilder (builder.h).
 #include "host/model/graph/builder.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "host/model/graph/node_stages.h"
+#include "host/model/graph/users.h"
 #include "host/space/tensor.h"
 
 namespace fettle::model {
@@ -93,19 +93,8 @@ std::optional<std::vector<std::int64_t>> GraphBuilder::whole_numbers(ValueId id)
 }
 
 Graph GraphBuilder::finish(std::vector<ValueId> outputs) {
-  std::vector<bool> needed(graph_.values.size());
-  for (const ValueId id : outputs) needed[id] = true;
-  std::vector<Node> nodes;
-  for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node) {
-    if (!needed[node->outputs.front()]) continue;
-    for (const ValueId id : node->inputs) {
-      if (id != kNoValue) needed[id] = true;
-    }
-    nodes.push_back(std::move(*node));
-  }
-  std::reverse(nodes.begin(), nodes.end());
-  graph_.nodes = std::move(nodes);
   graph_.outputs = std::move(outputs);
+  drop_unread(graph_);
   return std::move(graph_);
 }
 

@@ -13,4 +13,7 @@ std::vector<bool> outputs_of(const Graph& graph);
 const Node* only_reader(const Graph& graph, const std::vector<std::vector<std::size_t>>& readers,
                         const std::vector<bool>& outputs, ValueId id);
 
+// Removes the nodes that no output needs.
+void drop_unread(Graph& graph);
+
 }  // namespace fettle::model

@@ -1,6 +1,7 @@
 // Nodes as operators of the library (library_call.h).
 #include "host/model/pieces/library_call.h"
 
+#include <cmath>
 #include <numeric>
 
 namespace fettle::model {
@@ -165,7 +166,7 @@ std::optional<json> library_call(const Graph& graph, const Node& node) {
   if (node.op == "MatMul") return matmul(graph, node);
   if (node.op == "Softmax") return of_rows(graph, node, "softmax");
   if (node.op == "LayerNormalization" && node.inputs.size() == 3 &&
-      node.attributes.at("epsilon") == static_cast<double>(1e-5f)) {
+      std::fabs(node.attributes.at("epsilon").get<double>() - 1e-5) < 1e-9) {
     return of_rows(graph, node, "layer_norm");
   }
   for (const auto& [op, function] : kFunctions) {
