@@ -250,6 +250,18 @@ TEST_F(OnnxNetwork, AsksForExtentsThatAreOpen) {
   const auto graph = imported(model.text(), {{{"batch", 3}}, {}});
   ASSERT_TRUE(graph) << graph.error().text();
   EXPECT_EQ(to_string(graph->type(graph->outputs[0])), "float32 3x4");
+  model.proto()
+      .mutable_graph()
+      ->mutable_input(0)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->mutable_shape()
+      ->mutable_dim(0)
+      ->clear_dim_param();
+  const auto nameless = imported(model.text());
+  ASSERT_FALSE(nameless);
+  EXPECT_NE(nameless.error().message.find("the extent 'x.0'"), std::string::npos);
+  EXPECT_TRUE(imported(model.text(), {{{"x.0", 2}}, {}}));
 }
 
 TEST_F(OnnxNetwork, RefusesWhatIsNoModel) {
