@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "host/model/graph/builder.h"
+#include "host/model/graph/node_stages.h"
 #include "host/model/onnx/node_reader.h"
 
 namespace fettle::model {
@@ -109,6 +110,9 @@ class Importer {
         extent = given->second;
       }
       type.shape.push_back(extent);
+    }
+    if (auto right = check_tensor(type); !right) {
+      return wrong(path_, words + "is " + right.error().message, right.error().code);
     }
     values_[input.name()] = builder_.input(input.name(), std::move(type));
     return {};

@@ -173,7 +173,9 @@ Result<Written> local_response_normalization(const NodeCall& call) {
   const Shape& shape = call.shape(0);
   const std::int64_t size = call.integer("size");
   const double beta = call.number("beta");
-  if (shape.size() < 2 || size < 1) return invalid("its channels are none");
+  if (shape.size() < 2 || size < 1 || size > 2 * shape[1] + 1) {
+    return invalid("its channels are none, or more than there are");
+  }
   if (beta != 0.5 && beta != 0.75 && beta != 1) {
     return unsupported("the exponent " + std::to_string(beta));
   }
