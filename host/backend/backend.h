@@ -41,6 +41,9 @@ class Task {
   // IR, assembly, facts: what `fettle explain` prints. dump_after: a pass's name or "".
   virtual Result<std::string> explain(const space::Configuration& configuration,
                                       const std::string& dump_after) const = 0;
+  // The program's time as pictures: HTML that needs no style and no script, without a page around
+  // it. Unsupported: of this back end's programs there are none.
+  virtual Result<std::string> timeline(const space::Configuration& configuration) const;
 };
 
 // Thread-safe.

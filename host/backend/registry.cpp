@@ -33,6 +33,12 @@ Result<std::unique_ptr<const Task>> Backend::open_kernel(space::OwnKernel kernel
                    ", which is nothing for a device of the back end " + name()};
 }
 
+Result<std::string> Task::timeline(const space::Configuration&) const {
+  return Error{ErrorCode::Unsupported,
+               "there is a timeline of the VTA accelerator's programs only: this is for another "
+               "device"};
+}
+
 std::span<const Backend* const> backends() { return rows(); }
 
 const Backend* find_backend(const std::string& name) {
