@@ -188,9 +188,10 @@ class XrtAccelerator final : public Accelerator {
     return {};
   }
 
-  // The first `bytes` of memory().
+  // The first `bytes` of memory(), and the page before: from the buffer's beginning, as hw_emu does
+  // not take an offset right.
   Result<void> sync(XrtSync direction, std::uint64_t bytes) {
-    if (driver_->call().BOSync(handles_.buffer, direction, bytes, kPage) == 0) return {};
+    if (driver_->call().BOSync(handles_.buffer, direction, kPage + bytes, 0) == 0) return {};
     return failed("xrtBOSync");
   }
 
