@@ -1,5 +1,6 @@
-// fettle-worker-gpu: workers of GPUs, and of accelerators behind XRT: a program of its own because it
-// loads the vendors' shared libraries. fettle-agent carries it and starts it (executed_worker.h).
+// fettle-worker-gpu: workers of GPUs, and of accelerators behind XRT: a program of its own because
+// it loads the vendors' shared libraries. fettle-agent carries it and starts it
+// (executed_worker.h).
 #include <unistd.h>
 
 #include "agent/worker/executed_worker.h"

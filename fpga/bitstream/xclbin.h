@@ -12,10 +12,10 @@
 namespace fettle::vta {
 
 struct Xclbin {
-  std::string platform;  // what it was linked for: "xilinx_zcu104_base_202210_1"
-  std::string part;      // of its metadata: "xczu7ev"; "": it does not say
-  std::vector<std::string> compute_units;    // "kernel:instance"
-  std::optional<std::uint32_t> clock_khz;    // of its kernels
+  std::string platform;                    // what it was linked for: "xilinx_zcu104_base_202210_1"
+  std::string part;                        // of its metadata: "xczu7ev"; "": it does not say
+  std::vector<std::string> compute_units;  // "kernel:instance"
+  std::optional<std::uint32_t> clock_khz;  // of its kernels
   std::size_t sections = 0;
   std::optional<ByteView> bitstream;  // of the file
 };

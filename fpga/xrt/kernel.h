@@ -1,5 +1,5 @@
-// Our core as a kernel of XRT (fpga/vivado/fettle_vta_kernel.sv, kernel.tcl): its registers, and its
-// name, by which an .xclbin says which design it holds.
+// Our core as a kernel of XRT (fpga/vivado/fettle_vta_kernel.sv, kernel.tcl): its registers, and
+// its name, by which an .xclbin says which design it holds.
 #pragma once
 
 #include "fpga/config/design.h"
@@ -11,8 +11,8 @@ namespace fettle::vta {
 enum XrtArgument : int {
   kXrtInstructionCount,    // 32 bits
   kXrtInstructionAddress,  // 32 bits: of the first one, as the core says addresses
-  // 64 bits, a buffer with all that the stream reads and writes. What the core says are the lower 32
-  // bits of addresses; the upper ones are this buffer's.
+  // 64 bits, a buffer with all that the stream reads and writes. What the core says are the lower
+  // 32 bits of addresses; the upper ones are this buffer's.
   kXrtMemory
 };
 // Their registers, in bytes. Those before are XRT's (ap_ctrl_hs).
@@ -33,8 +33,8 @@ struct XrtKernel {
 };
 
 // Of a whole file. Malformed: no .xclbin; WrongConfiguration: it has no kernel of a design known
-// here, or is for another die than the design's, by its metadata or its bitstream's IDCODE. Packages
-// and speed grades are not compared.
+// here, or is for another die than the design's, by its metadata or its bitstream's IDCODE.
+// Packages and speed grades are not compared.
 Result<XrtKernel> read_xrt_kernel(ByteView xclbin);
 
 }  // namespace fettle::vta

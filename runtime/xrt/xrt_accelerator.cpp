@@ -44,13 +44,11 @@ class XrtAccelerator final : public Accelerator {
 
   Result<void> open(const XrtSettings& settings, ByteView xclbin) {
     const XrtCalls& call = driver_->call();
-    const bool number =
-        settings.device.find_first_not_of("0123456789") == std::string::npos;
+    const bool number = settings.device.find_first_not_of("0123456789") == std::string::npos;
     handles_.device = number ? call.DeviceOpen(static_cast<unsigned>(std::stoul(settings.device)))
                              : call.DeviceOpenByBDF(settings.device.c_str());
     if (!handles_.device) {
-      return driver_->error(ErrorCode::NotFound,
-                            number ? "xrtDeviceOpen" : "xrtDeviceOpenByBDF");
+      return driver_->error(ErrorCode::NotFound, number ? "xrtDeviceOpen" : "xrtDeviceOpenByBDF");
     }
     if (call.DeviceLoadXclbin(handles_.device, xclbin.data()) != 0) {
       return driver_->error(ErrorCode::LoadError, "xrtDeviceLoadXclbin")
@@ -108,11 +106,11 @@ class XrtAccelerator final : public Accelerator {
     int state = call.RunWaitFor(handles_.run, allowed);
     if (state == kXrtCompleted) return {};
     if (state != kXrtTimeout) return failed("xrtRunWaitFor: " + name_of_run_state(state));
-    const Error late{ErrorCode::RunTimeout, "the kernel is not done after " +
-                                                std::to_string(allowed) + " ms"};
+    const Error late{ErrorCode::RunTimeout,
+                     "the kernel is not done after " + std::to_string(allowed) + " ms"};
     const auto& stop = *vta::register_map(design().core).stop;
-    const bool told = call.KernelWriteRegister(
-                          handles_.kernel, vta::kXrtCoreRegisters + stop.first, stop.second) == 0;
+    const bool told = call.KernelWriteRegister(handles_.kernel, vta::kXrtCoreRegisters + stop.first,
+                                               stop.second) == 0;
     state = told ? call.RunWaitFor(handles_.run, kPatienceMs) : static_cast<int>(kXrtTimeout);
     if (state == kXrtCompleted) return late;
     lost_ = true;
@@ -121,8 +119,8 @@ class XrtAccelerator final : public Accelerator {
 
   Result<std::uint32_t> read(std::uint32_t offset) {
     std::uint32_t value = 0;
-    const int done = driver_->call().KernelReadRegister(
-        handles_.kernel, vta::kXrtCoreRegisters + offset, &value);
+    const int done = driver_->call().KernelReadRegister(handles_.kernel,
+                                                        vta::kXrtCoreRegisters + offset, &value);
     if (done != 0) return driver_->error(ErrorCode::LoadError, "xrtKernelReadRegister");
     return value;
   }
@@ -160,10 +158,9 @@ class XrtAccelerator final : public Accelerator {
     }
     const std::string own = to_hex(design().identity());
     if (says == own) return {};
-    return Error{ErrorCode::WrongConfiguration, "the kernel is of the design '" + design().name +
-                                                    "' (" + own.substr(0, 12) +
-                                                    ") by its name, and by its registers of " +
-                                                    says.substr(0, 12)};
+    return Error{ErrorCode::WrongConfiguration,
+                 "the kernel is of the design '" + design().name + "' (" + own.substr(0, 12) +
+                     ") by its name, and by its registers of " + says.substr(0, 12)};
   }
 
   Result<void> take_memory(std::uint64_t bytes) {
@@ -171,8 +168,7 @@ class XrtAccelerator final : public Accelerator {
     const int group = call.KernelArgGroupId(handles_.kernel, vta::kXrtMemory);
     if (group < 0) return driver_->error(ErrorCode::LoadError, "xrtKernelArgGroupId");
     const std::uint64_t whole = (bytes + kPage - 1) / kPage * kPage + kPage;
-    handles_.buffer =
-        call.BOAlloc(handles_.device, whole, 0, static_cast<std::uint32_t>(group));
+    handles_.buffer = call.BOAlloc(handles_.device, whole, 0, static_cast<std::uint32_t>(group));
     if (!handles_.buffer) return driver_->error(ErrorCode::OutOfMemory, "xrtBOAlloc");
     void* mapped = call.BOMap(handles_.buffer);
     if (!mapped) return driver_->error(ErrorCode::OutOfMemory, "xrtBOMap");

@@ -97,9 +97,9 @@ int make_log(const XrtCalls& calls) {
 }  // namespace
 
 std::string name_of_run_state(int state) {
-  static constexpr const char* names[] = {"0",       "NEW",        "QUEUED",  "RUNNING",
-                                          "COMPLETED", "ERROR",    "ABORT",   "SUBMITTED",
-                                          "TIMEOUT", "NORESPONSE", "SKERROR", "SKCRASHED"};
+  static constexpr const char* names[] = {"0",         "NEW",        "QUEUED",  "RUNNING",
+                                          "COMPLETED", "ERROR",      "ABORT",   "SUBMITTED",
+                                          "TIMEOUT",   "NORESPONSE", "SKERROR", "SKCRASHED"};
   if (state < 1 || state >= static_cast<int>(std::size(names))) return std::to_string(state);
   return std::string("ERT_CMD_STATE_") + names[state];
 }

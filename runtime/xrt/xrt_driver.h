@@ -60,7 +60,7 @@ class XrtDriver {
  private:
   XrtDriver(const XrtCalls& calls, int log);
   XrtCalls calls_;
-  int log_;  // -1: the library logs elsewhere
+  int log_;                        // -1: the library logs elsewhere
   mutable std::int64_t told_ = 0;  // bytes of the log
 };
 

@@ -35,12 +35,14 @@ std::unique_ptr<Accelerator> open_pynq() {
 }
 
 // With the card made worse.
-std::string refusal(const char* fault, const XclbinParts& parts = pynq(), const char* device = "0") {
+std::string refusal(const char* fault, const XclbinParts& parts = pynq(),
+                    const char* device = "0") {
   if (fault) setenv("FETTLE_XRT_SHIM", fault, 1);
   const auto opened = open(parts, device);
   unsetenv("FETTLE_XRT_SHIM");
   if (opened) return "opened";
-  const std::string said = std::string(fettle::name_of(opened.error().code)) + ": " + opened.error().text();
+  const std::string said =
+      std::string(fettle::name_of(opened.error().code)) + ": " + opened.error().text();
   std::printf("             %s\n", said.c_str());
   return said;
 }
@@ -60,8 +62,7 @@ Ran run_candidate(Accelerator& accelerator, CandidateKind kind) {
   VtaLoader loader(accelerator.design());
   VtaExecutor executor(accelerator, arena);
   const Kind kinds[] = {{wire::ImageKind::VtaStream, loader, executor}};
-  auto loaded =
-      LoadedProgram::load(vta_candidate_program(kind), memory, kinds, vta_candidate_blob);
+  auto loaded = LoadedProgram::load(vta_candidate_program(kind), memory, kinds, vta_candidate_blob);
   EXPECT_TRUE(loaded) << loaded.error().text();
   if (!loaded) return {};
   const auto cycles = loaded->run(1);
@@ -177,15 +178,14 @@ TEST(XrtAccelerator, NoLibrary) {
 // XRT would end the process.
 TEST(XrtAccelerator, NoDriverOfADevice) {
   setenv("XILINX_XRT", "/nowhere", 1);
-  auto opened = make_xrt_accelerator({"libxrt_coreutil.so.2", "0", kMemoryBytes},
-                                     write_xclbin(pynq()));
+  auto opened =
+      make_xrt_accelerator({"libxrt_coreutil.so.2", "0", kMemoryBytes}, write_xclbin(pynq()));
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().message,
             "XILINX_XRT names no folder of XRT with a device's driver: no "
             "/nowhere/lib/libxrt_core.so.2");
   unsetenv("XILINX_XRT");
-  opened = make_xrt_accelerator({"libxrt_coreutil.so.2", "0", kMemoryBytes},
-                                write_xclbin(pynq()));
+  opened = make_xrt_accelerator({"libxrt_coreutil.so.2", "0", kMemoryBytes}, write_xclbin(pynq()));
   setenv("XILINX_XRT", FETTLE_XRT_SHIM_FOLDER, 1);
   if (opened) GTEST_SKIP() << "this machine has XRT where a card's is";
   expect_words(opened.error().message, "XILINX_XRT is not set, and XRT's driver of a device");

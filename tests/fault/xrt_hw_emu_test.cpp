@@ -1,6 +1,6 @@
-// Buffers through the real libxrt_coreutil and its libxrt_hwemu, which needs no card: what is synced
-// to the device comes back. Kernels need a simulation by Vitis there. A program of its own: XRT takes
-// one driver in a process.
+// Buffers through the real libxrt_coreutil and its libxrt_hwemu, which needs no card: what is
+// synced to the device comes back. Kernels need a simulation by Vitis there. A program of its own:
+// XRT takes one driver in a process.
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Good and evil streams on an accelerator through the real libxrt_coreutil, in the real worker program:
-// each ends as the failure it deserves and the next one is measured as if nothing had been. The card
-// is the one that xrt_shim.cpp plays.
+// Good and evil streams on an accelerator through the real libxrt_coreutil, in the real worker
+// program: each ends as the failure it deserves and the next one is measured as if nothing had
+// been. The card is the one that xrt_shim.cpp plays.
 #include <gtest/gtest.h>
 #include <cstdlib>
 
@@ -33,9 +33,9 @@ class XrtStation : public WorkerStation {
   explicit XrtStation(const std::map<std::string, std::string>& settings)
       : WorkerStation(
             [settings](std::uint32_t, int socket, int status_memory) {
-              return refuse_device(socket, execute_worker({}, FETTLE_WORKER_GPU_FILE,
-                                                          xrt_device(settings), socket,
-                                                          status_memory));
+              return refuse_device(
+                  socket, execute_worker({}, FETTLE_WORKER_GPU_FILE, xrt_device(settings), socket,
+                                         status_memory));
             },
             one(settings)),
         answer(put(vta_candidate_answer())) {
@@ -172,10 +172,10 @@ TEST(XrtWorkerRefusal, SaysWhatIsMissing) {
 
 // The real agent, its embedded worker, and a design of another clock.
 TEST(XrtAgent, SelfTest) {
-  const auto said = testing::run_program(
-      {FETTLE_AGENT, "--self-test", "--key", "zcu104", "--device-kind", "xrt", "--xrt-xclbin",
-       xclbin_of("zcu104")},
-      std::chrono::seconds(60), {{"XILINX_XRT", FETTLE_XRT_SHIM_FOLDER}});
+  const auto said =
+      testing::run_program({FETTLE_AGENT, "--self-test", "--key", "zcu104", "--device-kind", "xrt",
+                            "--xrt-xclbin", xclbin_of("zcu104")},
+                           std::chrono::seconds(60), {{"XILINX_XRT", FETTLE_XRT_SHIM_FOLDER}});
   EXPECT_EQ(said.status, 0) << said.err;
   EXPECT_NE(said.out.find("(VTA design zcu104, through XRT): passed"), std::string::npos)
       << said.out << said.err;

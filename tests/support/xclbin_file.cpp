@@ -1,5 +1,5 @@
-// Writing .xclbin files (xclbin_file.h). Numbers are little-endian; the names in comments are those of
-// XRT's xclbin.h.
+// Writing .xclbin files (xclbin_file.h). Numbers are little-endian; the names in comments are those
+// of XRT's xclbin.h.
 #include "tests/support/xclbin_file.h"
 
 #include <algorithm>
@@ -50,7 +50,8 @@ std::string metadata(const XclbinParts& parts) {
          argument(vta::kXrtInstructionCount, "instruction_count", "uint", 4, false) +
          argument(vta::kXrtInstructionAddress, "instruction_address", "uint", 4, false) +
          argument(vta::kXrtMemory, "memory", "void*", 8, true) + "<instance name=\"" +
-         parts.kernel + "_1\"><addrRemap base=\"0x1800000\" range=\"0x1000\" "
+         parts.kernel +
+         "_1\"><addrRemap base=\"0x1800000\" range=\"0x1000\" "
          "port=\"s_axi_control\"/></instance></kernel></core></device></platform></project>";
 }
 
@@ -125,9 +126,8 @@ Bytes write_xclbin(const XclbinParts& parts) {
 
 Bytes configuration_data(std::uint32_t idcode) {
   Bytes out(16, 0xff);
-  for (const std::uint32_t word :
-       {0xaa995566u, 0x20000000u, 0x30018001u, idcode, 0x30008001u, 1u, 0x30004000u, 0x50000001u,
-        0u, 0x30008001u, 0xdu, 0x20000000u}) {
+  for (const std::uint32_t word : {0xaa995566u, 0x20000000u, 0x30018001u, idcode, 0x30008001u, 1u,
+                                   0x30004000u, 0x50000001u, 0u, 0x30008001u, 0xdu, 0x20000000u}) {
     for (int shift = 24; shift >= 0; shift -= 8) {
       out.push_back(static_cast<std::uint8_t>(word >> shift));
     }

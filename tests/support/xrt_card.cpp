@@ -18,9 +18,10 @@ std::string xclbin_of(const std::string& name) {
   static const testing::ScratchFolder folder;
   const vta::Design design = *vta::find_design(name);
   const std::string file = folder.path() + "/" + name + ".xclbin";
-  const Bytes bytes = write_xclbin({.kernel = vta::xrt_kernel_name(design),
-                                    .part = "family:" + design.die + ":package:-1:e",
-                                    .clock_mhz = static_cast<std::uint16_t>(design.clock_khz / 1000)});
+  const Bytes bytes =
+      write_xclbin({.kernel = vta::xrt_kernel_name(design),
+                    .part = "family:" + design.die + ":package:-1:e",
+                    .clock_mhz = static_cast<std::uint16_t>(design.clock_khz / 1000)});
   std::ofstream(file, std::ios::binary)
       .write(reinterpret_cast<const char*>(bytes.data()),
              static_cast<std::streamsize>(bytes.size()));

@@ -1,8 +1,8 @@
-// libxrt_core.so.2 for machines without a card: what XRT's libxrt_coreutil loads as a device's driver,
-// with our core as its one kernel, played by fpga/sim. The functions are those of XRT's xrt.h ("HAL");
-// the objects between them and libxrt_coreutil are those of Debian's libxrt_hwemu.a, for which
-// HwEmuShim stands here. A buffer's host side and its device side are different bytes: what is not
-// synchronised is not there.
+// libxrt_core.so.2 for machines without a card: what XRT's libxrt_coreutil loads as a device's
+// driver, with our core as its one kernel, played by fpga/sim. The functions are those of XRT's
+// xrt.h ("HAL"); the objects between them and libxrt_coreutil are those of Debian's libxrt_hwemu.a,
+// for which HwEmuShim stands here. A buffer's host side and its device side are different bytes:
+// what is not synchronised is not there.
 #include <ert.h>
 #include <xrt.h>
 #include <chrono>
@@ -88,8 +88,7 @@ xclBufferHandle allocate(Card& card, std::uint8_t* host, std::size_t bytes, unsi
 template <typename T>
 T argument(const ert_start_kernel_cmd& command, vta::XrtArgument which) {
   T value;
-  std::memcpy(&value,
-              reinterpret_cast<const char*>(command.data) + vta::kXrtArgumentOffsets[which],
+  std::memcpy(&value, reinterpret_cast<const char*>(command.data) + vta::kXrtArgumentOffsets[which],
               sizeof value);
   return value;
 }
@@ -148,7 +147,8 @@ void xclClose(xclDeviceHandle handle) { delete &card(handle); }
 int xclLoadXclBin(xclDeviceHandle handle, const xclBin* file) {
   if (told("shell")) return -EINVAL;
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(file);
-  const auto kernel = vta::read_xrt_kernel({bytes, static_cast<std::size_t>(file->m_header.m_length)});
+  const auto kernel =
+      vta::read_xrt_kernel({bytes, static_cast<std::size_t>(file->m_header.m_length)});
   if (!kernel) return -EINVAL;
   auto simulator = vta::Simulator::create(kernel->design);
   if (!simulator) return -EINVAL;
@@ -182,8 +182,7 @@ int xclSyncBO(xclDeviceHandle handle, xclBufferHandle which, xclBOSyncDirection 
   std::memcpy(there ? device : host, there ? host : device, bytes);
   return 0;
 }
-int xclGetBOProperties(xclDeviceHandle handle, xclBufferHandle which,
-                       xclBOProperties* properties) {
+int xclGetBOProperties(xclDeviceHandle handle, xclBufferHandle which, xclBOProperties* properties) {
   const Buffer& buffer = card(handle).buffers.at(which);
   *properties = {};
   properties->handle = which;

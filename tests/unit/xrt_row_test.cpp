@@ -64,9 +64,9 @@ TEST_F(XrtRow, WrongFilesAreRefusedInALine) {
             "--xrt-xclbin " + text + ": .xclbin: it does not begin as one");
   parts.part = "virtexuplus:xcu250:figd2104:-2L:e";
   const std::string other = put(test::write_xclbin(parts));
-  EXPECT_EQ(message({"--xrt-xclbin", other}),
-            "--xrt-xclbin " + other +
-                ": it is for an xcu250, and the design 'pynq' for an xc7z020");
+  EXPECT_EQ(
+      message({"--xrt-xclbin", other}),
+      "--xrt-xclbin " + other + ": it is for an xcu250, and the design 'pynq' for an xc7z020");
   EXPECT_EQ(message({"--xrt-device", "first"}),
             "--xrt-device takes a number from 0 or a PCI address, not 'first'");
   EXPECT_EQ(message({"--xrt-library", ""}),

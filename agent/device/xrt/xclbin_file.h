@@ -1,5 +1,5 @@
-// An .xclbin's bytes, for the supervisor, which describes the device by them, and for its worker, which
-// loads them.
+// An .xclbin's bytes, for the supervisor, which describes the device by them, and for its worker,
+// which loads them.
 #pragma once
 
 #include <string>

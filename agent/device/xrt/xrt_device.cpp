@@ -19,7 +19,7 @@ Result<std::unique_ptr<Device>> open_xrt(const wire::DeviceInfoT& info) {
   if (!file) return Error{file.error().code, path + ": " + file.error().message};
   const runtime::XrtSettings settings{
       extra_of(info, kXrtLibrary,
-            "libxrt_coreutil.so.2,/opt/xilinx/xrt/lib/libxrt_coreutil.so.2,libxrt_coreutil.so"),
+               "libxrt_coreutil.so.2,/opt/xilinx/xrt/lib/libxrt_coreutil.so.2,libxrt_coreutil.so"),
       extra_of(info, kXrtDevice, "0"), info.memory_limit_bytes};
   auto opened = runtime::make_xrt_accelerator(settings, *file);
   if (!opened) return std::move(opened).error().in("opening " + path);
@@ -30,9 +30,9 @@ Result<std::unique_ptr<Device>> open_xrt(const wire::DeviceInfoT& info) {
   return make_accelerator_device(info, std::move(*opened));
 }
 
-// Streams are data, verified before they run, and the accelerator's memory is mapped: what is needed
-// while they run is XRT's ioctl and poll, files that it reads when it logs an error, and what the
-// longest stream takes, decoded by the verifier.
+// Streams are data, verified before they run, and the accelerator's memory is mapped: what is
+// needed while they run is XRT's ioctl and poll, files that it reads when it logs an error, and
+// what the longest stream takes, decoded by the verifier.
 SandboxPolicy xrt_sandbox(const wire::DeviceInfoT&) {
   return {.extra_memory_bytes = std::uint64_t{512} << 20,
           .calls = SystemCalls::Driver,

@@ -6,8 +6,8 @@
 
 namespace fettle::agent {
 
-// Loads XRT and the .xclbin, which is read and checked again, and maps the accelerator's memory: call
-// before the sandbox closes.
+// Loads XRT and the .xclbin, which is read and checked again, and maps the accelerator's memory:
+// call before the sandbox closes.
 Result<std::unique_ptr<Device>> open_xrt(const wire::DeviceInfoT& info);
 SandboxPolicy xrt_sandbox(const wire::DeviceInfoT& info);
 

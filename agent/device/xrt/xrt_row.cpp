@@ -27,16 +27,14 @@ Result<void> set_xclbin(DeviceConfig& device, const std::string& value) {
 // "0000:03:00.1".
 bool is_pci_address(const std::string& text) {
   return text.find(':') != std::string::npos &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) {
-           return std::isxdigit(c) || c == ':' || c == '.';
-         });
+         std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isxdigit(c) || c == ':' || c == '.'; });
 }
 
 Result<void> set_device(DeviceConfig& device, const std::string& value) {
   std::uint64_t number;
   if (!parse_number(value, 255, number) && !is_pci_address(value)) {
-    return wrong_option(kXrtDevice,
-                        "takes a number from 0 or a PCI address, not '" + value + "'");
+    return wrong_option(kXrtDevice, "takes a number from 0 or a PCI address, not '" + value + "'");
   }
   device.settings[kXrtDevice] = value;
   return {};
@@ -56,8 +54,8 @@ wire::DeviceInfoT describe_xrt(const DeviceConfig& config, const SystemRoot&) {
                           ? Result<vta::XrtKernel>(Error{ErrorCode::NotFound, ""})
                           : read_kernel(path->second);
   const vta::Design& design = kernel ? kernel->design : vta::designs().front();
-  wire::DeviceInfoT info = describe_design(config, design, "through XRT",
-                                           kernel ? kernel->clock_khz : design.clock_khz);
+  wire::DeviceInfoT info =
+      describe_design(config, design, "through XRT", kernel ? kernel->clock_khz : design.clock_khz);
   info.kind = wire::DeviceKind::Xrt;
   for (const auto& [setting, value] : config.settings) {
     info.extra.push_back(std::make_unique<wire::NamedValueT>());
@@ -71,7 +69,8 @@ SelfTestProgram xrt_self_test(const wire::DeviceInfoT& info) { return vta_self_t
 
 std::span<const DeviceOption> xrt_options() {
   static constexpr DeviceOption options[] = {
-      {kXrtXclbin, "FILE", "the accelerator: an .xclbin with fettle's core as a kernel", set_xclbin},
+      {kXrtXclbin, "FILE", "the accelerator: an .xclbin with fettle's core as a kernel",
+       set_xclbin},
       {kXrtDevice, "N|ADDRESS", "which device, as XRT counts, or its PCI address (default: 0)",
        set_device},
       {kXrtLibrary, "NAMES",
