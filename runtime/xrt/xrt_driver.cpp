@@ -54,6 +54,11 @@ const char* driver_library() {
                               : (emulated == "sw_emu" ? "libxrt_swemu.so.2" : "libxrt_noop.so.2");
 }
 
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash);
+}
+
 // Sets $XILINX_XRT, which XRT's setup.sh sets in a shell, where it is not set: to the folder whose
 // lib/ the library was found in, else /usr.
 Result<void> find_driver_library(const void* of_library) {
@@ -70,19 +75,22 @@ Result<void> find_driver_library(const void* of_library) {
                  "XILINX_XRT names no folder of XRT with a device's driver: no " + tried};
   }
   Dl_info facts{};
-  std::string beside;
-  if (dladdr(of_library, &facts) && facts.dli_fname) beside = facts.dli_fname;
-  for (int up = 0; up < 2; ++up) {
-    const std::size_t slash = beside.rfind('/');
-    beside.resize(slash == std::string::npos ? 0 : slash);
-  }
-  for (const std::string& folder : {beside, std::string("/usr")}) {
-    if (folder.empty() || !serves(folder)) continue;
-    setenv("XILINX_XRT", folder.c_str(), 1);
+  const bool known = dladdr(of_library, &facts) && facts.dli_fname;
+  const std::string folder = folder_of(known ? facts.dli_fname : "");
+  for (const std::string& root : {folder_of(folder), std::string("/usr")}) {
+    if (root.empty() || !serves(root)) continue;
+    setenv("XILINX_XRT", root.c_str(), 1);
     return {};
   }
-  return Error{ErrorCode::NotFound,
-               "XILINX_XRT is not set, and XRT's driver of a device is not here: no " + tried};
+  std::string help;
+  if (access((folder + "/" + driver_library()).c_str(), R_OK) == 0) {
+    help = "; it is in " + folder +
+           ": set XILINX_XRT to a folder whose lib is a symbolic link to that";
+  }
+  return Error{
+      ErrorCode::NotFound,
+      "XILINX_XRT is not set, and XRT's driver of a device is not where XRT looks for it: no " +
+          tried + help};
 }
 
 // A file that the library logs to from now on, for good; -1: it logs as it wants.
@@ -135,7 +143,7 @@ Result<std::unique_ptr<XrtDriver>> XrtDriver::load(const std::string& names) {
   if (!library) return Error{ErrorCode::NotFound, "no XRT here: " + tried};
   XrtCalls calls{};
   if (const std::string lacks = find_calls(library, calls); !lacks.empty()) {
-    return Error{ErrorCode::Unsupported, "this XRT has no " + lacks + ", which is of 2.8"};
+    return Error{ErrorCode::Unsupported, "this XRT has no " + lacks + ", which is of 2.11"};
   }
   if (auto found = find_driver_library(reinterpret_cast<const void*>(calls.DeviceOpen)); !found) {
     return std::move(found).error();

@@ -12,7 +12,7 @@
 namespace fettle::runtime {
 
 // By their own names without "xrt", as XRT's xrt_device.h, xrt_bo.h, xrt_kernel.h and xrt_ini.h
-// declare them (2.13; unchanged since 2.8, in which kernels came). Handles are pointers. Functions
+// declare them (2.13; all are there since 2.11). Handles are pointers. Functions
 // that return int say 0, those that return handles not null, when they have done it.
 struct XrtCalls {
   using Handle = void*;
