@@ -94,7 +94,7 @@ class XrtAccelerator final : public Accelerator {
 
  private:
   // The worker that has it starts anew: nothing that the device still does may meet another run.
-  Error failed(const std::string& call) {
+  Error failed(const char* call) {
     lost_ = true;
     return driver_->error(ErrorCode::WorkerLost, call);
   }
@@ -105,7 +105,10 @@ class XrtAccelerator final : public Accelerator {
     const auto allowed = static_cast<unsigned>(limit / kernel_.clock_khz) + kPatienceMs;
     int state = call.RunWaitFor(handles_.run, allowed);
     if (state == kXrtCompleted) return {};
-    if (state != kXrtTimeout) return failed("xrtRunWaitFor: " + name_of_run_state(state));
+    if (state != kXrtTimeout) {
+      lost_ = true;
+      return Error{ErrorCode::WorkerLost, "xrtRunWaitFor: " + name_of_run_state(state)};
+    }
     const Error late{ErrorCode::RunTimeout,
                      "the kernel is not done after " + std::to_string(allowed) + " ms"};
     const auto& stop = *vta::register_map(design().core).stop;
