@@ -182,7 +182,9 @@ class XrtAccelerator final : public Accelerator {
                    "XRT's buffer lies across a multiple of 4 GiB: ask for less memory"};
     }
     // Not its first page: address 0 is none.
-    memory_ = {low + kPage, {static_cast<std::uint8_t*>(mapped) + kPage, whole - kPage}};
+    memory_ = {
+        low + kPage,
+        {static_cast<std::uint8_t*>(mapped) + kPage, static_cast<std::size_t>(whole - kPage)}};
     std::fill(memory_.bytes.begin(), memory_.bytes.end(), std::uint8_t{0});
     return {};
   }
