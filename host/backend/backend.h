@@ -52,8 +52,10 @@ class Backend {
   virtual ~Backend() = default;
   virtual const char* name() const = 0;
   virtual wire::DeviceKind kind() const = 0;  // of the devices that it builds for
+  // Whether it builds for them: for those of kind(), and what is the same behind another driver.
+  virtual bool serves(wire::DeviceKind device) const { return device == kind(); }
 
-  // What code is made for on that device, of kind(), by what it says and what the user says
+  // What code is made for on that device, which it serves, by what it says and what the user says
   // against it: keys of hardware_keys(), within their bounds. Unsupported: not for this device;
   // InvalidArgument: the corrections do not fit it.
   virtual Result<space::Target> target_for(const wire::DeviceInfoT& device,

@@ -52,7 +52,7 @@ void add_backend(const Backend& backend) { rows().push_back(&backend); }
 Result<space::Target> target_for(const wire::DeviceInfoT& device,
                                  std::span<const HardwareValue> hardware) {
   for (const Backend* row : rows()) {
-    if (row->kind() == device.kind) return row->target_for(device, hardware);
+    if (row->serves(device.kind)) return row->target_for(device, hardware);
   }
   return Error{ErrorCode::Unsupported, "no back end in this build for device " + device.key +
                                            ", of kind " + wire::EnumNameDeviceKind(device.kind)};

@@ -84,6 +84,21 @@ TEST(VtaBackend, WhatItCannotDoIsUnsupported) {
   EXPECT_EQ(backend::calibration_programs(pynq().target()).error().code, ErrorCode::Unsupported);
 }
 
+// By whom its streams are run is nothing to a program, nor to what was learned.
+TEST(VtaBackend, DevicesBehindXrtHaveTheSameTargets) {
+  wire::DeviceInfoT device;
+  device.key = "zcu104";
+  device.fpga = std::make_unique<wire::FpgaFactsT>();
+  device.fpga->configuration = configuration_of(find_design("zcu104").value());
+  device.memory_limit_bytes = 1 << 27;
+  device.kind = wire::DeviceKind::Vta;
+  const auto plain = backend::target_for(device);
+  device.kind = wire::DeviceKind::Xrt;
+  const auto behind = backend::target_for(device);
+  ASSERT_TRUE(plain && behind) << behind.error().text();
+  EXPECT_EQ(behind->canonical(), plain->canonical());
+}
+
 TEST(VtaBackend, OneDesignTeachesItselfAlone) {
   const backend::Backend* row = backend::find_backend(kBackend);
   ASSERT_NE(row, nullptr);

@@ -2,10 +2,8 @@
 #include "agent/device/vta/vta_device.h"
 
 #include "agent/device/offload_device.h"
+#include "agent/device/vta/accelerator_device.h"
 #include "agent/device/vta/vta_core.h"
-#include "runtime/vta/vta_executor.h"
-#include "runtime/vta/vta_image.h"
-#include "runtime/vta/vta_memory.h"
 
 namespace fettle::agent {
 namespace {
@@ -18,69 +16,35 @@ std::string setting(const DeviceConfig& config, const char* name, const std::str
   return at == config.settings.end() ? otherwise : at->second;
 }
 
-class VtaDevice final : public OffloadDevice {
- public:
-  explicit VtaDevice(wire::DeviceInfoT info) : OffloadDevice(std::move(info)) {}
-  ~VtaDevice() override { reset(); }
-
-  // Once.
-  Result<void> open() {
-    auto design = vta::find_design(extra(kVtaDesign, ""));
-    if (!design) return std::move(design).error();
-    const std::string name = extra(kVtaCore, "");
-    const VtaCore* core = find_vta_core(name);
-    if (!core) return Error{ErrorCode::NotFound, "no VTA core '" + name + "' in this agent"};
-    auto opened = core->open(*design, info_.memory_limit_bytes);
-    if (!opened) return std::move(opened).error();
-    accelerator_ = std::move(*opened);
-    arena_.emplace(accelerator_->memory());
-    memory_.emplace(*arena_);
-    loader_.emplace(accelerator_->design());
-    executor_.emplace(*accelerator_, *arena_);
-    return {};
-  }
-
-  bool exact() const override { return accelerator_->exact(); }
-
- private:
-  Parts parts() override {
-    return {*memory_, {{wire::ImageKind::VtaStream, *loader_, *executor_}}};
-  }
-  Result<void> download(const runtime::BufferMemory& from, Bytes& to) override {
-    to.assign(from.data().begin(), from.data().end());
-    return {};
-  }
-  Result<void> synchronize() override { return {}; }
-
-  std::unique_ptr<runtime::Accelerator> accelerator_;  // gone last
-  std::optional<runtime::Arena> arena_;
-  std::optional<runtime::VtaMemory> memory_;
-  std::optional<runtime::VtaLoader> loader_;
-  std::optional<runtime::VtaExecutor> executor_;
-};
-
 }  // namespace
 
-wire::DeviceInfoT describe_vta(const DeviceConfig& config, const SystemRoot&) {
-  const vta::Design design =
-      *vta::find_design(setting(config, kVtaDesign, vta::designs().front().name));
-  const VtaCore& core = *find_vta_core(setting(config, kVtaCore, vta_cores().front().name));
+wire::DeviceInfoT describe_design(const DeviceConfig& config, const vta::Design& design,
+                                  const std::string& words, std::uint32_t clock_khz) {
   wire::DeviceInfoT info;
   info.key = config.key;
   info.index = config.index;
   info.kind = wire::DeviceKind::Vta;
-  info.name = "VTA design " + design.name + ", " + core.words;
+  info.name = "VTA design " + design.name + ", " + words;
   info.clock = wire::ClockDomain::AcceleratorCycles;
-  info.clock_hz = design.clock_khz * 1e3;
+  info.clock_hz = clock_khz * 1e3;
   info.profile = config.profile;
   info.aliases = config.aliases;
-  info.emulated = config.emulated || core.emulated;
+  info.emulated = config.emulated;
   info.memory_limit_bytes =
       config.memory_limit_bytes ? config.memory_limit_bytes : kUsualMemoryBytes;
   info.fpga = std::make_unique<wire::FpgaFactsT>();
   info.fpga->part = design.die;
   info.fpga->configuration = vta::configuration_of(design);
-  info.fpga->clock_khz = design.clock_khz;
+  info.fpga->clock_khz = clock_khz;
+  return info;
+}
+
+wire::DeviceInfoT describe_vta(const DeviceConfig& config, const SystemRoot&) {
+  const vta::Design design =
+      *vta::find_design(setting(config, kVtaDesign, vta::designs().front().name));
+  const VtaCore& core = *find_vta_core(setting(config, kVtaCore, vta_cores().front().name));
+  wire::DeviceInfoT info = describe_design(config, design, core.words, design.clock_khz);
+  info.emulated = config.emulated || core.emulated;
   const std::pair<const char*, std::string> told[] = {{kVtaDesign, design.name},
                                                       {kVtaCore, core.name}};
   for (const auto& [name, value] : told) {
@@ -92,9 +56,14 @@ wire::DeviceInfoT describe_vta(const DeviceConfig& config, const SystemRoot&) {
 }
 
 Result<std::unique_ptr<Device>> open_vta(const wire::DeviceInfoT& info) {
-  auto device = std::make_unique<VtaDevice>(info);
-  if (auto opened = device->open(); !opened) return std::move(opened).error();
-  return std::unique_ptr<Device>(std::move(device));
+  auto design = vta::find_design(extra_of(info, kVtaDesign, ""));
+  if (!design) return std::move(design).error();
+  const std::string name = extra_of(info, kVtaCore, "");
+  const VtaCore* core = find_vta_core(name);
+  if (!core) return Error{ErrorCode::NotFound, "no VTA core '" + name + "' in this agent"};
+  auto opened = core->open(*design, info.memory_limit_bytes);
+  if (!opened) return std::move(opened).error();
+  return make_accelerator_device(info, std::move(*opened));
 }
 
 // The accelerator's memory is mapped already: what the longest stream takes, decoded by verifier

@@ -8,12 +8,17 @@
 #include "agent/device/self_test_program.h"
 #include "agent/platform/system_root.h"
 #include "agent/sandbox/sandbox.h"
+#include "fpga/config/design.h"
 
 namespace fettle::agent {
 
 // Names in DeviceInfo.extra and in DeviceConfig.settings of what the options said.
 inline constexpr const char* kVtaDesign = "vta-design";
 inline constexpr const char* kVtaCore = "vta-core";
+
+// What every device of a design says of itself, whoever plays its core: "VTA design pynq, WORDS".
+wire::DeviceInfoT describe_design(const DeviceConfig& config, const vta::Design& design,
+                                  const std::string& words, std::uint32_t clock_khz);
 
 wire::DeviceInfoT describe_vta(const DeviceConfig& config, const SystemRoot& root);
 // Maps the accelerator's memory: call before the sandbox closes.
