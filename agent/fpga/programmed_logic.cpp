@@ -20,6 +20,9 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;  // the largest di
 constexpr const char* kFolder = "/run/fettle-fpga";
 constexpr const char* kLoaded = "/run/fettle-fpga/loaded";
 
+// FCLK0, which both designs run on, where the kernel shows it (the fclkcfg module).
+constexpr const char* kClockEnabled = "/sys/class/fclkcfg/fclk0/enable";
+
 std::string loaded_note(const SystemRoot& root, const wire::Hash& hash) {
   return to_hex(hash) + " " + root.text("/proc/sys/kernel/random/boot_id").value_or("");
 }
@@ -115,6 +118,9 @@ Result<void> ProgrammedLogic::program(const CheckedBitstream& bitstream) {
 
 // Only while the PL is operating.
 Result<void> ProgrammedLogic::find_core() {
+  if (root_.number(kClockEnabled) == 0) {
+    return Error{ErrorCode::Io, "the programmable logic's clock FCLK0 is off"};
+  }
   const vta::RegisterMap& map = vta::register_map(wanted_.design.core);
   auto window = map_(root_, map.base, map.bytes);
   if (!window) return std::move(window).error();

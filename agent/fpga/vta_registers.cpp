@@ -14,7 +14,7 @@ namespace fettle::agent {
 namespace {
 
 constexpr std::uint64_t kMicrosecond = 1'000, kMillisecond = 1'000'000;
-constexpr std::uint64_t kWatchEvery = 2 * kMillisecond;
+constexpr std::uint64_t kWatchEvery = 10 * kMillisecond;  // looking takes some 50 us
 constexpr std::uint64_t kStopLimit = 100 * kMillisecond;  // a stop waits for the bus to be quiet
 constexpr std::uint64_t kShortest = 30 * kMicrosecond;  // no sleep before: most streams are longer
 constexpr std::uint64_t kStaleDone = 5 * kMicrosecond;  // TVM's driver for the Pynq waits 1

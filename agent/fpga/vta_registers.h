@@ -17,7 +17,7 @@ class VtaRegisters {
   // says nothing of itself is taken at its bitstream's word.
   Result<void> identify() const;
 
-  // Asked every few milliseconds while a stream runs; an Error of it ends the run.
+  // Asked every ten milliseconds while a stream runs; an Error of it ends the run.
   using Watch = std::function<Result<void>()>;
   // Runs the `count` instructions at the physical `address`: its cycles, or nanoseconds where the
   // core counts none.

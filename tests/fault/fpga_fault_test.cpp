@@ -3,7 +3,6 @@
 // may not have.
 #include <gtest/gtest.h>
 
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <algorithm>
 #include <cstring>
@@ -115,6 +114,13 @@ TEST_F(BitstreamFault, NotOperating) {
   expect_words(failed.error(), ErrorCode::Io, "its state is 'write error', not 'operating'");
 }
 
+TEST_F(BitstreamFault, ClockOff) {
+  board.put("/sys/class/fclkcfg/fclk0/enable", "0\n");
+  const auto off = ProgrammedLogic::open(board.root(), board.wanted("pynq"), board.map_registers());
+  ASSERT_FALSE(off.ok());
+  expect_words(off.error(), ErrorCode::Io, "FCLK0 is off");
+}
+
 // A core of ours with 0 in each register but its identification, as one that was built wrong.
 class WrongCore final : public Registers {
  public:
@@ -190,15 +196,17 @@ TEST_F(HelperFault, AWorkerRunsOnlyWhatLiesInItsMemory) {
                  "no accelerator was opened");
   ASSERT_EQ(ask(worker, open_request()).error, kNoError);
   const std::uint64_t end = PlayedBoard::kAddress + PlayedBoard::kBytes;
-  for (const auto& [address, count] : {std::pair<std::uint64_t, std::uint32_t>{0, 1},
-                                       {PlayedBoard::kAddress - 16, 1},
-                                       {PlayedBoard::kAddress + 8, 1},
-                                       {PlayedBoard::kAddress, 0},
-                                       {end, 1},
-                                       {end - 16, 2},
-                                       {PlayedBoard::kAddress, ~0u},
-                                       {~std::uint64_t{15}, 1},
-                                       {(std::uint64_t{1} << 32) + PlayedBoard::kAddress, 1}}) {
+  const std::pair<std::uint64_t, std::uint32_t> outside[] = {
+      {0, 1},
+      {PlayedBoard::kAddress - 16, 1},
+      {PlayedBoard::kAddress + 8, 1},
+      {PlayedBoard::kAddress, 0},
+      {end, 1},
+      {end - 16, 2},
+      {PlayedBoard::kAddress, ~0u},
+      {~std::uint64_t{15}, 1},
+      {(std::uint64_t{1} << 32) + PlayedBoard::kAddress, 1}};
+  for (const auto& [address, count] : outside) {
     expect_refused(ask(worker, run_request(address, count)), ErrorCode::Malformed,
                    "outside of the accelerator's memory");
   }

@@ -110,8 +110,8 @@ TEST_F(Fpga, NoticesAResetInMidRun) {
     board.pl().hang(true);
     const std::uint32_t count = test::put_short_stream(board.memory(), logic->wanted().design);
     const auto ran = logic->run(PlayedBoard::kAddress, count, 1'000'000'000, [&]() -> Result<void> {
-      board.pl().hang(false);
       erased ? board.pl().erase() : board.pl().reset();
+      board.pl().hang(false);
       return {};
     });
     ASSERT_FALSE(ran.ok());
