@@ -1,7 +1,10 @@
 // The VTA device (vta_device.h).
 #include "agent/device/vta/vta_device.h"
 
+#include <unistd.h>
+
 #include "agent/device/offload_device.h"
+#include "agent/device/vta/board_accelerator.h"
 #include "agent/device/vta/vta_core.h"
 #include "runtime/vta/vta_executor.h"
 #include "runtime/vta/vta_image.h"
@@ -18,6 +21,24 @@ std::string setting(const DeviceConfig& config, const char* name, const std::str
   return at == config.settings.end() ? otherwise : at->second;
 }
 
+const VtaCore& core_of(const DeviceConfig& config) {
+  // What a board has beside its cores is no program.
+  return *find_vta_core(
+      setting(config, kVtaCore, config.beside ? kBoardCore : vta_cores().front().name));
+}
+
+vta::Design design_of(const DeviceConfig& config) {
+  return *vta::find_design(setting(config, kVtaDesign, vta::designs().front().name));
+}
+
+std::uint64_t memory_bytes(const DeviceConfig& config) {
+  return config.memory_limit_bytes ? config.memory_limit_bytes : kUsualMemoryBytes;
+}
+
+bool is_on_board(const DeviceConfig& config) {
+  return config.kind == wire::DeviceKind::Vta && !core_of(config).open;
+}
+
 class VtaDevice final : public OffloadDevice {
  public:
   explicit VtaDevice(wire::DeviceInfoT info) : OffloadDevice(std::move(info)) {}
@@ -30,9 +51,10 @@ class VtaDevice final : public OffloadDevice {
     const std::string name = extra(kVtaCore, "");
     const VtaCore* core = find_vta_core(name);
     if (!core) return Error{ErrorCode::NotFound, "no VTA core '" + name + "' in this agent"};
-    auto opened = core->open(*design, info_.memory_limit_bytes);
+    auto opened = core->open ? core->open(*design, info_.memory_limit_bytes) : open_board(*design);
     if (!opened) return std::move(opened).error();
     accelerator_ = std::move(*opened);
+    info_.memory_limit_bytes = accelerator_->memory().bytes.size();
     arena_.emplace(accelerator_->memory());
     memory_.emplace(*arena_);
     loader_.emplace(accelerator_->design());
@@ -41,8 +63,15 @@ class VtaDevice final : public OffloadDevice {
   }
 
   bool exact() const override { return accelerator_->exact(); }
+  bool lost() const override { return accelerator_->lost(); }
 
  private:
+  Result<std::unique_ptr<runtime::Accelerator>> open_board(const vta::Design& design) {
+    auto opened = BoardAccelerator::open(design, extra(kVtaHelper, ""), info_.key);
+    if (!opened) return std::move(opened).error();
+    info_.fpga->bitstream = std::make_unique<wire::Hash>((*opened)->bitstream());
+    return std::unique_ptr<runtime::Accelerator>(std::move(*opened));
+  }
   Parts parts() override {
     return {*memory_, {{wire::ImageKind::VtaStream, *loader_, *executor_}}};
   }
@@ -62,28 +91,29 @@ class VtaDevice final : public OffloadDevice {
 }  // namespace
 
 wire::DeviceInfoT describe_vta(const DeviceConfig& config, const SystemRoot&) {
-  const vta::Design design =
-      *vta::find_design(setting(config, kVtaDesign, vta::designs().front().name));
-  const VtaCore& core = *find_vta_core(setting(config, kVtaCore, vta_cores().front().name));
+  const vta::Design design = design_of(config);
+  const VtaCore& core = core_of(config);
   wire::DeviceInfoT info;
   info.key = config.key;
   info.index = config.index;
   info.kind = wire::DeviceKind::Vta;
   info.name = "VTA design " + design.name + ", " + core.words;
-  info.clock = wire::ClockDomain::AcceleratorCycles;
-  info.clock_hz = design.clock_khz * 1e3;
+  info.clock = clock_of(core, design);
+  info.clock_hz = info.clock == wire::ClockDomain::Nanoseconds ? 1e9 : design.clock_khz * 1e3;
   info.profile = config.profile;
   info.aliases = config.aliases;
   info.emulated = config.emulated || core.emulated;
-  info.memory_limit_bytes =
-      config.memory_limit_bytes ? config.memory_limit_bytes : kUsualMemoryBytes;
+  info.memory_limit_bytes = memory_bytes(config);
   info.fpga = std::make_unique<wire::FpgaFactsT>();
   info.fpga->part = design.die;
   info.fpga->configuration = vta::configuration_of(design);
   info.fpga->clock_khz = design.clock_khz;
-  const std::pair<const char*, std::string> told[] = {{kVtaDesign, design.name},
-                                                      {kVtaCore, core.name}};
+  const std::pair<const char*, std::string> told[] = {
+      {kVtaDesign, design.name},
+      {kVtaCore, core.name},
+      {kVtaHelper, setting(config, kVtaHelper, "")}};
   for (const auto& [name, value] : told) {
+    if (value.empty()) continue;
     info.extra.push_back(std::make_unique<wire::NamedValueT>());
     info.extra.back()->name = name;
     info.extra.back()->value = value;
@@ -97,8 +127,37 @@ Result<std::unique_ptr<Device>> open_vta(const wire::DeviceInfoT& info) {
   return std::unique_ptr<Device>(std::move(device));
 }
 
+std::vector<HelperDevice> helper_devices(const std::vector<DeviceConfig>& devices) {
+  std::vector<HelperDevice> out;
+  for (const DeviceConfig& device : devices) {
+    if (!is_on_board(device)) continue;
+    vta::Design design = design_of(device);
+    std::string file =
+        setting(device, kVtaBitstream, "/lib/firmware/fettle/" + design.name + ".bit");
+    out.push_back(
+        {device.key, {std::move(design), std::move(file)}, memory_bytes(device), device.emulated});
+  }
+  return out;
+}
+
+Result<void> find_fpga_helper(std::vector<DeviceConfig>& devices, const SystemRoot& root) {
+  std::vector<HelperDevice> mine = helper_devices(devices);
+  if (mine.empty()) return {};
+  std::string address = root.path(kFpgaHelperSocket);
+  if (::access(address.c_str(), F_OK) != 0) {
+    auto forked = fork_fpga_helper(root, std::move(mine));
+    if (!forked) return std::move(forked).error();
+    address = *forked;
+  }
+  for (DeviceConfig& device : devices) {
+    if (is_on_board(device)) device.settings[kVtaHelper] = address;
+  }
+  return {};
+}
+
 // The accelerator's memory is mapped already: what the longest stream takes, decoded by verifier
-// and simulator. A stream is data: what is mapped while it runs is the simulator's.
+// and simulator. A stream is data: what is mapped while it runs is the simulator's. Of one on a
+// board the worker has memory and a socket to the FPGA helper; no registers, and no file.
 SandboxPolicy vta_sandbox(const wire::DeviceInfoT&) {
   return {.extra_memory_bytes = std::uint64_t{512} << 20, .runs_candidates_code = false};
 }
