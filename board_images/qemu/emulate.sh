@@ -181,7 +181,7 @@ add_accelerator() {
   cat >>"$run/etc/fettle/agent.toml" <<TOML
 [[device]]
 key = "$key-vta"
-kind = "vta"
+device-kind = "vta"
 vta-core = "board"
 vta-design = "$design"
 vta-bitstream = "/lib/firmware/fettle/$design.bit"
