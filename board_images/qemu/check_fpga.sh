@@ -50,7 +50,7 @@ emulator=''
 start_board() { # NAME DESIGN [OPTIONS…]
   local name=$1 design=$2
   shift 2
-  "$here/qemu/emulate.sh" "$board" --fpga --design "$design" --broker "$broker" --broker-key "$broker_key" \
+  FETTLE_EMULATE_LIMIT=300 "$here/qemu/emulate.sh" "$board" --fpga --design "$design" --broker "$broker" --broker-key "$broker_key" \
     --name "$name" --console "$run/$name.console" --monitor "$run/$name.monitor" "$@" >"$run/$name.log" 2>&1 &
   emulator=$!
   pids+=("$emulator")
@@ -70,7 +70,7 @@ chmod -R 755 "$inside"
 cp "$agents"/{fettle-pl-check,fpga_conformance_test} "$inside/usr/bin/"
 "$bin/fettle-emulated-bitstream" pynq "$inside/lib/firmware/fettle/whole.bit"
 head -c 60000 "$inside/lib/firmware/fettle/whole.bit" >"$inside/lib/firmware/fettle/cut.bit"
-sed 's/7z020clg400/7z010clg400/' "$inside/lib/firmware/fettle/whole.bit" >"$inside/lib/firmware/fettle/die.bit"
+LC_ALL=C sed 's/7z020clg400/7z010clg400/' "$inside/lib/firmware/fettle/whole.bit" >"$inside/lib/firmware/fettle/die.bit"
 head -c 100000 /dev/urandom >"$inside/lib/firmware/fettle/noise.bit"
 cat >"$inside/etc/fettle/before-agent" <<'SH'
 #!/bin/sh
@@ -97,9 +97,10 @@ echo "that was all from inside"
 SH
 chmod 755 "$inside/etc/fettle/before-agent"
 start_board inside pynq --overlay "$inside"
-await_board inside 200
-grep -a -e '^   yes:' -e '^   NO:' "$run/inside.console"
-if ! grep -qa 'that was all from inside' "$run/inside.console" || grep -qa '^   NO:' "$run/inside.console"; then failed=1; fi
+await_board inside 300
+tr -d '\r' <"$run/inside.console" >"$run/inside.lines"
+sed -n '/^   \(yes: \|NO: \)/,$p' "$run/inside.lines" | sed '/that was all from inside/,$d'
+if ! grep -qa 'that was all from inside' "$run/inside.lines" || grep -qa '^   NO: ' "$run/inside.lines"; then failed=1; fi
 stop_board
 
 tune() { # DESIGN TRIALS SECONDS

@@ -264,8 +264,8 @@ until named; do
     die "$name did not register within $(seconds) s"
   fi
   # QEMU's Zynq now and then sleeps for ever while it boots. Counted instructions take longer;
-  # a card's system has other reasons not to register.
-  if [[ -z $disk ]] && ((SECONDS - switched_on > (icount ? 4 * again : again))); then power_cycle; fi
+  # a card's system, and one with more to do before, have other reasons not to register.
+  if [[ -z $disk$overlay ]] && ((SECONDS - switched_on > (icount ? 4 * again : again))); then power_cycle; fi
   sleep 0.2
 done
 printf '%s registered as "%s" after %s s%s\n' "$name" "$key" "$(seconds)" "${icount:+, time in instructions}"
