@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <cstdlib>
 
+#include "agent/device/vta/vta_core.h"
 #include "tests/conformance/vta_kind.h"
 
 namespace fettle::agent {

@@ -1,5 +1,6 @@
 // The suite on an accelerator in programmable logic, which is played: the device, the FPGA helper,
 // its drivers' files and the registers are those of a board.
+#include "agent/device/vta/vta_core.h"
 #include "tests/conformance/vta_kind.h"
 #include "tests/support/played_helper.h"
 

@@ -62,7 +62,11 @@ class VtaDevice final : public OffloadDevice {
     return {};
   }
 
-  bool exact() const override { return accelerator_->exact(); }
+  // The logic of an emulated board is a simulator, too: its cycles are always the same.
+  bool exact() const override {
+    const bool simulated = info_.emulated && info_.clock == wire::ClockDomain::AcceleratorCycles;
+    return simulated || accelerator_->exact();
+  }
   bool lost() const override { return accelerator_->lost(); }
 
  private:
