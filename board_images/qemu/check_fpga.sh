@@ -143,6 +143,7 @@ for design in ${designs//,/ }; do
   tune "$design" "$trials" 60 >"$run/$design.trials" 2>"$run/tune.log" || true
   see "$trials trials of two layers, every answer right ($((SECONDS - start)) s of this machine)" \
     all_right "$run/$design.trials" "$trials"
+  echo "   (no board's speed: our core's cycles are the simulator's estimate, and the stock one, which counts none, is timed by the emulated clock)"
   "$fettle" records best --db "$out/$design.db"
   see "the PL was programmed once" programmed "$design" 1
   send refused || failed=1

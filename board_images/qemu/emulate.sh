@@ -137,10 +137,10 @@ if [[ -n $keep ]]; then snapshot=off; fi
 source "$here/$board/qemu.conf"
 key=${asked_key:-$key}
 dtb=$image/board.dtb
-readonly bitstream_maker=$root/build/bin/fettle-emulated-bitstream pl_library=$root/build/bin/libfettle-pl.so
+readonly bitstream_maker=${fettle%/*}/fettle-emulated-bitstream pl_library=${fettle%/*}/libfettle-pl.so
 if [[ -n $fpga ]]; then
   program=$("$root/fpga/qemu/build.sh" --print) || die "no emulator with an FPGA here: ./dev emulate $board --fpga"
-  [[ -x $bitstream_maker && -f $pl_library ]] || die "no $pl_library: ./dev build"
+  [[ -x $bitstream_maker && -f $pl_library ]] || die "no $pl_library: ./dev emulate $board --fpga"
   dtb=$image/fpga.dtb
 fi
 console_file=${console_file:-$run/console}
