@@ -26,8 +26,8 @@ class CoreRegisters {
   virtual Asked write(std::uint32_t offset, std::uint32_t value) = 0;
   virtual Stream stream() const = 0;
 
-  // What befalls the stream: its first compute instruction was done; FINISH was; it can go on no
-  // more (errors as in our core's register 0x28, or 0); what ran before still ends.
+  // What befalls the stream: its first instruction, compute's, was done; FINISH was; it can go on
+  // no more (errors as in our core's register 0x28, or 0); what ran before still ends.
   virtual void begun() = 0;
   virtual void finished(std::uint64_t cycles) = 0;
   virtual void failed(std::uint32_t errors) = 0;

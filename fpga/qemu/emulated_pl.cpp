@@ -49,8 +49,8 @@ class RunMemory final : public Dram {
   const std::atomic<bool>& stopped_;
 };
 
-// The first instruction is one that the compute unit begins with at once: until its end, the last
-// stream's done is seen.
+// Whether the first instruction is one that the compute unit does at once. If not, the last
+// stream's done is seen for longer: here, until the stream ends.
 bool begins_with_compute(const Design& design, Dram& memory, std::uint64_t address) {
   Bytes bytes(kWordBytes);
   if (!memory.read(address, bytes)) return false;
@@ -124,6 +124,9 @@ void EmulatedPl::write(std::uint32_t offset, std::uint32_t value) {
       break;
     case CoreRegisters::Asked::Start:
       stop();
+      if (begins_with_compute(simulator_->design(), memory_, registers_->stream().address)) {
+        registers_->begun();
+      }
       run_ = std::make_shared<Run>();
       run_->stream = registers_->stream();
       run_->simulator = simulator_;
@@ -169,10 +172,6 @@ void EmulatedPl::play(std::unique_lock<std::mutex>& lock, const std::shared_ptr<
   Simulator& simulator = *run->simulator;
   lock.unlock();
   RunMemory memory(memory_, run->stopped);
-  const bool begins = begins_with_compute(simulator.design(), memory, run->stream.address);
-  lock.lock();
-  if (begins && !run->stopped) run->registers->begun();
-  lock.unlock();
   const auto result =
       run->stream.at_zero
           ? simulator.run(memory, run->stream.address, run->stream.count, kMostCycles)

@@ -14,7 +14,7 @@ namespace fettle::vta {
 // Calls may come from any thread, and are short but for work().
 class EmulatedPl {
  public:
-  // `memory` is used by work() alone. The device is an xc7z020.
+  // `memory` is used by work() and by the write() that starts a stream. The device is an xc7z020.
   explicit EmulatedPl(Dram& memory) : memory_(memory) {}
   EmulatedPl(const EmulatedPl&) = delete;
 

@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-/* The board's memory as the logic's master port sees it. Called from work()'s thread alone.
- * False where there is none. */
+/* The board's memory as the logic's master port sees it. Called from work()'s thread and by
+ * write(). False where there is none. */
 typedef struct FettlePlBus {
   void* opaque;
   bool (*read)(void* opaque, uint64_t address, void* to, uint64_t bytes);

@@ -107,8 +107,6 @@ TEST_P(EmulatedPlTest, AnswersOnlyWhileConfiguredAndRunsStreams) {
   for (int i = 0; i < 3; ++i) {
     std::fill_n(image.begin() + VtaStream::kOutput, outputs().size(), std::uint8_t{0x5a});
     launch();
-    // A stock core's old flag stands until the first instruction is done.
-    if (map.done_is_stale && i > 0) std::this_thread::sleep_for(kShort);
     ASSERT_TRUE(done_within(kLong));
     EXPECT_EQ(image, expected);
     if (map.cycles_low) {
