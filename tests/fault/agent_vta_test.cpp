@@ -1,5 +1,6 @@
 // A real agent process with a simulated accelerator, against a real broker.
 #include "tests/fault/agent_fault.h"
+#include "tests/support/running_program.h"
 #include "tests/support/vta_candidates.h"
 
 namespace fettle {
@@ -35,6 +36,27 @@ TEST_F(AgentFault, MeasuresOnASimulatedAccelerator) {
     }
     EXPECT_EQ(measured.outcome.device_index, 1u);
   }
+}
+
+// One that was named, but is not there: the log says why, and the agent offers the rest.
+TEST_F(AgentFault, RegistersWithoutAnAcceleratorThatIsNotThere) {
+  auto agent = start_agent(broker->endpoint(), broker->public_key(), agent_keys,
+                           {"--key", "board", "--key", "pynq-vta", "--device-kind", "vta",
+                            "--vta-core", "board", "--vta-bitstream", "/nonexistent/x.bit"});
+  ASSERT_TRUE(said(*agent, "registered", 10'000)) << agent->log();
+  EXPECT_NE(agent->log().find("device 'pynq-vta': /nonexistent/x.bit: No such file or directory"),
+            std::string::npos)
+      << agent->log();
+  auto session = open_session();
+  ASSERT_TRUE(session);
+  EXPECT_EQ(session->device().kind, wire::DeviceKind::Cpu);
+}
+
+// The helper as a service is given its socket.
+TEST_F(AgentFault, AHelperWithoutASocketSaysWhoPassesIt) {
+  const auto done = testing::run_program({FETTLE_AGENT, "--fpga-helper"});
+  EXPECT_EQ(done.status, 2);
+  EXPECT_NE(done.err.find("fettle-fpga.socket"), std::string::npos) << done.err;
 }
 
 }  // namespace
