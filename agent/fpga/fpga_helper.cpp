@@ -109,6 +109,10 @@ HelperReply FpgaHelper::open(Client& client, const HelperRequest& request) {
     }
     other->logic.reset();
   }
+  // What is wrong with the configuration is said before what the board lacks.
+  const auto bitstream = check_bitstream(root_, device->logic);
+  if (!bitstream) return refusal(bitstream.error());
+  if (const auto manager = FpgaManager::find(root_); !manager) return refusal(manager.error());
   const vta::RegisterMap& map = vta::register_map(device->logic.design.core);
   auto memory = find_contiguous_memory(root_, device->memory_bytes, map.base);
   if (!memory) return refusal(memory.error());
@@ -121,7 +125,7 @@ HelperReply FpgaHelper::open(Client& client, const HelperRequest& request) {
   if (memory->address + memory->bytes > (std::uint64_t{1} << 32)) {
     return refusal({ErrorCode::Unsupported, memory->provider + ": its memory lies above 4 GiB"});
   }
-  auto logic = ProgrammedLogic::open(root_, device->logic, map_);
+  auto logic = ProgrammedLogic::open(root_, device->logic, *bitstream, map_);
   if (!logic) return refusal(logic.error());
   HelperReply reply;
   reply.programmings = logic->programmings();

@@ -91,17 +91,15 @@ Result<CheckedBitstream> check_bitstream(const SystemRoot& root, const WantedLog
 }
 
 Result<ProgrammedLogic> ProgrammedLogic::open(const SystemRoot& root, WantedLogic wanted,
-                                              MapRegisters map) {
-  const auto bitstream = check_bitstream(root, wanted);
-  if (!bitstream) return bitstream.error();
+                                              const CheckedBitstream& bitstream, MapRegisters map) {
   auto manager = FpgaManager::find(root);
   if (!manager) return std::move(manager).error();
   ProgrammedLogic out(root, std::move(wanted), std::move(*manager), std::move(map));
-  out.hash_ = bitstream->hash;
+  out.hash_ = bitstream.hash;
   const bool loaded = out.manager_.operating() &&
-                      root.text(kLoaded) == loaded_note(root, bitstream->hash) && out.find_core();
+                      root.text(kLoaded) == loaded_note(root, bitstream.hash) && out.find_core();
   if (loaded) return out;
-  if (auto programmed = out.program(*bitstream); !programmed) return std::move(programmed).error();
+  if (auto programmed = out.program(bitstream); !programmed) return std::move(programmed).error();
   return out;
 }
 

@@ -27,9 +27,10 @@ Result<CheckedBitstream> check_bitstream(const SystemRoot& root, const WantedLog
 
 class ProgrammedLogic {
  public:
-  // NotFound where the system has no fpga_manager; what check_bitstream() says; Io where it cannot
-  // be programmed; WrongConfiguration when what runs then is no core of the design.
+  // With `bitstream`, which is wanted.file's. NotFound where the system has no fpga_manager; Io
+  // where it cannot be programmed; WrongConfiguration when what runs then is no core of the design.
   static Result<ProgrammedLogic> open(const SystemRoot& root, WantedLogic wanted,
+                                      const CheckedBitstream& bitstream,
                                       MapRegisters map = map_registers);
 
   const wire::Hash& hash() const { return hash_; }

@@ -30,8 +30,7 @@ class BitstreamFault : public ::testing::Test {
   // That nothing was touched, and why.
   Error refusal(const Bytes& file, const char* design = "pynq") {
     board.put("/w.bit", file);
-    const auto logic = ProgrammedLogic::open(board.root(), {*vta::find_design(design), "/w.bit"},
-                                             board.map_registers());
+    const auto logic = board.open({*vta::find_design(design), "/w.bit"});
     EXPECT_FALSE(logic.ok());
     EXPECT_EQ(board.root().text(std::string(PlayedBoard::kManager) + "/firmware"), "");
     EXPECT_EQ(board.programmings(), 0u);
@@ -87,16 +86,14 @@ TEST_F(BitstreamFault, AnotherDesign) {
 }
 
 TEST_F(BitstreamFault, NoFile) {
-  const auto none = ProgrammedLogic::open(board.root(), {*vta::find_design("pynq"), "/none.bit"},
-                                          board.map_registers());
+  const auto none = board.open({*vta::find_design("pynq"), "/none.bit"});
   ASSERT_FALSE(none.ok());
   expect_words(none.error(), ErrorCode::NotFound, "/none.bit: No such file or directory");
 }
 
 TEST_F(BitstreamFault, NoManager) {
   board.remove(PlayedBoard::kManager);
-  const auto none =
-      ProgrammedLogic::open(board.root(), board.wanted("pynq"), board.map_registers());
+  const auto none = board.open(board.wanted("pynq"));
   ASSERT_FALSE(none.ok());
   expect_words(none.error(), ErrorCode::NotFound, "/sys/class/fpga_manager has no manager");
 }
@@ -104,8 +101,8 @@ TEST_F(BitstreamFault, NoManager) {
 // Registers of a PL that is not operating are never looked at.
 TEST_F(BitstreamFault, NotOperating) {
   board.put(std::string(PlayedBoard::kManager) + "/state", "write error");
-  const auto failed = ProgrammedLogic::open(
-      board.root(), board.wanted("pynq"),
+  const auto failed = board.open(
+      board.wanted("pynq"),
       [](const SystemRoot&, std::uint64_t, std::uint32_t) -> Result<std::unique_ptr<Registers>> {
         ADD_FAILURE() << "touched";
         return Error{};
@@ -116,7 +113,7 @@ TEST_F(BitstreamFault, NotOperating) {
 
 TEST_F(BitstreamFault, ClockOff) {
   board.put("/sys/class/fclkcfg/fclk0/enable", "0\n");
-  const auto off = ProgrammedLogic::open(board.root(), board.wanted("pynq"), board.map_registers());
+  const auto off = board.open(board.wanted("pynq"));
   ASSERT_FALSE(off.ok());
   expect_words(off.error(), ErrorCode::Io, "FCLK0 is off");
 }
@@ -134,11 +131,12 @@ class WrongCore final : public Registers {
 
 TEST_F(BitstreamFault, AnotherIdentity) {
   const auto open = [&](std::uint32_t identification) {
-    return ProgrammedLogic::open(board.root(), board.wanted("pynq"),
-                                 [=](const SystemRoot&, std::uint64_t,
-                                     std::uint32_t) -> Result<std::unique_ptr<Registers>> {
-                                   return std::unique_ptr<Registers>(new WrongCore(identification));
-                                 })
+    return board
+        .open(board.wanted("pynq"),
+              [=](const SystemRoot&, std::uint64_t,
+                  std::uint32_t) -> Result<std::unique_ptr<Registers>> {
+                return std::unique_ptr<Registers>(new WrongCore(identification));
+              })
         .error();
   };
   expect_words(open(0x46544c31), ErrorCode::WrongConfiguration, "another design");

@@ -100,6 +100,14 @@ agent::WantedLogic PlayedBoard::wanted(const std::string& design) const {
   return {*vta::find_design(design), put_bitstream(design)};
 }
 
+Result<agent::ProgrammedLogic> PlayedBoard::open(const agent::WantedLogic& wanted,
+                                                 agent::MapRegisters registers) {
+  const auto bitstream = agent::check_bitstream(root(), wanted);
+  if (!bitstream) return bitstream.error();
+  return agent::ProgrammedLogic::open(root(), wanted, *bitstream,
+                                      registers ? std::move(registers) : map_registers());
+}
+
 std::uint32_t put_short_stream(std::span<std::uint8_t> memory, const vta::Design& design) {
   const vta::Encoding encoding(design);
   std::vector<vta::Word> words;

@@ -29,6 +29,9 @@ class PlayedBoard {
   // The design's bitstream as a file; its path below the root.
   std::string put_bitstream(const std::string& design) const;
   agent::WantedLogic wanted(const std::string& design) const;
+  // Checked and opened, by these registers or the board's own.
+  Result<agent::ProgrammedLogic> open(const agent::WantedLogic& wanted,
+                                      agent::MapRegisters registers = nullptr);
 
   static constexpr std::uint64_t kAddress = 0x1000'0000, kBytes = std::uint64_t{32} << 20;
   static constexpr const char* kManager = "/sys/class/fpga_manager/fpga0";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <csignal>
 
@@ -28,6 +29,7 @@ class PlayedHelper {
     const std::uint64_t one = 1;
     (void)!::write(end_.get(), &one, sizeof one);
     serving_.join();
+    ::shutdown(listening_.get(), SHUT_RDWR);  // processes that were forked have it, too
     listening_ = agent::OwnedFd();
   }
   const std::string& address() const { return address_; }

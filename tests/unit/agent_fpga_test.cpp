@@ -20,7 +20,7 @@ Result<void> nothing() { return {}; }
 class Fpga : public ::testing::Test {
  protected:
   Result<ProgrammedLogic> open(const std::string& design) {
-    return ProgrammedLogic::open(board.root(), board.wanted(design), board.map_registers());
+    return board.open(board.wanted(design));
   }
   Result<std::uint64_t> run(ProgrammedLogic& logic, std::uint64_t limit = kShort) {
     const std::uint32_t count = test::put_short_stream(board.memory(), logic.wanted().design);
