@@ -41,6 +41,9 @@ std::optional<Span> Timeline::next() {
     const Unit unit = static_cast<Unit>(event.who);
     std::optional<Span> ended;
     switch (event.kind) {
+      case Kind::Port:
+        if (now_ == port_event_) burst_ended();
+        break;
       case Kind::Request:
         request(static_cast<Reader>(event.who));
         break;
@@ -106,22 +109,47 @@ void Timeline::request(Reader reader) {
   if (next_request(reader) == now_) {
     if (reader == kFetchReader) {
       const std::uint32_t beats = instruction_bursts_.beats();
-      const Port::Burst burst = port_.read(now_, beats);
-      for (std::uint64_t i = kInstructionBeats; i <= beats; i += kInstructionBeats) {
-        fetched_at_.push_back(std::max(burst.first + i, i == beats ? burst.end : 0) + 1);
-      }
+      port_.read(now_, beats, reader, kInstructionBeats);
       fetch_held_ += beats;
       instruction_bursts_.next();
     } else {
       const Unit unit = reader == kLoadReader ? Unit::Load : Unit::Compute;
       ReadStream& reads = reader == kLoadReader ? load_reads_ : compute_reads_;
-      if (const std::optional<std::uint64_t> end = reads.request(now_, port_)) {
-        set_end(unit, *end);
-        wake(unit, now_ + 1);
-      }
+      const std::uint32_t beats = reads.request(now_);
+      port_.read(now_, beats, reader, beats);
+      if (reads.ready()) wake(unit, now_ + 1);
     }
+    port_changed();
   }
   ask(reader);
+}
+
+void Timeline::port_changed() {
+  const std::optional<std::uint64_t> end = port_.next_end();
+  if (!end || *end == port_event_) return;
+  port_event_ = *end;
+  add(*end, Kind::Port, 0);
+}
+
+void Timeline::burst_ended() {
+  const Port::Ended burst = port_.end();
+  port_event_ = 0;
+  if (burst.written) {
+    if (store_bursts_->done()) {
+      set_end(Unit::Store, burst.answered + kAnswerCycles);
+    } else {
+      add(port_.next_write(now_), Kind::Write, static_cast<std::size_t>(Unit::Store));
+    }
+  } else if (burst.reader == kFetchReader) {
+    fetched_at_.push_back(burst.end + 1);
+  } else {
+    const bool load = burst.reader == kLoadReader;
+    if (const auto end = (load ? load_reads_ : compute_reads_).arrived(burst)) {
+      set_end(load ? Unit::Load : Unit::Compute, *end);
+    }
+  }
+  port_changed();
+  for (const Reader reader : {kComputeReader, kFetchReader, kLoadReader}) ask(reader);
 }
 
 void Timeline::dispatch() {
@@ -146,7 +174,8 @@ void Timeline::dispatch() {
 bool Timeline::may_read(Unit unit, ReadStream& reads) {
   if (!reads.ready()) return false;  // there is a Wake when it is
   if (reads.waiting(now_) < timing_.waiting_loads) return true;
-  wake(unit, reads.next_taken());
+  // Else with what arrives next.
+  if (const auto taken = reads.next_taken()) wake(unit, *taken);
   return false;
 }
 
@@ -214,17 +243,13 @@ void Timeline::start_writes(const Store& store) {
   store_bursts_.emplace(Rows{store.dram_base * element, store.x_size * element,
                              store.x_stride * element, store.y_size},
                         timing_.burst_beats);
-  add(now_ + kStoreCycles, Kind::Write, static_cast<std::size_t>(Unit::Store));
+  add(port_.next_write(now_ + kStoreCycles), Kind::Write, static_cast<std::size_t>(Unit::Store));
 }
 
 void Timeline::write_burst() {
-  const Port::Burst burst = port_.write(now_, store_bursts_->beats(), &store_answered_);
+  port_.write(now_, store_bursts_->beats());
   store_bursts_->next();
-  if (store_bursts_->done()) {
-    set_end(Unit::Store, store_answered_ + kAnswerCycles);
-  } else {
-    add(burst.end, Kind::Write, static_cast<std::size_t>(Unit::Store));
-  }
+  port_changed();
 }
 
 void Timeline::set_end(Unit unit, std::uint64_t time) {

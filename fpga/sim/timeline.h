@@ -36,7 +36,7 @@ class Timeline {
 
  private:
   // In the order in which they come at the same time.
-  enum class Kind : std::uint8_t { End, Arrive, Write, Dispatch, Wake, Request };
+  enum class Kind : std::uint8_t { Port, End, Arrive, Write, Dispatch, Wake, Request };
   // Who reads, in the order in which the port serves them at the same time.
   enum Reader : std::uint8_t { kComputeReader, kFetchReader, kLoadReader, kReaders };
   struct Event {
@@ -67,7 +67,9 @@ class Timeline {
   UnitTime& at(Unit unit) { return units_[static_cast<std::size_t>(unit)]; }
 
   std::optional<std::uint64_t> next_request(Reader reader) const;
-  void ask(Reader reader);      // makes the Request for its next burst, unless one is under way
+  void ask(Reader reader);  // makes the Request for its next burst, unless one is under way
+  void port_changed();      // another burst is under way, or one less
+  void burst_ended();
   void request(Reader reader);  // asks the port
   void dispatch();              // hands over the next instruction, if it can
   bool start(Unit unit);        // starts the next instruction, if it can
@@ -82,6 +84,7 @@ class Timeline {
   std::span<const Instruction> instructions_;
   Queues queues_;
   Port port_;
+  std::uint64_t port_event_ = 0;  // when a Port comes that counts; 0: none
   ReadStream load_reads_, compute_reads_;
   std::array<bool, kReaders> asked_ = {};  // a Request is under way
   std::array<UnitTime, kUnits> units_;
@@ -98,7 +101,6 @@ class Timeline {
   std::uint32_t loads_under_way_ = 0;  // of the compute unit
 
   std::optional<Bursts> store_bursts_;  // of the one in work
-  std::uint64_t store_answered_ = 0;
 };
 
 }  // namespace fettle::vta

@@ -97,6 +97,7 @@ json summary_json(const tune::TuneSummary& summary) {
                  {"failures", progress.failures},
                  {"all_failed", summary.all_failed},
                  {"tasks", json::array()}};
+  object["sum_ns"] = optional_number(progress.sum_nanoseconds());
   const tune::SearchStatistics& search = summary.search;
   object["search"] = {{"plans", search.plans},
                       {"lowered", search.lowered},

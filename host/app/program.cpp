@@ -38,6 +38,8 @@ int run(int argc, char** argv) {
   add_records_command(app, status);
   add_flash_command(app, status);
   add_keys_command(app, status);
+  add_tasks_command(app, status);
+  add_zoo_command(app, status);
   add_explain_command(app, status);
   app.footer("Exit status: 0 fine, 1 error, 2 wrong usage, 130 interrupted.");
   try {

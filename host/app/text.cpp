@@ -144,6 +144,9 @@ std::string progress_table(const tune::Progress& progress, std::size_t columns,
         gflops_text(task.best_gflops()), share_of_peak(task.best_gflops(), progress.peak_gflops),
         best_text(task), state_text(task, final)));
   }
+  if (const auto sum = progress.sum_nanoseconds(); sum && progress.tasks.size() > 1) {
+    text += line(fmt::format("sum of all tasks by their weights: {}", time_text(*sum)));
+  }
   const bool fewer_operations =
       std::any_of(progress.tasks.begin(), progress.tasks.end(), [&](const auto& task) {
         return progress.peak_gflops > 0 && task.best_gflops().value_or(0) > progress.peak_gflops;

@@ -15,12 +15,7 @@ void add_tune_command(CLI::App& app, int& status) {
       "tune", "Searches the fastest kernels of a network, or of your own, for a board");
   auto command = std::make_shared<TuneCommand>();
 
-  auto* what =
-      tune->add_option("NETWORK|WORKLOADS|KERNEL", command->what,
-                       fmt::format("A network that fettle knows ({}), a JSON file of workloads, or "
-                                   "a kernel of your own (.cl, .cu, .ptx, .c) with a .toml of its "
-                                   "knobs beside it, as in examples/",
-                                   fmt::join(model::network_names(), ", ")));
+  auto* what = add_task_source(*tune, command->tasks);
   const auto option = [tune](const char* name, auto& value, const std::string& help) {
     // The last one counts: a script's own options can be followed by a user's.
     return tune->add_option(name, value, help)->capture_default_str()->take_last();
@@ -126,7 +121,7 @@ void add_tune_command(CLI::App& app, int& status) {
       }
     }
     if (command->replay.empty() && what->empty()) {
-      throw CLI::RequiredError("NETWORK|WORKLOADS|KERNEL, or --replay");
+      throw CLI::RequiredError("NETWORK|MODEL|WORKLOADS|KERNEL, or --replay");
     }
     status = command->replay.empty() ? run_tuning(*command) : run_replay(*command);
   });

@@ -2,7 +2,6 @@
 #include "host/app/tuning_session.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -21,7 +20,6 @@
 #include "host/backend/backend.h"
 #include "host/cost/time_model.h"
 #include "host/fleet/build_pool.h"
-#include "host/model/kernel_file.h"
 #include "host/records/json_fields.h"
 #include "host/records/queries.h"
 #include "host/space/workload.h"
@@ -32,22 +30,6 @@ namespace {
 
 // Trials of a kernel that a user wrote, all failed: there is a mistake in it.
 constexpr std::uint32_t kHopeless = 100;
-
-Result<model::TaskList> tasks_of(const std::string& what) {
-  if (model::is_kernel_file(what)) return model::load_kernel(what);
-  std::error_code none;  // a name that no file can have
-  const bool file = what.ends_with(".json") || what.find('/') != std::string::npos ||
-                    std::filesystem::is_regular_file(what, none);
-  auto list = file ? model::load_workload_file(what) : model::load_network(what);
-  if (!list) return list;
-  for (const model::SkippedTask& skipped : list->skipped) {
-    warn("skipped: " + skipped.title + ": " + skipped.reason);
-  }
-  if (list->tasks.empty()) {
-    return Error{ErrorCode::Unsupported, what + " holds no task that can be tuned", {}};
-  }
-  return list;
-}
 
 // The tasks that the back end has a search space for, opened.
 struct OpenTasks {
@@ -124,7 +106,7 @@ Result<std::vector<std::vector<records::TuningRecord>>> history_of(
 }
 
 nlohmann::json options_json(const TuneCommand& command) {
-  return {{"what", command.what},
+  return {{"what", command.tasks.what},
           {"trials", command.trials},
           {"searcher", command.searcher},
           {"scheduler", command.scheduler},
@@ -197,7 +179,7 @@ Result<std::vector<tune::TuneTask>> searched_tasks(
 
 Result<int> run(const TuneCommand& command) {
   Interrupt interrupt;
-  auto list = tasks_of(command.what);
+  auto list = load_tasks(command.tasks);
   if (!list) return list.error();
   const auto hardware = parse_hardware(command.hardware);
   if (!hardware) return hardware.error();
@@ -207,7 +189,7 @@ Result<int> run(const TuneCommand& command) {
   const auto threads = backend::value_of(*hardware, "threads");
   const int local_threads = static_cast<int>(threads.value_or(0));
   auto connection = Connection::open({command.broker, command.broker_key, command.device,
-                                      command.what, local_threads, &interrupt});
+                                      command.tasks.what, local_threads, &interrupt});
   if (!connection) return connection.error();
   tune::Runner& runner = connection->runner();
   // Records go under the device's own key, also where it was asked for by another of its keys.
@@ -277,7 +259,7 @@ Result<int> run(const TuneCommand& command) {
   RecordStore store(*database);
   records::Session session;
   session.session = options.session;
-  session.name = command.what;
+  session.name = command.tasks.what;
   session.device_key = device_key;
   session.options = records::dump_json(options_json(command));
   session.seed = command.seed;

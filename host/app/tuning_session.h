@@ -5,12 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "host/app/task_source.h"
 #include "host/tune/tune.h"
 
 namespace fettle::app {
 
 struct TuneCommand {
-  std::string what;  // a network's name or a workloads file
+  TaskSource tasks;
   std::string device = "local";
   std::string broker, broker_key;
   std::uint32_t trials = 1000;

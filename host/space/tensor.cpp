@@ -20,6 +20,8 @@ struct Half {
 template <typename Use>
 bool with_type(ir::Scalar scalar, Use use) {
   switch (scalar) {
+    case ir::Scalar::Bool:  // a byte that is 0 or 1
+      return use(std::uint8_t{}), true;
     case ir::Scalar::Int8:
       return use(std::int8_t{}), true;
     case ir::Scalar::UInt8:
@@ -28,15 +30,16 @@ bool with_type(ir::Scalar scalar, Use use) {
       return use(std::int16_t{}), true;
     case ir::Scalar::Int32:
       return use(std::int32_t{}), true;
+    case ir::Scalar::Int64:  // exact within 2^53 of 0
+      return use(std::int64_t{}), true;
     case ir::Scalar::Float16:
       return use(Half{}), true;
     case ir::Scalar::Float32:
       return use(float{}), true;
     case ir::Scalar::Float64:
       return use(double{}), true;
-    default:
-      return false;
   }
+  return false;
 }
 
 Error unsupported(ir::DataType type) {

@@ -49,6 +49,16 @@ struct Progress {
   std::optional<double> busy_share;
   // Share of the session in which no built candidate was there for the boards.
   double supply_limited_share = 0;
+
+  // Of one run of all tasks, each as often as its weight says, at its best; empty while one has none.
+  std::optional<double> sum_nanoseconds() const {
+    double sum = 0;
+    for (const TaskProgress& task : tasks) {
+      if (!task.best_nanoseconds) return std::nullopt;
+      sum += task.weight * *task.best_nanoseconds;
+    }
+    return sum;
+  }
 };
 
 enum class SessionEnd { Finished, Interrupted, Failed };

@@ -19,6 +19,7 @@
 #include "tests/bench/repeat_bench.h"
 #include "tests/bench/search_bench.h"
 #include "tests/bench/versions/versions_bench.h"
+#include "tests/bench/vta/estimate_bench.h"
 #include "tests/bench/vta/vta_bench.h"
 
 int main(int argc, char** argv) try {
@@ -267,8 +268,8 @@ int main(int argc, char** argv) try {
   bench::VtaBenchOptions vta;
   CLI::App* vta_command = app.add_subcommand(
       "vta",
-      "the best program of each int8 layer on the simulated VTA: cycles, share of the layer's "
-      "bound, GOPS at the design's clock beside what was published");
+      "the best programs of each int8 layer on the simulated or Verilated VTA: cycles, share of "
+      "the layer's bound, GOPS at the design's clock beside what was published");
   vta_command->add_flag("--json", vta.json, "JSON lines");
   vta_command->add_option("--db", vta.db, "the database of records")->capture_default_str();
   vta_command
@@ -279,9 +280,40 @@ int main(int argc, char** argv) try {
   vta_command->add_option("--design", vta.design, "of the accelerator")->capture_default_str();
   vta_command->add_option("--layers", vta.layers,
                           "only layers whose title holds one of these texts");
+  vta_command
+      ->add_option_function<std::string>(
+          "--core", [&](const std::string& core) { vta.rtl = core == "rtl"; },
+          "simulator, or rtl: the Verilated core, some 300,000 cycles a second (default: "
+          "simulator)")
+      ->check(CLI::IsMember({"simulator", "rtl"}));
+  vta_command->add_option("--best", vta.best, "distinct programs of each layer that are run")
+      ->check(CLI::Range(1u, 1000u))
+      ->capture_default_str();
   vta_command->add_option("--candidates", vta.candidates,
                           "without a database: the best of so many a layer, measured here");
   vta_command->add_option("--seed", vta.seed, "of that search")->capture_default_str();
+  vta_command->add_option("--jobs", vta.jobs, "threads; 0: one per core of this machine");
+
+  bench::EstimateBenchOptions estimate;
+  CLI::App* estimate_command = app.add_subcommand(
+      "vta-estimate",
+      "random configurations on the simulated and the Verilated VTA: how far the simulator's "
+      "estimate is off, and whether it ranks them alike");
+  estimate_command->add_flag("--json", estimate.json, "JSON lines");
+  estimate_command
+      ->add_option("--network", estimate.network, "a network's name, or a .json file of workloads")
+      ->capture_default_str();
+  estimate_command->add_option("--design", estimate.design, "of the accelerator")
+      ->capture_default_str();
+  estimate_command->add_option("--layers", estimate.layers,
+                               "only layers whose title holds one of these texts");
+  estimate_command
+      ->add_option("--configurations", estimate.configurations,
+                   "over all layers, of each equally many")
+      ->check(CLI::Range(1u, 100000u))
+      ->capture_default_str();
+  estimate_command->add_option("--seed", estimate.seed, "of the draws")->capture_default_str();
+  estimate_command->add_option("--jobs", estimate.jobs, "threads; 0: one per core of this machine");
 
   const auto ended = app::read_command_line(app, argc, argv, [](const std::string& wrong) {
     std::fprintf(stderr, "fettle-bench: %s\n", wrong.c_str());
@@ -314,6 +346,7 @@ int main(int argc, char** argv) try {
   }
   if (versions_command->parsed()) done = bench::run_versions_bench(versions);
   if (vta_command->parsed()) done = bench::run_vta_bench(vta);
+  if (estimate_command->parsed()) done = bench::run_estimate_bench(estimate);
   if (done && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)) {
     done = Error{ErrorCode::Io, "cannot write all of standard output", {}};
   }

@@ -84,6 +84,16 @@ TEST_F(OpenClKernelTest, TheReductionIsRight) {
   expect_right(parse(result.out), 5);
 }
 
+// Random points of KTT's GEMM: threads that copy tiles stand otherwise than those that compute.
+TEST_F(OpenClKernelTest, KttsMatrixProductIsRight) {
+  const std::string file = FETTLE_TEST_DATA "/kernels/ktt_gemm.cl";
+  const auto result =
+      run_program(tune_kernel(file, "local-opencl", {"--trials", "10", "--searcher", "random"}),
+                  seconds(240), environment());
+  ASSERT_EQ(result.status, 0) << result.err;
+  expect_right(parse(result.out), 6);
+}
+
 // What is expected is what another kernel of the same file computed on the device.
 TEST_F(OpenClKernelTest, AKernelMayBeTheReference) {
   const KernelSample sample;

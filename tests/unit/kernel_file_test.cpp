@@ -44,6 +44,20 @@ TEST(KernelFile, SaysAllThatIsStated) {
   EXPECT_EQ(kernel.reference.entry, "plainly");
 }
 
+// What KTT says of its space: 5,788 points.
+TEST(KernelFile, KttsSpaceHasKttsPoints) {
+  const auto list = load_kernel(FETTLE_TEST_DATA "/kernels/ktt_gemm.cl");
+  ASSERT_TRUE(list.ok()) << list.error().text();
+  const auto wide = space::Target::parse(R"({"backend":"opencl_c","threads_per_block":1024})");
+  const auto opened = space::KernelSpace::open(*list->tasks.at(0).workload.kernel(), wide.value());
+  ASSERT_TRUE(opened.ok()) << opened.error().text();
+  std::size_t points = 0;
+  for (std::uint64_t i = 0; i < opened->space().size(); ++i) {
+    points += opened->space().contains(opened->space().at(i));
+  }
+  EXPECT_EQ(points, 5788u);
+}
+
 TEST(KernelFile, AKernelMayBeTheReference) {
   const KernelSample sample;
   sample.change("file = \"twice_reference.c\"\nfunction = \"plainly\"",

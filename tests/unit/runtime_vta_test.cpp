@@ -5,11 +5,9 @@
 #include <algorithm>
 
 #include "fpga/isa/disassemble.h"
-#include "runtime/loaded_program.h"
 #include "runtime/vta/bound_stream.h"
 #include "runtime/vta/simulated_accelerator.h"
-#include "runtime/vta/vta_executor.h"
-#include "runtime/vta/vta_memory.h"
+#include "tests/support/vta_board.h"
 #include "tests/support/vta_candidates.h"
 
 namespace fettle::runtime {
@@ -50,19 +48,12 @@ class FakeCore final : public Accelerator {
   ContiguousMemory memory_;
 };
 
-// An accelerator with what loads and runs programs on it.
-struct Board {
-  explicit Board(std::unique_ptr<Accelerator> core)
-      : accelerator(std::move(core)),
-        arena(accelerator->memory()),
-        memory(arena),
-        loader(accelerator->design()),
-        executor(*accelerator, arena) {}
+struct Board : testing::VtaBoard {
+  explicit Board(std::unique_ptr<Accelerator> core) : VtaBoard(std::move(core)) {}
   Board() : Board(*make_simulated_accelerator(pynq(), kMemoryBytes)) {}
 
   Result<LoadedProgram> load(const wire::ProgramT& program) {
-    const Kind kinds[] = {{wire::ImageKind::VtaStream, loader, executor}};
-    return LoadedProgram::load(program, memory, kinds, vta_candidate_blob);
+    return VtaBoard::load(program, vta_candidate_blob);
   }
   // "Malformed: …", or "" when it loads.
   std::string refusal(const wire::ProgramT& program) {
@@ -71,12 +62,6 @@ struct Board {
                ? ""
                : std::string(fettle::name_of(loaded.error().code)) + ": " + loaded.error().message;
   }
-
-  std::unique_ptr<Accelerator> accelerator;
-  Arena arena;
-  VtaMemory memory;
-  VtaLoader loader;
-  VtaExecutor executor;
 };
 
 std::uint64_t address_of(const LoadedProgram& program, std::size_t buffer) {

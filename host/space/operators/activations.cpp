@@ -40,13 +40,23 @@ ir::Expr hyperbolic_tangent(const ir::Expr& x) {
 
 ir::Expr hard_swish(const ir::Expr& x) { return x * clip(x + f(3), 0, 6) * f(1.0 / 6); }
 
-ir::Expr gelu(const ir::Expr& x) {
-  const ir::Expr z = ir::unary(ir::UnaryOp::Abs, x) * f(0.70710678118654752);
+// erfc(z), z >= 0.
+static ir::Expr complement(const ir::Expr& z) {
   const ir::Expr t = div(f(1), f(1) + f(0.3275911) * z);
   const ir::Expr series =
       polynomial(t, {1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592}) * t;
+  return series * exponential(f(0) - z * z);
+}
+
+ir::Expr error_function(const ir::Expr& x) {
+  const ir::Expr size = f(1) - complement(ir::unary(ir::UnaryOp::Abs, x));
+  return ir::select(ir::binary(ir::BinaryOp::Lt, x, f(0)), f(0) - size, size);
+}
+
+ir::Expr gelu(const ir::Expr& x) {
   // erfc(z) / 2, and by symmetry the normal distribution of x on either side of 0.
-  const ir::Expr half = series * exponential(f(0) - z * z) * f(0.5);
+  const ir::Expr half =
+      complement(ir::unary(ir::UnaryOp::Abs, x) * f(0.70710678118654752)) * f(0.5);
   const ir::Expr negative = ir::binary(ir::BinaryOp::Lt, x, f(0));
   return x * ir::select(negative, half, f(1) - half);
 }

@@ -19,6 +19,9 @@ ir::Expr hyperbolic_tangent(const ir::Expr& x);
 // x min(max(x + 3, 0), 6) / 6.
 ir::Expr hard_swish(const ir::Expr& x);
 
+// erf by Abramowitz and Stegun 7.1.26. Absolute error below 6e-7.
+ir::Expr error_function(const ir::Expr& x);
+
 // x (1 + erf(x / sqrt 2)) / 2, with erf by Abramowitz and Stegun 7.1.26, whose
 // absolute error is below 1.5e-7. Absolute error below 6e-7 for |x| <= 4, and below
 // 1.5e-7 |x| beyond.

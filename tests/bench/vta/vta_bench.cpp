@@ -1,186 +1,197 @@
-// Layers on the simulated accelerator (vta_bench.h).
+// The best programs of layers, run (vta_bench.h).
 #include "tests/bench/vta/vta_bench.h"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
+#include <thread>
 
-#include "host/backend/backend.h"
-#include "host/backend/vta/bound.h"
+#include "host/app/interrupt.h"
 #include "host/backend/vta/design_target.h"
-#include "host/model/task_list.h"
 #include "host/records/queries.h"
-#include "host/records/table.h"
-#include "host/space/compulsory.h"
-#include "host/space/reference.h"
 #include "host/tune/searcher.h"
-#include "tests/support/vta_device.h"
+#include "schemas/wire/content_hash.h"
+#include "tests/bench/vta/core_runs.h"
+#include "tests/bench/vta/vta_report.h"
 
 namespace fettle::bench {
 namespace {
 
 constexpr std::size_t kBatch = 8;  // proposals between two looks at their cycles
 
-struct Found {
-  space::Configuration configuration;
-  std::uint64_t cycles = 0;
+// The fastest of distinct programs come first; at most `most` of them.
+struct Ranked {
+  CoreRun run;
+  std::string program;  // hash
+  double time = 0;
 };
-
-Result<std::uint64_t> cycles_of(const vta::Design& design, const wire::ProgramT& program) {
-  testing::VtaMemory memory(design, program);
-  const auto run = memory.run();
-  if (!run) return run.error();
-  return run->cycles;
+void append_best(std::vector<Ranked> all, unsigned most, std::vector<CoreRun>& runs) {
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Ranked& a, const Ranked& b) { return a.time < b.time; });
+  std::set<std::string> programs;
+  for (Ranked& each : all) {
+    if (programs.size() == most) return;
+    if (programs.insert(each.program).second) runs.push_back(std::move(each.run));
+  }
 }
 
-Result<Found> searched(const VtaBenchOptions& options, const vta::Design& design,
-                       const backend::Task& task) {
-  tune::SearcherOptions how;
-  how.seed = options.seed;
-  how.feature_count = backend::find_backend(vta::host::kBackend)->feature_names().size();
-  how.features = [&](const space::Configuration& configuration) {
-    return task.features(configuration);
-  };
-  auto searcher = tune::make_searcher("evolutionary", task.space(), how);
-  if (!searcher) return std::move(searcher).error();
-  std::optional<Found> best;
-  for (std::size_t done = 0; done < options.candidates;) {
-    const auto proposals =
-        (*searcher)->propose(std::min<std::size_t>(kBatch, options.candidates - done));
-    if (proposals.empty()) break;
-    done += proposals.size();
-    for (const space::Configuration& configuration : proposals) {
-      tune::Observation observation{configuration, std::nullopt, false, {}};
-      auto built = task.build(configuration);
-      if (!built) return std::move(built).error();
-      auto cycles = cycles_of(design, *built->program);
-      if (!cycles) return std::move(cycles).error();
-      observation.features = built->facts->features;
-      observation.nanoseconds = static_cast<double>(*cycles);
-      (*searcher)->observe(observation);
-      if (!best || *cycles < best->cycles) best = Found{configuration, *cycles};
+class Bench {
+ public:
+  Bench(const VtaBenchOptions& options, const vta::Design& design, const std::vector<Layer>& layers)
+      : options_(options), design_(design), layers_(layers), answers_(layers) {}
+
+  Result<void> run() {
+    for (const Layer& layer : layers_) missing_.push_back(layer.missing);
+    if (auto found = choose(); !found) return found;
+    auto ran = run_on_cores(layers_, answers_, runs_, how(options_.rtl));
+    if (!ran && ran.error().code != ErrorCode::Canceled) return ran;
+    std::vector<VtaFigures> figures;
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      figures.push_back(figures_of(i));
+      if (options_.json) print_json(figures.back());
     }
+    report(options_, design_, figures);
+    std::size_t wrong = 0;
+    for (const CoreRun& each : runs_) {
+      if (each.wrong.empty()) continue;
+      ++wrong;
+      std::cerr << layers_[each.layer].title << " "
+                << layers_[each.layer].task->space().to_json(each.configuration) << ": "
+                << each.wrong << "\n";
+    }
+    if (!ran) return ran;
+    if (wrong > 0) {
+      return Error{ErrorCode::WrongAnswer, std::to_string(wrong) + " programs went wrong", {}};
+    }
+    if (summarise(figures).layers > 0) return {};
+    return Error{ErrorCode::NotFound, "no layer of " + options_.network + " could be run", {}};
   }
-  if (best) return *best;
-  return Error{ErrorCode::NotFound, "the search space is empty", {}};
-}
 
-Result<Found> recorded(const VtaBenchOptions& options, const records::Database& database,
-                       const vta::Design& design, const space::Workload& workload,
-                       const backend::Task& task, VtaFigures& figures) {
-  records::Filter filter;
-  filter.workload = workload.canonical();
-  filter.device_key = options.device;
-  auto all = records::best(database, filter);
-  if (!all) return std::move(all).error();
-  for (const records::TuningRecord& record : *all) {
-    // Of the same design: a target of another one is refused when it is parsed.
-    const auto text = space::Target::parse(record.target);
-    if (!text) continue;
-    const auto of = vta::host::DesignTarget::parse(*text);
-    if (!of || of->design.name != design.name) continue;
-    auto configuration = task.space().parse(record.configuration);
-    if (!configuration) return std::move(configuration).error();
-    figures.record = record.id;
-    return Found{std::move(*configuration), 0};
+ private:
+  CoreRunOptions how(bool rtl) const {
+    const unsigned here = std::max(1u, std::thread::hardware_concurrency());
+    return {design_, rtl, options_.jobs > 0 ? options_.jobs : here, interrupt_};
   }
-  return Error{ErrorCode::NotFound, "no measured record of it for " + options.device, {}};
-}
 
-// Runs the configuration's program and compares what it stores.
-Result<std::uint64_t> measured(const vta::Design& design, const space::Workload& workload,
-                               const backend::Task& task,
-                               const space::Configuration& configuration) {
-  auto built = task.build(configuration);
-  if (!built) return std::move(built).error();
-  testing::VtaMemory memory(design, *built->program);
-  const auto run = memory.run();
-  if (!run) return run.error();
-  const auto expected = space::evaluate(workload.dag());
-  if (!expected) return expected.error();
-  const ByteView output = memory.buffer(expected->front().name);
-  const Bytes& right = expected->front().bytes;
-  if (!std::equal(output.begin(), output.end(), right.begin(), right.end())) {
-    return Error{ErrorCode::WrongAnswer, "the output is not the reference's", {}};
+  Result<void> choose() {
+    std::optional<records::Database> database;
+    if (options_.candidates == 0) {
+      records::OpenOptions open;
+      open.read_only = true;
+      open.create = false;
+      auto opened = records::Database::open(options_.db, open);
+      if (!opened) return std::move(opened).error();
+      database = std::move(*opened);
+    }
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      if (!missing_[i].empty()) continue;
+      auto found = database ? recorded(*database, i) : searched(i);
+      if (found) {
+        append_best(std::move(*found), options_.best, runs_);
+      } else if (found.error().code == ErrorCode::Canceled) {
+        return std::move(found).error();
+      } else {
+        missing_[i] = found.error().text();
+      }
+    }
+    return {};
   }
-  return run->cycles;
-}
 
-Result<void> fill(const VtaBenchOptions& options, const vta::Design& design,
-                  const std::optional<records::Database>& database, const space::Workload& workload,
-                  VtaFigures& figures) {
-  const space::Target target = vta::host::DesignTarget{design}.target();
-  auto task = backend::open_task(workload.dag(), target);
-  if (!task) return std::move(task).error();
-  auto product = vta::host::product_of(workload.dag(), design);
-  if (!product) return std::move(product).error();
-  figures.bound_cycles =
-      vta::host::bound_of(*product, design, space::compulsory_bytes(workload.dag())).cycles();
-  figures.multiply_adds =
-      static_cast<double>(product->products()) * static_cast<double>(design.macs_per_uop());
-  figures.clock_hz = design.clock_khz * 1e3;
-  figures.published_gops = model::published_gops(options.network, workload);
-  auto found = database ? recorded(options, *database, design, workload, **task, figures)
-                        : searched(options, design, **task);
-  if (!found) return std::move(found).error();
-  figures.configuration = (*task)->space().to_json(found->configuration);
-  auto cycles = measured(design, workload, **task, found->configuration);
-  if (!cycles) return std::move(cycles).error();
-  figures.cycles = *cycles;
-  return {};
-}
+  Result<std::vector<Ranked>> recorded(const records::Database& database, std::size_t layer) {
+    records::Filter filter;
+    filter.workload = layers_[layer].workload.canonical();
+    filter.device_key = options_.device;
+    // Of other configurations that make the same program, too.
+    constexpr unsigned kOfEachProgram = 16;
+    auto all = records::best(database, filter, static_cast<int>(options_.best * kOfEachProgram));
+    if (!all) return std::move(all).error();
+    std::vector<Ranked> found;
+    for (const records::TuningRecord& record : *all) {
+      // Of the same design: a target of another one is refused when it is parsed.
+      const auto text = space::Target::parse(record.target);
+      if (!text) continue;
+      const auto of = vta::host::DesignTarget::parse(*text);
+      if (!of || of->design.name != design_.name) continue;
+      auto configuration = layers_[layer].task->space().parse(record.configuration);
+      if (!configuration) return std::move(configuration).error();
+      found.push_back({{layer, std::move(*configuration), record.id},
+                       record.program_hash,
+                       record.nanoseconds().value_or(0)});
+    }
+    if (!found.empty()) return found;
+    return Error{ErrorCode::NotFound, "no measured record of it for " + options_.device, {}};
+  }
 
-nlohmann::json to_json(const VtaFigures& layer) {
-  nlohmann::json object = {{"layer", layer.title}};
-  if (!layer.missing.empty()) {
-    object["missing"] = layer.missing;
-    return object;
+  Result<std::vector<Ranked>> searched(std::size_t layer) {
+    const backend::Task& task = *layers_[layer].task;
+    tune::SearcherOptions search;
+    search.seed = options_.seed;
+    search.feature_count = backend::find_backend(vta::host::kBackend)->feature_names().size();
+    search.features = [&](const space::Configuration& configuration) {
+      return task.features(configuration);
+    };
+    auto searcher = tune::make_searcher("evolutionary", task.space(), search);
+    if (!searcher) return std::move(searcher).error();
+    std::vector<Ranked> found;
+    while (found.size() < options_.candidates) {
+      std::vector<CoreRun> batch;
+      for (space::Configuration& each : (*searcher)->propose(
+               std::min<std::size_t>(kBatch, options_.candidates - found.size()))) {
+        batch.push_back({layer, std::move(each)});
+      }
+      if (batch.empty()) break;
+      if (auto ran = run_on_cores(layers_, answers_, batch, how(false)); !ran) {
+        return std::move(ran).error();
+      }
+      for (CoreRun& each : batch) {
+        if (!each.wrong.empty()) return Error{ErrorCode::WrongAnswer, each.wrong, {}};
+        auto built = task.build(each.configuration);
+        if (!built) return std::move(built).error();
+        const double cycles = static_cast<double>(each.estimated);
+        (*searcher)->observe({each.configuration, cycles, false, built->facts->features});
+        found.push_back({std::move(each), to_hex(*built->program_hash), cycles});
+      }
+    }
+    if (!found.empty()) return found;
+    return Error{ErrorCode::NotFound, "the search space is empty", {}};
   }
-  if (layer.record != 0) object["record"] = layer.record;
-  object["configuration"] = nlohmann::json::parse(layer.configuration);
-  object["cycles"] = layer.cycles;
-  object["bound_cycles"] = layer.bound_cycles;
-  object["roofline_share"] = layer.roofline_share();
-  object["gops"] = layer.gops();
-  if (layer.published_gops > 0) {
-    object["published_tuned_gops"] = layer.published_gops;
-    object["over_published"] = layer.gops() / layer.published_gops;
-  }
-  return object;
-}
 
-void print(const std::vector<VtaFigures>& layers, const VtaSummary& summary) {
-  using records::Align;
-  records::Table table({{"layer"},
-                        {"cycles", Align::Right},
-                        {"of the bound", Align::Right},
-                        {"GOPS", Align::Right},
-                        {"published", Align::Right}});
-  for (const VtaFigures& layer : layers) {
-    if (!layer.missing.empty()) continue;
-    table.row({layer.title, std::to_string(layer.cycles),
-               fmt::format("{:.1f} %", 100 * layer.roofline_share()),
-               fmt::format("{:.2f}", layer.gops()),
-               layer.published_gops > 0 ? fmt::format("{:.2f}", layer.published_gops) : "-"});
+  VtaFigures figures_of(std::size_t layer) const {
+    const Layer& from = layers_[layer];
+    VtaFigures out;
+    out.title = from.title;
+    out.missing = missing_[layer];
+    out.bound = from.bound;
+    out.multiply_adds = from.multiply_adds;
+    out.clock_hz = design_.clock_khz * 1e3;
+    out.published_gops = from.published_gops;
+    for (const CoreRun& run : runs_) {
+      const std::uint64_t cycles = options_.rtl ? run.cycles : run.estimated;
+      if (run.layer != layer || cycles == 0) continue;
+      if (out.programs++ == 0 || run.estimated < out.chosen_estimated_cycles) {
+        out.chosen_cycles = cycles;
+        out.chosen_estimated_cycles = run.estimated;
+      }
+      if (out.programs > 1 && cycles >= out.cycles) continue;
+      out.record = run.record;
+      out.configuration = from.task->space().to_json(run.configuration);
+      out.cycles = cycles;
+      out.estimated_cycles = run.estimated;
+    }
+    if (out.missing.empty() && out.programs == 0) out.missing = "none of its programs was run";
+    return out;
   }
-  table.print(std::cout);
-  for (const VtaFigures& layer : layers) {
-    if (!layer.missing.empty()) std::cout << layer.title << ": " << layer.missing << "\n";
-  }
-  if (summary.layers == 0) return;
-  std::cout << fmt::format(
-      "\n{} layers, {:.1f} % of the bound at least ({}), {:.1f} % in the "
-      "geometric mean\n",
-      summary.layers, 100 * summary.least_share, summary.least_layer, 100 * summary.geomean_share);
-  if (summary.published > 0) {
-    std::cout << fmt::format("{:.2f} times what was published, in the geometric mean of {}\n",
-                             summary.geomean_over_published, summary.published);
-  }
-}
+
+  const VtaBenchOptions& options_;
+  const vta::Design& design_;
+  const std::vector<Layer>& layers_;
+  app::Interrupt interrupt_;
+  Answers answers_;
+  std::vector<std::string> missing_;  // of each layer
+  std::vector<CoreRun> runs_;
+};
 
 }  // namespace
 
@@ -190,7 +201,7 @@ double VtaFigures::gops() const {
 
 VtaSummary summarise(const std::vector<VtaFigures>& layers) {
   VtaSummary summary;
-  double shares = 0, ratios = 0;
+  double shares = 0, ratios = 0, chosen = 0;
   for (const VtaFigures& layer : layers) {
     if (!layer.missing.empty()) continue;
     const double share = layer.roofline_share();
@@ -198,7 +209,10 @@ VtaSummary summarise(const std::vector<VtaFigures>& layers) {
       summary.least_share = share;
       summary.least_layer = layer.title;
     }
+    summary.programs += layer.programs;
     shares += std::log(share);
+    chosen +=
+        std::log(static_cast<double>(layer.chosen_cycles) / static_cast<double>(layer.cycles));
     if (layer.published_gops <= 0) continue;
     ++summary.published;
     ratios += std::log(layer.gops() / layer.published_gops);
@@ -207,6 +221,7 @@ VtaSummary summarise(const std::vector<VtaFigures>& layers) {
     return count ? std::exp(logs / static_cast<double>(count)) : 0;
   };
   summary.geomean_share = mean(shares, summary.layers);
+  summary.geomean_chosen = mean(chosen, summary.layers);
   summary.geomean_over_published = mean(ratios, summary.published);
   return summary;
 }
@@ -214,55 +229,9 @@ VtaSummary summarise(const std::vector<VtaFigures>& layers) {
 Result<void> run_vta_bench(const VtaBenchOptions& options) {
   auto design = vta::find_design(options.design);
   if (!design) return std::move(design).error();
-  auto list = options.network.ends_with(".json") ? model::load_workload_file(options.network)
-                                                 : model::load_network(options.network);
-  if (!list) return std::move(list).error();
-  std::optional<records::Database> database;
-  if (options.candidates == 0) {
-    records::OpenOptions how;
-    how.read_only = true;
-    how.create = false;
-    auto opened = records::Database::open(options.db, how);
-    if (!opened) return std::move(opened).error();
-    database = std::move(*opened);
-  }
-  std::vector<VtaFigures> layers;
-  for (const space::Task& task : list->tasks) {
-    const std::string title = task.workload.title();
-    if (!options.layers.empty() &&
-        std::none_of(options.layers.begin(), options.layers.end(),
-                     [&](const std::string& part) { return title.find(part) != title.npos; })) {
-      continue;
-    }
-    VtaFigures& figures = layers.emplace_back();
-    figures.title = title;
-    if (auto done = fill(options, *design, database, task.workload, figures); !done) {
-      figures.missing = done.error().text();
-    }
-    if (options.json) std::cout << to_json(figures).dump() << std::endl;
-  }
-  const VtaSummary summary = summarise(layers);
-  if (options.json) {
-    std::cout << nlohmann::json{{"benchmark", "vta"},
-                                {"summary", true},
-                                {"network", options.network},
-                                {"design", vta::configuration_of(*design)},
-                                {"core", "simulator"},
-                                {"assumed_clock_mhz", design->clock_khz / 1e3},
-                                {"candidates", options.candidates},
-                                {"layers", summary.layers},
-                                {"missing", layers.size() - summary.layers},
-                                {"min_roofline_share", summary.least_share},
-                                {"min_roofline_share_layer", summary.least_layer},
-                                {"geomean_roofline_share", summary.geomean_share},
-                                {"geomean_over_published", summary.geomean_over_published}}
-                     .dump()
-              << std::endl;
-  } else {
-    print(layers, summary);
-  }
-  if (summary.layers > 0) return {};
-  return Error{ErrorCode::NotFound, "no layer of " + options.network + " could be run", {}};
+  auto layers = layers_of(options.network, options.layers, *design);
+  if (!layers) return std::move(layers).error();
+  return Bench(options, *design, *layers).run();
 }
 
 }  // namespace fettle::bench

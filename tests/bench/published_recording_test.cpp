@@ -1,4 +1,4 @@
-// A cache file of Kernel Tuner's as a recording: no point and no failure is lost.
+// What Kernel Tuner and KTT write, as a recording: no point and no failure is lost.
 #include <gtest/gtest.h>
 #include <fstream>
 
@@ -17,7 +17,18 @@ constexpr const char* kCache = R"({"device_name": "GPU of others", "kernel_name"
     "32,row,7": {"block": 32, "layout": "row", "one": 7, "time": "CompilationFailedConfig"},
     "64,column,7": {"block": 64, "layout": "column", "one": 7, "time": 1}}})";
 
-class KernelTunerRecording : public ::testing::Test {
+constexpr const char* kOutput = R"({"Metadata": {"Device": "GPU of others",
+  "TimeUnit": "Microseconds"}, "Results": [
+    {"KernelName": "sum", "Status": "Ok", "TotalDuration": 500.0,
+     "Configuration": [{"Name": "BLOCK", "Value": 32}, {"Name": "ONE", "Value": 7}]},
+    {"KernelName": "sum", "Status": "CompilationFailed", "TotalDuration": 0.0,
+     "Configuration": [{"Name": "BLOCK", "Value": 64}, {"Name": "ONE", "Value": 7}]},
+    {"KernelName": "sum", "Status": "Ok", "TotalDuration": 750.0,
+     "Configuration": [{"Name": "BLOCK", "Value": 16}, {"Name": "ONE", "Value": 7}]},
+    {"KernelName": "sum", "Status": "Ok", "TotalDuration": 250.0,
+     "Configuration": [{"Name": "BLOCK", "Value": 32}, {"Name": "ONE", "Value": 7}]}]})";
+
+class PublishedRecording : public ::testing::Test {
  protected:
   void SetUp() override {
     if (run_program({"python3", "--version"}).status != 0) GTEST_SKIP() << "no python3 here";
@@ -32,7 +43,7 @@ class KernelTunerRecording : public ::testing::Test {
   testing::ScratchFolder folder;
 };
 
-TEST_F(KernelTunerRecording, HoldsEveryPoint) {
+TEST_F(PublishedRecording, HoldsEveryPoint) {
   ASSERT_EQ(written(kCache), "");
   const auto read = replay::read_recording(recording());
   ASSERT_TRUE(read.ok()) << read.error().text();
@@ -54,12 +65,30 @@ TEST_F(KernelTunerRecording, HoldsEveryPoint) {
   EXPECT_FALSE(read->find({0, {0, 1}}).ok()) << "a point that nobody measured";
 }
 
-TEST_F(KernelTunerRecording, WhatIsNoneIsSaidInOneLine) {
+TEST_F(PublishedRecording, HoldsEveryPointOfKttOnce) {
+  ASSERT_EQ(written(kOutput), "");
+  const auto read = replay::read_recording(recording());
+  ASSERT_TRUE(read.ok()) << read.error().text();
+  EXPECT_EQ(read->workload.title(), "sum on GPU of others");
+  const auto& knobs = read->space.sketches()[0].knobs;
+  ASSERT_EQ(knobs.size(), 1u) << "one value is no choice";
+  EXPECT_EQ(knobs[0].options[0], space::KnobValue{16}) << "in order";
+  ASSERT_EQ(read->trials.size(), 3u);
+  EXPECT_DOUBLE_EQ(read->best_nanoseconds(), 250'000) << "the faster one of two of a point";
+  const auto failed = read->find({0, {2}});
+  ASSERT_TRUE(failed.ok());
+  EXPECT_EQ(read->trials[*failed].code, ErrorCode::BuildError);
+}
+
+TEST_F(PublishedRecording, WhatIsNoneIsSaidInOneLine) {
   EXPECT_NE(written("{").find("is no JSON"), std::string::npos);
   EXPECT_NE(written("{}").find("has no \"tune_params\""), std::string::npos);
   std::string other = kCache;
   other.replace(other.find("\"objective\": \"time\""), 19, "\"objective\": \"power\"");
   EXPECT_NE(written(other).find("tuned for power"), std::string::npos);
+  other = kOutput;
+  other.replace(other.find("Microseconds"), 12, "Fortnights");
+  EXPECT_NE(written(other).find("unknown unit of time Fortnights"), std::string::npos);
   other = kCache;
   other.replace(other.find("\"block\": 64"), 11, "\"block\": 65");
   EXPECT_NE(written(other).find("no such value"), std::string::npos);

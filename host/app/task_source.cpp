@@ -1,0 +1,72 @@
+// Task lists by what was typed (task_source.h).
+#include "host/app/task_source.h"
+
+#include <charconv>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "host/app/message.h"
+#include "host/model/kernel_file.h"
+#include "host/model/pieces/onnx_tasks.h"
+
+namespace fettle::app {
+namespace {
+
+Result<model::TaskList> list_of(const TaskSource& source) {
+  const std::string& what = source.what;
+  if (model::is_onnx_file(what)) return model::load_onnx_tasks(what, source.extents);
+  if (!source.extents.empty()) {
+    return Error{ErrorCode::InvalidArgument, "--extent is for ONNX files", {}};
+  }
+  if (model::is_kernel_file(what)) return model::load_kernel(what);
+  std::error_code none;  // a name that no file can have
+  const bool file = what.ends_with(".json") || what.find('/') != std::string::npos ||
+                    std::filesystem::is_regular_file(what, none);
+  return file ? model::load_workload_file(what) : model::load_network(what);
+}
+
+void take_extent(TaskSource& source, const std::string& given) {
+  const std::size_t equals = given.rfind('=');
+  std::int64_t extent = 0;
+  const char* end = given.data() + given.size();
+  if (equals == std::string::npos ||
+      std::from_chars(given.data() + equals + 1, end, extent).ptr != end || extent < 1) {
+    throw CLI::ValidationError("--extent", "'" + given + "' is not NAME=NUMBER");
+  }
+  source.extents[given.substr(0, equals)] = extent;
+}
+
+}  // namespace
+
+CLI::Option* add_task_source(CLI::App& command, TaskSource& source) {
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--extent",
+          [&source](const std::vector<std::string>& given) {
+            for (const std::string& one : given) take_extent(source, one);
+          },
+          "An extent that the ONNX file leaves open, such as batch=1")
+      ->type_name("NAME=NUMBER");
+  return command.add_option(
+      "NETWORK|MODEL|WORKLOADS|KERNEL", source.what,
+      fmt::format("A network that fettle knows ({}), an ONNX file (.onnx), a JSON file of "
+                  "workloads, or a kernel of your own (.cl, .cu, .ptx, .c) with a .toml of its "
+                  "knobs beside it, as in examples/",
+                  fmt::join(model::network_names(), ", ")));
+}
+
+Result<model::TaskList> load_tasks(const TaskSource& source) {
+  auto list = list_of(source);
+  if (!list) return list;
+  for (const model::SkippedTask& skipped : list->skipped) {
+    warn("skipped: " + skipped.title + ": " + skipped.reason);
+  }
+  if (list->tasks.empty()) {
+    return Error{ErrorCode::Unsupported, source.what + " holds no task that can be tuned", {}};
+  }
+  return list;
+}
+
+}  // namespace fettle::app

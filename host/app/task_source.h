@@ -1,0 +1,24 @@
+// What commands tune or list: a network by name, an ONNX file, a workloads file, a kernel.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "host/model/task_list.h"
+
+namespace fettle::app {
+
+struct TaskSource {
+  std::string what;
+  std::map<std::string, std::int64_t> extents;  // that an ONNX file leaves open
+};
+
+// The positional argument and --extent; the former, for the caller to add to.
+CLI::Option* add_task_source(CLI::App& command, TaskSource& source);
+
+// Warns of entries that cannot be tuned. Unsupported: none can.
+Result<model::TaskList> load_tasks(const TaskSource& source);
+
+}  // namespace fettle::app

@@ -1,0 +1,65 @@
+// fettle zoo: well-known networks as ONNX files, with seeded weights.
+#include <iostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "host/app/commands.h"
+#include "host/app/message.h"
+#include "host/model/zoo/zoo.h"
+#include "host/records/table.h"
+
+namespace fettle::app {
+namespace {
+
+struct ZooCommand {
+  std::string name, path;
+  std::uint64_t seed = 1;
+  bool json = false;
+};
+
+int list(const ZooCommand& command) {
+  records::Table table({{"network"}, {"what it is"}});
+  for (const model::ZooNetwork& network : model::zoo()) {
+    if (command.json) {
+      print("{}\n", nlohmann::json{{"name", network.name}, {"words", network.words}}.dump());
+    } else {
+      table.row({network.name, network.words});
+    }
+  }
+  if (!command.json) table.print(std::cout);
+  return kFine;
+}
+
+int run(const ZooCommand& command) {
+  if (command.name.empty()) {
+    if (!command.path.empty()) return fail("name the network that -o is to get");
+    return list(command);
+  }
+  const model::ZooNetwork* network = model::find_in_zoo(command.name);
+  if (!network) return fail("no network '" + command.name + "' in the zoo; `fettle zoo` lists it");
+  const std::string path = command.path.empty() ? command.name + ".onnx" : command.path;
+  if (auto written = model::write_zoo_network(*network, command.seed, path); !written) {
+    return fail(written.error());
+  }
+  note(fmt::format("{}: {}, seeded weights", path, network->words));
+  return kFine;
+}
+
+}  // namespace
+
+void add_zoo_command(CLI::App& app, int& status) {
+  auto* zoo = app.add_subcommand(
+      "zoo",
+      "Writes a well-known network as an ONNX file, with seeded weights, to try things with");
+  auto command = std::make_shared<ZooCommand>();
+  zoo->add_option("NETWORK", command->name, "Which one; without it they are listed");
+  zoo->add_option("-o,--output", command->path, "The file (default: NETWORK.onnx)");
+  zoo->add_option("--seed", command->seed, "Of the weights")->capture_default_str();
+  zoo->add_flag("--json", command->json, "JSON lines of the list");
+  zoo->footer(
+      "The structure is as published, for one image of the usual size; no weight is trained.");
+  zoo->callback([command, &status] { status = run(*command); });
+}
+
+}  // namespace fettle::app

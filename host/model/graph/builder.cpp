@@ -1,0 +1,101 @@
+// GraphBuilder (builder.h).
+#include "host/model/graph/builder.h"
+
+#include <cstring>
+
+#include "host/model/graph/node_stages.h"
+#include "host/model/graph/users.h"
+#include "host/space/tensor.h"
+
+namespace fettle::model {
+
+ValueId GraphBuilder::new_value(const std::string& name, TensorType type) {
+  std::string unique = name.empty() ? "value" : name;
+  for (int& taken = names_[unique]; taken++ > 0;) {
+    const std::string next = unique + "_" + std::to_string(taken);
+    if (!names_.count(next)) {
+      names_[next] = 1;
+      unique = next;
+      break;
+    }
+  }
+  graph_.values.push_back({unique, std::move(type), nullptr});
+  return static_cast<ValueId>(graph_.values.size() - 1);
+}
+
+ValueId GraphBuilder::input(const std::string& name, TensorType type) {
+  const ValueId id = new_value(name, std::move(type));
+  graph_.inputs.push_back(id);
+  return id;
+}
+
+ValueId GraphBuilder::constant(const std::string& name, TensorType type,
+                               std::vector<std::uint8_t> bytes) {
+  const ValueId id = new_value(name, std::move(type));
+  graph_.values[id].constant = std::make_shared<const std::vector<std::uint8_t>>(std::move(bytes));
+  return id;
+}
+
+ValueId GraphBuilder::constant(const std::string& name, const std::vector<std::int64_t>& list) {
+  std::vector<std::uint8_t> bytes(list.size() * sizeof list[0]);
+  if (!list.empty()) std::memcpy(bytes.data(), list.data(), bytes.size());
+  return constant(name, {ir::Scalar::Int64, {static_cast<std::int64_t>(list.size())}},
+                  std::move(bytes));
+}
+
+Result<ValueId> GraphBuilder::add(const std::string& op, nlohmann::json attributes,
+                                  std::vector<ValueId> inputs, const std::string& output,
+                                  const std::string& node) {
+  while (!inputs.empty() && inputs.back() == kNoValue) inputs.pop_back();
+  std::vector<const TensorType*> types;
+  std::vector<TensorBytes> constants;
+  bool known = true;
+  for (const ValueId id : inputs) {
+    types.push_back(id == kNoValue ? nullptr : &graph_.values[id].type);
+    constants.push_back(id == kNoValue ? nullptr : graph_.values[id].constant);
+    known &= id == kNoValue || graph_.values[id].constant;
+  }
+  auto stages = stages_of(op, attributes, types);
+  if (!stages) return std::move(stages).error();
+  const ValueId id = new_value(output, stages->output);
+  if (known) {
+    auto value = evaluate_node(*stages, constants);
+    if (!value) return std::move(value).error();
+    graph_.values[id].constant = std::move(*value);
+    return id;
+  }
+  graph_.nodes.push_back({op, node, std::move(attributes), std::move(inputs), {id}});
+  return id;
+}
+
+std::optional<std::vector<double>> GraphBuilder::numbers(ValueId id) const {
+  const Value& value = graph_.values[id];
+  if (!value.constant) return std::nullopt;
+  auto values = space::to_doubles(*value.constant, {value.type.scalar, 1});
+  if (!values) return std::nullopt;
+  return std::move(*values);
+}
+
+std::optional<std::vector<std::int64_t>> GraphBuilder::whole_numbers(ValueId id) const {
+  const Value& value = graph_.values[id];
+  if (!value.constant) return std::nullopt;
+  std::vector<std::int64_t> list;
+  if (value.type.scalar == ir::Scalar::Int64) {
+    list.resize(value.constant->size() / sizeof list[0]);
+    if (!list.empty()) std::memcpy(list.data(), value.constant->data(), value.constant->size());
+    return list;
+  }
+  if (ir::DataType{value.type.scalar}.is_float()) return std::nullopt;
+  const auto doubles = numbers(id);
+  if (!doubles) return std::nullopt;
+  for (const double number : *doubles) list.push_back(static_cast<std::int64_t>(number));
+  return list;
+}
+
+Graph GraphBuilder::finish(std::vector<ValueId> outputs) {
+  graph_.outputs = std::move(outputs);
+  drop_unread(graph_);
+  return std::move(graph_);
+}
+
+}  // namespace fettle::model

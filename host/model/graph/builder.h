@@ -1,0 +1,40 @@
+// Makes a graph node by node: types follow from the operators, and what is made of constants only
+// is computed at once.
+#pragma once
+
+#include <unordered_map>
+
+#include "host/model/graph/graph.h"
+#include "schemas/wire/result.h"
+
+namespace fettle::model {
+
+class GraphBuilder {
+ public:
+  explicit GraphBuilder(std::string name) { graph_.name = std::move(name); }
+
+  // Names that are taken, or "", are made unique.
+  ValueId input(const std::string& name, TensorType type);
+  ValueId constant(const std::string& name, TensorType type, std::vector<std::uint8_t> bytes);
+  ValueId constant(const std::string& name, const std::vector<std::int64_t>& list);  // int64
+  // The node's one output. Errors name the operator.
+  Result<ValueId> add(const std::string& op, nlohmann::json attributes, std::vector<ValueId> inputs,
+                      const std::string& output, const std::string& node = "");
+
+  // Until the next value is made.
+  const Value& value(ValueId id) const { return graph_.values[id]; }
+  // Of a constant of a whole type; null: it is none.
+  std::optional<std::vector<std::int64_t>> whole_numbers(ValueId id) const;
+  std::optional<std::vector<double>> numbers(ValueId id) const;  // of a constant
+
+  // Without the nodes that no output needs.
+  Graph finish(std::vector<ValueId> outputs);
+
+ private:
+  ValueId new_value(const std::string& name, TensorType type);
+
+  Graph graph_;
+  std::unordered_map<std::string, int> names_;
+};
+
+}  // namespace fettle::model

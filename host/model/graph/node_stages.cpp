@@ -1,0 +1,135 @@
+// Nodes as stages, and their values by the reference evaluator (node_stages.h).
+#include "host/model/graph/node_stages.h"
+
+#include "host/model/operators/operators.h"
+#include "host/space/operators/stages.h"
+#include "host/space/stage_evaluator.h"
+
+namespace fettle::model {
+namespace {
+
+constexpr std::int64_t kMostElements = std::int64_t{1} << 30;
+constexpr std::size_t kMostAxes = 8;
+
+space::Stage placeholder(const std::string& name, const TensorType& type) {
+  space::Stage stage;
+  ir::BufferDecl decl{name, {type.scalar, 1}, type.shape};
+  if (decl.shape.empty()) decl.shape = {1};
+  for (std::size_t d = 0; d < decl.shape.size(); ++d) {
+    stage.axes.push_back(space::make_axis("d" + std::to_string(d), decl.shape[d]));
+  }
+  stage.name = name;
+  stage.buffer = std::make_shared<const ir::BufferDecl>(std::move(decl));
+  stage.role = ir::Role::Input;
+  return stage;
+}
+
+Result<void> check(const TensorType& type) {
+  if (type.shape.size() > kMostAxes) {
+    return Error{ErrorCode::Unsupported, "a tensor of more than 8 axes"};
+  }
+  std::int64_t count = 1;
+  for (const std::int64_t extent : type.shape) {
+    if (extent < 1) return Error{ErrorCode::Unsupported, "a tensor without elements"};
+    if (extent > kMostElements / count) {
+      return Error{ErrorCode::Unsupported, "a tensor of more than 2^30 elements"};
+    }
+    count *= extent;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<NodeStages> stages_of(const std::string& op, const nlohmann::json& attributes,
+                             const std::vector<const TensorType*>& inputs) {
+  const auto named = [&](Error error) { return Error{error.code, op + ": " + error.message}; };
+  const Operator* row = find_operator(op);
+  if (!row) return Error{ErrorCode::Unsupported, "the operator " + op};
+  if (inputs.size() < row->least_inputs || inputs.size() > row->most_inputs) {
+    return named({ErrorCode::InvalidArgument, "has " + std::to_string(inputs.size()) + " inputs"});
+  }
+  NodeStages out;
+  std::vector<space::Stage> placeholders;
+  std::vector<TensorType> types;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i]) {
+      if (i < row->least_inputs) return named({ErrorCode::InvalidArgument, "lacks an input"});
+      types.emplace_back();
+      placeholders.emplace_back();
+      continue;
+    }
+    types.push_back(*inputs[i]);
+    placeholders.push_back(placeholder("in" + std::to_string(i), *inputs[i]));
+  }
+  std::vector<const space::Stage*> there;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    there.push_back(inputs[i] ? &placeholders[i] : nullptr);
+    if (inputs[i]) out.stages.push_back(placeholders[i]);
+  }
+  const NodeCall call(attributes, there, types, out.stages);
+  try {
+    if (row->view) {
+      auto shape = row->view(call);
+      if (!shape) return named(std::move(shape).error());
+      out.view = true;
+      out.output = {types.front().scalar, std::move(*shape)};
+    } else {
+      auto stage = row->write(call);
+      if (!stage) return named(std::move(stage).error());
+      out.stages.back().role = ir::Role::Output;
+      out.output = {stage->stage.buffer->type.scalar, std::move(stage->shape)};
+    }
+  } catch (const nlohmann::json::exception& error) {
+    return named({ErrorCode::InvalidArgument, error.what()});
+  }
+  if (auto right = check(out.output); !right) return named(std::move(right).error());
+  return out;
+}
+
+Result<TensorBytes> evaluate_node(const NodeStages& node, const std::vector<TensorBytes>& inputs) {
+  if (node.view) return inputs.front();
+  std::map<ir::Buffer, space::Tensor> tensors;
+  std::size_t input = 0;
+  for (const space::Stage& stage : node.stages) {
+    if (stage.placeholder()) {
+      while (!inputs[input]) ++input;
+      auto values = space::to_doubles(*inputs[input++], stage.buffer->type);
+      if (!values) return std::move(values).error();
+      tensors[stage.buffer] = std::move(*values);
+      continue;
+    }
+    auto values = space::evaluate_stage(stage, tensors, {});
+    if (!values) return std::move(values).error();
+    tensors[stage.buffer] = std::move(*values);
+  }
+  const ir::Buffer& last = node.stages.back().buffer;
+  auto bytes = space::to_bytes(tensors[last], last->type);
+  if (!bytes) return std::move(bytes).error();
+  return std::make_shared<const std::vector<std::uint8_t>>(std::move(*bytes));
+}
+
+Result<std::vector<TensorBytes>> evaluate_graph(const Graph& graph,
+                                                const std::vector<TensorBytes>& inputs) {
+  std::vector<TensorBytes> values(graph.values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = graph.values[i].constant;
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) values[graph.inputs[i]] = inputs[i];
+  for (const Node& node : graph.nodes) {
+    std::vector<const TensorType*> types;
+    std::vector<TensorBytes> read;
+    for (const ValueId id : node.inputs) {
+      types.push_back(id == kNoValue ? nullptr : &graph.type(id));
+      read.push_back(id == kNoValue ? nullptr : values[id]);
+    }
+    auto stages = stages_of(node.op, node.attributes, types);
+    if (!stages) return std::move(stages).error();
+    auto value = evaluate_node(*stages, read);
+    if (!value) return std::move(value).error();
+    values[node.outputs.front()] = std::move(*value);
+  }
+  std::vector<TensorBytes> outputs;
+  for (const ValueId id : graph.outputs) outputs.push_back(values[id]);
+  return outputs;
+}
+
+}  // namespace fettle::model

@@ -1,0 +1,28 @@
+// A node as stages of a compute DAG.
+#pragma once
+
+#include "host/model/graph/graph.h"
+#include "host/space/compute_dag.h"
+#include "schemas/wire/result.h"
+
+namespace fettle::model {
+
+struct NodeStages {
+  std::vector<space::Stage> stages;  // a placeholder for each input that is there, then the node's
+  TensorType output;
+  bool view = false;  // no stage of its own: the input's elements with another shape
+};
+
+// Unsupported and InvalidArgument name the operator.
+Result<NodeStages> stages_of(const std::string& op, const nlohmann::json& attributes,
+                             const std::vector<const TensorType*>& inputs);
+
+// The bytes of a node's output from those of its inputs, by the reference evaluator.
+using TensorBytes = std::shared_ptr<const std::vector<std::uint8_t>>;
+Result<TensorBytes> evaluate_node(const NodeStages& node, const std::vector<TensorBytes>& inputs);
+
+// The graph's outputs from its inputs, node by node: what passes and compiled code are held to.
+Result<std::vector<TensorBytes>> evaluate_graph(const Graph& graph,
+                                                const std::vector<TensorBytes>& inputs);
+
+}  // namespace fettle::model

@@ -1,0 +1,78 @@
+// A node of an ONNX file while it becomes nodes of ours: its attributes, its inputs, and what it
+// makes.
+#pragma once
+
+#include <span>
+
+#include "host/model/graph/builder.h"
+#include "host/model/onnx/onnx_proto.h"
+#include "host/model/onnx/tensors.h"
+
+namespace fettle::model {
+
+class NodeReader {
+ public:
+  using List = std::vector<std::int64_t>;
+
+  NodeReader(const onnx::NodeProto& node, std::int64_t opset, std::vector<ValueId> inputs,
+             GraphBuilder& builder);
+
+  const std::string& op() const { return node_.op_type(); }
+  std::int64_t opset() const { return opset_; }
+
+  // Attributes, or what is meant without them.
+  bool has(const char* name) const { return attribute(name) != nullptr; }
+  std::int64_t integer(const char* name, std::int64_t otherwise) const;
+  double number(const char* name, double otherwise) const;
+  std::string word(const char* name, const std::string& otherwise) const;
+  List list(const char* name, const List& otherwise) const;
+  const onnx::AttributeProto* attribute(const char* name) const;  // null: not there
+
+  Result<std::vector<double>> number_list(const char* name, std::size_t input) const;
+  std::size_t outputs() const { return static_cast<std::size_t>(node_.output_size()); }
+
+  std::size_t inputs() const { return inputs_.size(); }
+  bool has_input(std::size_t i) const { return i < inputs_.size() && inputs_[i] != kNoValue; }
+  ValueId input(std::size_t i) const { return inputs_[i]; }
+  const std::vector<ValueId>& all_inputs() const { return inputs_; }
+  List shape(std::size_t i) const { return type(i).shape; }
+  TensorType type(std::size_t i) const { return builder_.value(inputs_[i]).type; }
+  // What parameters are that older opsets have as an attribute, newer ones as an input.
+  // Unsupported: an input that is not known before the network runs.
+  Result<List> parameter(const char* name, std::size_t input, const List& otherwise) const;
+  Result<double> number_parameter(const char* name, std::size_t input, double otherwise) const;
+
+  // One node of ours; its value is named as the ONNX node's output where it is the last one.
+  Result<ValueId> add(const std::string& op, nlohmann::json attributes,
+                      std::vector<ValueId> inputs) const;
+  Result<ValueId> constant(OnnxTensor tensor) const;
+  Result<ValueId> constant(const List& list, bool scalar = false) const;
+
+  Error invalid(const std::string& what) const;
+  Error unsupported(const std::string& what) const;
+
+ private:
+  const onnx::NodeProto& node_;
+  std::int64_t opset_;
+  std::vector<ValueId> inputs_;
+  GraphBuilder& builder_;
+};
+
+// How an operator of ONNX becomes nodes of ours: as many values as it has outputs that are used.
+using Outputs = Result<std::vector<ValueId>>;
+using Reader = Outputs (*)(const NodeReader& node);
+
+Reader find_reader(const std::string& op);  // null: it is not known
+
+struct ReaderRow {
+  const char* op;
+  Reader read;
+};
+// Rows by family.
+std::span<const ReaderRow> plain_readers();
+std::span<const ReaderRow> shape_readers();
+std::span<const ReaderRow> slice_readers();
+std::span<const ReaderRow> reduction_readers();
+std::span<const ReaderRow> window_readers();
+
+}  // namespace fettle::model

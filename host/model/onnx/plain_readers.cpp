@@ -1,0 +1,164 @@
+// Operators that are ours by the same name, and constants.
+#include <limits>
+
+#include "host/model/onnx/readers.h"
+
+namespace fettle::model {
+namespace {
+
+Outputs same(const NodeReader& node) { return one(node); }
+
+// Of two tensors it is what others call Add.
+Outputs sum(const NodeReader& node) {
+  return one(node, node.inputs() == 2 ? "Add" : "Sum", json::object(), node.all_inputs());
+}
+
+Outputs leaky_relu(const NodeReader& node) {
+  return one(node, {{"alpha", node.number("alpha", 0.01)}});
+}
+Outputs elu(const NodeReader& node) {
+  return one(node, {{"alpha", node.number("alpha", 1)}, {"gamma", 1.0}});
+}
+Outputs selu(const NodeReader& node) {
+  return one(node, "Elu",
+             {{"alpha", node.number("alpha", 1.67326319217681884765625)},
+              {"gamma", node.number("gamma", 1.05070102214813232421875)}},
+             {node.input(0)});
+}
+Outputs hard_sigmoid(const NodeReader& node) {
+  return one(node, {{"alpha", node.number("alpha", 0.2)}, {"beta", node.number("beta", 0.5)}});
+}
+
+// Bounds are attributes before opset 11, inputs from then on.
+Outputs clip(const NodeReader& node) {
+  const bool floats = ir::DataType{node.type(0).scalar}.is_float();
+  const double most = floats ? double(std::numeric_limits<float>::max()) : 2147483647.0;
+  auto low = node.number_parameter("min", 1, -most), high = node.number_parameter("max", 2, most);
+  if (!low) return std::move(low).error();
+  if (!high) return std::move(high).error();
+  return one(node, "Clip", {{"min", *low}, {"max", *high}}, {node.input(0)});
+}
+
+Outputs gelu(const NodeReader& node) {
+  if (node.word("approximate", "none") != "none") return node.unsupported("its approximation");
+  return one(node);
+}
+
+Outputs power(const NodeReader& node) {
+  auto exponent = node.number_parameter("exponent", 1, 1);
+  if (!exponent) return std::move(exponent).error();
+  return one(node, "Pow", {{"exponent", *exponent}}, {node.input(0)});
+}
+
+Outputs cast(const NodeReader& node) {
+  auto to = scalar_of(static_cast<int>(node.integer("to", 0)));
+  if (!to) return std::move(to).error();
+  return one(node, {{"to", ir::to_string(ir::DataType{*to})}});
+}
+
+// As when a network is used: nothing is dropped.
+Outputs dropout(const NodeReader& node) {
+  auto training = node.parameter("training_mode", 2, {0});
+  if (!training) return std::move(training).error();
+  if (*training != NodeReader::List{0}) return node.unsupported("training");
+  return one(node, "Identity", json::object(), {node.input(0)});
+}
+
+Outputs gemm(const NodeReader& node) {
+  return one(node, {{"alpha", node.number("alpha", 1)},
+                    {"beta", node.number("beta", 1)},
+                    {"transA", node.integer("transA", 0)},
+                    {"transB", node.integer("transB", 0)}});
+}
+
+Outputs constant(const NodeReader& node) {
+  OnnxTensor tensor;
+  if (const auto* value = node.attribute("value")) {
+    auto read = read_tensor(value->t());
+    if (!read) return std::move(read).error();
+    tensor = std::move(*read);
+  } else if (node.has("value_int") || node.has("value_ints")) {
+    const bool scalar = node.has("value_int");
+    auto id = scalar ? node.constant({node.integer("value_int", 0)}, true)
+                     : node.constant(node.list("value_ints", {}));
+    if (!id) return std::move(id).error();
+    return std::vector<ValueId>{*id};
+  } else if (const auto* number = node.attribute("value_float")) {
+    const float f = number->f();
+    tensor.type = {ir::Scalar::Float32, {}};
+    tensor.bytes.assign(reinterpret_cast<const std::uint8_t*>(&f),
+                        reinterpret_cast<const std::uint8_t*>(&f) + sizeof f);
+  } else if (const auto* list = node.attribute("value_floats")) {
+    tensor.type = {ir::Scalar::Float32, {list->floats_size()}};
+    const auto* data = reinterpret_cast<const std::uint8_t*>(list->floats().data());
+    tensor.bytes.assign(data, data + sizeof(float) * static_cast<std::size_t>(list->floats_size()));
+  } else {
+    return node.unsupported("its kind of value");
+  }
+  auto id = node.constant(std::move(tensor));
+  if (!id) return std::move(id).error();
+  return std::vector<ValueId>{*id};
+}
+
+constexpr ReaderRow kRows[] = {
+    {"Add", same},
+    {"Sub", same},
+    {"Mul", same},
+    {"Div", same},
+    {"Max", same},
+    {"Min", same},
+    {"Sum", sum},
+    {"Mean", same},
+    {"Equal", same},
+    {"Less", same},
+    {"LessOrEqual", same},
+    {"Greater", same},
+    {"GreaterOrEqual", same},
+    {"Where", same},
+    {"MatMul", same},
+    {"Gemm", gemm},
+    {"Relu", same},
+    {"LeakyRelu", leaky_relu},
+    {"PRelu", same},
+    {"Elu", elu},
+    {"Selu", selu},
+    {"Clip", clip},
+    {"Sigmoid", same},
+    {"HardSigmoid", hard_sigmoid},
+    {"HardSwish", same},
+    {"Tanh", same},
+    {"Erf", same},
+    {"Gelu", gelu},
+    {"Exp", same},
+    {"Sqrt", same},
+    {"Reciprocal", same},
+    {"Softsign", same},
+    {"Ceil", same},
+    {"Floor", same},
+    {"Abs", same},
+    {"Neg", same},
+    {"Pow", power},
+    {"Cast", cast},
+    {"Identity", same},
+    {"Dropout", dropout},
+    {"Constant", constant},
+};
+
+}  // namespace
+
+std::span<const ReaderRow> plain_readers() { return kRows; }
+
+Reader find_reader(const std::string& op) {
+  static const std::unordered_map<std::string, Reader> rows = [] {
+    std::unordered_map<std::string, Reader> all;
+    for (const auto family : {plain_readers(), shape_readers(), slice_readers(),
+                              reduction_readers(), window_readers()}) {
+      for (const ReaderRow& row : family) all[row.op] = row.read;
+    }
+    return all;
+  }();
+  const auto at = rows.find(op);
+  return at == rows.end() ? nullptr : at->second;
+}
+
+}  // namespace fettle::model

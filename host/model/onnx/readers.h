@@ -1,0 +1,21 @@
+// What readers share.
+#pragma once
+
+#include "host/model/onnx/node_reader.h"
+
+namespace fettle::model {
+
+using nlohmann::json;
+
+// One node of the same name, with these attributes and the first `count` inputs.
+inline Outputs one(const NodeReader& node, const std::string& op, json attributes,
+                   std::vector<ValueId> inputs) {
+  auto id = node.add(op, std::move(attributes), std::move(inputs));
+  if (!id) return std::move(id).error();
+  return std::vector<ValueId>{*id};
+}
+inline Outputs one(const NodeReader& node, json attributes = json::object()) {
+  return one(node, node.op(), std::move(attributes), node.all_inputs());
+}
+
+}  // namespace fettle::model

@@ -1,0 +1,177 @@
+// Operators about shapes: views, and what rearranges or repeats whole tensors.
+#include <cmath>
+#include <numeric>
+
+#include "host/model/onnx/readers.h"
+
+namespace fettle::model {
+namespace {
+
+using List = NodeReader::List;
+
+Outputs reshape(const NodeReader& node) {
+  auto shape = node.parameter("shape", 1, {});
+  if (!shape) return std::move(shape).error();
+  return one(node, "Reshape", {{"shape", *shape}, {"allowzero", node.integer("allowzero", 0)}},
+             {node.input(0)});
+}
+
+Outputs flatten(const NodeReader& node) { return one(node, {{"axis", node.integer("axis", 1)}}); }
+
+Outputs with_axes(const NodeReader& node) {
+  auto axes = node.parameter("axes", 1, {});
+  if (!axes) return std::move(axes).error();
+  return one(node, node.op(), {{"axes", *axes}}, {node.input(0)});
+}
+
+Outputs shape(const NodeReader& node) {
+  const auto& of = node.shape(0);
+  const std::int64_t rank = static_cast<std::int64_t>(of.size());
+  const auto place = [&](std::int64_t i) {
+    return std::clamp<std::int64_t>(i < 0 ? i + rank : i, 0, rank);
+  };
+  const std::int64_t begin = place(node.integer("start", 0)),
+                     end = place(node.integer("end", rank));
+  List list;
+  for (std::int64_t d = begin; d < end; ++d) list.push_back(of[static_cast<std::size_t>(d)]);
+  auto id = node.constant(list);
+  if (!id) return std::move(id).error();
+  return std::vector<ValueId>{*id};
+}
+
+Outputs size(const NodeReader& node) {
+  auto id = node.constant({node.type(0).elements()}, true);
+  if (!id) return std::move(id).error();
+  return std::vector<ValueId>{*id};
+}
+
+Outputs constant_of_shape(const NodeReader& node) {
+  auto shape = node.parameter("shape", 0, {});
+  if (!shape) return std::move(shape).error();
+  OnnxTensor value{{ir::Scalar::Float32, {1}}, std::vector<std::uint8_t>(4)};
+  if (const auto* given = node.attribute("value")) {
+    auto read = read_tensor(given->t());
+    if (!read) return std::move(read).error();
+    value = std::move(*read);
+  }
+  if (value.type.elements() != 1) return node.invalid("its value is not one number");
+  value.type.shape = {1};
+  auto id = node.constant(std::move(value));
+  if (!id) return std::move(id).error();
+  return one(node, "Expand", {{"shape", *shape}}, {*id});
+}
+
+Outputs transpose(const NodeReader& node) {
+  List reversed(node.shape(0).size());
+  std::iota(reversed.rbegin(), reversed.rend(), 0);
+  return one(node, {{"perm", node.list("perm", reversed)}});
+}
+
+Outputs concat(const NodeReader& node) { return one(node, {{"axis", node.integer("axis", 1)}}); }
+
+Outputs expand(const NodeReader& node) {
+  auto shape = node.parameter("shape", 1, {});
+  if (!shape) return std::move(shape).error();
+  return one(node, "Expand", {{"shape", *shape}}, {node.input(0)});
+}
+
+Outputs tile(const NodeReader& node) {
+  auto repeats = node.parameter("repeats", 1, {});
+  if (!repeats) return std::move(repeats).error();
+  return one(node, "Tile", {{"repeats", *repeats}}, {node.input(0)});
+}
+
+// Blocks of the depth become places, or the other way around: an axis cut in two, moved, joined.
+Outputs depth_to_space(const NodeReader& node) {
+  const auto& x = node.shape(0);
+  const std::int64_t b = node.integer("blocksize", 0);
+  if (x.size() != 4 || b < 1 || x[1] % (b * b)) return node.invalid("its blocks do not fit");
+  const bool crd = node.word("mode", "DCR") == "CRD";
+  const std::int64_t c = x[1] / (b * b);
+  const List cut = crd ? List{x[0], c, b, b, x[2], x[3]} : List{x[0], b, b, c, x[2], x[3]};
+  const List order = crd ? List{0, 1, 4, 2, 5, 3} : List{0, 3, 4, 1, 5, 2};
+  auto parts = node.add("Reshape", {{"shape", cut}, {"allowzero", 0}}, {node.input(0)});
+  if (!parts) return std::move(parts).error();
+  auto moved = node.add("Transpose", {{"perm", order}}, {*parts});
+  if (!moved) return std::move(moved).error();
+  return one(node, "Reshape", {{"shape", List{x[0], c, x[2] * b, x[3] * b}}, {"allowzero", 0}},
+             {*moved});
+}
+
+Outputs space_to_depth(const NodeReader& node) {
+  const auto& x = node.shape(0);
+  const std::int64_t b = node.integer("blocksize", 0);
+  if (x.size() != 4 || b < 1 || x[2] % b || x[3] % b) return node.invalid("its blocks do not fit");
+  auto parts =
+      node.add("Reshape", {{"shape", List{x[0], x[1], x[2] / b, b, x[3] / b, b}}, {"allowzero", 0}},
+               {node.input(0)});
+  if (!parts) return std::move(parts).error();
+  auto moved = node.add("Transpose", {{"perm", List{0, 3, 5, 1, 2, 4}}}, {*parts});
+  if (!moved) return std::move(moved).error();
+  return one(node, "Reshape",
+             {{"shape", List{x[0], x[1] * b * b, x[2] / b, x[3] / b}}, {"allowzero", 0}}, {*moved});
+}
+
+// Nearest neighbours by whole factors: there every way of ONNX's to find the neighbour is the same,
+// but those that align corners.
+Outputs resize(const NodeReader& node) {
+  const auto& x = node.shape(0);
+  if (node.word("mode", "nearest") != "nearest") {
+    return node.unsupported("the mode " + node.word("mode", ""));
+  }
+  const std::string place =
+      node.word("coordinate_transformation_mode", node.opset() < 11 ? "asymmetric" : "half_pixel");
+  const std::string nearest =
+      node.word("nearest_mode", node.opset() < 11 ? "floor" : "round_prefer_floor");
+  const bool usual = place == "half_pixel" || place == "pytorch_half_pixel";
+  if (!(place == "asymmetric" && nearest == "floor") &&
+      !(usual && (nearest == "round_prefer_floor" || nearest == "round_prefer_ceil"))) {
+    return node.unsupported("places by " + place + " with " + nearest);
+  }
+  if (node.has("axes")) return node.unsupported("its axes");
+  const std::size_t scales_at = node.opset() < 11 ? 1 : 2;
+  List factors;
+  if (node.has_input(3) && node.opset() >= 11) {
+    auto sizes = node.parameter("sizes", 3, {});
+    if (!sizes) return std::move(sizes).error();
+    if (sizes->size() != x.size()) return node.invalid("its sizes have another rank");
+    for (std::size_t d = 0; d < x.size(); ++d) {
+      if ((*sizes)[d] % x[d]) return node.unsupported("a factor that is not whole");
+      factors.push_back((*sizes)[d] / x[d]);
+    }
+  } else {
+    auto scales = node.number_list("scales", scales_at);
+    if (!scales) return std::move(scales).error();
+    for (const double scale : *scales) {
+      if (scale != std::floor(scale) || scale < 1 || scale > 64) {
+        return node.unsupported("a factor that is not whole, 1 to 64");
+      }
+      factors.push_back(static_cast<std::int64_t>(scale));
+    }
+  }
+  return one(node, "Resize", {{"scales", factors}}, {node.input(0)});
+}
+
+constexpr ReaderRow kRows[] = {
+    {"Reshape", reshape},
+    {"Flatten", flatten},
+    {"Squeeze", with_axes},
+    {"Unsqueeze", with_axes},
+    {"Shape", shape},
+    {"Size", size},
+    {"ConstantOfShape", constant_of_shape},
+    {"Transpose", transpose},
+    {"Concat", concat},
+    {"Expand", expand},
+    {"Tile", tile},
+    {"DepthToSpace", depth_to_space},
+    {"SpaceToDepth", space_to_depth},
+    {"Resize", resize},
+    {"Upsample", resize},
+};
+
+}  // namespace
+
+std::span<const ReaderRow> shape_readers() { return kRows; }
+
+}  // namespace fettle::model

@@ -1,0 +1,142 @@
+// Operators that take or add parts along axes.
+#include <algorithm>
+
+#include "host/model/onnx/readers.h"
+
+namespace fettle::model {
+namespace {
+
+using List = NodeReader::List;
+
+// One axis from `begin` on, `count` elements.
+Outputs part(const NodeReader& node, std::size_t axis, std::int64_t begin, std::int64_t count) {
+  const auto& x = node.shape(0);
+  List starts(x.size(), 0), steps(x.size(), 1), shape = x;
+  starts[axis] = begin;
+  shape[axis] = count;
+  return one(node, "Slice", {{"starts", starts}, {"steps", steps}, {"shape", shape}},
+             {node.input(0)});
+}
+
+Outputs slice(const NodeReader& node) {
+  const auto& x = node.shape(0);
+  auto begin = node.parameter("starts", 1, {}), end = node.parameter("ends", 2, {});
+  if (!begin) return std::move(begin).error();
+  if (!end) return std::move(end).error();
+  List all(begin->size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
+  auto axes = node.parameter("axes", 3, all);
+  auto step = node.parameter("steps", 4, List(begin->size(), 1));
+  if (!axes) return std::move(axes).error();
+  if (!step) return std::move(step).error();
+  if (end->size() != begin->size() || axes->size() != begin->size() ||
+      step->size() != begin->size()) {
+    return node.invalid("its lists differ in length");
+  }
+  List starts(x.size(), 0), steps(x.size(), 1), shape = x;
+  for (std::size_t i = 0; i < begin->size(); ++i) {
+    const std::int64_t rank = static_cast<std::int64_t>(x.size());
+    const std::int64_t axis = (*axes)[i] < 0 ? (*axes)[i] + rank : (*axes)[i];
+    const std::int64_t by = (*step)[i];
+    if (axis < 0 || axis >= rank || by == 0)
+      return node.invalid("has no such axis, or a step of 0");
+    const std::size_t d = static_cast<std::size_t>(axis);
+    const auto place = [&](std::int64_t i, std::int64_t low, std::int64_t high) {
+      if (i < 0) i = i < -x[d] ? -1 : i + x[d];
+      return std::clamp(i, low, high);
+    };
+    // Behind the last element counts as it for what goes backwards.
+    const std::int64_t from =
+        by > 0 ? place((*begin)[i], 0, x[d]) : place((*begin)[i], 0, x[d] - 1);
+    const std::int64_t to = by > 0 ? place((*end)[i], 0, x[d]) : place((*end)[i], -1, x[d] - 1);
+    const std::int64_t count = by > 0 ? (to - from + by - 1) / by : (from - to - by - 1) / -by;
+    if (count < 1) return node.unsupported("takes nothing of an axis");
+    starts[d] = from;
+    steps[d] = by;
+    shape[d] = count;
+  }
+  return one(node, "Slice", {{"starts", starts}, {"steps", steps}, {"shape", shape}},
+             {node.input(0)});
+}
+
+Outputs split(const NodeReader& node) {
+  const auto& x = node.shape(0);
+  std::int64_t axis = node.integer("axis", 0);
+  if (axis < 0) axis += static_cast<std::int64_t>(x.size());
+  if (axis < 0 || axis >= static_cast<std::int64_t>(x.size()))
+    return node.invalid("has no such axis");
+  const std::size_t d = static_cast<std::size_t>(axis);
+  auto sizes = node.parameter("split", 1, {});
+  if (!sizes) return std::move(sizes).error();
+  if (sizes->empty()) {
+    const std::int64_t parts =
+        node.integer("num_outputs", static_cast<std::int64_t>(node.outputs()));
+    if (parts < 1) return node.invalid("has no outputs");
+    const std::int64_t each = (x[d] + parts - 1) / parts;
+    for (std::int64_t left = x[d]; left > 0; left -= each) sizes->push_back(std::min(each, left));
+  }
+  std::vector<ValueId> outputs;
+  std::int64_t begin = 0;
+  for (const std::int64_t size : *sizes) {
+    if (size < 1 || begin + size > x[d]) return node.invalid("its parts do not fit");
+    auto made = part(node, d, begin, size);
+    if (!made) return made;
+    outputs.push_back(made->front());
+    begin += size;
+  }
+  return outputs;
+}
+
+Outputs pad(const NodeReader& node) {
+  const std::size_t rank = node.shape(0).size();
+  auto pads = node.parameter("pads", 1, {});
+  auto value = node.number_parameter("value", 2, 0);
+  if (!pads) return std::move(pads).error();
+  if (!value) return std::move(value).error();
+  if (node.has_input(3)) {
+    auto axes = node.parameter("axes", 3, {});
+    if (!axes) return std::move(axes).error();
+    if (pads->size() != 2 * axes->size()) return node.invalid("its pads have another length");
+    List all(2 * rank, 0);
+    for (std::size_t i = 0; i < axes->size(); ++i) {
+      const std::int64_t d =
+          (*axes)[i] < 0 ? (*axes)[i] + static_cast<std::int64_t>(rank) : (*axes)[i];
+      if (d < 0 || d >= static_cast<std::int64_t>(rank)) return node.invalid("has no such axis");
+      all[static_cast<std::size_t>(d)] = (*pads)[i];
+      all[rank + static_cast<std::size_t>(d)] = (*pads)[axes->size() + i];
+    }
+    pads = all;
+  }
+  return one(node, "Pad",
+             {{"pads", *pads}, {"value", *value}, {"mode", node.word("mode", "constant")}},
+             {node.input(0)});
+}
+
+Outputs gather(const NodeReader& node) {
+  const auto& x = node.shape(0);
+  auto indices = node.parameter("indices", 1, {});
+  if (!indices) return std::move(indices).error();
+  std::int64_t axis = node.integer("axis", 0);
+  if (axis < 0) axis += static_cast<std::int64_t>(x.size());
+  if (axis < 0 || axis >= static_cast<std::int64_t>(x.size()))
+    return node.invalid("has no such axis");
+  for (std::int64_t& index : *indices) {
+    if (index < 0) index += x[static_cast<std::size_t>(axis)];
+  }
+  return one(node, "Gather",
+             {{"axis", axis}, {"indices", *indices}, {"index_shape", node.shape(1)}},
+             {node.input(0)});
+}
+
+constexpr ReaderRow kRows[] = {
+    {"Slice", slice},
+    {"Split", split},
+    {"Pad", pad},
+    {"Gather", gather},
+};
+
+}  // namespace
+
+std::span<const ReaderRow> slice_readers() { return kRows; }
+
+}  // namespace fettle::model

@@ -1,0 +1,74 @@
+// Convolutions and pooling: their padding as numbers, whichever way the file says it.
+#include "host/model/onnx/readers.h"
+
+namespace fettle::model {
+namespace {
+
+using List = NodeReader::List;
+
+// strides, dilations and pads of a window of `kernel`.
+Result<json> window(const NodeReader& node, const List& kernel) {
+  const auto& x = node.shape(0);
+  if (x.size() < 3 || kernel.size() != x.size() - 2)
+    return node.invalid("its window has another rank");
+  const std::size_t rank = kernel.size();
+  const List strides = node.list("strides", List(rank, 1));
+  const List dilations = node.list("dilations", List(rank, 1));
+  if (strides.size() != rank || dilations.size() != rank) {
+    return node.invalid("its strides or dilations have another rank");
+  }
+  List pads = node.list("pads", List(2 * rank, 0));
+  const std::string automatic = node.word("auto_pad", "NOTSET");
+  if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
+    pads.assign(2 * rank, 0);
+    for (std::size_t d = 0; d < rank; ++d) {
+      if (strides[d] < 1) return node.invalid("a stride below 1");
+      const std::int64_t reach = (kernel[d] - 1) * dilations[d] + 1;
+      const std::int64_t steps = (x[2 + d] + strides[d] - 1) / strides[d];
+      const std::int64_t all =
+          std::max<std::int64_t>(0, (steps - 1) * strides[d] + reach - x[2 + d]);
+      // The odd one stands behind with SAME_UPPER.
+      const std::int64_t less = all / 2;
+      pads[d] = automatic == "SAME_UPPER" ? less : all - less;
+      pads[rank + d] = all - pads[d];
+    }
+  } else if (automatic != "NOTSET" && automatic != "VALID") {
+    return node.invalid("its auto_pad is '" + automatic + "'");
+  } else if (automatic == "VALID") {
+    pads.assign(2 * rank, 0);
+  }
+  return json{{"strides", strides}, {"dilations", dilations}, {"pads", pads}};
+}
+
+Outputs conv(const NodeReader& node) {
+  const List weight = node.inputs() < 2 ? List() : node.shape(1);
+  if (weight.size() < 3) return node.invalid("has no weight");
+  auto attributes = window(node, List(weight.begin() + 2, weight.end()));
+  if (!attributes) return std::move(attributes).error();
+  (*attributes)["group"] = node.integer("group", 1);
+  return one(node, std::move(*attributes));
+}
+
+Outputs pool(const NodeReader& node) {
+  const List kernel = node.list("kernel_shape", {});
+  auto attributes = window(node, kernel);
+  if (!attributes) return std::move(attributes).error();
+  (*attributes)["kernel_shape"] = kernel;
+  (*attributes)["ceil_mode"] = node.integer("ceil_mode", 0);
+  if (node.op() == "AveragePool") {
+    (*attributes)["count_include_pad"] = node.integer("count_include_pad", 0);
+  }
+  return one(node, std::move(*attributes));
+}
+
+constexpr ReaderRow kRows[] = {
+    {"Conv", conv},
+    {"MaxPool", pool},
+    {"AveragePool", pool},
+};
+
+}  // namespace
+
+std::span<const ReaderRow> window_readers() { return kRows; }
+
+}  // namespace fettle::model

@@ -1,0 +1,39 @@
+// Networks that everybody knows, made without a download: their structure as published, for one
+// image of the usual size, with seeded weights instead of trained ones.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "host/model/zoo/network_writer.h"
+
+namespace fettle::model {
+
+struct ZooNetwork {
+  const char* name;
+  const char* words;  // what it is, and of whom
+  // Returns its output.
+  NetworkWriter::Tensor (*write)(NetworkWriter& writer);
+  NetworkWriter::Shape output;
+};
+
+std::span<const ZooNetwork> zoo();
+const ZooNetwork* find_in_zoo(const std::string& name);  // null: none
+
+// Internal: the file cannot be written.
+Result<void> write_zoo_network(const ZooNetwork& network, std::uint64_t seed,
+                               const std::string& path);
+
+// The structures.
+NetworkWriter::Tensor write_resnet_18(NetworkWriter& writer);
+NetworkWriter::Tensor write_resnet_34(NetworkWriter& writer);
+NetworkWriter::Tensor write_resnet_50(NetworkWriter& writer);
+NetworkWriter::Tensor write_vgg_16(NetworkWriter& writer);
+NetworkWriter::Tensor write_mobilenet_v1(NetworkWriter& writer);
+NetworkWriter::Tensor write_mobilenet_v2(NetworkWriter& writer);
+NetworkWriter::Tensor write_squeezenet(NetworkWriter& writer);
+NetworkWriter::Tensor write_inception_v3(NetworkWriter& writer);
+NetworkWriter::Tensor write_densenet_121(NetworkWriter& writer);
+NetworkWriter::Tensor write_bert_base(NetworkWriter& writer);
+
+}  // namespace fettle::model

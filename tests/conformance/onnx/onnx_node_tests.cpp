@@ -1,0 +1,135 @@
+// ONNX's own tests of operators, before the importer and the reference.
+//
+//   fettle-onnx-node-tests FOLDER [--list]     FOLDER: onnx/backend/test/data/node
+//
+// Each test is a model of one operator with inputs and outputs, compared as ONNX does: 1e-3
+// relative, 1e-7 absolute. Whole-number inputs count as known, as constants do in networks. Prints
+// how many of the tests of known operators pass, and why the others do not; --list: each one.
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "host/model/graph/node_stages.h"
+#include "host/model/onnx/import.h"
+#include "host/model/onnx/node_reader.h"
+#include "host/space/tensor.h"
+
+namespace {
+
+using namespace fettle;
+using namespace fettle::model;
+
+template <typename Message>
+bool parse(const std::filesystem::path& path, Message& message) {
+  std::ifstream file(path, std::ios::binary);
+  return file && message.ParseFromIstream(&file);
+}
+
+std::vector<OnnxTensor> tensors_of(const std::filesystem::path& folder, const std::string& kind) {
+  std::vector<OnnxTensor> tensors;
+  for (int i = 0;; ++i) {
+    const auto path = folder / (kind + "_" + std::to_string(i) + ".pb");
+    if (!std::filesystem::exists(path)) return tensors;
+    onnx::TensorProto proto;
+    OnnxTensor tensor;
+    if (parse(path, proto)) {
+      if (auto read = read_tensor(proto)) tensor = std::move(*read);
+    }
+    tensors.push_back(std::move(tensor));
+  }
+}
+
+// "" when they agree.
+std::string compared(const TensorType& type, const std::vector<std::uint8_t>& bytes,
+                     const OnnxTensor& expected) {
+  if (type != expected.type) {
+    return "makes " + to_string(type) + ", expected " + to_string(expected.type);
+  }
+  const auto got = space::to_doubles(bytes, {type.scalar, 1});
+  const auto want = space::to_doubles(expected.bytes, {type.scalar, 1});
+  if (!got || !want) return "cannot be compared";
+  for (std::size_t i = 0; i < want->size(); ++i) {
+    const double a = (*got)[i], b = (*want)[i];
+    if (std::isnan(a) && std::isnan(b)) continue;
+    if (a != b && !(std::fabs(a - b) <= 1e-7 + 1e-3 * std::fabs(b))) {
+      return "element " + std::to_string(i) + " is " + std::to_string(a) + ", expected " +
+             std::to_string(b);
+    }
+  }
+  return "";
+}
+
+// "" when it passes.
+std::string run(const std::filesystem::path& folder, const onnx::ModelProto& model) {
+  const auto data = folder / "test_data_set_0";
+  const auto inputs = tensors_of(data, "input"), outputs = tensors_of(data, "output");
+  OnnxOptions options;
+  std::map<std::string, TensorBytes> values;
+  for (int i = 0; i < model.graph().input_size() && i < static_cast<int>(inputs.size()); ++i) {
+    const OnnxTensor& input = inputs[static_cast<std::size_t>(i)];
+    const std::string& name = model.graph().input(i).name();
+    const bool whole = !ir::DataType{input.type.scalar}.is_float();
+    const bool parameter = (i > 0 && input.type.shape.size() <= 1) ||
+                           (whole && input.type.scalar == ir::Scalar::Int64);
+    if (parameter) options.known_inputs[name] = {input.type, input.bytes};
+    values[name] = std::make_shared<const std::vector<std::uint8_t>>(input.bytes);
+  }
+  const auto graph = import_onnx((folder / "model.onnx").string(), options);
+  if (!graph) {
+    const std::string& text = graph.error().message;
+    return text.substr(text.find("model.onnx: ") + 12);
+  }
+  std::vector<TensorBytes> given;
+  for (const ValueId id : graph->inputs) given.push_back(values[graph->values[id].name]);
+  const auto results = evaluate_graph(*graph, given);
+  if (!results) return results.error().message;
+  for (std::size_t i = 0; i < results->size() && i < outputs.size(); ++i) {
+    const std::string words = compared(graph->type(graph->outputs[i]), *(*results)[i], outputs[i]);
+    if (!words.empty()) return "output " + std::to_string(i) + " " + words;
+  }
+  return "";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: fettle-onnx-node-tests FOLDER [--list] [--least N]\n");
+    return 2;
+  }
+  bool list = false;
+  std::size_t least = 1;
+  for (int i = 2; i < argc; ++i) {
+    if (std::string(argv[i]) == "--list") list = true;
+    if (std::string(argv[i]) == "--least" && i + 1 < argc) least = std::stoul(argv[++i]);
+  }
+  std::set<std::filesystem::path> folders;
+  for (const auto& entry : std::filesystem::directory_iterator(argv[1]))
+    folders.insert(entry.path());
+  std::size_t known = 0, passed = 0, wrong = 0;
+  std::set<std::string> operators;
+  for (const auto& folder : folders) {
+    onnx::ModelProto model;
+    if (!parse(folder / "model.onnx", model)) continue;
+    bool ours = true;
+    for (const auto& node : model.graph().node()) {
+      ours &= (node.domain().empty() || node.domain() == "ai.onnx") && find_reader(node.op_type());
+    }
+    if (!ours) continue;
+    for (const auto& node : model.graph().node()) operators.insert(node.op_type());
+    ++known;
+    const std::string words = run(folder, model);
+    passed += words.empty();
+    wrong += words.rfind("output ", 0) == 0;
+    if (list || !words.empty()) {
+      std::printf("%-6s %s%s%s\n", words.empty() ? "passed" : "failed", folder.filename().c_str(),
+                  words.empty() ? "" : ": ", words.c_str());
+    }
+  }
+  std::printf("%zu of %zu tests pass, of %zu operators; %zu are refused, %zu wrong\n", passed,
+              known, operators.size(), known - passed - wrong, wrong);
+  return wrong || passed < least ? 1 : 0;
+}
