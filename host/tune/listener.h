@@ -50,7 +50,8 @@ struct Progress {
   // Share of the session in which no built candidate was there for the boards.
   double supply_limited_share = 0;
 
-  // Of one run of all tasks, each as often as its weight says, at its best; empty while one has none.
+  // Of one run of all tasks, each as often as its weight says, at its best; empty while one has
+  // none.
   std::optional<double> sum_nanoseconds() const {
     double sum = 0;
     for (const TaskProgress& task : tasks) {

@@ -3,6 +3,7 @@
 // registers are mapped, before anything can see them.
 #pragma once
 
+#include <atomic>
 #include <thread>
 
 #include "agent/fpga/fpga_helper.h"
@@ -43,7 +44,7 @@ class PlayedBoard {
   std::span<std::uint8_t> memory_;
   vta::DramImage dram_;
   vta::EmulatedPl pl_;
-  std::uint32_t programmings_ = 0;
+  std::atomic<std::uint32_t> programmings_ = 0;  // by the helper's thread
   std::thread working_;
 };
 
