@@ -267,14 +267,14 @@ TEST_F(HelperFault, MemoryPastTheCachesIsForEmulatorsOnly) {
 }
 
 TEST_F(HelperFault, AHelperThatIsGoneIsSaid) {
-  auto opened = BoardAccelerator::open(*vta::find_design("pynq"), helper.address(), "a");
+  auto opened = FpgaAccelerator::open(*vta::find_design("pynq"), helper.address(), "a");
   ASSERT_TRUE(opened.ok()) << opened.error().text();
   helper.end();
   const auto ran = (*opened)->run(PlayedBoard::kAddress, 2, 1000);
   ASSERT_FALSE(ran.ok());
   EXPECT_EQ(ran.error().code, ErrorCode::Unreachable);
   EXPECT_TRUE((*opened)->lost());
-  const auto again = BoardAccelerator::open(*vta::find_design("pynq"), helper.address(), "a");
+  const auto again = FpgaAccelerator::open(*vta::find_design("pynq"), helper.address(), "a");
   ASSERT_FALSE(again.ok());
   expect_words(again.error(), ErrorCode::Unreachable, "the FPGA helper at @");
 }

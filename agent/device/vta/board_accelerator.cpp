@@ -14,12 +14,12 @@ Error error_of(const HelperReply& reply) {
 
 }  // namespace
 
-Result<std::unique_ptr<BoardAccelerator>> BoardAccelerator::open(const vta::Design& design,
-                                                                 const std::string& address,
-                                                                 const std::string& key) {
+Result<std::unique_ptr<FpgaAccelerator>> FpgaAccelerator::open(const vta::Design& design,
+                                                               const std::string& address,
+                                                               const std::string& key) {
   auto socket = connect_to_helper(address);
   if (!socket) return std::move(socket).error();
-  std::unique_ptr<BoardAccelerator> out(new BoardAccelerator(design, std::move(*socket)));
+  std::unique_ptr<FpgaAccelerator> out(new FpgaAccelerator(design, std::move(*socket)));
   HelperRequest request;
   put_text(request.key, key);
   if (auto sent = send_helper_request(out->socket_.get(), request); !sent)
@@ -40,12 +40,12 @@ Result<std::unique_ptr<BoardAccelerator>> BoardAccelerator::open(const vta::Desi
   return out;
 }
 
-BoardAccelerator::~BoardAccelerator() {
+FpgaAccelerator::~FpgaAccelerator() {
   if (!memory_.bytes.empty()) munmap(memory_.bytes.data(), memory_.bytes.size());
 }
 
-Result<std::uint64_t> BoardAccelerator::run(std::uint64_t address, std::uint32_t count,
-                                            std::uint64_t limit) {
+Result<std::uint64_t> FpgaAccelerator::run(std::uint64_t address, std::uint32_t count,
+                                           std::uint64_t limit) {
   HelperRequest request;
   request.kind = HelperRequestKind::Run;
   request.address = address;

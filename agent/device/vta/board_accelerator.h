@@ -7,15 +7,15 @@
 
 namespace fettle::agent {
 
-class BoardAccelerator final : public runtime::Accelerator {
+class FpgaAccelerator final : public runtime::Accelerator {
  public:
   // Of the helper at `address`, what its configuration has under `key`. The helper's Errors:
   // programming, what was found then, the memory.
-  static Result<std::unique_ptr<BoardAccelerator>> open(const vta::Design& design,
-                                                        const std::string& address,
-                                                        const std::string& key);
-  ~BoardAccelerator() override;
-  BoardAccelerator(const BoardAccelerator&) = delete;
+  static Result<std::unique_ptr<FpgaAccelerator>> open(const vta::Design& design,
+                                                       const std::string& address,
+                                                       const std::string& key);
+  ~FpgaAccelerator() override;
+  FpgaAccelerator(const FpgaAccelerator&) = delete;
 
   const vta::Design& design() const override { return design_; }
   const runtime::ContiguousMemory& memory() const override { return memory_; }
@@ -27,7 +27,7 @@ class BoardAccelerator final : public runtime::Accelerator {
   const wire::Hash& bitstream() const { return bitstream_; }  // what is loaded
 
  private:
-  BoardAccelerator(const vta::Design& design, OwnedFd socket)
+  FpgaAccelerator(const vta::Design& design, OwnedFd socket)
       : design_(design), socket_(std::move(socket)) {}
 
   vta::Design design_;

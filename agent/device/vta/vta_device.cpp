@@ -71,7 +71,7 @@ class VtaDevice final : public OffloadDevice {
 
  private:
   Result<std::unique_ptr<runtime::Accelerator>> open_board(const vta::Design& design) {
-    auto opened = BoardAccelerator::open(design, extra(kVtaHelper, ""), info_.key);
+    auto opened = FpgaAccelerator::open(design, extra(kVtaHelper, ""), info_.key);
     if (!opened) return std::move(opened).error();
     info_.fpga->bitstream = std::make_unique<wire::Hash>((*opened)->bitstream());
     return std::unique_ptr<runtime::Accelerator>(std::move(*opened));
