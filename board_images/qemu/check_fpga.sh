@@ -59,10 +59,13 @@ await_board() { # NAME SECONDS
   until_true "$2" grep -qs 'registered as' "$run/$1.log" ||
     { tail -n 20 "$run/$1.log" "$run/$1.console" >&2; die "$1 did not register"; }
 }
-stop_board() {
+gone() { ! registered "$1"; }
+stop_board() { # NAME; the broker keeps a board for some seconds after its last word
   kill "$emulator" 2>/dev/null || true
   wait "$emulator" || true
+  until_true 30 gone "$1" || die "the broker still has $1"
 }
+
 printf '== From inside\n'
 readonly inside=$run/inside
 mkdir -p "$inside"/{etc/fettle,usr/bin,lib/firmware/fettle}
@@ -98,10 +101,10 @@ SH
 chmod 755 "$inside/etc/fettle/before-agent"
 start_board inside pynq --overlay "$inside"
 await_board inside 300
-tr -d '\r' <"$run/inside.console" >"$run/inside.lines"
+sed 's/\r$//' "$run/inside.console" >"$run/inside.lines"
 sed -n '/^   \(yes: \|NO: \)/,$p' "$run/inside.lines" | sed '/that was all from inside/,$d'
 if ! grep -qa 'that was all from inside' "$run/inside.lines" || grep -qa '^   NO: ' "$run/inside.lines"; then failed=1; fi
-stop_board
+stop_board inside
 
 tune() { # DESIGN TRIALS SECONDS
   "$fettle" tune "$here/qemu/two_vta_layers.json" --device "$key" --broker "$broker" --broker-key "$broker_key" \
@@ -154,7 +157,7 @@ for design in ${designs//,/ }; do
   # The stock cores have no register that would tell.
   if [[ $design != vta-stock ]]; then lose "$design"; fi
   send refused || failed=1
-  tr -d '\r' <"$run/$design.console" | sed -n 's/^fettle-fpga: /        helper: /p'
-  stop_board
+  sed -n 's/\r$//; s/^fettle-fpga: /        helper: /p' "$run/$design.console"
+  stop_board "$design"
 done
 exit "$failed"
