@@ -37,7 +37,7 @@ function(board_profile_rows out)
     endif()
     profile_array(device_tree ${file} "${text}" device_tree)
     profile_array(midr ${file} "${text}" midr)
-    # Devices beside the cores; an FPGA is none yet.
+    # Devices beside the cores.
     set(accelerator "{}")
     if(text MATCHES "\naccelerator = {([^}\n]*)}")
       set(inside "${CMAKE_MATCH_1}")

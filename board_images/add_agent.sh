@@ -122,9 +122,10 @@ mkdir -p "$files"
 if [[ -z $installed ]]; then
   dpkg-deb -x "$package" "$files"
   rm -rf "${files:?}/etc"
-  mkdir -p "$files/$units"/{multi-user.target.wants,fettle-agent.service.d}
+  mkdir -p "$files/$units"/{multi-user,sockets}.target.wants "$files/$units/fettle-agent.service.d"
   printf '[Service]\nDynamicUser=yes\n' >"$files/$units/fettle-agent.service.d/image.conf"
   ln -s /lib/systemd/system/fettle-agent.service "$files/$units/multi-user.target.wants/fettle-agent.service"
+  ln -s /lib/systemd/system/fettle-fpga.socket "$files/$units/sockets.target.wants/fettle-fpga.socket"
 fi
 mkdir -p "$files"/{etc/fettle,"$state"}
 {

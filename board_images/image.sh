@@ -3,7 +3,7 @@
 #
 #   board_images/image.sh rk3399|pynq [--print]
 #
-#   kernel, board.dtb (where the machine needs one), initramfs.cpio, contents
+#   kernel, board.dtb (where the machine needs one; fpga.dtb with a PL), initramfs.cpio, contents
 #
 # board_images/BOARD/image.sh says what is in it. Images are named by their recipe
 # and lie outside the source tree, ${FETTLE_CACHE:-~/.cache/fettle}/images/BOARD/KEY,

@@ -3,7 +3,8 @@
 # The program is static, so that the package fits every release of Debian and Ubuntu.
 set(package ${PROJECT_SOURCE_DIR}/board_images/package)
 install(TARGETS fettle-agent RUNTIME DESTINATION bin)
-install(FILES ${package}/fettle-agent.service DESTINATION /lib/systemd/system)
+install(FILES ${package}/fettle-agent.service ${package}/fettle-fpga.service ${package}/fettle-fpga.socket
+  DESTINATION /lib/systemd/system)
 install(FILES ${package}/agent.toml DESTINATION /etc/fettle)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/fettle-agent RENAME copyright)
 

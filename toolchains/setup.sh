@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what building, testing and checking fettle needs (packages.txt), and the
-# agents' static libraries.   setup.sh [emulate] [fuzz] [tidy] [cuda]
+# agents' static libraries.   setup.sh [emulate] [fpga] [fuzz] [tidy] [cuda]
 # Finds out within a second that nothing is missing. Exit status 1 only when a
 # build is impossible; what is merely lost is said.
 set -euo pipefail

@@ -43,7 +43,10 @@ void wait_for_tick() {
 class Sampler {
  public:
   explicit Sampler(const SamplerInput& input)
-      : in_(input), options_(input.options), bound_(input.options.racing_bound_ns) {}
+      : in_(input),
+        options_(input.options),
+        ticks_per_ns_(ticks_per_nanosecond(input.device.info())),
+        bound_(in_ticks(input.options.racing_bound_ns)) {}
 
   Result<wire::MeasurementT> go() {
     if (in_.device.exact()) return one_sample();
@@ -68,6 +71,12 @@ class Sampler {
   }
 
  private:
+  // 1 where the clock is no time: then its ticks are what a time limit and the bound count.
+  static double ticks_per_nanosecond(const wire::DeviceInfoT& info) {
+    return ticks_to_nanoseconds(1, info.clock, info.clock_hz) ? info.clock_hz / 1e9 : 1;
+  }
+  double in_ticks(double nanoseconds) const { return nanoseconds * ticks_per_ns_; }
+
   bool is_deterministic() const { return clock_facts(in_.device.info().clock).deterministic; }
 
   Result<wire::MeasurementT> one_sample() {
@@ -162,16 +171,17 @@ class Sampler {
   void shorten(const Taken& last) {
     in_a_row_ = last.events == 0 ? 0 : in_a_row_ + 1;
     const double half = static_cast<double>(last.sample.ticks()) / 2;
-    if (options_.number > 0 || in_a_row_ < 3 || number_ < 2 || half < kShortestSampleNs) return;
+    if (options_.number > 0 || in_a_row_ < 3 || number_ < 2 || half < in_ticks(kShortestSampleNs))
+      return;
     number_ /= 2;
     in_a_row_ = 0;
   }
 
   // Warm-up, then runs per sample.
   Result<std::uint32_t> choose_number() {
-    double per_run = in_.first_run_ns;
+    double per_run = in_.first_run_ticks;
     // A cold cache cannot explain a loss by this much over this long: no warm-up then.
-    const bool lost = bound_ > 0 && per_run > kHopeless * bound_ && per_run > 5e6;
+    const bool lost = bound_ > 0 && per_run > kHopeless * bound_ && per_run > in_ticks(5e6);
     const std::uint32_t warmups = lost || is_deterministic() ? 0 : options_.warmup_runs;
     for (std::uint32_t i = 0; i < warmups || per_run <= 0; ++i) {
       if (out_of_time(2 * per_run)) break;  // it and a sample
@@ -189,10 +199,10 @@ class Sampler {
     return calibrate(per_run);
   }
 
-  // Runs per sample, of about `per_run` ns each; the calibrating sample counts when it is
+  // Runs per sample, of about `per_run` ticks each; the calibrating sample counts when it is
   // long enough.
   Result<std::uint32_t> calibrate(double per_run) {
-    std::uint32_t number = std::clamp(runs_for(wanted_ns(), per_run), 1u, most_runs(per_run));
+    std::uint32_t number = std::clamp(runs_for(wanted_ticks(), per_run), 1u, most_runs(per_run));
     int again = kRecalibrations;
     // Each round is an honest sample of `number` runs; one that is long enough is kept.
     while (true) {
@@ -208,18 +218,18 @@ class Sampler {
         continue;
       }
       const std::uint32_t most = most_runs(lasted / number);
-      if (lasted >= wanted_ns() || number >= most) {
+      if (lasted >= wanted_ticks() || number >= most) {
         keep(*taken);
         return number;
       }
       // A little more than the estimate says, so that the next round suffices.
-      number = std::clamp(runs_for(wanted_ns() * 1.05, lasted / number), number + 1, most);
+      number = std::clamp(runs_for(wanted_ticks() * 1.05, lasted / number), number + 1, most);
     }
   }
 
-  double wanted_ns() const {
+  double wanted_ticks() const {
     const double full = options_.min_repeat_ms * 1e6;
-    return hopeless_ ? std::min(full, kHopelessSampleNs) : full;
+    return in_ticks(hopeless_ ? std::min(full, kHopelessSampleNs) : full);
   }
 
   // Single runs after a pause said that it is hopeless: with cold caches, its threads asleep.
@@ -231,20 +241,21 @@ class Sampler {
   }
 
   static constexpr std::uint32_t kMostRuns = 10'000'000;
-  static std::uint32_t runs_for(double wanted_ns, double per_run) {
-    const double runs = std::ceil(wanted_ns / std::max(per_run, 0.5));
+  static std::uint32_t runs_for(double wanted, double per_run) {
+    const double runs = std::ceil(wanted / std::max(per_run, 0.5));
     return static_cast<std::uint32_t>(std::clamp(runs, 1.0, static_cast<double>(kMostRuns)));
   }
 
   // Left of the time limit, less a margin: samples differ.
-  double time_left_ns() const {
-    return (options_.timeout_ms * 1e6 - static_cast<double>(in_.status.run_ns.load())) / 1.2;
+  double ticks_left() const {
+    return in_ticks(options_.timeout_ms * 1e6 - static_cast<double>(in_.status.run_ns.load())) /
+           1.2;
   }
   // The next sample would pass the time limit: better few samples than none.
-  bool out_of_time(double sample_ns) const { return sample_ns > time_left_ns(); }
+  bool out_of_time(double sample) const { return sample > ticks_left(); }
   // Of one sample; one where there is no time for any.
   std::uint32_t most_runs(double per_run) const {
-    const double runs = time_left_ns() / std::max(per_run, 0.5);
+    const double runs = ticks_left() / std::max(per_run, 0.5);
     return static_cast<std::uint32_t>(std::clamp(runs, 1.0, static_cast<double>(kMostRuns)));
   }
 
@@ -364,7 +375,8 @@ class Sampler {
 
   const SamplerInput& in_;
   const wire::MeasureOptionsT& options_;
-  const double bound_;
+  const double ticks_per_ns_;
+  const double bound_;                       // in ticks, as all that is compared with samples
   std::uint32_t number_ = 1, in_a_row_ = 0;  // disturbed samples one after another
   std::uint32_t throttled_ = 0;              // of disturbed_
   std::optional<std::uint64_t> settings_;    // at the first sample

@@ -40,8 +40,8 @@ struct SamplerInput {
   const ConditionsReader& conditions;
   StatusPage& status;
   const wire::MeasureOptionsT& options;
-  double first_run_ns = 0;   // of the check run, cold; 0: none was made
-  std::uint64_t* warmup_ns;  // adds up
+  double first_run_ticks = 0;  // of the check run, cold; 0: none was made
+  std::uint64_t* warmup_ns;    // adds up
   std::uint64_t* run_ns;
   int most_cool_ms = 30'000;  // of waiting for a throttled core, in all
 };

@@ -120,7 +120,7 @@ wire::OutcomeT run_trial(TrialContext& context, wire::MeasureRequestT& request,
   status.address_space_before = context.address_space();
 
   // The check run: once over untouched outputs. It also gives the first estimate.
-  double first_run_ns = 0;      // by the device's clock
+  double first_run_ticks = 0;   // by the device's clock
   std::uint64_t first_run = 0;  // by the agent's
   {
     StageTimer timer(times.check_ns);
@@ -131,7 +131,7 @@ wire::OutcomeT run_trial(TrialContext& context, wire::MeasureRequestT& request,
       return context.device.run(1);
     }();
     if (!sample) return failed(wire::Stage::Run, std::move(sample).error(), times);
-    first_run_ns = static_cast<double>(sample->ticks);
+    first_run_ticks = static_cast<double>(sample->ticks);
     first_run = StatusPage::monotonic_ns() - first_run;
     status.enter(WorkerPhase::Check);
     if (auto same = check_growth(context); !same) {
@@ -147,8 +147,8 @@ wire::OutcomeT run_trial(TrialContext& context, wire::MeasureRequestT& request,
   times.warmup_ns += first_run;
 
   const wire::ConditionsT before = context.conditions.read();
-  const SamplerInput input{context.device, context.conditions, status,       options,
-                           first_run_ns,   &times.warmup_ns,   &times.run_ns};
+  const SamplerInput input{context.device,  context.conditions, status,       options,
+                           first_run_ticks, &times.warmup_ns,   &times.run_ns};
   auto measurement = take_samples(input);
   if (!measurement) return failed(wire::Stage::Run, std::move(measurement).error(), times);
   if (options.launch_ticks && !measurement->censored) {

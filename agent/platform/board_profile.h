@@ -25,7 +25,7 @@ struct SysfsNames {
 
 // One more device of the board, beside its cores.
 struct BoardAccelerator {
-  std::string kind;  // of a device row: "opencl", "cuda"; "": none
+  std::string kind;  // of a device row: "opencl", "cuda", "vta"; "": none
   std::string key;   // what it is offered under
 };
 

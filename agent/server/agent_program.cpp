@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "agent/device/registry.h"
+#include "agent/device/vta/vta_device.h"
 #include "agent/platform/address_layout.h"
 #include "agent/platform/board.h"
 #include "agent/platform/clock_pin.h"
@@ -90,6 +91,12 @@ int run_agent(char** argv, const std::vector<std::string>& arguments) {
   }
 
   const SystemRoot root;
+  if (options->mode == AgentOptions::Mode::FpgaHelper) {
+    return run_fpga_helper(root, helper_devices(options->devices));
+  }
+  if (auto found = find_fpga_helper(options->devices, root); !found) {
+    return usage_error(found.error());
+  }
   std::uint64_t instance = 0;
   while (instance == 0) randombytes_buf(&instance, sizeof instance);
   const wire::BoardT board = read_board(root, options->board_model, instance);

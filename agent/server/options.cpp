@@ -141,6 +141,11 @@ constexpr Row kRows[] = {
        to.options.make_key_file = v;
        return to.options.mode = AgentOptions::Mode::MakeKey, Result<void>();
      }},
+    {"fpga-helper", nullptr,
+     "serve agents that are not root: program the FPGA and drive its accelerator (for systemd)",
+     [](Parsing& to, const std::string&) {
+       return to.options.mode = AgentOptions::Mode::FpgaHelper, Result<void>();
+     }},
     {"version", nullptr, "print the version and end",
      [](Parsing& to, const std::string&) {
        return to.options.mode = AgentOptions::Mode::Version, Result<void>();

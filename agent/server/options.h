@@ -28,7 +28,15 @@ struct AgentOptions {
   bool randomize_addresses = false;
   std::uint32_t pin_khz = 0;  // --pin-clocks; 0: leave them, kHighestClock: as they go
   std::string make_key_file;  // Mode::MakeKey: where the new pair goes
-  enum class Mode { Serve, Help, Version, SelfTest, CheckConfig, MakeKey } mode = Mode::Serve;
+  enum class Mode {
+    Serve,
+    Help,
+    Version,
+    SelfTest,
+    CheckConfig,
+    MakeKey,
+    FpgaHelper
+  } mode = Mode::Serve;
 };
 
 // InvalidArgument: one line that says which option is wrong and what it takes.

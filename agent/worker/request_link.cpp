@@ -38,19 +38,6 @@ Error io_error(const char* doing) {
 
 }  // namespace
 
-OwnedFd& OwnedFd::operator=(OwnedFd&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-OwnedFd::~OwnedFd() {
-  if (fd_ >= 0) ::close(fd_);
-}
-int OwnedFd::release() {
-  const int fd = fd_;
-  fd_ = -1;
-  return fd;
-}
-
 Result<OwnedFd> make_sealed_memory(const char* name, std::span<const ByteView> pieces) {
   OwnedFd fd(static_cast<int>(syscall(__NR_memfd_create, name, MFD_CLOEXEC | MFD_ALLOW_SEALING)));
   if (!fd) return io_error("making a memory file");

@@ -5,26 +5,11 @@
 
 #include <vector>
 
+#include "agent/platform/owned_fd.h"
 #include "schemas/wire/codec.h"
 #include "schemas/wire/result.h"
 
 namespace fettle::agent {
-
-// A file descriptor that closes itself.
-class OwnedFd {
- public:
-  OwnedFd() = default;
-  explicit OwnedFd(int fd) : fd_(fd) {}
-  OwnedFd(OwnedFd&& other) noexcept : fd_(other.release()) {}
-  OwnedFd& operator=(OwnedFd&& other) noexcept;
-  ~OwnedFd();
-  int get() const { return fd_; }
-  int release();
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
 
 // A memory file that nobody can change any more: a reader's mapping stays valid.
 Result<OwnedFd> make_sealed_memory(const char* name, std::span<const ByteView> pieces);

@@ -54,6 +54,7 @@ said() { # WORDS COMMAND…: what the command prints holds the words
 printf '== Install\n'
 see "dpkg installs ${package##*/}" inside dpkg -i /first.deb
 see "the service is enabled" test -L "$system/etc/systemd/system/multi-user.target.wants/fettle-agent.service"
+see "the way to the FPGA, too" test -L "$system/etc/systemd/system/sockets.target.wants/fettle-fpga.socket"
 see "the key is the agent's alone" said '600 fettle-agent' stat -c '%a %U' /var/lib/fettle/agent.key
 see "unconfigured, it asks for a broker" said '--broker is needed' fettle-agent --config /etc/fettle/agent.toml --check-config
 
@@ -88,7 +89,7 @@ see "configuration and key stay" test -e "$system/etc/fettle/agent.toml" -a -e "
 see "dpkg purges it" inside dpkg -P fettle-agent
 see "its user is gone" inside sh -c '! getent passwd fettle-agent'
 see "configuration, key, service and program are gone" inside sh -c \
-  'test -z "$(ls -d /etc/fettle /var/lib/fettle /etc/systemd/system/*/fettle-agent.service /usr/bin/fettle-agent 2>/dev/null)"'
+  'test -z "$(ls -d /etc/fettle /var/lib/fettle /etc/systemd/system/*/fettle-agent.service /etc/systemd/system/*/fettle-fpga.socket /usr/bin/fettle-agent 2>/dev/null)"'
 
 printf '== On a board whose image add_agent.sh prepared, and which has run\n'
 # No systemd is there; its program's header tells the system's architecture.

@@ -1,5 +1,6 @@
 # The emulated Pynq: a kernel of our own from Debian's linux-source (its armmp kernel
-# has no Zynq), its device tree (board.dts) and busybox. Sourced by board_images/image.sh.
+# has no Zynq), its device trees (board.dts; fpga.dts, where QEMU has a PL) and busybox. Sourced by
+# board_images/image.sh.
 # shellcheck shell=bash disable=SC2154
 
 kernel_source() {
@@ -37,7 +38,10 @@ build_kernel() {
   folder=$(cd arch/arm/boot/dts && find . -name zynq-zc702.dts -printf '%P\n')
   folder=${folder%zynq-zc702.dts}
   cp "$here/pynq/board.dts" "arch/arm/boot/dts/${folder}fettle-pynq.dts"
-  make -s -j"$(nproc)" zImage "${folder}fettle-pynq.dtb"
+  cp "$here/pynq/fpga.dts" "arch/arm/boot/dts/${folder}fettle-pynq-fpga.dts"
+  cp "$here/pynq/fpga_firmware.c" drivers/fpga/fettle_firmware.c
+  echo 'obj-$(CONFIG_FPGA_MGR_ZYNQ_FPGA) += fettle_firmware.o' >>drivers/fpga/Makefile
+  make -s -j"$(nproc)" zImage "${folder}fettle-pynq.dtb" "${folder}fettle-pynq-fpga.dtb"
 }
 
 # Kept by what went into it, so that another init script does not cost minutes.
@@ -49,6 +53,7 @@ make_kernel() {
   (step "kernel" build_kernel)
   cp "$work/linux/arch/arm/boot/zImage" "$work/kernel/kernel"
   cp "$(find "$work/linux/arch/arm/boot/dts" -name fettle-pynq.dtb)" "$work/kernel/board.dtb"
+  cp "$(find "$work/linux/arch/arm/boot/dts" -name fettle-pynq-fpga.dtb)" "$work/kernel/fpga.dtb"
   (cd "$work/linux" && make -s kernelversion) >"$work/kernel/contents"
   rm -rf "$kept" "$kept.new"
   mv "$work/kernel" "$kept.new" && mv "$kept.new" "$kept"
@@ -56,7 +61,7 @@ make_kernel() {
 
 make_image() {
   local kept
-  kept=$cache/kernel-$({ cat "$here"/pynq/{kernel.config,board.dts}; image_inputs; declare -f configure_kernel build_kernel; } |
+  kept=$cache/kernel-$({ cat "$here"/pynq/{kernel.config,board.dts,fpga.dts,fpga_firmware.c}; image_inputs; declare -f configure_kernel build_kernel; } |
     sha256sum | cut -c1-16)
   if [[ ! -e $kept/contents ]]; then make_kernel; fi
   cp "$kept"/* "$stage/"

@@ -23,6 +23,13 @@
 #   --opencl   with OpenCL on its CPU (PoCL): a second device, KEY-opencl. With --check three
 #              layers of MobileNet are tuned on it. Compiling takes long there: each candidate
 #              some seconds
+#   --fpga     (pynq) in a QEMU of our own that has a programmable logic (fpga/qemu): a second device,
+#              KEY-vta, is the accelerator in it, behind Linux's FPGA manager, registers and DMA. Its
+#              cycles are the simulator's estimate, and how long a run takes here is no board's time.
+#              `./dev emulate pynq --fpga --check` tries it with all that may go wrong (check_fpga.sh)
+#   --design NAME    whose bitstream that device is told to load: pynq (default) or vta-stock
+#   --overlay FOLDER   what lies in it is in the small image, too. Its etc/fettle/before-agent, a
+#              program, is run there before the agent
 #   --disk     a card's image, or the card, as it is: one of debian/disk.sh, whose agent
 #              add_agent.sh has told the broker. What the machine writes is lost
 #              without --keep
@@ -40,7 +47,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/session.sh"
 # shellcheck source=board_images/board_key.sh
 source "$here/board_key.sh"
 # BOARD/qemu.conf says these.
-arch="" program="" key="" model="" console="" machine=() serial=() card=() card_root=""
+arch="" program="" key="" model="" console="" fpga_designs="" machine=() serial=() card=() card_root=""
 
 readonly limit=${FETTLE_EMULATE_LIMIT:-120} # seconds until a board counts as lost
 readonly again=20                           # and until it is switched off and on
@@ -51,6 +58,7 @@ shift
 
 check='' check_sandbox='' broker='' broker_key='' name=$board icount='' stay='' pid_file='' machine_pid=''
 asked_key='' debian_image='' opencl='' memory=512M keep='' disk='' card_partition='' card_offset='' ssh_port='' console_file='' monitor=''
+fpga='' design=pynq overlay=''
 while (($#)); do
   case $1 in
     --check) check=1; shift; continue ;;
@@ -58,7 +66,8 @@ while (($#)); do
     --icount) icount=1; shift; continue ;;
     --keep) keep=1; shift; continue ;;
     --opencl) opencl=1; shift; continue ;;
-    --broker | --broker-key | --name | --key | --for | --pid-file | --image | --disk | --ssh | --console | --monitor)
+    --fpga) fpga=1; shift; continue ;;
+    --design | --overlay | --broker | --broker-key | --name | --key | --for | --pid-file | --image | --disk | --ssh | --console | --monitor)
       (($# > 1)) || die "$1 needs a value"
       ;;
     *) die "unknown option '$1' (the head of $0 lists them)" ;;
@@ -75,6 +84,8 @@ while (($#)); do
     --ssh) ssh_port=$2 ;;
     --console) console_file=$2 ;;
     --monitor) monitor=$2 ;;
+    --design) design=$2 ;;
+    --overlay) overlay=$2 ;;
   esac
   shift 2
 done
@@ -86,6 +97,9 @@ if [[ -n $opencl && -z $broker ]]; then check=1; fi
 sandbox_check=${FETTLE_SANDBOX_CHECK:-$root/build/bin/sandbox_check}
 [[ -z $check_sandbox || -x $sandbox_check ]] || die "no $sandbox_check: ./dev build"
 [[ -z $opencl || -n $debian_image ]] || die "--opencl needs --image debian: PoCL is Debian's"
+[[ -z $fpga || -n $(board_value "$board" fpga_designs) ]] || die "the emulated $board has no FPGA"
+[[ -z $fpga || -z $debian_image$disk$icount ]] || die "--fpga is the small image's, and without --icount"
+[[ -z $overlay || (-d $overlay && -z $debian_image$disk) ]] || die "--overlay takes a folder, for the small image"
 [[ -z $disk || -r $disk ]] || die "cannot read $disk"
 [[ -z $disk || -n $broker ]] || die "--disk needs --broker: the one that its agent was told"
 
@@ -122,6 +136,13 @@ if [[ -n $keep ]]; then snapshot=off; fi
 # shellcheck source=/dev/null
 source "$here/$board/qemu.conf"
 key=${asked_key:-$key}
+dtb=$image/board.dtb
+readonly bitstream_maker=${fettle%/*}/fettle-emulated-bitstream pl_library=${fettle%/*}/libfettle-pl.so
+if [[ -n $fpga ]]; then
+  program=$("$root/fpga/qemu/build.sh" --print) || die "no emulator with an FPGA here: ./dev emulate $board --fpga"
+  [[ -x $bitstream_maker && -f $pl_library ]] || die "no $pl_library: ./dev emulate $board --fpga"
+  dtb=$image/fpga.dtb
+fi
 console_file=${console_file:-$run/console}
 command -v "$program" >/dev/null || die "no $program here: ./dev setup emulate"
 agent=${FETTLE_AGENT_FOLDER:-$root/build/agents}/$arch/fettle-agent
@@ -151,11 +172,29 @@ options=("${machine[@]}" -display none -no-reboot "${serial[@]}" -serial "file:$
   -monitor "${monitor:+unix:$monitor,server=on,wait=off}")
 if [[ -z $monitor ]]; then options[-1]=none; fi
 
+# The PL's library, bitstreams in the guest, and a device of the agent that loads one.
+add_accelerator() {
+  local designs=${fpga_designs//,/ } each
+  [[ " $designs " == *" $design "* ]] || die "the emulated $board plays no design '$design' ($designs)"
+  mkdir -p "$run/lib/firmware/fettle"
+  for each in $designs; do "$bitstream_maker" "$each" "$run/lib/firmware/fettle/$each.bit"; done
+  cat >>"$run/etc/fettle/agent.toml" <<TOML
+[[device]]
+key = "$key-vta"
+device-kind = "vta"
+vta-core = "board"
+vta-design = "$design"
+vta-bitstream = "/lib/firmware/fettle/$design.bit"
+TOML
+  options+=(-global "fettle-pl.library=$pl_library")
+  words+=" uio_pdrv_genirq.of_id=generic-uio"
+}
+
 # The small image, and what this run adds: agent, key and configuration. The kernel
 # unpacks one archive after the other.
 start_small() {
-  mkdir -p "$run"/{etc/fettle,var/lib/fettle,usr/bin}
-  chmod 755 "$run"/{etc,etc/fettle,var,var/lib,usr,usr/bin}
+  mkdir -p "$run"/{etc/fettle,var/lib/fettle,usr/bin,lib/firmware}
+  chmod 755 "$run"/{etc,etc/fettle,var,var/lib,usr,usr/bin,lib,lib/firmware}
   cp "$agent" "$run/usr/bin/fettle-agent"
   cp "$home/$name.key" "$run/var/lib/fettle/agent.key"
   cat >"$run/etc/fettle/agent.toml" <<TOML
@@ -168,7 +207,11 @@ ${icount:+clock = \"instructions\"}
 [[device]]
 key = "$key"
 TOML
-  (cd "$run" && find etc var usr -print0 | cpio --null -o -H newc --quiet -R 0:0) >"$run/overlay.cpio"
+  if [[ -n $fpga ]]; then add_accelerator; fi
+  (cd "$run" && find etc var usr lib -print0 | cpio --null -o -H newc --quiet -R 0:0) >"$run/overlay.cpio"
+  if [[ -n $overlay ]]; then
+    (cd "$overlay" && find . -mindepth 1 -print0 | cpio --null -o -H newc --quiet -R 0:0) >>"$run/overlay.cpio"
+  fi
   cat "$image/initramfs.cpio" "$run/overlay.cpio" >"$run/initramfs"
   options+=(-kernel "$image/kernel" -initrd "$run/initramfs")
   words+=" fettle.name=$name fettle.machine=$(printf %s "$name" | sha256sum | cut -c1-32)"
@@ -198,7 +241,7 @@ start_card() {
 }
 if [[ -n $disk ]]; then start_card; else start_small; fi
 options+=(-append "$words")
-if [[ -f $image/board.dtb ]]; then options+=(-dtb "$image/board.dtb"); fi
+if [[ -f $dtb ]]; then options+=(-dtb "$dtb"); fi
 if [[ -n $icount ]]; then options+=(-icount shift=0); fi
 power_on() {
   "$program" "${options[@]}" >"$run/qemu.log" 2>&1 &
@@ -221,8 +264,8 @@ until named; do
     die "$name did not register within $(seconds) s"
   fi
   # QEMU's Zynq now and then sleeps for ever while it boots. Counted instructions take longer;
-  # a card's system has other reasons not to register.
-  if [[ -z $disk ]] && ((SECONDS - switched_on > (icount ? 4 * again : again))); then power_cycle; fi
+  # a card's system, and one with more to do before, have other reasons not to register.
+  if [[ -z $disk$overlay ]] && ((SECONDS - switched_on > (icount ? 4 * again : again))); then power_cycle; fi
   sleep 0.2
 done
 printf '%s registered as "%s" after %s s%s\n' "$name" "$key" "$(seconds)" "${icount:+, time in instructions}"

@@ -49,6 +49,7 @@ Result<void> read_data(ByteView data, Bitstream& bitstream) {
   const Result<ConfigurationFacts> facts = read_configuration(data);
   if (!facts) return facts.error();
   bitstream.idcode = facts->idcode;
+  bitstream.user_access = facts->user_access;
   bitstream.frame_words = facts->frame_words;
   bitstream.sync_offset = facts->sync_offset;
   bitstream.data.assign(data.begin(), data.end());

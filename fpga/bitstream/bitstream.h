@@ -24,9 +24,11 @@ struct Bitstream {
   std::string platform;  // .xclbin: what it was made for
   // From the configuration data.
   std::optional<std::uint32_t> idcode;  // what the device compares with its own
-  std::uint64_t frame_words = 0;        // written into configuration frames
-  std::size_t sync_offset = 0;          // of the sync word, in bytes of `data`
-  Bytes data;                           // words of 32 bits, big-endian, whatever the file has
+  // What the fabric reads at its USR_ACCESS port: of our designs, vta::user_access_of().
+  std::optional<std::uint32_t> user_access;
+  std::uint64_t frame_words = 0;  // written into configuration frames
+  std::size_t sync_offset = 0;    // of the sync word, in bytes of `data`
+  Bytes data;                     // words of 32 bits, big-endian, whatever the file has
 };
 
 // Malformed, with the place, for what is none of them, is cut off, or whose configuration data are

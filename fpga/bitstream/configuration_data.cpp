@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint32_t kSync = 0xaa995566;
 constexpr std::size_t kSyncWithin = 4096;  // dummy words and bus width detection come before
 
-enum Register : std::uint32_t { kFdri = 2, kCmd = 4, kIdcode = 12 };
+enum Register : std::uint32_t { kFdri = 2, kCmd = 4, kIdcode = 12, kAxss = 13 };
 constexpr std::uint32_t kDesync = 0x0d;  // a CMD
 constexpr std::uint32_t kWrite = 2;
 
@@ -69,6 +69,7 @@ Result<ConfigurationFacts> read_configuration(ByteView data) {
     }
     if (to == kFdri) facts.frame_words += count;
     if (to == kIdcode && count > 0 && !facts.idcode) facts.idcode = word_at(data, at);
+    if (to == kAxss && count > 0) facts.user_access = word_at(data, at);
     if (to == kCmd && count > 0 && word_at(data, at) == kDesync) return facts;
     at += std::size_t{count} * 4;
   }

@@ -10,7 +10,7 @@ namespace fettle::vta {
 
 struct ConfigurationFacts {
   std::size_t sync_offset = 0;
-  std::optional<std::uint32_t> idcode;
+  std::optional<std::uint32_t> idcode, user_access;
   std::uint64_t frame_words = 0;
 };
 

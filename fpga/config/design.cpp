@@ -69,6 +69,20 @@ Result<Design> find_design(std::string_view name) {
                "no accelerator design '" + std::string(name) + "' (there are " + known + ")"};
 }
 
+std::uint32_t user_access_of(const Design& design) {
+  const wire::Hash identity = design.identity();
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < 4; ++i) value = value << 8 | (*identity.bytes())[i];
+  return value;
+}
+
+const Design* design_of_user_access(std::uint32_t user_access) {
+  for (const Design& design : designs()) {
+    if (user_access_of(design) == user_access) return &design;
+  }
+  return nullptr;
+}
+
 Result<void> check_identity(const Design& design, std::string_view name,
                             std::string_view identity) {
   const std::string own = to_hex(design.identity());

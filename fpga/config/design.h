@@ -68,6 +68,12 @@ const std::vector<Design>& designs();
 // NotFound names those that there are.
 Result<Design> find_design(std::string_view name);
 
+// What a design's bitstreams carry in the device's register AXSS: the first 32 bits of its
+// identity, the first byte highest.
+std::uint32_t user_access_of(const Design& design);
+// Null when no design is known by it.
+const Design* design_of_user_access(std::uint32_t user_access);
+
 // WrongConfiguration, by name, unless what a program was built for is this design. `identity` is
 // 64 hexadecimal digits, `name` what it is called there.
 Result<void> check_identity(const Design& design, std::string_view name, std::string_view identity);

@@ -50,6 +50,7 @@ struct RegisterMap {
 };
 
 const RegisterMap& register_map(Core core);
+inline bool counts_cycles(const RegisterMap& map) { return map.cycles_low && map.cycles_high; }
 // What to write for a value.
 std::uint32_t register_value(RegisterValue value, std::uint32_t instruction_count,
                              std::uint32_t instruction_address);

@@ -59,9 +59,10 @@ void print_profile(const space::Profile& profile, const wire::DeviceInfoT& devic
   print_line("data sheet", sheet);
   if (!profile.accelerator.kind.empty()) {
     const auto& [kind, key, name] = profile.accelerator;
-    print_line("beside it", fmt::format("{} ({}), {}", name, kind,
-                                        key.empty() ? "not tuned for yet"
-                                                    : key + " where its driver is installed"));
+    print_line("beside it",
+               fmt::format("{} ({}), {}", name, kind,
+                           key.empty() ? "not tuned for yet"
+                                       : key + " where its driver or bitstream is installed"));
   }
   print_line("also as", fmt::format("{}", fmt::join(device.aliases, ", ")));
 }

@@ -12,7 +12,7 @@ namespace fettle::space {
 
 // What a board has beside this CPU.
 struct Accelerator {
-  std::string kind;  // "cuda", "opencl" or "fpga"; "" where the profile names none
+  std::string kind;  // "cuda", "opencl" or "vta"; "" where the profile names none
   std::string key;   // what agents offer it under; "" where they cannot yet
   std::string name;
 };

@@ -213,7 +213,7 @@ Result<void> Trials::submit(std::uint64_t trial) {
   options.threads = static_cast<std::uint32_t>(target_.threads());
   if (options_.racing) {
     const TaskProgress& seen = progress_.tasks[task];
-    // In ticks of the device's clock, as its samples are.
+    // Or instructions, where those are the clock.
     const double best = seen.best_nanoseconds.value_or(seen.best_instructions.value_or(0));
     options.racing_bound_ns = options_.deterministic ? states_[task].best_nanoseconds : best;
   }

@@ -24,10 +24,12 @@ class Accelerator {
   // Whether a stream takes equally many cycles each time.
   virtual bool exact() const = 0;
   // Runs the `count` instructions at `address`, a multiple of 16 in memory(), until FINISH; its
-  // cycles. The stream was verified for what lies there. What this process wrote into the memory
-  // before is seen by the core, and what the core wrote by this process after: all that it reads
-  // and writes lies before it.
+  // cycles, or nanoseconds on a core that counts none (counts_cycles() in
+  // fpga/config/register_map.h). The stream was verified for what lies there. What this process
+  // wrote into the memory before is seen by the core, and what the core wrote by this process
+  // after: all that it reads and writes lies before it.
   //   RunTimeout  not done after `limit` cycles, with the reason where it is known
+  //   DeviceLost  the core was reset or reprogrammed meanwhile
   //   Malformed, StrayWrite, Internal  what a core that is right does of no verified stream
   // The next stream can be run after any of them, unless it is lost().
   virtual Result<std::uint64_t> run(std::uint64_t address, std::uint32_t count,

@@ -10,7 +10,8 @@ namespace fettle::agent {
 inline constexpr WorkerRow kVtaWorker = {wire::DeviceKind::Vta, open_vta, vta_sandbox};
 
 // Its outputs are copied out; it computes with bytes, and with 16 of them at a time.
-inline ConformingKind vta_kind(const char* name, const char* core, std::string (*missing)()) {
+inline ConformingKind vta_kind(const char* name, const char* core, std::string (*missing)(),
+                               const std::string& helper = "") {
   return {.name = name,
           .kind = wire::DeviceKind::Vta,
           .computes = true,
@@ -18,7 +19,7 @@ inline ConformingKind vta_kind(const char* name, const char* core, std::string (
           .program = test::vta_candidate_program,
           .answer = test::vta_candidate_answer,
           .worker = &kVtaWorker,
-          .settings = {{kVtaCore, core}},
+          .settings = {{kVtaCore, core}, {kVtaHelper, helper}},
           .elements = test::kVtaElements,
           .grain = test::kVtaGrain,
           .counted = test::vta_counted,

@@ -55,9 +55,11 @@ TEST_P(AgentPackage, IsWhatDpkgWants) {
             file});
   }
   const std::string files = out_of({"dpkg-deb", "-c", package});
-  for (const char* line : {"-rwxr-xr-x root/root", "./usr/bin/fettle-agent",
-                           "./lib/systemd/system/fettle-agent.service", "./etc/fettle/agent.toml",
-                           "./usr/share/doc/fettle-agent/copyright"}) {
+  for (const char* line :
+       {"-rwxr-xr-x root/root", "./usr/bin/fettle-agent",
+        "./lib/systemd/system/fettle-agent.service", "./etc/fettle/agent.toml",
+        "./lib/systemd/system/fettle-fpga.service", "./lib/systemd/system/fettle-fpga.socket",
+        "./usr/share/doc/fettle-agent/copyright"}) {
     EXPECT_NE(files.find(line), std::string::npos) << line << " not in\n" << files;
   }
   EXPECT_EQ(files.find(".key"), std::string::npos) << "a key in a package is everybody's";

@@ -80,6 +80,11 @@ TEST_P(EmulatedBoard, SaysWhatIsWrongWithAnOption) {
   const auto unknown = emulate({"--check", "--fast"});
   EXPECT_EQ(unknown.status, 1);
   EXPECT_NE(unknown.err.find("unknown option '--fast'"), std::string::npos) << unknown.err;
+  const auto fpga = emulate({"--check", "--fpga", "--icount"});
+  EXPECT_EQ(fpga.status, 1);
+  EXPECT_NE(fpga.err.find(std::string(GetParam()) == "pynq" ? "without --icount" : "has no FPGA"),
+            std::string::npos)
+      << fpga.err;
 }
 
 // A broker, and an emulated RK3399 that has registered with it.

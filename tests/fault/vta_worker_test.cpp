@@ -5,9 +5,7 @@
 
 #include "agent/device/registry.h"
 #include "agent/device/vta/vta_device.h"
-#include "agent/worker/worker_start.h"
-#include "tests/support/vta_candidates.h"
-#include "tests/support/worker_station.h"
+#include "tests/support/vta_station.h"
 
 namespace fettle::agent {
 namespace {
@@ -22,49 +20,11 @@ wire::DeviceInfoT vta_device() {
   return describe_vta(config, SystemRoot());
 }
 
-class VtaStation : public WorkerStation {
- public:
-  VtaStation()
-      : WorkerStation([](std::uint32_t, int socket,
-                         int status) { return start_worker(vta_device(), "", socket, status); },
-                      one()),
-        answer(put(vta_candidate_answer())) {
-    const wire::ProgramT program = vta_candidate_program(kGood);
-    for (const std::size_t constant : {2, 3}) {
-      const ByteView blob = vta_candidate_blob(*program.buffers[constant]->fill->blob);
-      put(Bytes(blob.begin(), blob.end()));
-    }
-  }
-  wire::MeasureRequestT request(wire::ProgramT program) const {
-    wire::MeasureRequestT out;
-    out.program = std::make_unique<wire::ProgramT>(std::move(program));
-    out.options = std::make_unique<wire::MeasureOptionsT>();
-    out.options->timeout_ms = 60'000;  // a sanitizer's simulator is slow
-    auto expected = std::make_unique<wire::ExpectedOutputT>();
-    expected->buffer = 1;
-    expected->dtype = wire::ScalarType::Int8;
-    expected->blob = std::make_unique<wire::Hash>(answer);
-    out.expected.push_back(std::move(expected));
-    return out;
-  }
-  wire::OutcomeT outcome(wire::ProgramT program) {
-    return wait_for(submit(request(std::move(program))));
-  }
-  wire::Hash answer;
-
- private:
-  static std::vector<wire::DeviceInfoT> one() {
-    std::vector<wire::DeviceInfoT> out;
-    out.push_back(vta_device());
-    return out;
-  }
-};
-
 class VtaWorker : public ::testing::Test {
  protected:
   static inline std::unique_ptr<VtaStation> station;
   void SetUp() override {
-    if (!station) station = std::make_unique<VtaStation>();
+    if (!station) station = std::make_unique<VtaStation>(vta_device());
     ASSERT_TRUE(station->pump([] { return station->queues[0]->ready(); }))
         << station->queues[0]->refusal();
   }

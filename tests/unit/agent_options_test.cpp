@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "agent/device/registry.h"
+#include "agent/device/vta/vta_device.h"
 #include "agent/platform/cpu_facts.h"
 #include "agent/server/broker_link.h"
 #include "agent/server/options.h"
@@ -173,8 +174,28 @@ TEST(Options, AnAcceleratorIsDescribedByItsDesign) {
   EXPECT_EQ(described({"--vta-design", "zynq"}).error().message,
             "--vta-design takes one of pynq, vta-stock, zcu104, not 'zynq'");
   EXPECT_EQ(described({"--vta-core", "rtl"}).error().message,
-            "--vta-core takes one of simulator, not 'rtl'");
+            "--vta-core takes one of simulator, board, not 'rtl'");
   EXPECT_FALSE(parse_options(serving({"--key", "a", "--vta-design", "pynq"})).ok()) << "of a CPU";
+  EXPECT_EQ(described({"--vta-core", "board", "--vta-bitstream", "x.bit"}).error().message,
+            "--vta-bitstream takes a file's whole path, not 'x.bit'");
+  const auto board = described({"--vta-core", "board", "--vta-bitstream", "/b/x.bit"});
+  ASSERT_TRUE(board.ok()) << board.error().text();
+  const auto cycles =
+      find_device_row(wire::DeviceKind::Vta)->describe(board->devices[0], SystemRoot());
+  EXPECT_EQ(cycles.name, "VTA design pynq, in programmable logic");
+  EXPECT_FALSE(cycles.emulated);
+  EXPECT_EQ(cycles.clock, wire::ClockDomain::AcceleratorCycles);
+  const auto counted_by_cpu = described({"--vta-core", "board", "--vta-design", "vta-stock"});
+  ASSERT_TRUE(counted_by_cpu.ok());
+  const auto nanoseconds =
+      find_device_row(wire::DeviceKind::Vta)->describe(counted_by_cpu->devices[0], SystemRoot());
+  EXPECT_EQ(nanoseconds.clock, wire::ClockDomain::Nanoseconds) << "a core without a counter";
+  EXPECT_EQ(nanoseconds.clock_hz, 1e9);
+  const auto helped = helper_devices(counted_by_cpu->devices);
+  ASSERT_EQ(helped.size(), 1u);
+  EXPECT_EQ(helped[0].logic.file, "/lib/firmware/fettle/vta-stock.bit");
+  EXPECT_EQ(helper_devices(board->devices)[0].logic.file, "/b/x.bit");
+  EXPECT_TRUE(helper_devices(stock->devices).empty()) << "of a simulator";
 }
 
 TEST(Options, HelpNamesTheKindOfAnOption) {

@@ -79,6 +79,37 @@ TEST_F(SamplerTest, AnExactDeviceIsAskedOnce) {
   EXPECT_FALSE(out->censored);
 }
 
+// A board's accelerator: its ticks are cycles, what is asked of the sampler is time.
+TEST_F(SamplerTest, CyclesOfAKnownRateAreATime) {
+  device.count_cycles(1e8);                                     // 10 ns each
+  device.nanoseconds = [](std::uint32_t) { return 10'000.0; };  // cycles: 100 us
+  const auto out = sample(10'000);
+  ASSERT_TRUE(out.ok());
+  EXPECT_EQ(out->number, 10u) << "1 ms of 100 us runs";
+  EXPECT_EQ(out->median, 10'000);
+  EXPECT_EQ(out->ticks_per_second, 1e8);
+
+  options.racing_bound_ns = 90'000;
+  const auto slower = sample(10'000);
+  ASSERT_TRUE(slower.ok());
+  EXPECT_TRUE(slower->censored) << "100 us against 90 us";
+  options.racing_bound_ns = 110'000;
+  const auto faster = sample(10'000);
+  ASSERT_TRUE(faster.ok());
+  EXPECT_FALSE(faster->censored) << "10,000 cycles are no 10,000 ns above 110,000";
+}
+
+// 2 s a run: the time limit leaves room for three runs, not for thirty.
+TEST_F(SamplerTest, ATimeLimitHoldsForCyclesToo) {
+  device.count_cycles(1e8);
+  device.nanoseconds = [](std::uint32_t) { return 200'000'000.0; };
+  options.min_repeat_ms = 30'000;
+  options.timeout_ms = 8'000;
+  const auto out = sample(200'000'000);
+  ASSERT_TRUE(out.ok());
+  EXPECT_EQ(out->number, 3u);
+}
+
 TEST_F(SamplerTest, InterruptedCountsAreSetAside) {
   device.count_instructions();
   // The first is no sample: it says how long a run is, as no first_run_ns was given.

@@ -38,6 +38,10 @@ class ScriptedDevice final : public Device {
     info_.clock = wire::ClockDomain::Instructions;
     info_.clock_hz = 0;
   }
+  void count_cycles(double hz) {
+    info_.clock = wire::ClockDomain::AcceleratorCycles;
+    info_.clock_hz = hz;
+  }
   Result<ByteView> read(std::uint32_t) override { return ByteView(); }
   std::uint8_t unwritten_byte(wire::ScalarType) const override { return 0xff; }
   Result<void> check_surroundings() override { return {}; }
@@ -64,11 +68,11 @@ class SamplerTest : public testing::Test {
     std::ofstream(root / "proc/stat")
         << "cpu  0 0 0 0 0 0 0 0\ncpu0 1 2 3 4 5 6 7 " << ticks << " 0 0\nintr 5\n";
   }
-  Result<wire::MeasurementT> sample(double first_run_ns = 0) {
+  Result<wire::MeasurementT> sample(double first_run_ticks = 0) {
     const ConditionsReader conditions(SystemRoot(root.string()), {0});
     std::uint64_t warmup = 0, run = 0;
     return take_samples(
-        {device, conditions, status, options, first_run_ns, &warmup, &run, most_cool_ms});
+        {device, conditions, status, options, first_run_ticks, &warmup, &run, most_cool_ms});
   }
   void put(const std::string& file, const std::string& text) {
     std::filesystem::create_directories((root / file).parent_path());

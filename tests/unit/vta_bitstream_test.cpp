@@ -15,12 +15,14 @@ void add_big(Bytes& bytes, std::uint64_t value, unsigned width) {
 }
 
 // Configuration data as Vivado writes them, with a handful of words for frames.
+constexpr std::uint32_t kUserAccess = 0x0123abcd;
 Bytes data(std::uint32_t idcode = 0x03727093, std::uint32_t frames = 40) {
   Bytes out(32, 0xff);
   for (const std::uint32_t word :
-       {0x000000bbu, 0x11220044u, 0xffffffffu, 0xffffffffu, 0xaa995566u, 0x20000000u, 0x30008001u,
-        0x00000007u, 0x20000000u, 0x30018001u, idcode, 0x30002001u, 0u, 0x30008001u, 1u,
-        0x20000000u, 0x30004000u, 0x50000000u | frames}) {
+       {0x000000bbu, 0x11220044u, 0xffffffffu, 0xffffffffu, 0xaa995566u,
+        0x20000000u, 0x30008001u, 0x00000007u, 0x20000000u, 0x30018001u,
+        idcode,      0x3001a001u, kUserAccess, 0x30002001u, 0u,
+        0x30008001u, 1u,          0x20000000u, 0x30004000u, 0x50000000u | frames}) {
     add_big(out, word, 4);
   }
   // Frames may hold anything, also what looks like packets.
@@ -98,6 +100,7 @@ TEST(VtaBitstream, EveryFormHoldsTheSame) {
     EXPECT_EQ(read->format, row.format);
     EXPECT_EQ(read->data, plain);
     EXPECT_EQ(read->idcode, 0x03727093u);
+    EXPECT_EQ(read->user_access, kUserAccess);
     EXPECT_EQ(read->frame_words, 40u);
     EXPECT_EQ(read->sync_offset, 48u);
     EXPECT_EQ(to_hex(hash_of(*read)), to_hex(content_hash(plain)));
@@ -151,11 +154,11 @@ TEST(VtaBitstream, RefusedWithAReason) {
       {Bytes(4096, 0), "neither .bit, .bin nor .xclbin"},
       {late, "neither .bit, .bin nor .xclbin"},
       {unaligned, "neither .bit, .bin nor .xclbin"},
-      {longer, "its header promises 288 bytes of configuration data, and 289 are there"},
+      {longer, "its header promises 296 bytes of configuration data, and 297 are there"},
       {changed(data(), 52, 0x00), "no packet at byte 52"},
       {changed(data(), 52, 0xe0), "no packet at byte 52"},
-      {changed(data(), 102, 0x01), "a packet at byte 100 is to have 296 words, and 46 are left"},
-      {changed(data(), 103, 0x29), "no packet at byte"},
+      {changed(data(), 110, 0x01), "a packet at byte 108 is to have 296 words, and 46 are left"},
+      {changed(data(), 111, 0x29), "no packet at byte"},
       {shorter(data(), 16), "they end without a DESYNC"},
       {shorter(data(), 9), "which are no whole words"},
       {xclbin(Bytes(64, 0)), "neither .bit, .bin nor .xclbin"},

@@ -110,6 +110,17 @@ TEST(VtaDesign, Refused) {
   }
 }
 
+TEST(VtaDesign, BitstreamsSayADesignByTheBeginningOfItsIdentity) {
+  for (const Design& design : designs()) {
+    const std::uint32_t value = user_access_of(design);
+    char text[9];
+    std::snprintf(text, sizeof text, "%08x", value);
+    EXPECT_EQ(to_hex(design.identity()).substr(0, 8), text);
+    EXPECT_EQ(design_of_user_access(value), &design);
+  }
+  EXPECT_EQ(design_of_user_access(0xffffffff), nullptr);
+}
+
 TEST(VtaDesign, AnotherDesignIsRefusedByName) {
   const Design pynq = *find_design("pynq"), stock = *find_design("vta-stock");
   EXPECT_TRUE(check_identity(pynq, "pynq", to_hex(pynq.identity())));

@@ -20,7 +20,11 @@ class AcceleratorDevice final : public OffloadDevice {
         executor_(*accelerator_, arena_) {}
   ~AcceleratorDevice() override { reset(); }
 
-  bool exact() const override { return accelerator_->exact(); }
+  // The logic of an emulated board is a simulator, too: its cycles are always the same.
+  bool exact() const override {
+    const bool simulated = info_.emulated && info_.clock == wire::ClockDomain::AcceleratorCycles;
+    return simulated || accelerator_->exact();
+  }
   bool lost() const override { return accelerator_->lost(); }
 
  private:
