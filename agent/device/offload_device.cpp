@@ -16,8 +16,8 @@ struct CandidateScope {
 
 }  // namespace
 
-std::string OffloadDevice::extra(const char* name, const char* otherwise) const {
-  for (const auto& value : info_.extra) {
+std::string extra_of(const wire::DeviceInfoT& info, const char* name, const char* otherwise) {
+  for (const auto& value : info.extra) {
     if (value->name == name) return value->value;
   }
   return otherwise;

@@ -11,6 +11,9 @@
 
 namespace fettle::agent {
 
+// What an option said (DeviceInfo.extra).
+std::string extra_of(const wire::DeviceInfoT& info, const char* name, const char* otherwise);
+
 class OffloadDevice : public Device {
  public:
   const wire::DeviceInfoT& info() const override { return info_; }
@@ -37,8 +40,9 @@ class OffloadDevice : public Device {
   virtual Result<void> download(const runtime::BufferMemory& from, Bytes& to) = 0;
   virtual Result<void> synchronize() = 0;
 
-  // What an option said (DeviceInfo.extra).
-  std::string extra(const char* name, const char* otherwise) const;
+  std::string extra(const char* name, const char* otherwise) const {
+    return extra_of(info_, name, otherwise);
+  }
   // Of inputs, and as many of buffers to use again.
   std::uint64_t kept_bytes() const;
 

@@ -6,6 +6,7 @@
 #include "agent/device/null/null_device.h"
 #include "agent/device/opencl/opencl_row.h"
 #include "agent/device/vta/vta_device.h"
+#include "agent/device/xrt/xrt_row.h"
 
 namespace fettle::agent {
 
@@ -21,6 +22,8 @@ std::vector<DeviceRow>& rows() {
        opencl_options()},
       {wire::DeviceKind::Vta, "vta", describe_vta,
        WorkerRow{wire::DeviceKind::Vta, open_vta, vta_sandbox}, vta_self_test, vta_options()},
+      {wire::DeviceKind::Xrt, "xrt", describe_xrt, WorkerProgram::Gpu, xrt_self_test,
+       xrt_options()},
       {wire::DeviceKind::Null,
        "null",
        describe_null,

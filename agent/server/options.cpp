@@ -93,7 +93,7 @@ constexpr Row kRows[] = {
      "the device key users tune for; again for a second device (default: of the "
      "recognised board)",
      set_key},
-    {"device-kind", "KIND", "cpu (default), cuda, opencl, vta or null", set_kind},
+    {"device-kind", "KIND", "cpu (default), cuda, opencl, vta, xrt or null", set_kind},
     {"emulated", nullptr, "runs under an emulator: its time is not board time",
      [](Parsing& to, const std::string&) { return to.device().emulated = true, Result<void>(); }},
     {"memory-limit", "MB", "most memory of one program (default: half of the machine's)",

@@ -1,5 +1,6 @@
-// fettle-worker-gpu: workers of GPUs, a program of its own because it loads the vendors' shared
-// libraries. fettle-agent carries it and starts it (executed_worker.h).
+// fettle-worker-gpu: workers of GPUs, and of accelerators behind XRT: a program of its own because
+// it loads the vendors' shared libraries. fettle-agent carries it and starts it
+// (executed_worker.h).
 #include <unistd.h>
 
 #include "agent/worker/executed_worker.h"
@@ -9,6 +10,7 @@
 #ifdef FETTLE_HAS_OPENCL
 #include "agent/device/opencl/opencl_device.h"
 #endif
+#include "agent/device/xrt/xrt_device.h"
 
 namespace {
 
@@ -39,6 +41,7 @@ constexpr agent::WorkerRow kRows[] = {
 #else
     {wire::DeviceKind::OpenCl, no_opencl, nullptr},
 #endif
+    {wire::DeviceKind::Xrt, agent::open_xrt, agent::xrt_sandbox},
 };
 
 }  // namespace

@@ -2,9 +2,9 @@
 #include "fpga/bitstream/bitstream.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "fpga/bitstream/configuration_data.h"
+#include "fpga/bitstream/xclbin.h"
 #include "schemas/wire/content_hash.h"
 
 namespace fettle::vta {
@@ -98,52 +98,18 @@ Result<void> read_bin(ByteView file, Bitstream& bitstream) {
   return read_data(data, bitstream);
 }
 
-// XRT's container (xclbin.h there, struct axlf), little-endian.
-constexpr std::string_view kXclbinMagic("xclbin2\0", 8);
-constexpr std::size_t kLengthAt = 304, kPlatformAt = 352, kPlatformBytes = 64, kSectionsAt = 448,
-                      kFirstSection = 456, kSectionBytes = 40, kSectionOffsetAt = 24,
-                      kSectionSizeAt = 32;
-constexpr std::uint64_t kBitstreamSection = 0, kMostSections = 0x10000;
-
-std::uint64_t little_endian(ByteView bytes, std::size_t at, std::size_t width) {
-  std::uint64_t value = 0;
-  for (std::size_t i = width; i > 0; --i) value = value << 8 | bytes[at + i - 1];
-  return value;
-}
-
 Result<void> read_plain(ByteView file, Bitstream& bitstream);
 
 Result<void> read_xclbin(ByteView file, Bitstream& bitstream) {
-  if (file.size() < kFirstSection) return bad(".xclbin: cut off within its header");
-  const std::uint64_t length = little_endian(file, kLengthAt, 8);
-  if (length != file.size()) {
-    return bad(".xclbin: its header promises " + number(length) + " bytes, and " +
-               number(file.size()) + " are there");
+  const Result<Xclbin> xclbin = parse_xclbin(file);
+  if (!xclbin) return xclbin.error();
+  bitstream.platform = xclbin->platform;
+  if (!xclbin->bitstream) {
+    return bad(".xclbin: no bitstream among its " + number(xclbin->sections) + " sections");
   }
-  const ByteView platform = file.subspan(kPlatformAt, kPlatformBytes);
-  bitstream.platform.assign(platform.begin(), std::find(platform.begin(), platform.end(), 0));
-  const std::uint64_t count = little_endian(file, kSectionsAt, 4);
-  if (count > kMostSections || count * kSectionBytes > file.size() - kFirstSection) {
-    return bad(".xclbin: " + number(count) + " sections, for which it is too short");
-  }
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const ByteView section = file.subspan(kFirstSection + i * kSectionBytes, kSectionBytes);
-    if (little_endian(section, 0, 4) != kBitstreamSection) continue;
-    const std::uint64_t offset = little_endian(section, kSectionOffsetAt, 8),
-                        size = little_endian(section, kSectionSizeAt, 8);
-    if (offset > file.size() || size > file.size() - offset) {
-      return bad(".xclbin: its bitstream lies beyond its end");
-    }
-    Result<void> read = read_plain(file.subspan(offset, size), bitstream);
-    if (!read) return std::move(read).error().in("reading the bitstream of an .xclbin");
-    return {};
-  }
-  return bad(".xclbin: no bitstream among its " + number(count) + " sections");
-}
-
-bool begins_as_xclbin(ByteView file) {
-  return file.size() >= kXclbinMagic.size() &&
-         std::memcmp(file.data(), kXclbinMagic.data(), kXclbinMagic.size()) == 0;
+  Result<void> read = read_plain(*xclbin->bitstream, bitstream);
+  if (!read) return std::move(read).error().in("reading the bitstream of an .xclbin");
+  return {};
 }
 
 Result<void> read_plain(ByteView file, Bitstream& bitstream) {

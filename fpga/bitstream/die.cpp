@@ -7,12 +7,12 @@
 namespace fettle::vta {
 namespace {
 
-// Zynq-7000: AMD UG585, register PSS_IDCODE; UG470, table of IDCODEs.
+// Zynq-7000: AMD UG585, register PSS_IDCODE; UG470, table of IDCODEs. Zynq UltraScale+: UG570.
 constexpr Die kDies[] = {
     {"xc7z007s", 0x03723093}, {"xc7z010", 0x03722093}, {"xc7z012s", 0x0373c093},
     {"xc7z014s", 0x03728093}, {"xc7z015", 0x0373b093}, {"xc7z020", 0x03727093},
     {"xc7z030", 0x0372c093},  {"xc7z035", 0x03732093}, {"xc7z045", 0x03731093},
-    {"xc7z100", 0x03736093},
+    {"xc7z100", 0x03736093},  {"xczu7ev", 0x04730093},
 };
 constexpr std::uint32_t kWithoutRevision = 0x0fffffff;
 

@@ -18,4 +18,6 @@ for parameters in "" \
   verilator --lint-only -Wall lint.vlt "${modules[@]}" --top-module fettle_vta $parameters
 done
 verilator --lint-only -Wall --assert lint.vlt "${modules[@]}" check/*.sv --top-module verilated_core
+verilator --lint-only -Wall lint.vlt "${modules[@]}" xrt/*.sv ../vivado/fettle_vta_kernel.v \
+  --top-module fettle_vta_kernel
 echo "   no warnings"

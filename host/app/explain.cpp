@@ -1,12 +1,15 @@
 // fettle explain: one candidate again, from its record or from its parts: IR, code, facts.
 #include <algorithm>
+#include <ostream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "host/app/commands.h"
 #include "host/app/message.h"
+#include "host/app/output_file.h"
 #include "host/backend/backend.h"
+#include "host/plot/html_text.h"
 #include "host/records/database.h"
 #include "host/records/workload_form.h"
 #include "host/space/profile.h"
@@ -17,7 +20,7 @@ namespace {
 
 struct ExplainCommand {
   std::int64_t record = 0;
-  std::string db = "fettle.db", workload, target, profile, configuration, dump_after;
+  std::string db = "fettle.db", workload, target, profile, configuration, dump_after, html;
   std::uint64_t seed = 0;
   bool space = false;
   std::string measured;  // a line; "" where no record, or another program than its
@@ -88,6 +91,21 @@ Result<space::Target> target_of(const ExplainCommand& command) {
   return backend::target_for(space::device_of(*profile), std::span(&one_thread, 1));
 }
 
+// The program's timeline as a page of its own.
+Result<void> write_page(const ExplainCommand& command, const space::Workload& workload,
+                        const backend::Task& task, const space::Configuration& configuration) {
+  const auto pictures = task.timeline(configuration);
+  if (!pictures) return pictures.error();
+  return with_output_file(command.html, [&](std::ostream& out) -> Result<std::string> {
+    const std::string title = plot::html_text(workload.title());
+    out << fmt::format(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{}</title>\n"
+        "</head>\n<body>\n<h1>{}</h1>\n<p>{}</p>\n{}</body>\n</html>\n",
+        title, title, plot::html_text(task.space().to_json(configuration)), *pictures);
+    return std::string("the timeline of ") + workload.title();
+  });
+}
+
 Result<void> explain(ExplainCommand command) {
   if (command.record > 0) {
     if (auto read = read_record(command); !read) return read;
@@ -109,6 +127,7 @@ Result<void> explain(ExplainCommand command) {
                            ? Result<space::Configuration>(space.random(rng))
                            : space.parse(command.configuration);
   if (!configuration) return configuration.error();
+  if (!command.html.empty()) return write_page(command, *workload, **task, *configuration);
   const auto text = (*task)->explain(*configuration, command.dump_after);
   if (!text) return text.error();
   print("workload       {}\nsource         {}\ntarget         {}\nconfiguration  {}\n{}\n{}\n",
@@ -146,10 +165,15 @@ void add_explain_command(CLI::App& app, int& status) {
           ->excludes(record, configuration);
   auto* dump = explain_command->add_option("--dump-after", command->dump_after,
                                            "Prints the IR after this lowering pass instead");
+  auto* html = explain_command
+                   ->add_option("--html", command->html,
+                                "Writes a page instead: when each unit of the VTA accelerator is "
+                                "at work, by the simulator's estimate; -: standard output")
+                   ->excludes(dump);
   explain_command
       ->add_flag("--space", command->space,
                  "Prints the search space instead: sketches, knobs, options")
-      ->excludes(dump, configuration, seed);
+      ->excludes(dump, html, configuration, seed);
   explain_command->callback([command, &status] {
     const bool whole = command->record > 0;  // no part has to be named
     if (!whole && command->workload.empty()) throw CLI::RequiredError("RECORD, or --workload,");

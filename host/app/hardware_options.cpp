@@ -78,7 +78,7 @@ Result<backend::Hardware> parse_hardware(const std::string& text) {
 Result<space::Target> target_of(const wire::DeviceInfoT& device,
                                 const backend::Hardware& hardware) {
   for (const backend::Backend* each : backend::backends()) {
-    if (each->kind() != device.kind) continue;
+    if (!each->serves(device.kind)) continue;
     for (const backend::HardwareValue& given : hardware) {
       const backend::HardwareKey* key = find_key(*each, given.name);
       if (!key) {

@@ -83,6 +83,12 @@ void add_tune_command(CLI::App& app, int& status) {
                  "teach the search and count towards --trials")
       ->group("Records");
 
+  option("--first", command->first,
+         "A log that AutoTVM wrote on VTA: the ten fastest configurations of each task in it are "
+         "tried before any other")
+      ->check(CLI::ExistingFile)
+      ->group("Records");
+
   option("--number", command->number, "Runs per sample; 0: as many as --min-repeat-ms needs")
       ->check(CLI::Range(0u, 100000000u))
       ->group("Measuring");

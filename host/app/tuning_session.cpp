@@ -9,6 +9,7 @@
 #include "host/app/connection.h"
 #include "host/app/cores.h"
 #include "host/app/expected.h"
+#include "host/app/first_configurations.h"
 #include "host/app/hardware_options.h"
 #include "host/app/interrupt.h"
 #include "host/app/json_view.h"
@@ -24,6 +25,7 @@
 #include "host/records/queries.h"
 #include "host/space/workload.h"
 #include "host/tune/background.h"
+#include "host/tune/started_searcher.h"
 
 namespace fettle::app {
 namespace {
@@ -113,6 +115,7 @@ nlohmann::json options_json(const TuneCommand& command) {
           {"deterministic", command.deterministic},
           {"transfer", command.transfer},
           {"prior", command.prior},
+          {"first", command.first},
           {"resume", command.resume},
           {"early_stopping", command.early_stopping},
           {"number", command.number},
@@ -151,6 +154,12 @@ Result<std::vector<tune::TuneTask>> searched_tasks(
     std::shared_ptr<cost::Experience> experience, tune::Background* background) {
   const std::vector<std::string> features =
       backend::find_backend(target.backend())->feature_names();
+  std::vector<std::vector<space::Configuration>> first(open.tasks.size());
+  if (!command.first.empty()) {
+    auto read = first_configurations(command.first, open.tasks, open.opened, target);
+    if (!read) return std::move(read).error();
+    first = std::move(*read);
+  }
   std::vector<tune::TuneTask> tasks;
   for (std::size_t i = 0; i < open.tasks.size(); ++i) {
     const backend::Task& opened = *open.opened[i];
@@ -171,7 +180,9 @@ Result<std::vector<tune::TuneTask>> searched_tasks(
     how.background = background;
     auto searcher = tune::make_searcher(command.searcher, *task.space, how);
     if (!searcher) return searcher.error();
-    task.searcher = std::move(*searcher);
+    task.searcher = first[i].empty()
+                        ? std::move(*searcher)
+                        : tune::make_started(std::move(*searcher), std::move(first[i]));
     tasks.push_back(std::move(task));
   }
   return tasks;

@@ -20,6 +20,7 @@ struct TuneCommand {
   bool prior = true;                // the model starts with the prior that fettle ships
   bool transfer = true;             // the model starts with what the database holds of other tasks
   std::vector<std::string> replay;  // recordings, instead of a device
+  std::string first;  // a log of AutoTVM's, whose configurations are tried first; "": none
   std::string db = "fettle.db";
   bool resume = false;
   std::uint32_t early_stopping = 0;

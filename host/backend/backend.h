@@ -41,6 +41,9 @@ class Task {
   // IR, assembly, facts: what `fettle explain` prints. dump_after: a pass's name or "".
   virtual Result<std::string> explain(const space::Configuration& configuration,
                                       const std::string& dump_after) const = 0;
+  // The program's time as pictures: HTML that needs no style and no script, without a page around
+  // it. Unsupported: of this back end's programs there are none.
+  virtual Result<std::string> timeline(const space::Configuration& configuration) const;
 };
 
 // Thread-safe.
@@ -49,8 +52,10 @@ class Backend {
   virtual ~Backend() = default;
   virtual const char* name() const = 0;
   virtual wire::DeviceKind kind() const = 0;  // of the devices that it builds for
+  // Whether it builds for them: for those of kind(), and what is the same behind another driver.
+  virtual bool serves(wire::DeviceKind device) const { return device == kind(); }
 
-  // What code is made for on that device, of kind(), by what it says and what the user says
+  // What code is made for on that device, which it serves, by what it says and what the user says
   // against it: keys of hardware_keys(), within their bounds. Unsupported: not for this device;
   // InvalidArgument: the corrections do not fit it.
   virtual Result<space::Target> target_for(const wire::DeviceInfoT& device,

@@ -33,6 +33,12 @@ Result<std::unique_ptr<const Task>> Backend::open_kernel(space::OwnKernel kernel
                    ", which is nothing for a device of the back end " + name()};
 }
 
+Result<std::string> Task::timeline(const space::Configuration&) const {
+  return Error{ErrorCode::Unsupported,
+               "there is a timeline of the VTA accelerator's programs only: this is for another "
+               "device"};
+}
+
 std::span<const Backend* const> backends() { return rows(); }
 
 const Backend* find_backend(const std::string& name) {
@@ -46,7 +52,7 @@ void add_backend(const Backend& backend) { rows().push_back(&backend); }
 Result<space::Target> target_for(const wire::DeviceInfoT& device,
                                  std::span<const HardwareValue> hardware) {
   for (const Backend* row : rows()) {
-    if (row->kind() == device.kind) return row->target_for(device, hardware);
+    if (row->serves(device.kind)) return row->target_for(device, hardware);
   }
   return Error{ErrorCode::Unsupported, "no back end in this build for device " + device.key +
                                            ", of kind " + wire::EnumNameDeviceKind(device.kind)};

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/plot/embedded.h"
+#include "host/plot/html_text.h"
 
 namespace fettle::plot {
 namespace {
@@ -27,29 +28,6 @@ std::string script_json(const nlohmann::json& data) {
       safe += "\\u0026";
     } else {
       safe += c;
-    }
-  }
-  return safe;
-}
-
-std::string html_text(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '&':
-        safe += "&amp;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      default:
-        safe += c;
     }
   }
   return safe;

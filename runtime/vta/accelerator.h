@@ -27,14 +27,14 @@ class Accelerator {
   // cycles, or nanoseconds on a core that counts none (counts_cycles() in
   // fpga/config/register_map.h). The stream was verified for what lies there. What this process
   // wrote into the memory before is seen by the core, and what the core wrote by this process
-  // after.
+  // after: all that it reads and writes lies before it.
   //   RunTimeout  not done after `limit` cycles, with the reason where it is known
   //   DeviceLost  the core was reset or reprogrammed meanwhile
   //   Malformed, StrayWrite, Internal  what a core that is right does of no verified stream
-  // The next stream can be run after any of them.
+  // The next stream can be run after any of them, unless it is lost().
   virtual Result<std::uint64_t> run(std::uint64_t address, std::uint32_t count,
                                     std::uint64_t limit) = 0;
-  // Nothing can be run by this object any more.
+  // No stream can be run any more in this process: another one must open the device anew.
   virtual bool lost() const { return false; }
 };
 

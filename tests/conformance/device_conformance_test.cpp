@@ -10,6 +10,11 @@
 #include "agent/device/opencl/opencl_device.h"
 #include "tests/support/opencl_candidates.h"
 #endif
+#ifdef FETTLE_HAS_XRT
+#include "agent/device/xrt/xrt_device.h"
+#include "agent/device/xrt/xrt_row.h"
+#include "tests/support/xrt_card.h"
+#endif
 
 namespace fettle::agent {
 namespace {
@@ -26,6 +31,18 @@ std::string nothing() { return ""; }
 #ifdef FETTLE_CUDA_STAND_IN
 constexpr WorkerRow kCudaWorker = {wire::DeviceKind::Cuda, open_cuda, cuda_sandbox};
 #endif
+#ifdef FETTLE_HAS_XRT
+constexpr WorkerRow kXrtWorker = {wire::DeviceKind::Xrt, open_xrt, xrt_sandbox};
+
+// On the card that is played, by XRT itself.
+ConformingKind xrt_kind() {
+  ConformingKind kind = vta_kind("Xrt", "", test::no_xrt_card);
+  kind.kind = wire::DeviceKind::Xrt;
+  kind.worker = &kXrtWorker;
+  kind.settings = {{kXrtXclbin, test::xclbin_of("pynq")}};
+  return kind;
+}
+#endif
 #ifdef FETTLE_HAS_OPENCL
 constexpr WorkerRow kOpenClWorker = {wire::DeviceKind::OpenCl, open_opencl, opencl_sandbox};
 #endif
@@ -34,6 +51,9 @@ const ConformingKind kKinds[] = {
     {"Cpu", wire::DeviceKind::Cpu, true, no_candidates, candidate, test::candidate_answer},
     {"Null", wire::DeviceKind::Null, false, no_candidates, candidate, test::candidate_answer},
     vta_kind("VtaSimulator", "simulator", nothing),
+#ifdef FETTLE_HAS_XRT
+    xrt_kind(),
+#endif
 #ifdef FETTLE_CUDA_STAND_IN
     {"CudaStandIn",
      wire::DeviceKind::Cuda,

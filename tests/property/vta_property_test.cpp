@@ -1,6 +1,6 @@
-// Programs for VTA against the reference: random configurations of ResNet-18's layers and of random
-// small products, run on the simulator, equal it bit for bit; they pass the verifier and are
-// determined; and no token of theirs can be left out.
+// Programs for VTA against the reference: random configurations of ResNet-18's layers, of random
+// small products and of max pooling, run on the simulator, equal it bit for bit; they pass the
+// verifier and are determined; and no token of theirs can be left out.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -10,6 +10,7 @@
 
 #include "fpga/isa/disassemble.h"
 #include "fpga/isa/queues.h"
+#include "host/backend/vta/pooling.h"
 #include "host/backend/vta/stream.h"
 #include "host/model/task_list.h"
 #include "host/space/reference.h"
@@ -30,14 +31,13 @@ Case case_of(const space::ComputeDag& dag, const Design& design) {
   return {std::move(product), std::move(space), space::evaluate(dag).value().front().bytes};
 }
 
-void check(const Case& of, const Design& design, const space::Configuration& configuration,
-           bool determined) {
-  SCOPED_TRACE(of.space.to_json(configuration));
-  auto generated = generate(of.product, design, tiling_of(of.space, configuration));
+// The program passes the verifier, and its output is `expected`.
+void check_program(const std::vector<ir::ProgramBuffer>& buffers, Result<Generated> generated,
+                   const Design& design, const Bytes& expected, bool determined) {
   ASSERT_TRUE(generated) << generated.error().text();
   auto stream = finish_stream(design, std::move(generated->code));
   ASSERT_TRUE(stream) << stream.error().text();
-  const wire::ProgramT program = program_of(of.product, design, *stream);
+  const wire::ProgramT program = program_of(buffers, design, *stream);
   testing::VtaMemory memory(design, program);
   const auto verified = memory.verify();
   ASSERT_TRUE(verified) << verified.error().text();
@@ -48,10 +48,21 @@ void check(const Case& of, const Design& design, const space::Configuration& con
   }
   const auto run = memory.run();
   ASSERT_TRUE(run) << run.error().text();
-  const ByteView output = memory.buffer(of.product.buffers[of.product.output].buffer->name);
-  const auto differs = std::mismatch(output.begin(), output.end(), of.expected.begin());
-  EXPECT_EQ(differs.first - output.begin(), static_cast<std::ptrdiff_t>(of.expected.size()))
-      << "the first byte that differs";
+  for (const ir::ProgramBuffer& each : buffers) {
+    if (each.role != ir::Role::Output) continue;
+    const ByteView output = memory.buffer(each.buffer->name);
+    const auto differs = std::mismatch(output.begin(), output.end(), expected.begin());
+    EXPECT_EQ(differs.first - output.begin(), static_cast<std::ptrdiff_t>(expected.size()))
+        << "the first byte that differs";
+  }
+}
+
+void check(const Case& of, const Design& design, const space::Configuration& configuration,
+           bool determined) {
+  SCOPED_TRACE(of.space.to_json(configuration));
+  check_program(of.product.buffers,
+                generate(of.product, design, tiling_of(of.space, configuration)), design,
+                of.expected, determined);
 }
 
 class Dice {
@@ -116,6 +127,51 @@ space::Workload random_dense(Dice& dice) {
   }
 }
 
+space::Workload random_pooling(Dice& dice) {
+  for (;;) {
+    const int kernel_y = dice.number(1, 4), kernel_x = dice.number(1, 4);
+    auto workload = space::Workload::parse(
+        nlohmann::json{{"op", "max_pool2d"},
+                       {"layout", "NCHW1n16c"},
+                       {"dtype", "int8"},
+                       {"batch", dice.one_of({1, 1, 2})},
+                       {"height", dice.number(1, 19)},
+                       {"width", dice.number(1, 19)},
+                       {"channels", 16 * dice.number(1, 3)},
+                       {"kernel", {kernel_y, kernel_x}},
+                       {"stride", {dice.one_of({1, 2, 2, 3}), dice.one_of({1, 2, 2, 3})}},
+                       {"pad", {dice.number(0, kernel_y - 1), dice.number(0, kernel_x - 1)}}});
+    if (workload) return std::move(*workload);
+  }
+}
+
+TEST(VtaPrograms, RandomPoolingsEqualTheReference) {
+  Dice dice(5);
+  for (const char* name : {"pynq", "vta-stock"}) {
+    const Design design = find_design(name).value();
+    int checked = 0;
+    for (int i = 0; i < 60; ++i) {
+      const space::Workload workload = random_pooling(dice);
+      SCOPED_TRACE(name + (" " + workload.source()));
+      const auto pooling = pooling_of(workload.dag(), design);
+      ASSERT_TRUE(pooling) << pooling.error().text();
+      auto sketch = sketch_of(*pooling, design);
+      if (!sketch) continue;  // too small for the stock core's pipeline
+      const space::SearchSpace space({std::move(*sketch)});
+      const Bytes expected = space::evaluate(workload.dag()).value().front().bytes;
+      for (int k = 0; k < 2; ++k, ++checked) {
+        const space::Configuration configuration = space.random(dice.engine());
+        SCOPED_TRACE(space.to_json(configuration));
+        check_program(pooling->buffers,
+                      generate(*pooling, design, pooling_tiling_of(space, configuration)), design,
+                      expected, true);
+        if (HasFailure()) return;
+      }
+    }
+    EXPECT_GT(checked, 40) << name;
+  }
+}
+
 TEST(VtaPrograms, RandomSmallProductsEqualTheReference) {
   Dice dice(20261123);
   for (const char* name : {"pynq", "vta-stock"}) {
@@ -167,7 +223,7 @@ TEST(VtaPrograms, NoTokenCanBeLeftOut) {
         generate(small.product, design, tiling_of(small.space, small.space.random(dice.engine())));
     auto stream = finish_stream(design, std::move(generated->code));
     ASSERT_TRUE(stream) << stream.error().text();
-    const wire::ProgramT program = program_of(small.product, design, *stream);
+    const wire::ProgramT program = program_of(small.product.buffers, design, *stream);
     testing::VtaMemory memory(design, program);
     const std::vector<Word> words = memory.words;
     // The bits of each queue's tokens, in their order.

@@ -172,7 +172,7 @@ TEST(Options, AnAcceleratorIsDescribedByItsDesign) {
   EXPECT_EQ(other.memory_limit_bytes, 16u << 20);
   EXPECT_EQ(other.fpga->configuration.rfind("vta-stock ", 0), 0u);
   EXPECT_EQ(described({"--vta-design", "zynq"}).error().message,
-            "--vta-design takes one of pynq, vta-stock, not 'zynq'");
+            "--vta-design takes one of pynq, vta-stock, zcu104, not 'zynq'");
   EXPECT_EQ(described({"--vta-core", "rtl"}).error().message,
             "--vta-core takes one of simulator, board, not 'rtl'");
   EXPECT_FALSE(parse_options(serving({"--key", "a", "--vta-design", "pynq"})).ok()) << "of a CPU";

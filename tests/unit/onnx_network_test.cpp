@@ -1,8 +1,10 @@
 // Networks from ONNX files: what is read, what is refused, batch norms that are folded, and pieces.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <random>
 
@@ -250,6 +252,18 @@ TEST_F(OnnxNetwork, AsksForExtentsThatAreOpen) {
   const auto graph = imported(model.text(), {{{"batch", 3}}, {}});
   ASSERT_TRUE(graph) << graph.error().text();
   EXPECT_EQ(to_string(graph->type(graph->outputs[0])), "float32 3x4");
+  model.proto()
+      .mutable_graph()
+      ->mutable_input(0)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->mutable_shape()
+      ->mutable_dim(0)
+      ->clear_dim_param();
+  const auto nameless = imported(model.text());
+  ASSERT_FALSE(nameless);
+  EXPECT_NE(nameless.error().message.find("the extent 'x.0'"), std::string::npos);
+  EXPECT_TRUE(imported(model.text(), {{{"x.0", 2}}, {}}));
 }
 
 TEST_F(OnnxNetwork, RefusesWhatIsNoModel) {
@@ -273,6 +287,86 @@ TEST_F(OnnxNetwork, RefusesWhatIsNoModel) {
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("does not fit 3 channels"), std::string::npos)
       << refused.error().message;
+}
+
+// Numbers that no operator can mean, wherever a list of them may stand.
+TEST_F(OnnxNetwork, BearsNumbersThatMeanNothing) {
+  constexpr std::int64_t kNumbers[] = {std::numeric_limits<std::int64_t>::min(),
+                                       -2,
+                                       -1,
+                                       0,
+                                       3,
+                                       std::int64_t{1} << 31,
+                                       std::int64_t{1} << 40,
+                                       std::numeric_limits<std::int64_t>::max()};
+  const std::pair<const char*, std::vector<const char*>> kOperators[] = {
+      {"Conv", {"strides", "dilations", "pads", "kernel_shape"}},
+      {"MaxPool", {"strides", "dilations", "pads", "kernel_shape"}},
+      {"AveragePool", {"strides", "pads", "kernel_shape"}},
+      {"Transpose", {"perm"}},
+      {"Unsqueeze", {"axes"}},
+      {"Squeeze", {"axes"}},
+      {"ReduceMean", {"axes"}},
+      {"Pad", {"pads"}},
+      {"Slice", {"starts", "ends", "axes", "steps"}},
+      {"Split", {"split", "axis", "num_outputs"}},
+      {"Reshape", {"shape"}},
+      {"Expand", {"shape"}},
+      {"Tile", {"repeats"}},
+      {"ConstantOfShape", {"shape"}},
+      {"Softmax", {"axis"}},
+      {"Flatten", {"axis"}},
+      {"Concat", {"axis"}},
+      {"DepthToSpace", {"blocksize"}},
+      {"LRN", {"size"}}};
+  std::size_t refused = 0, all = 0;
+  for (const auto& [op, names] : kOperators) {
+    for (const char* const changed : names) {
+      for (const std::int64_t number : kNumbers) {
+        for (const std::size_t length : {1, 2, 4}) {
+          Model model;
+          model.input("x", {1, 4, 6, 6});
+          model.weights("w", {4, 4, 3, 3});
+          const bool two = std::string(op) == "Conv";
+          onnx::NodeProto& node = model.node(
+              op, two ? std::vector<std::string>{"x", "w"} : std::vector<std::string>{"x"}, "y");
+          for (const char* const name : names) {
+            const bool list = length > 1 || number == 3;
+            const std::vector<std::int64_t> usual(std::string(name) == "pads" ? 4 : 2, 1);
+            Model::integers(node, name,
+                            name == changed ? std::vector<std::int64_t>(length, number) : usual);
+            if (!list && name == changed)
+              node.mutable_attribute(node.attribute_size() - 1)->set_i(number);
+          }
+          model.output("y");
+          const auto graph = imported(model.text());
+          ++all;
+          refused += !graph.ok();
+          if (graph) static_cast<void>(pieces_of(*graph).ok());
+        }
+      }
+    }
+  }
+  EXPECT_GT(refused, all / 2);
+}
+
+TEST_F(OnnxNetwork, ConstantsThatWouldTakeLongAreNotComputed) {
+  Model model;
+  model.input("x", {1});
+  model.weights("one", {1});
+  for (int i = 0; i < 4; ++i) {  // 2^25 elements four times
+    onnx::NodeProto& shape = model.node("Constant", {}, "shape" + std::to_string(i));
+    Model::integers(shape, "value_ints", {1 << 15, 1 << 10});
+    model.node("Expand", {"one", "shape" + std::to_string(i)}, "large" + std::to_string(i));
+    model.node("Relu", {"large" + std::to_string(i)}, "y" + std::to_string(i));
+  }
+  model.node("Add", {"x", "one"}, "y");
+  model.output("y");
+  const auto begin = std::chrono::steady_clock::now();
+  const auto graph = imported(model.text());
+  ASSERT_TRUE(graph) << graph.error().text();
+  EXPECT_EQ(graph->nodes.size(), 1u);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
 }
 
 // Whatever a file says, it is read or refused.

@@ -1,11 +1,13 @@
 // What every searcher keeps to, each against random search, and simulated annealing.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <deque>
 #include <set>
 
 #include "host/tune/annealing.h"
+#include "host/tune/started_searcher.h"
 #include "tests/unit/tune_doubles.h"
 #include "tests/unit/tune_objective.h"
 
@@ -241,6 +243,28 @@ TEST(Annealing, FindsTheMaximumOfAKnownScore) {
   for (std::size_t i = 1; i < 5; ++i) EXPECT_LE(separable(first[i - 1]), separable(first[i]));
   for (const auto& c : first) unseen.insert(c);
   for (const auto& c : annealing.maximums(5, score, unseen, rng)) EXPECT_FALSE(unseen.contains(c));
+}
+
+TEST(StartedSearcher, GivenConfigurationsComeFirstAndOnce) {
+  const SearchSpace space = grid(2, 4);
+  const Configuration a{0, {1, 2}}, b{0, {3, 3}}, c{0, {0, 1}};
+  const auto search = make_started(searcher("random", space, 1), {a, b, a, c});
+  search->observe({b, 1.0, false, {}});  // as a resumed session knows it
+  EXPECT_TRUE(search->ready());
+  EXPECT_EQ(search->propose(1), std::vector{a});
+  std::vector<Configuration> all{a, b};
+  for (std::size_t more = 3; true;) {
+    const auto proposals = search->propose(more);
+    if (proposals.empty()) break;
+    if (all.size() == 2) {
+      EXPECT_EQ(proposals.front(), c);
+    }
+    all.insert(all.end(), proposals.begin(), proposals.end());
+  }
+  EXPECT_EQ(all.size(), 16u) << "all of the space";
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(std::count(all.begin(), all.end(), all[i]), 1) << i;
+  }
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ std::string with(std::string text, const std::string& from, const std::string& t
 TEST(VtaDesign, BuiltIn) {
   std::set<std::string> names;
   for (const Design& design : designs()) names.insert(design.name);
-  EXPECT_EQ(names, (std::set<std::string>{"pynq", "vta-stock"}));
+  EXPECT_EQ(names, (std::set<std::string>{"pynq", "vta-stock", "zcu104"}));
   const auto pynq = find_design("pynq");
   ASSERT_TRUE(pynq) << pynq.error().text();
   // The table of the published default, 1x16_i8w8a32_15_15_18_17.
@@ -38,7 +38,7 @@ TEST(VtaDesign, BuiltIn) {
   }
   EXPECT_EQ(pynq->macs_per_uop(), 256u);
   EXPECT_EQ(find_design("ultra96").error().message,
-            "no accelerator design 'ultra96' (there are pynq, vta-stock)");
+            "no accelerator design 'ultra96' (there are pynq, vta-stock, zcu104)");
 }
 
 TEST(VtaDesign, TextReadsBack) {

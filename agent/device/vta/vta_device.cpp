@@ -4,11 +4,9 @@
 #include <unistd.h>
 
 #include "agent/device/offload_device.h"
+#include "agent/device/vta/accelerator_device.h"
 #include "agent/device/vta/board_accelerator.h"
 #include "agent/device/vta/vta_core.h"
-#include "runtime/vta/vta_executor.h"
-#include "runtime/vta/vta_image.h"
-#include "runtime/vta/vta_memory.h"
 
 namespace fettle::agent {
 namespace {
@@ -39,79 +37,35 @@ bool is_on_board(const DeviceConfig& config) {
   return config.kind == wire::DeviceKind::Vta && !core_of(config).open;
 }
 
-class VtaDevice final : public OffloadDevice {
- public:
-  explicit VtaDevice(wire::DeviceInfoT info) : OffloadDevice(std::move(info)) {}
-  ~VtaDevice() override { reset(); }
-
-  // Once.
-  Result<void> open() {
-    auto design = vta::find_design(extra(kVtaDesign, ""));
-    if (!design) return std::move(design).error();
-    const std::string name = extra(kVtaCore, "");
-    const VtaCore* core = find_vta_core(name);
-    if (!core) return Error{ErrorCode::NotFound, "no VTA core '" + name + "' in this agent"};
-    auto opened = core->open ? core->open(*design, info_.memory_limit_bytes) : open_board(*design);
-    if (!opened) return std::move(opened).error();
-    accelerator_ = std::move(*opened);
-    info_.memory_limit_bytes = accelerator_->memory().bytes.size();
-    arena_.emplace(accelerator_->memory());
-    memory_.emplace(*arena_);
-    loader_.emplace(accelerator_->design());
-    executor_.emplace(*accelerator_, *arena_);
-    return {};
-  }
-
-  // The logic of an emulated board is a simulator, too: its cycles are always the same.
-  bool exact() const override {
-    const bool simulated = info_.emulated && info_.clock == wire::ClockDomain::AcceleratorCycles;
-    return simulated || accelerator_->exact();
-  }
-  bool lost() const override { return accelerator_->lost(); }
-
- private:
-  Result<std::unique_ptr<runtime::Accelerator>> open_board(const vta::Design& design) {
-    auto opened = FpgaAccelerator::open(design, extra(kVtaHelper, ""), info_.key);
-    if (!opened) return std::move(opened).error();
-    info_.fpga->bitstream = std::make_unique<wire::Hash>((*opened)->bitstream());
-    return std::unique_ptr<runtime::Accelerator>(std::move(*opened));
-  }
-  Parts parts() override {
-    return {*memory_, {{wire::ImageKind::VtaStream, *loader_, *executor_}}};
-  }
-  Result<void> download(const runtime::BufferMemory& from, Bytes& to) override {
-    to.assign(from.data().begin(), from.data().end());
-    return {};
-  }
-  Result<void> synchronize() override { return {}; }
-
-  std::unique_ptr<runtime::Accelerator> accelerator_;  // gone last
-  std::optional<runtime::Arena> arena_;
-  std::optional<runtime::VtaMemory> memory_;
-  std::optional<runtime::VtaLoader> loader_;
-  std::optional<runtime::VtaExecutor> executor_;
-};
-
 }  // namespace
 
-wire::DeviceInfoT describe_vta(const DeviceConfig& config, const SystemRoot&) {
-  const vta::Design design = design_of(config);
-  const VtaCore& core = core_of(config);
+wire::DeviceInfoT describe_design(const DeviceConfig& config, const vta::Design& design,
+                                  const std::string& words, std::uint32_t clock_khz) {
   wire::DeviceInfoT info;
   info.key = config.key;
   info.index = config.index;
   info.kind = wire::DeviceKind::Vta;
-  info.name = "VTA design " + design.name + ", " + core.words;
-  info.clock = clock_of(core, design);
-  info.clock_hz = info.clock == wire::ClockDomain::Nanoseconds ? 1e9 : design.clock_khz * 1e3;
+  info.name = "VTA design " + design.name + ", " + words;
+  info.clock = wire::ClockDomain::AcceleratorCycles;
+  info.clock_hz = clock_khz * 1e3;
   info.profile = config.profile;
   info.aliases = config.aliases;
-  info.emulated = config.emulated || core.emulated;
+  info.emulated = config.emulated;
   info.memory_limit_bytes = memory_bytes(config);
   info.fpga = std::make_unique<wire::FpgaFactsT>();
   info.fpga->part = design.die;
   info.fpga->configuration = vta::configuration_of(design);
-  info.fpga->clock_khz = design.clock_khz;
+  info.fpga->clock_khz = clock_khz;
+  return info;
+}
+
+wire::DeviceInfoT describe_vta(const DeviceConfig& config, const SystemRoot&) {
+  const vta::Design design = design_of(config);
+  const VtaCore& core = core_of(config);
+  wire::DeviceInfoT info = describe_design(config, design, core.words, design.clock_khz);
+  info.clock = clock_of(core, design);
+  if (info.clock == wire::ClockDomain::Nanoseconds) info.clock_hz = 1e9;
+  info.emulated = config.emulated || core.emulated;
   const std::pair<const char*, std::string> told[] = {
       {kVtaDesign, design.name},
       {kVtaCore, core.name},
@@ -125,10 +79,26 @@ wire::DeviceInfoT describe_vta(const DeviceConfig& config, const SystemRoot&) {
   return info;
 }
 
+// What the helper drives, and which bitstream it has loaded.
+static Result<std::unique_ptr<Device>> open_board(wire::DeviceInfoT info,
+                                                  const vta::Design& design) {
+  auto opened = FpgaAccelerator::open(design, extra_of(info, kVtaHelper, ""), info.key);
+  if (!opened) return std::move(opened).error();
+  info.fpga->bitstream = std::make_unique<wire::Hash>((*opened)->bitstream());
+  info.memory_limit_bytes = (*opened)->memory().bytes.size();
+  return make_accelerator_device(std::move(info), std::move(*opened));
+}
+
 Result<std::unique_ptr<Device>> open_vta(const wire::DeviceInfoT& info) {
-  auto device = std::make_unique<VtaDevice>(info);
-  if (auto opened = device->open(); !opened) return std::move(opened).error();
-  return std::unique_ptr<Device>(std::move(device));
+  auto design = vta::find_design(extra_of(info, kVtaDesign, ""));
+  if (!design) return std::move(design).error();
+  const std::string name = extra_of(info, kVtaCore, "");
+  const VtaCore* core = find_vta_core(name);
+  if (!core) return Error{ErrorCode::NotFound, "no VTA core '" + name + "' in this agent"};
+  if (!core->open) return open_board(info, *design);
+  auto opened = core->open(*design, info.memory_limit_bytes);
+  if (!opened) return std::move(opened).error();
+  return make_accelerator_device(info, std::move(*opened));
 }
 
 std::vector<HelperDevice> helper_devices(const std::vector<DeviceConfig>& devices) {

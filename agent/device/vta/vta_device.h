@@ -9,6 +9,7 @@
 #include "agent/fpga/fpga_helper.h"
 #include "agent/platform/system_root.h"
 #include "agent/sandbox/sandbox.h"
+#include "fpga/config/design.h"
 
 namespace fettle::agent {
 
@@ -17,6 +18,10 @@ inline constexpr const char* kVtaDesign = "vta-design";
 inline constexpr const char* kVtaCore = "vta-core";
 inline constexpr const char* kVtaBitstream = "vta-bitstream";
 inline constexpr const char* kVtaHelper = "vta-helper";  // where the FPGA helper listens
+
+// What every device of a design says of itself, whoever plays its core: "VTA design pynq, WORDS".
+wire::DeviceInfoT describe_design(const DeviceConfig& config, const vta::Design& design,
+                                  const std::string& words, std::uint32_t clock_khz);
 
 wire::DeviceInfoT describe_vta(const DeviceConfig& config, const SystemRoot& root);
 // Maps the accelerator's memory, which for one on a board the FPGA helper hands over: call before

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "host/backend/vta/pooling.h"
+
 namespace fettle::vta::host {
 namespace {
 
@@ -43,6 +45,15 @@ std::string Bound::text(const Product& p) const {
       outputs, p.in.extent, p.rows.window * p.columns.window, gemm_cycles, outputs,
       sum_cycles / static_cast<std::uint64_t>(outputs), sum_cycles, compulsory_bytes, kPortBytes,
       port_cycles(), gemm_cycles, sum_cycles, port_cycles(), cycles());
+}
+
+Bound bound_of(const Pooling& pooling, const Design& design, double compulsory_bytes) {
+  const StepCycles cycles = step_cycles(design);
+  const auto count = [](std::int64_t steps) { return static_cast<std::uint64_t>(steps); };
+  return {count(pooling.inputs()) * cycles.gemm,
+          count(pooling.inputs()) * cycles.reset + count(pooling.outputs()) * cycles.alu_imm +
+              count(pooling.comparisons()) * cycles.alu,
+          compulsory_bytes};
 }
 
 Bound bound_of(const Product& product, const Design& design, double compulsory_bytes) {

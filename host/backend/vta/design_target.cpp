@@ -19,6 +19,10 @@ Result<Design> design_of(const std::string& configuration) {
 
 }  // namespace
 
+bool is_accelerator(wire::DeviceKind kind) {
+  return kind == wire::DeviceKind::Vta || kind == wire::DeviceKind::Xrt;
+}
+
 space::Target DesignTarget::target() const {
   const nlohmann::json text{{"backend", kBackend},
                             {"configuration", configuration_of(design)},
@@ -40,7 +44,7 @@ Result<DesignTarget> DesignTarget::parse(const space::Target& target) {
 }
 
 Result<DesignTarget> DesignTarget::of(const wire::DeviceInfoT& device) {
-  if (device.kind != wire::DeviceKind::Vta) {
+  if (!is_accelerator(device.kind)) {
     return Error{ErrorCode::Unsupported, "device " + device.key + " is no VTA accelerator"};
   }
   if (!device.fpga || device.fpga->configuration.empty()) {

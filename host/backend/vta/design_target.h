@@ -10,6 +10,9 @@ namespace fettle::vta::host {
 
 inline constexpr const char* kBackend = "vta";
 
+// Of devices that run its streams, by themselves or through XRT.
+bool is_accelerator(wire::DeviceKind kind);
+
 struct DesignTarget {
   Design design;
   std::int64_t memory_bytes = 0;  // the device's limit for one program; 0: not known

@@ -80,9 +80,7 @@ class ProductWriter {
                          each.role == ir::Role::Output);
     }
     if (kept_entries(p_, design_, Memory::Weight) == 0) return;
-    Bytes ones(design_.element_bytes(Memory::Weight), 0);
-    for (std::size_t i = 0; i < design_.block_out; ++i) ones[i * design_.block_in + i] = 1;
-    diagonal_ = writer_.add_constant("diagonal", std::move(ones));
+    diagonal_ = writer_.add_constant("diagonal", diagonal_weights(design_));
   }
 
   std::int64_t input_tile(const Tile& tile, std::size_t in) const {
@@ -266,6 +264,12 @@ class ProductWriter {
 };
 
 }  // namespace
+
+Bytes diagonal_weights(const Design& design) {
+  Bytes ones(design.element_bytes(Memory::Weight), 0);
+  for (std::size_t i = 0; i < design.block_out; ++i) ones[i * design.block_in + i] = 1;
+  return ones;
+}
 
 Result<Generated> generate(const Product& product, const Design& design, const Tiling& tiling) {
   return ProductWriter(product, design, tiling).write();

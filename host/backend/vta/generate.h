@@ -13,6 +13,9 @@ struct Generated {
   std::size_t input_slots = 0, weight_slots = 0, sum_slots = 0;
 };
 
+// Weights with which GEMM adds its inputs as they are.
+Bytes diagonal_weights(const Design& design);
+
 // BuildError: instructions cannot say it.
 Result<Generated> generate(const Product& product, const Design& design, const Tiling& tiling);
 

@@ -51,11 +51,11 @@ Result<Stream> finish_stream(const Design& design, Untokened code) {
   return stream;
 }
 
-wire::ProgramT program_of(const Product& product, const Design& design, const Stream& stream) {
+wire::ProgramT program_of(std::span<const ir::ProgramBuffer> buffers, const Design& design,
+                          const Stream& stream) {
   wire::ProgramT program;
   program.target = configuration_of(design);
-  for (const ir::ProgramBuffer& each : product.buffers)
-    program.buffers.push_back(space::wire_buffer(each));
+  for (const ir::ProgramBuffer& each : buffers) program.buffers.push_back(space::wire_buffer(each));
   for (const ConstantBytes& each : stream.data.constants) {
     program.buffers.push_back(wire_constant(each));
   }

@@ -16,7 +16,8 @@ struct Stream {
 // Puts the tokens and asks the verifier, as the device will. BuildError: it does not pass.
 Result<Stream> finish_stream(const Design& design, Untokened code);
 
-// One image with one entry, launched once; buffers are the product's, then the constants.
-wire::ProgramT program_of(const Product& product, const Design& design, const Stream& stream);
+// One image with one entry, launched once; its buffers are these, then the constants.
+wire::ProgramT program_of(std::span<const ir::ProgramBuffer> buffers, const Design& design,
+                          const Stream& stream);
 
 }  // namespace fettle::vta::host

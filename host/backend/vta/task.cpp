@@ -1,10 +1,11 @@
-// A product on a design: space, programs, features (task.h).
+// A computation on a design: space, programs, features (task.h).
 #include "host/backend/vta/task.h"
 
+#include "host/backend/vta/computation.h"
 #include "host/backend/vta/explain.h"
 #include "host/backend/vta/features.h"
 #include "host/backend/vta/stream.h"
-#include "host/space/compulsory.h"
+#include "host/backend/vta/timeline_picture.h"
 #include "schemas/wire/codec.h"
 #include "schemas/wire/content_hash.h"
 
@@ -13,12 +14,10 @@ namespace {
 
 class VtaTask final : public backend::Task {
  public:
-  VtaTask(Product product, Design design, space::Sketch sketch, double compulsory_bytes)
-      : product_(std::move(product)),
+  VtaTask(std::unique_ptr<const Computation> computation, Design design, space::Sketch sketch)
+      : computation_(std::move(computation)),
         design_(std::move(design)),
-        space_({std::move(sketch)}),
-        compulsory_bytes_(compulsory_bytes),
-        bound_(bound_of(product_, design_, compulsory_bytes)) {}
+        space_({std::move(sketch)}) {}
 
   const space::SearchSpace& space() const override { return space_; }
 
@@ -29,7 +28,8 @@ class VtaTask final : public backend::Task {
     output.facts = std::make_unique<wire::ProgramFactsT>(facts_of(*program));
     auto stream = finish_stream(design_, std::move(program->code));
     if (!stream) return std::move(stream).error();
-    output.program = std::make_unique<wire::ProgramT>(program_of(product_, design_, *stream));
+    output.program =
+        std::make_unique<wire::ProgramT>(program_of(computation_->buffers(), design_, *stream));
     output.program_hash = std::make_unique<wire::Hash>(content_hash(encode(*output.program)));
     return output;
   }
@@ -47,15 +47,25 @@ class VtaTask final : public backend::Task {
   }
 
   const char* screen(std::span<const float> features) const override {
-    return screened(features, bound_);
+    return screened(features, computation_->bound());
   }
 
   Result<std::string> explain(const space::Configuration& configuration,
                               const std::string& dump_after) const override {
     auto program = generated(configuration);
     if (!program) return std::move(program).error();
-    return explained(product_, design_, tiling_of(space_, configuration), bound_,
-                     std::move(*program), dump_after);
+    return explained(*computation_, space_, configuration, design_, std::move(*program),
+                     dump_after);
+  }
+
+  Result<std::string> timeline(const space::Configuration& configuration) const override {
+    auto program = generated(configuration);
+    if (!program) return std::move(program).error();
+    const auto stream = finish_stream(design_, std::move(program->code));
+    if (!stream) return stream.error();
+    const auto time = time_of(design_, *stream);
+    if (!time) return time.error();
+    return timeline_picture(*stream, *time);
   }
 
  private:
@@ -63,32 +73,25 @@ class VtaTask final : public backend::Task {
     if (!space_.contains(configuration)) {
       return Error{ErrorCode::InvalidArgument, "the configuration is none of this space"};
     }
-    return generate(product_, design_, tiling_of(space_, configuration));
+    return computation_->generate(space_, configuration);
   }
 
   wire::ProgramFactsT facts_of(const Generated& program) const {
     wire::ProgramFactsT facts;
-    // Multiply-adds; of the tail, one for each lane and step.
-    const double lanes = static_cast<double>(design_.batch) * design_.block_out;
-    facts.integer_operations =
-        2.0 * static_cast<double>(product_.products()) *
-            static_cast<double>(design_.macs_per_uop()) +
-        lanes * static_cast<double>(product_.outputs()) * static_cast<double>(product_.tail.size());
-    facts.compulsory_bytes = compulsory_bytes_;
+    facts.integer_operations = computation_->operations();
+    facts.compulsory_bytes = computation_->bound().compulsory_bytes;
     facts.features = features_of(design_, program);
     return facts;
   }
 
-  Product product_;
+  std::unique_ptr<const Computation> computation_;
   Design design_;
   space::SearchSpace space_;
-  double compulsory_bytes_;
-  Bound bound_;
 };
 
-Result<void> check_memory(const Product& product, const DesignTarget& target) {
+Result<void> check_memory(const Computation& computation, const DesignTarget& target) {
   std::int64_t bytes = 0;
-  for (const ir::ProgramBuffer& each : product.buffers) {
+  for (const ir::ProgramBuffer& each : computation.buffers()) {
     bytes += each.buffer->elements() * each.buffer->type.bytes();
   }
   if (target.memory_bytes == 0 || bytes <= target.memory_bytes) return {};
@@ -101,14 +104,13 @@ Result<void> check_memory(const Product& product, const DesignTarget& target) {
 
 Result<std::unique_ptr<const backend::Task>> open_task(const space::ComputeDag& dag,
                                                        DesignTarget target) {
-  auto product = product_of(dag, target.design);
-  if (!product) return std::move(product).error();
-  if (auto fits = check_memory(*product, target); !fits) return std::move(fits).error();
-  auto sketch = sketch_of(*product, target.design);
+  auto computation = computation_of(dag, target.design);
+  if (!computation) return std::move(computation).error();
+  if (auto fits = check_memory(**computation, target); !fits) return std::move(fits).error();
+  auto sketch = (*computation)->sketch();
   if (!sketch) return std::move(sketch).error();
   return std::unique_ptr<const backend::Task>(
-      new VtaTask(std::move(*product), std::move(target.design), std::move(*sketch),
-                  space::compulsory_bytes(dag)));
+      new VtaTask(std::move(*computation), std::move(target.design), std::move(*sketch)));
 }
 
 }  // namespace fettle::vta::host

@@ -4,14 +4,19 @@
 #include <algorithm>
 #include <memory>
 
+#include <nlohmann/json.hpp>
+
 #include "host/backend/vta/boxes.h"
+#include "host/backend/vta/pooling.h"
 #include "host/backend/vta/tile_boxes.h"
+#include "host/backend/vta/tile_walk.h"
 
 namespace fettle::vta::host {
 namespace {
 
 using space::KnobValue;
 
+constexpr const char* kSketch = "vta_product";
 constexpr const char* kRows = "tile_h";
 constexpr const char* kColumns = "tile_w";
 constexpr const char* kIn = "tile_ci";
@@ -69,6 +74,24 @@ bool anything_fits(const space::Sketch& sketch) {
   return false;
 }
 
+Error nothing_fits() {
+  return {ErrorCode::Unsupported,
+          "no part of it fits the VTA accelerator: its memories, micro-ops or pipeline",
+          {}};
+}
+
+// The fewest outputs of a tile along an axis that one place of the window is compared with.
+std::int64_t pipelined(const SpatialAxis& axis, std::int64_t size) {
+  std::int64_t least = size;
+  for (const Range& tile : cut(axis.extent, size)) {
+    for (std::int64_t w = 0; w < axis.window; ++w) {
+      const std::int64_t count = inside_of(axis, tile, w).count;
+      if (count > 0) least = std::min(least, count);
+    }
+  }
+  return least;
+}
+
 }  // namespace
 
 std::int64_t kept_entries(const Product& product, const Design&, Memory memory) {
@@ -113,7 +136,7 @@ Result<space::Sketch> sketch_of(const Product& product, const Design& design) {
       design.depth(Memory::Weight) - kept_entries(product, design, Memory::Weight);
   const std::int64_t inputs = design.depth(Memory::Input);
   const auto shared = std::make_shared<const Product>(product);
-  space::Sketch sketch{"vta_product",
+  space::Sketch sketch{kSketch,
                        {{kRows, sizes(product.rows.extent, sums)},
                         {kColumns, sizes(product.columns.extent, sums)},
                         {kIn, sizes(product.in.extent, weights)},
@@ -160,11 +183,62 @@ Result<space::Sketch> sketch_of(const Product& product, const Design& design) {
                  least;
         }));
   }
-  if (!anything_fits(sketch)) {
-    return Error{ErrorCode::Unsupported,
-                 "no part of it fits the VTA accelerator: its memories, micro-ops or pipeline"};
-  }
+  if (!anything_fits(sketch)) return nothing_fits();
   return sketch;
+}
+
+std::int64_t tile_entries(const Pooling& pooling, const Tiling& tiling, Memory memory) {
+  const std::int64_t inputs =
+      places_of(pooling.rows, tiling.rows) * places_of(pooling.columns, tiling.columns);
+  switch (memory) {
+    case Memory::Input:
+      return inputs;
+    case Memory::Weight:
+      return 1;
+    case Memory::Accumulator:
+      return inputs + tiling.rows * tiling.columns;
+    case Memory::Output:
+      return tiling.rows * tiling.columns;
+    case Memory::Uop:
+      break;
+  }
+  return 0;
+}
+
+Result<space::Sketch> sketch_of(const Pooling& pooling, const Design& design) {
+  const auto shared = std::make_shared<const Pooling>(pooling);
+  const std::int64_t sums =
+      std::min(design.depth(Memory::Accumulator), design.depth(Memory::Output));
+  space::Sketch sketch{
+      "vta_pooling",
+      {{kRows, sizes(pooling.rows.extent, sums)}, {kColumns, sizes(pooling.columns.extent, sums)}}};
+  const auto fits = [shared](Memory memory, std::int64_t room) {
+    return [shared, memory, room](const Tiling& tiling) {
+      return tile_entries(*shared, tiling, memory) <= room;
+    };
+  };
+  sketch.constraints = {constraint("the inputs of a tile fit their memory", {kRows, kColumns},
+                                   fits(Memory::Input, design.depth(Memory::Input))),
+                        constraint("the inputs and outputs of a tile fit the accumulators",
+                                   {kRows, kColumns}, fits(Memory::Accumulator, sums))};
+  if (design.hazard_steps > 0) {
+    sketch.constraints.push_back(constraint(
+        "outputs of the smallest tile are enough for the core's pipeline", {kRows, kColumns},
+        [shared, least = std::int64_t{design.hazard_steps}](const Tiling& tiling) {
+          return pipelined(shared->rows, tiling.rows) * pipelined(shared->columns, tiling.columns) >
+                 least;
+        }));
+  }
+  if (!anything_fits(sketch)) return nothing_fits();
+  return sketch;
+}
+
+Tiling pooling_tiling_of(const space::SearchSpace& space,
+                         const space::Configuration& configuration) {
+  Tiling tiling;
+  tiling.rows = space.value(configuration, kRows).front();
+  tiling.columns = space.value(configuration, kColumns).front();
+  return tiling;
 }
 
 Tiling tiling_of(const space::SearchSpace& space, const space::Configuration& configuration) {
@@ -177,6 +251,20 @@ Tiling tiling_of(const space::SearchSpace& space, const space::Configuration& co
           value(kRowThreads),
           value(kInputsStay) == 1,
           value(kStorePieces)};
+}
+
+Result<space::Configuration> configuration_of(const space::SearchSpace& space,
+                                              const Tiling& tiling) {
+  const auto value = [](std::int64_t one) { return nlohmann::json::array({one}); };
+  const nlohmann::json knobs = {{kRows, value(tiling.rows)},
+                                {kColumns, value(tiling.columns)},
+                                {kIn, value(tiling.in)},
+                                {kOut, value(tiling.out)},
+                                {kOutThreads, value(tiling.out_threads)},
+                                {kRowThreads, value(tiling.row_threads)},
+                                {kInputsStay, value(tiling.inputs_stay ? 1 : 0)},
+                                {kStorePieces, value(tiling.store_pieces)}};
+  return space.parse(nlohmann::json{{"sketch", kSketch}, {"knobs", knobs}}.dump());
 }
 
 }  // namespace fettle::vta::host

@@ -28,5 +28,8 @@ std::int64_t tile_entries(const Product& product, const Tiling& tiling, Memory m
 // what fits the chip fulfils its constraints. Unsupported: nothing does.
 Result<space::Sketch> sketch_of(const Product& product, const Design& design);
 Tiling tiling_of(const space::SearchSpace& space, const space::Configuration& configuration);
+// InvalidArgument: not of the space, with what it lacks or breaks.
+Result<space::Configuration> configuration_of(const space::SearchSpace& space,
+                                              const Tiling& tiling);
 
 }  // namespace fettle::vta::host

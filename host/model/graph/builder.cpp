@@ -58,7 +58,9 @@ Result<ValueId> GraphBuilder::add(const std::string& op, nlohmann::json attribut
   auto stages = stages_of(op, attributes, types);
   if (!stages) return std::move(stages).error();
   const ValueId id = new_value(output, stages->output);
-  if (known) {
+  const std::int64_t steps = steps_of(*stages);
+  if (known && steps <= steps_left_) {
+    steps_left_ -= steps;
     auto value = evaluate_node(*stages, constants);
     if (!value) return std::move(value).error();
     graph_.values[id].constant = std::move(*value);

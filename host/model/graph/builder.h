@@ -34,6 +34,7 @@ class GraphBuilder {
   ValueId new_value(const std::string& name, TensorType type);
 
   Graph graph_;
+  std::int64_t steps_left_ = std::int64_t{1} << 26;  // of computing constants
   std::unordered_map<std::string, int> names_;
 };
 

@@ -1,6 +1,8 @@
 // Nodes as stages, and their values by the reference evaluator (node_stages.h).
 #include "host/model/graph/node_stages.h"
 
+#include <algorithm>
+
 #include "host/model/operators/operators.h"
 #include "host/space/operators/stages.h"
 #include "host/space/stage_evaluator.h"
@@ -24,7 +26,9 @@ space::Stage placeholder(const std::string& name, const TensorType& type) {
   return stage;
 }
 
-Result<void> check(const TensorType& type) {
+}  // namespace
+
+Result<void> check_tensor(const TensorType& type) {
   if (type.shape.size() > kMostAxes) {
     return Error{ErrorCode::Unsupported, "a tensor of more than 8 axes"};
   }
@@ -39,7 +43,22 @@ Result<void> check(const TensorType& type) {
   return {};
 }
 
-}  // namespace
+std::int64_t steps_of(const NodeStages& node) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 62;
+  std::int64_t all = 0;
+  for (const space::Stage& stage : node.stages) {
+    if (stage.placeholder()) continue;
+    std::int64_t steps = 1;
+    for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {
+      for (const space::Axis& axis : *axes) {
+        steps =
+            steps > kMost / std::max<std::int64_t>(axis.extent, 1) ? kMost : steps * axis.extent;
+      }
+    }
+    all = std::min(kMost, all + std::min(steps, kMost - all));
+  }
+  return all;
+}
 
 Result<NodeStages> stages_of(const std::string& op, const nlohmann::json& attributes,
                              const std::vector<const TensorType*>& inputs) {
@@ -59,6 +78,7 @@ Result<NodeStages> stages_of(const std::string& op, const nlohmann::json& attrib
       placeholders.emplace_back();
       continue;
     }
+    if (auto right = check_tensor(*inputs[i]); !right) return named(std::move(right).error());
     types.push_back(*inputs[i]);
     placeholders.push_back(placeholder("in" + std::to_string(i), *inputs[i]));
   }
@@ -83,7 +103,7 @@ Result<NodeStages> stages_of(const std::string& op, const nlohmann::json& attrib
   } catch (const nlohmann::json::exception& error) {
     return named({ErrorCode::InvalidArgument, error.what()});
   }
-  if (auto right = check(out.output); !right) return named(std::move(right).error());
+  if (auto right = check_tensor(out.output); !right) return named(std::move(right).error());
   return out;
 }
 

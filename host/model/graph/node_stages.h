@@ -13,6 +13,13 @@ struct NodeStages {
   bool view = false;  // no stage of its own: the input's elements with another shape
 };
 
+// Unsupported: more than 8 axes, more than 2^30 elements, or none.
+Result<void> check_tensor(const TensorType& type);
+
+// What the reference does for the node: values computed, each as often as it is summed over. At
+// most 2^62.
+std::int64_t steps_of(const NodeStages& node);
+
 // Unsupported and InvalidArgument name the operator.
 Result<NodeStages> stages_of(const std::string& op, const nlohmann::json& attributes,
                              const std::vector<const TensorType*>& inputs);

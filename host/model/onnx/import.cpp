@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "host/model/graph/builder.h"
+#include "host/model/graph/node_stages.h"
 #include "host/model/onnx/node_reader.h"
 
 namespace fettle::model {
@@ -95,16 +96,23 @@ class Importer {
     if (!scalar) return wrong(path_, words + scalar.error().message, scalar.error().code);
     TensorType type{*scalar, {}};
     if (!tensor.has_shape()) return wrong(path_, words + "has no shape", ErrorCode::Unsupported);
-    for (const auto& dim : tensor.shape().dim()) {
+    for (int d = 0; d < tensor.shape().dim_size(); ++d) {
+      const auto& dim = tensor.shape().dim(d);
       std::int64_t extent = dim.dim_value();
       if (dim.has_dim_param() || extent < 1) {
-        const auto given = options_.extents.find(dim.dim_param());
+        // One without a name goes by its place.
+        const std::string name =
+            dim.dim_param().empty() ? input.name() + "." + std::to_string(d) : dim.dim_param();
+        const auto given = options_.extents.find(name);
         if (given == options_.extents.end()) {
-          return wrong(path_, words + "leaves the extent '" + dim.dim_param() + "' open: give it");
+          return wrong(path_, words + "leaves the extent '" + name + "' open: give it");
         }
         extent = given->second;
       }
       type.shape.push_back(extent);
+    }
+    if (auto right = check_tensor(type); !right) {
+      return wrong(path_, words + "is " + right.error().message, right.error().code);
     }
     values_[input.name()] = builder_.input(input.name(), std::move(type));
     return {};

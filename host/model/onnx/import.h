@@ -11,7 +11,8 @@
 namespace fettle::model {
 
 struct OnnxOptions {
-  // Extents that the model names but does not state, such as {"batch", 1}.
+  // Extents that the model does not state, by its names for them, such as {"batch", 1}, or by input
+  // and axis, {"image.0", 1}, where it has none.
   std::map<std::string, std::int64_t> extents;
   // Inputs that are always this: they become constants.
   std::map<std::string, std::pair<TensorType, std::vector<std::uint8_t>>> known_inputs;

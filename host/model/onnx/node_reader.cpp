@@ -1,6 +1,7 @@
 // NodeReader (node_reader.h).
 #include "host/model/onnx/node_reader.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace fettle::model {
@@ -36,15 +37,37 @@ NodeReader::List NodeReader::list(const char* name, const List& otherwise) const
   return one ? List(one->ints().begin(), one->ints().end()) : otherwise;
 }
 
+Result<NodeReader::List> NodeReader::in_range(const char* name, List list, std::int64_t low,
+                                              std::int64_t high) const {
+  if (list.size() > 1024) return invalid(std::string("its ") + name + " has too many numbers");
+  for (const std::int64_t number : list) {
+    if (number < low || number > high) {
+      return invalid(std::string("its ") + name + " has " + std::to_string(number));
+    }
+  }
+  return list;
+}
+
+Result<NodeReader::List> NodeReader::checked_list(const char* name, const List& otherwise,
+                                                  std::int64_t low, std::int64_t high) const {
+  return in_range(name, list(name, otherwise), low, high);
+}
+
 Result<NodeReader::List> NodeReader::parameter(const char* name, std::size_t input,
                                                const List& otherwise) const {
-  if (has(name)) return list(name, {});
+  if (has(name)) {
+    List clamped = list(name, {});
+    for (std::int64_t& number : clamped) number = std::clamp(number, -kMost, kMost);
+    return in_range(name, std::move(clamped), -kMost, kMost);
+  }
   if (!has_input(input)) return otherwise;
   auto known = builder_.whole_numbers(inputs_[input]);
   if (!known) {
     return unsupported(std::string("its ") + name + " is not known before the network runs");
   }
-  return *known;
+  // Exporters say "to the end" by the largest number.
+  for (std::int64_t& number : *known) number = std::clamp(number, -kMost, kMost);
+  return in_range(name, std::move(*known), -kMost, kMost);
 }
 
 Result<double> NodeReader::number_parameter(const char* name, std::size_t input,

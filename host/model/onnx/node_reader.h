@@ -26,6 +26,11 @@ class NodeReader {
   double number(const char* name, double otherwise) const;
   std::string word(const char* name, const std::string& otherwise) const;
   List list(const char* name, const List& otherwise) const;
+  // InvalidArgument: longer than 1024, or a number outside. Everywhere sums and products of such
+  // numbers fit int64.
+  Result<List> checked_list(const char* name, const List& otherwise, std::int64_t low = -kMost,
+                            std::int64_t high = kMost) const;
+  static constexpr std::int64_t kMost = std::int64_t{1} << 31;
   const onnx::AttributeProto* attribute(const char* name) const;  // null: not there
 
   Result<std::vector<double>> number_list(const char* name, std::size_t input) const;
@@ -48,6 +53,7 @@ class NodeReader {
   Result<ValueId> constant(OnnxTensor tensor) const;
   Result<ValueId> constant(const List& list, bool scalar = false) const;
 
+  Result<List> in_range(const char* name, List list, std::int64_t low, std::int64_t high) const;
   Error invalid(const std::string& what) const;
   Error unsupported(const std::string& what) const;
 

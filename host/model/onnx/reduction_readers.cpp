@@ -54,7 +54,15 @@ Outputs layer_normalization(const NodeReader& node) {
   return one(node, {{"axis", node.integer("axis", -1)}, {"epsilon", node.number("epsilon", 1e-5)}});
 }
 
+Outputs local_response_normalization(const NodeReader& node) {
+  return one(node, {{"size", node.integer("size", 1)},
+                    {"alpha", node.number("alpha", 1e-4)},
+                    {"beta", node.number("beta", 0.75)},
+                    {"bias", node.number("bias", 1)}});
+}
+
 constexpr ReaderRow kRows[] = {
+    {"LRN", local_response_normalization},
     {"ReduceSum", reduce},
     {"ReduceMean", reduce},
     {"ReduceMax", reduce},

@@ -64,7 +64,10 @@ Outputs constant_of_shape(const NodeReader& node) {
 Outputs transpose(const NodeReader& node) {
   List reversed(node.shape(0).size());
   std::iota(reversed.rbegin(), reversed.rend(), 0);
-  return one(node, {{"perm", node.list("perm", reversed)}});
+  auto order =
+      node.checked_list("perm", reversed, 0, static_cast<std::int64_t>(reversed.size()) - 1);
+  if (!order) return std::move(order).error();
+  return one(node, {{"perm", *order}});
 }
 
 Outputs concat(const NodeReader& node) { return one(node, {{"axis", node.integer("axis", 1)}}); }
@@ -85,7 +88,8 @@ Outputs tile(const NodeReader& node) {
 Outputs depth_to_space(const NodeReader& node) {
   const auto& x = node.shape(0);
   const std::int64_t b = node.integer("blocksize", 0);
-  if (x.size() != 4 || b < 1 || x[1] % (b * b)) return node.invalid("its blocks do not fit");
+  if (x.size() != 4 || b < 1 || b > 1024 || x[1] % (b * b))
+    return node.invalid("its blocks do not fit");
   const bool crd = node.word("mode", "DCR") == "CRD";
   const std::int64_t c = x[1] / (b * b);
   const List cut = crd ? List{x[0], c, b, b, x[2], x[3]} : List{x[0], b, b, c, x[2], x[3]};

@@ -37,6 +37,7 @@ Outputs slice(const NodeReader& node) {
   for (std::size_t i = 0; i < begin->size(); ++i) {
     const std::int64_t rank = static_cast<std::int64_t>(x.size());
     const std::int64_t axis = (*axes)[i] < 0 ? (*axes)[i] + rank : (*axes)[i];
+    // A longer step than the axis takes one element as well.
     const std::int64_t by = (*step)[i];
     if (axis < 0 || axis >= rank || by == 0)
       return node.invalid("has no such axis, or a step of 0");
@@ -71,7 +72,7 @@ Outputs split(const NodeReader& node) {
   if (sizes->empty()) {
     const std::int64_t parts =
         node.integer("num_outputs", static_cast<std::int64_t>(node.outputs()));
-    if (parts < 1) return node.invalid("has no outputs");
+    if (parts < 1 || parts > x[d]) return node.invalid("has no outputs, or too many");
     const std::int64_t each = (x[d] + parts - 1) / parts;
     for (std::int64_t left = x[d]; left > 0; left -= each) sizes->push_back(std::min(each, left));
   }

@@ -12,17 +12,22 @@ Result<json> window(const NodeReader& node, const List& kernel) {
   if (x.size() < 3 || kernel.size() != x.size() - 2)
     return node.invalid("its window has another rank");
   const std::size_t rank = kernel.size();
-  const List strides = node.list("strides", List(rank, 1));
-  const List dilations = node.list("dilations", List(rank, 1));
+  constexpr std::int64_t kLargest = 1 << 20;
+  auto given_strides = node.checked_list("strides", List(rank, 1), 1, kLargest);
+  auto given_dilations = node.checked_list("dilations", List(rank, 1), 1, kLargest);
+  auto given_pads = node.checked_list("pads", List(2 * rank, 0), 0, kLargest);
+  if (!given_strides) return std::move(given_strides).error();
+  if (!given_dilations) return std::move(given_dilations).error();
+  if (!given_pads) return std::move(given_pads).error();
+  const List &strides = *given_strides, &dilations = *given_dilations;
+  List& pads = *given_pads;
   if (strides.size() != rank || dilations.size() != rank) {
     return node.invalid("its strides or dilations have another rank");
   }
-  List pads = node.list("pads", List(2 * rank, 0));
   const std::string automatic = node.word("auto_pad", "NOTSET");
   if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
     pads.assign(2 * rank, 0);
     for (std::size_t d = 0; d < rank; ++d) {
-      if (strides[d] < 1) return node.invalid("a stride below 1");
       const std::int64_t reach = (kernel[d] - 1) * dilations[d] + 1;
       const std::int64_t steps = (x[2 + d] + strides[d] - 1) / strides[d];
       const std::int64_t all =
@@ -50,7 +55,9 @@ Outputs conv(const NodeReader& node) {
 }
 
 Outputs pool(const NodeReader& node) {
-  const List kernel = node.list("kernel_shape", {});
+  auto given = node.checked_list("kernel_shape", {}, 1, 1 << 20);
+  if (!given) return std::move(given).error();
+  const List& kernel = *given;
   auto attributes = window(node, kernel);
   if (!attributes) return std::move(attributes).error();
   (*attributes)["kernel_shape"] = kernel;

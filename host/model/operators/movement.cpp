@@ -109,6 +109,9 @@ Result<Written> pad(const NodeCall& call) {
 }
 
 Result<Written> expand(const NodeCall& call) {
+  for (const std::int64_t extent : call.list("shape")) {
+    if (extent < 1) return unsupported("an extent of " + std::to_string(extent));
+  }
   auto shape = broadcast({call.shape(0), call.list("shape")});
   if (!shape) return std::move(shape).error();
   const auto axes = axes_of(*shape);

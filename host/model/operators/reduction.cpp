@@ -167,7 +167,42 @@ Result<Written> batch_normalization(const NodeCall& call) {
   return written(call.add("normalized", axes, {}, narrowed(value, call.scalar(0))));
 }
 
+// x / (bias + alpha / size * (sum of squares of the `size` channels around))^beta, for betas that
+// need no logarithm.
+Result<Written> local_response_normalization(const NodeCall& call) {
+  const Shape& shape = call.shape(0);
+  const std::int64_t size = call.integer("size");
+  const double beta = call.number("beta");
+  if (shape.size() < 2 || size < 1 || size > 2 * shape[1] + 1) {
+    return invalid("its channels are none, or more than there are");
+  }
+  if (beta != 0.5 && beta != 0.75 && beta != 1) {
+    return unsupported("the exponent " + std::to_string(beta));
+  }
+  const auto kept = axes_of(shape);
+  const space::Axis around = space::make_axis("k", size);
+  auto at = indices_of(kept);
+  const ir::Expr channel = at[1] + ir::var_ref(around.var) - ir::int_imm((size - 1) / 2);
+  at[1] = channel;
+  const ir::Expr inside =
+      ir::binary(BinaryOp::And, ir::binary(BinaryOp::Le, ir::int_imm(0), channel),
+                 ir::binary(BinaryOp::Lt, channel, ir::int_imm(shape[1])));
+  const ir::Expr x = widened(element_where(call, 0, at, inside));
+  const space::Stage squares = call.add("squares", kept, {around}, x * x);
+  const auto axes = axes_of(shape);
+  const auto indices = indices_of(axes);
+  const ir::Expr base = space::at(squares, indices) *
+                            ir::float_imm(call.number("alpha") / static_cast<double>(size)) +
+                        ir::float_imm(call.number("bias"));
+  ir::Expr power = base;
+  if (beta < 1) power = ir::unary(ir::UnaryOp::Sqrt, base);
+  if (beta == 0.75) power = power * ir::unary(ir::UnaryOp::Sqrt, power);
+  const ir::Expr value = ir::binary(BinaryOp::Div, widened(element(call, 0, indices)), power);
+  return written(call.add("normalized", axes, {}, narrowed(value, call.scalar(0))));
+}
+
 constexpr Operator kRows[] = {
+    {"LRN", 1, 1, local_response_normalization, nullptr},
     {"ReduceSum", 1, 1, reduce<Combiner::Sum>, nullptr},
     {"ReduceMean", 1, 1, reduce<Combiner::Sum, After::Mean>, nullptr},
     {"ReduceMax", 1, 1, reduce<Combiner::Max>, nullptr},

@@ -11,6 +11,7 @@ Result<Shape> reshape(const NodeCall& call) {
   const Shape& from = call.shape(0);
   Shape to = call.list("shape");
   std::int64_t known = 1;
+  if (to.size() > 8) return unsupported("more than 8 axes");
   std::optional<std::size_t> open;
   for (std::size_t d = 0; d < to.size(); ++d) {
     if (to[d] == 0 && !call.integer("allowzero")) {
@@ -22,6 +23,9 @@ Result<Shape> reshape(const NodeCall& call) {
       if (open) return invalid("leaves two extents open");
       open = d;
     } else {
+      if (to[d] > 0 && known > elements(from) / to[d]) {
+        return invalid("makes more elements than there are");
+      }
       known *= to[d];
     }
   }

@@ -8,6 +8,19 @@
 #include "host/space/operators/window_operator.h"
 
 namespace fettle::space {
+namespace {
+
+Stage images(const OperatorCall& w, std::int64_t batch, std::int64_t blocks) {
+  return make_operand(w.scalar(), "input",
+                      {{"n", batch},
+                       {"cb", blocks},
+                       {"y", w.integer("height")},
+                       {"x", w.integer("width")},
+                       {"c", kChannelBlock}},
+                      ir::Role::Input, kInputStream, 1);
+}
+
+}  // namespace
 
 Result<void> require_blocks(const char* op, std::int64_t in, std::int64_t out) {
   if (in % kChannelBlock == 0 && out % kChannelBlock == 0) return {};
@@ -25,13 +38,7 @@ ComputeDag packed_conv2d_dag(const OperatorCall& w) {
 
   ComputeDag dag;
   const ir::Scalar type = w.scalar();
-  dag.stages.push_back(make_operand(type, "input",
-                                    {{"n", n},
-                                     {"cb", in},
-                                     {"y", w.integer("height")},
-                                     {"x", w.integer("width")},
-                                     {"c", kChannelBlock}},
-                                    ir::Role::Input, kInputStream, 1));
+  dag.stages.push_back(images(w, n, in));
   dag.stages.push_back(make_operand(type, "weight",
                                     {{"ob", out},
                                      {"ib", in},
@@ -59,6 +66,29 @@ ComputeDag packed_conv2d_dag(const OperatorCall& w) {
                                   product(at(source, {v(an), v(ib), row, column, v(ic)}),
                                           at(weight, {v(ob), v(ib), v(kh), v(kw), v(oc), v(ic)}))));
   append_tail(dag, w, {"ob", "oc"});
+  return dag;
+}
+
+ComputeDag packed_max_pool2d_dag(const OperatorCall& w) {
+  const auto kernel = w.pair("kernel"), stride = w.pair("stride"), pad = w.pair("pad");
+  const std::int64_t n = w.integer("batch"), blocks = w.integer("channels") / kChannelBlock;
+  const auto extent = window_output(w);
+  ComputeDag dag;
+  dag.stages.push_back(images(w, n, blocks));
+  if (pad[0] > 0 || pad[1] > 0) {
+    const std::vector<std::int64_t> around{0, 0, pad[0], pad[1], 0};
+    dag.stages.push_back(make_pad(dag.stages[0], around, around,
+                                  neutral_of(Combiner::Max, dag.stages[0].buffer->type)));
+  }
+  const Axis an = make_axis("n", n), cb = make_axis("cb", blocks), y = make_axis("y", extent[0]),
+             x = make_axis("x", extent[1]), c = make_axis("c", kChannelBlock),
+             kh = make_axis("kh", kernel[0]), kw = make_axis("kw", kernel[1]);
+  const auto v = [](const Axis& axis) { return ir::var_ref(axis.var); };
+  const ir::Expr element =
+      at(dag.stages.back(), {v(an), v(cb), v(y) * ir::int_imm(stride[0]) + v(kh),
+                             v(x) * ir::int_imm(stride[1]) + v(kw), v(c)});
+  dag.stages.push_back(make_stage("pool", {an, cb, y, x, c}, {kh, kw}, element, Combiner::Max));
+  append_tail(dag, w);
   return dag;
 }
 

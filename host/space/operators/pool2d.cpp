@@ -1,10 +1,12 @@
 // max_pool2d, avg_pool2d and global_avg_pool2d: NHWC or NCHW images, float32, float16 or
-// int8. A mean of int8 is rounded to the nearest one, halves upward.
+// int8; max_pool2d also int8 images in blocks of channels (packed.h), without a tail. A mean of
+// int8 is rounded to the nearest one, halves upward.
 // avg_pool2d divides by the elements under the window that are in the image; with
 // count_include_pad also by those around it.
 #include <cmath>
 
 #include "host/space/operators/operator.h"
+#include "host/space/operators/packed.h"
 #include "host/space/operators/shapes.h"
 #include "host/space/operators/tail.h"
 #include "host/space/operators/window_operator.h"
@@ -15,8 +17,8 @@ namespace {
 
 using Dim = std::pair<std::string, std::int64_t>;
 
-void image_fields(Fields& fields) {
-  fields.word("layout", {"NHWC", "NCHW"}, "NHWC");
+void image_fields(Fields& fields, std::vector<std::string> layouts) {
+  fields.word("layout", std::move(layouts), "NHWC");
   fields.word("dtype", {"float32", "float16", "int8"}, "float32");
   fields.integer("batch", 1, 65536, 1);
   fields.integer("height", 1, 65536);
@@ -42,14 +44,24 @@ Result<nlohmann::json> finish(Fields& fields, const char* op) {
 
 Result<nlohmann::json> canonical_max(const nlohmann::json& json) {
   Fields fields(json);
-  image_fields(fields);
+  image_fields(fields, {"NHWC", "NCHW", kPackedImages});
   window_fields(fields, false);
-  return finish(fields, "max_pool2d");
+  auto checked = finish(fields, "max_pool2d");
+  if (!checked || (*checked)["layout"] != kPackedImages) return checked;
+  if ((*checked)["dtype"] != "int8" || !(*checked)["tail"].empty()) {
+    return Error{ErrorCode::Unsupported,
+                 "max_pool2d: in the layout NCHW1n16c only of int8 and without a tail"};
+  }
+  const std::int64_t channels = (*checked)["channels"];
+  if (auto whole = require_blocks("max_pool2d", channels, channels); !whole) {
+    return std::move(whole).error();
+  }
+  return checked;
 }
 
 Result<nlohmann::json> canonical_avg(const nlohmann::json& json) {
   Fields fields(json);
-  image_fields(fields);
+  image_fields(fields, {"NHWC", "NCHW"});
   window_fields(fields, false);
   fields.integer("count_include_pad", 0, 1, 0);
   auto checked = finish(fields, "avg_pool2d");
@@ -62,7 +74,7 @@ Result<nlohmann::json> canonical_avg(const nlohmann::json& json) {
 
 Result<nlohmann::json> canonical_global(const nlohmann::json& json) {
   Fields fields(json);
-  image_fields(fields);
+  image_fields(fields, {"NHWC", "NCHW"});
   fields.tail();
   auto checked = fields.finish("global_avg_pool2d");
   if (!checked) return checked;
@@ -140,7 +152,9 @@ ComputeDag pool(const OperatorCall& w, bool max) {
   return dag;
 }
 
-ComputeDag max_dag(const OperatorCall& w) { return pool(w, true); }
+ComputeDag max_dag(const OperatorCall& w) {
+  return w.word("layout") == kPackedImages ? packed_max_pool2d_dag(w) : pool(w, true);
+}
 ComputeDag avg_dag(const OperatorCall& w) { return pool(w, false); }
 
 ComputeDag global_dag(const OperatorCall& w) {

@@ -92,7 +92,7 @@ std::string image_title(const OperatorCall& w) {
   if (w.integer("batch") != 1) s += "n" + std::to_string(w.integer("batch")) + " ";
   s += std::to_string(w.integer("height")) + "x" + std::to_string(w.integer("width")) + "x" +
        std::to_string(w.integer("channels"));
-  return layout_of(w) == Layout::Nchw ? s + " NCHW" : s;
+  return w.word("layout") == "NHWC" ? s : s + " " + w.word("layout");
 }
 
 }  // namespace fettle::space

@@ -177,7 +177,7 @@ TEST_F(SmallLayer, IsTimedOnTheVerilatedCore) {
   EXPECT_EQ(out[0]["programs"], 3);
   const double cycles = out[0]["cycles"], estimated = out[0]["estimated_cycles"];
   EXPECT_NE(cycles, 0);
-  EXPECT_NEAR(estimated / cycles, 1, 0.1);
+  EXPECT_NEAR(estimated / cycles, 1, 0.02);
   EXPECT_GE(out[0]["chosen_cycles"], out[0]["cycles"]);
   EXPECT_EQ(out[1]["core"], "rtl");
 }
@@ -190,7 +190,7 @@ TEST_F(SmallLayer, TheEstimateIsJudged) {
   const auto out = lines([&] { return run_estimate_bench(how); });
   ASSERT_EQ(out.size(), 7u);
   for (std::size_t i = 0; i < 6; ++i) {
-    EXPECT_NEAR(out[i]["difference"], 0, 0.1) << out[i];
+    EXPECT_NEAR(out[i]["difference"], 0, 0.02) << out[i];
   }
   EXPECT_EQ(out[6]["configurations"], 6);
   EXPECT_LE(out[6]["mean_difference"], out[6]["largest_difference"]);
