@@ -3,24 +3,25 @@
 
 #include <algorithm>
 
+#include "host/backend/vta/computation.h"
 #include "host/backend/vta/design_target.h"
 #include "host/model/task_list.h"
-#include "host/space/compulsory.h"
 #include "host/space/reference.h"
 
 namespace fettle::bench {
 namespace {
 
 Result<void> open(const std::string& network, const vta::Design& design, Layer& layer) {
-  auto product = vta::host::product_of(layer.workload.dag(), design);
-  if (!product) return std::move(product).error();
+  auto computation = vta::host::computation_of(layer.workload.dag(), design);
+  if (!computation) return std::move(computation).error();
   auto task = backend::open_task(layer.workload.dag(), vta::host::DesignTarget{design}.target());
   if (!task) return std::move(task).error();
   layer.task = std::move(*task);
-  layer.bound =
-      vta::host::bound_of(*product, design, space::compulsory_bytes(layer.workload.dag()));
-  layer.multiply_adds =
-      static_cast<double>(product->products()) * static_cast<double>(design.macs_per_uop());
+  layer.bound = (*computation)->bound();
+  if (const auto product = vta::host::product_of(layer.workload.dag(), design)) {
+    layer.multiply_adds =
+        static_cast<double>(product->products()) * static_cast<double>(design.macs_per_uop());
+  }
   layer.published_gops = model::published_gops(network, layer.workload);
   return {};
 }

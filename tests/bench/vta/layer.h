@@ -18,7 +18,7 @@ struct Layer {
   space::Workload workload;
   std::unique_ptr<const backend::Task> task;
   vta::host::Bound bound;
-  double multiply_adds = 0;
+  double multiply_adds = 0;   // 0: it has none
   double published_gops = 0;  // 0: none
 };
 

@@ -29,9 +29,9 @@ struct VtaFigures {
   std::string title;
   std::string missing;  // why there are none; "": there are
   vta::host::Bound bound;
-  double multiply_adds = 0, clock_hz = 0;
-  double published_gops = 0;  // 0: none
-  std::size_t programs = 0;   // that were run
+  double multiply_adds = 0, clock_hz = 0;  // 0: it is no sum of products
+  double published_gops = 0;               // 0: none
+  std::size_t programs = 0;                // that were run
   // The fastest of them on the core that ran them, and what the simulator says of it.
   std::int64_t record = 0;    // 0: searched here
   std::string configuration;  // SearchSpace::to_json

@@ -182,6 +182,22 @@ TEST_F(SmallLayer, IsTimedOnTheVerilatedCore) {
   EXPECT_EQ(out[1]["core"], "rtl");
 }
 
+TEST_F(SmallLayer, PoolsOnTheVerilatedCore) {
+  std::ofstream(network) << R"([{"op": "max_pool2d", "layout": "NCHW1n16c", "dtype": "int8",
+    "height": 23, "width": 19, "channels": 32, "kernel": 3, "stride": 2, "pad": 1}])";
+  VtaBenchOptions how = options();
+  how.candidates = 12;
+  how.best = 12;
+  how.rtl = true;
+  const auto out = lines([&] { return run_vta_bench(how); });
+  ASSERT_EQ(out.size(), 2u);
+  EXPECT_EQ(out[0]["programs"], 12);
+  EXPECT_FALSE(out[0].contains("gops"));
+  const double cycles = out[0]["cycles"], estimated = out[0]["estimated_cycles"];
+  EXPECT_NEAR(estimated / cycles, 1, 0.02);
+  EXPECT_GT(out[0]["roofline_share"], 0.3);
+}
+
 TEST_F(SmallLayer, TheEstimateIsJudged) {
   EstimateBenchOptions how;
   how.network = network;

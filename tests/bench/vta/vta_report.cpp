@@ -29,12 +29,13 @@ void print_figures(const VtaBenchOptions& options, const std::vector<VtaFigures>
   for (const VtaFigures& layer : layers) {
     if (!layer.missing.empty()) continue;
     const bool published = layer.published_gops > 0;
-    table.row(
-        {layer.title, std::to_string(layer.programs), std::to_string(layer.chosen_estimated_cycles),
-         std::to_string(layer.cycles), fmt::format("{:.0f}", layer.bound.cycles()),
-         fmt::format("{:.1f} %", 100 * layer.roofline_share()), fmt::format("{:.2f}", layer.gops()),
-         published ? fmt::format("{:.2f}", layer.published_gops) : "-",
-         published ? fmt::format("{:.2f}", layer.gops() / layer.published_gops) : "-"});
+    table.row({layer.title, std::to_string(layer.programs),
+               std::to_string(layer.chosen_estimated_cycles), std::to_string(layer.cycles),
+               fmt::format("{:.0f}", layer.bound.cycles()),
+               fmt::format("{:.1f} %", 100 * layer.roofline_share()),
+               layer.multiply_adds > 0 ? fmt::format("{:.2f}", layer.gops()) : "-",
+               published ? fmt::format("{:.2f}", layer.published_gops) : "-",
+               published ? fmt::format("{:.2f}", layer.gops() / layer.published_gops) : "-"});
   }
   table.print(std::cout);
 }
@@ -76,7 +77,7 @@ void print_json(const VtaFigures& layer) {
     object["compulsory_bytes"] = layer.bound.compulsory_bytes;
     object["bound_cycles"] = layer.bound.cycles();
     object["roofline_share"] = layer.roofline_share();
-    object["gops"] = layer.gops();
+    if (layer.multiply_adds > 0) object["gops"] = layer.gops();
     if (layer.published_gops > 0) {
       object["published_tuned_gops"] = layer.published_gops;
       object["over_published"] = layer.gops() / layer.published_gops;
