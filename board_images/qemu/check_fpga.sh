@@ -3,8 +3,8 @@
 # an agent runs: what Linux offers, both designs loaded and a stream run on each, the device's
 # conformance suite, and files that are no bitstreams of this die. Then, for each design, a session: two
 # layers of ResNet-18 are tuned through FPGA manager, registers and DMA, with one programming of the
-# PL, and programs that must be refused are. Then the PL hangs, and (our core) loses its configuration
-# in the middle of a run: those trials fail by name, and the next ones are measured.
+# PL, and programs that must be refused are. Then the PL hangs, and (our core) is reset and loses its
+# configuration in the middle of a run: those trials fail by name, and the next ones are measured.
 # `./dev emulate pynq --fpga --check` builds what it needs and calls
 #
 #   board_images/qemu/check_fpga.sh BOARD [--trials N] [--out FOLDER]
@@ -126,14 +126,14 @@ send() { # WHAT: candidates of accelerator_check; false when one did not end as 
 pl() { # NAME PROPERTY VALUE: what the board cannot do to itself
   echo "qom-set /machine/fettle-pl $2 $3" | socat - "unix-connect:$run/$1.monitor" >/dev/null
 }
-# In the middle of a run the PL loses what it was configured for.
-lose() {
+# In the middle of a run the PL is reset, or loses what it was configured for.
+lose() { # NAME reset|erase
   local sending
   pl "$1" hang on
   send lost &
   sending=$!
   sleep 2
-  pl "$1" erase on
+  pl "$1" "$2" on
   pl "$1" hang off
   wait "$sending" || failed=1
 }
@@ -147,6 +147,8 @@ for design in ${designs//,/ }; do
   see "$trials trials of two layers, every answer right ($((SECONDS - start)) s of this machine)" \
     all_right "$run/$design.trials" "$trials"
   echo "   (no board's speed: our core's cycles are the simulator's estimate, and the stock one, which counts none, is timed by the emulated clock)"
+  sed -n 's/.*"stage_seconds":{\([^}]*\)}.*"trials_per_hour":\([0-9]*\).*/   \2 trials an hour of this machine; seconds by stage: \1/p' \
+    "$run/$design.trials"
   "$fettle" records best --db "$out/$design.db"
   see "the PL was programmed once" programmed "$design" 1
   send refused || failed=1
@@ -155,7 +157,10 @@ for design in ${designs//,/ }; do
   send hung || failed=1
   pl "$design" hang off
   # The stock cores have no register that would tell.
-  if [[ $design != vta-stock ]]; then lose "$design"; fi
+  if [[ $design != vta-stock ]]; then
+    lose "$design" reset
+    lose "$design" erase
+  fi
   send refused || failed=1
   sed -n 's/\r$//; s/^fettle-fpga: /        helper: /p' "$run/$design.console"
   stop_board "$design"
