@@ -4,7 +4,6 @@
 #include <sched.h>
 #include <time.h>
 #include <array>
-#include <atomic>
 #include <cstdio>
 #include <cstring>
 
@@ -35,6 +34,16 @@ std::string hex(std::uint32_t value) {
   char text[16];
   std::snprintf(text, sizeof text, "0x%08x", value);
   return text;
+}
+
+// Between this processor's memory and a device: what orders threads alone is too weak for that on
+// Arm.
+void device_barrier() {
+#if defined(__arm__) || defined(__aarch64__)
+  asm volatile("dsb sy" ::: "memory");
+#else
+  asm volatile("mfence" ::: "memory");
+#endif
 }
 
 }  // namespace
@@ -68,7 +77,7 @@ Result<void> VtaRegisters::identify() const {
 Result<std::uint64_t> VtaRegisters::run(std::uint32_t address, std::uint32_t count,
                                         std::uint64_t limit, const Watch& watch) {
   // What another process wrote into the memory is there before the core is told of it.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  device_barrier();
   const std::uint64_t begun = now_ns();
   for (const vta::RegisterWrite& write : map_.launch) {
     registers_->write(write.offset, vta::register_value(write.value, count, address));
@@ -78,7 +87,7 @@ Result<std::uint64_t> VtaRegisters::run(std::uint32_t address, std::uint32_t cou
   }
   if (auto ended = wait(limit, watch); !ended) return std::move(ended).error();
   const std::uint64_t took = now_ns() - begun;
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  device_barrier();
   if (auto fine = check_health(); !fine) return std::move(fine).error();
   return map_.cycles_low ? cycles() : took;
 }
