@@ -1,121 +1,26 @@
-// Networks from ONNX files: what is read, what is refused, batch norms that are folded, and pieces.
+// Networks from ONNX files: what is read, batch norms that are folded, and pieces.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cmath>
-#include <fstream>
-#include <limits>
 #include <map>
-#include <random>
 
 #include "host/model/graph/node_stages.h"
-#include "host/model/onnx/import.h"
-#include "host/model/onnx/onnx_proto.h"
 #include "host/model/passes/find_gelu.h"
 #include "host/model/passes/fold_batch_norm.h"
 #include "host/model/pieces/onnx_tasks.h"
 #include "host/model/pieces/pieces.h"
 #include "host/model/zoo/zoo.h"
-#include "tests/support/running_program.h"
+#include "tests/support/onnx_model.h"
 
 namespace fettle::model {
 namespace {
 
-// An ONNX model as a test states it.
-class Model {
- public:
-  Model() {
-    model_.set_ir_version(8);
-    model_.add_opset_import()->set_version(13);
-    model_.mutable_graph()->set_name("test");
-  }
-  void input(const std::string& name, const std::vector<std::int64_t>& shape) {
-    describe(*model_.mutable_graph()->add_input(), name, shape);
-  }
-  void output(const std::string& name) {
-    describe(*model_.mutable_graph()->add_output(), name, {1});
-  }
-  // Numbers from `low` to `low` + 1.
-  void weights(const std::string& name, const std::vector<std::int64_t>& shape, float low = -0.5) {
-    onnx::TensorProto& tensor = *model_.mutable_graph()->add_initializer();
-    tensor.set_name(name);
-    tensor.set_data_type(onnx::TensorProto::FLOAT);
-    std::int64_t count = 1;
-    for (const std::int64_t extent : shape) tensor.add_dims(extent), count *= extent;
-    std::uniform_real_distribution<float> numbers(low, low + 1);
-    for (std::int64_t i = 0; i < count; ++i) tensor.add_float_data(numbers(random_));
-  }
-  onnx::NodeProto& node(const std::string& op, const std::vector<std::string>& inputs,
-                        const std::string& out) {
-    onnx::NodeProto& node = *model_.mutable_graph()->add_node();
-    node.set_op_type(op);
-    for (const std::string& name : inputs) node.add_input(name);
-    node.add_output(out);
-    return node;
-  }
-  void norm(const std::string& in, std::int64_t channels, const std::string& out) {
-    for (const char* part : {".gamma", ".beta", ".mean"}) weights(out + part, {channels});
-    weights(out + ".variance", {channels}, 0.5);
-    node("BatchNormalization",
-         {in, out + ".gamma", out + ".beta", out + ".mean", out + ".variance"}, out);
-  }
-  static void integers(onnx::NodeProto& node, const std::string& name,
-                       const std::vector<std::int64_t>& list) {
-    onnx::AttributeProto& attribute = *node.add_attribute();
-    attribute.set_name(name);
-    attribute.set_type(onnx::AttributeProto::INTS);
-    for (const std::int64_t i : list) attribute.add_ints(i);
-  }
-  onnx::ModelProto& proto() { return model_; }
-  std::string text() const { return model_.SerializeAsString(); }
-
- private:
-  static void describe(onnx::ValueInfoProto& info, const std::string& name,
-                       const std::vector<std::int64_t>& shape) {
-    info.set_name(name);
-    auto* tensor = info.mutable_type()->mutable_tensor_type();
-    tensor->set_elem_type(onnx::TensorProto::FLOAT);
-    for (const std::int64_t extent : shape) {
-      auto* dim = tensor->mutable_shape()->add_dim();
-      if (extent > 0) dim->set_dim_value(extent);
-      if (extent < 0) dim->set_dim_param("batch");
-    }
-  }
-  onnx::ModelProto model_;
-  std::mt19937 random_{7};
-};
-
-class OnnxNetwork : public ::testing::Test {
- protected:
-  Result<Graph> imported(const std::string& text, const OnnxOptions& options = {}) {
-    const std::string path = folder.file("model.onnx");
-    std::ofstream(path, std::ios::binary) << text;
-    return import_onnx(path, options);
-  }
-  testing::ScratchFolder folder;
-};
-
-// Two convolutions with norms, the first one's output added to the second's; a norm that follows no
-// convolution.
-Model residual() {
-  Model model;
-  model.input("x", {1, 8, 6, 6});
-  model.weights("w1", {8, 8, 3, 3});
-  model.weights("w2", {8, 8, 1, 1});
-  Model::integers(model.node("Conv", {"x", "w1"}, "c1"), "pads", {1, 1, 1, 1});
-  model.norm("c1", 8, "n1");
-  model.node("Relu", {"n1"}, "r1");
-  model.node("Conv", {"r1", "w2"}, "c2");
-  model.norm("c2", 8, "n2");
-  model.node("Add", {"n2", "x"}, "s");
-  model.node("Relu", {"s"}, "r2");
-  model.norm("r2", 8, "n3");
-  model.output("n3");
-  return model;
-}
+using Model = testing::OnnxModel;
+using OnnxNetwork = testing::OnnxNetworkTest;
+using testing::residual_network;
 
 TEST_F(OnnxNetwork, FoldedBatchNormsChangeNothing) {
-  auto graph = imported(residual().text());
+  auto graph = imported(residual_network().text());
   ASSERT_TRUE(graph) << graph.error().text();
   std::vector<float> numbers(8 * 36);
   std::mt19937 random(3);
@@ -138,22 +43,55 @@ TEST_F(OnnxNetwork, FoldedBatchNormsChangeNothing) {
 }
 
 TEST_F(OnnxNetwork, PiecesAreOperatorsWithTheirTails) {
-  auto graph = imported(residual().text());
+  auto graph = imported(residual_network().text());
   ASSERT_TRUE(graph) << graph.error().text();
   ASSERT_TRUE(fold_batch_norms(*graph));
-  const auto pieces = pieces_of(*graph);
-  ASSERT_TRUE(pieces) << pieces.error().text();
+  const Pieces cut = pieces_of(*graph);
+  EXPECT_TRUE(cut.untuned.empty());
   std::vector<std::string> titles;
-  for (const Piece& piece : *pieces) titles.push_back(piece.workload.title());
+  for (const Piece& piece : cut.pieces) titles.push_back(piece.workload.title());
   EXPECT_EQ(titles, (std::vector<std::string>{"conv2d 6x6x8→8 k3 s1 +bias+relu",
                                               "conv2d 6x6x8→8 k1 s1 +bias+add+relu+multiply",
                                               "elementwise add 1x8x6x6 by 8x1x1"}));
   std::vector<std::size_t> nodes;
-  for (const Piece& piece : *pieces)
+  for (const Piece& piece : cut.pieces)
     nodes.insert(nodes.end(), piece.nodes.begin(), piece.nodes.end());
   std::sort(nodes.begin(), nodes.end());
   EXPECT_EQ(nodes.size(), graph->nodes.size()) << "each node in one piece";
   EXPECT_EQ(std::unique(nodes.begin(), nodes.end()), nodes.end());
+}
+
+// A constant along the width is no constant per channel, though both are 6.
+TEST_F(OnnxNetwork, AConstantAlongAnotherAxisIsNoBias) {
+  for (const auto& [shape, fused] : {std::pair<std::vector<std::int64_t>, bool>{{6, 1, 1}, true},
+                                     std::pair<std::vector<std::int64_t>, bool>{{6}, false}}) {
+    Model model;
+    model.input("x", {1, 6, 6, 6});
+    model.weights("c", shape);
+    Model::integers(model.node("MaxPool", {"x"}, "p"), "kernel_shape", {1, 1});
+    model.node("Add", {"p", "c"}, "y");
+    model.output("y");
+    const auto graph = imported(model.text());
+    ASSERT_TRUE(graph) << graph.error().text();
+    EXPECT_EQ(pieces_of(*graph).pieces.size(), fused ? 1u : 2u);
+  }
+}
+
+TEST_F(OnnxNetwork, WhatNoWorkloadStatesIsNamedAndTheRestIsTuned) {
+  Model model;
+  model.input("x", {1, 8});
+  model.weights("w", {8, 4});
+  model.node("MatMul", {"x", "w"}, "product");
+  model.node("Greater", {"product", "product"}, "truth");
+  model.node("Where", {"truth", "product", "product"}, "y");
+  model.output("y");
+  std::ofstream(folder.file("model.onnx"), std::ios::binary) << model.text();
+  const auto list = load_onnx_tasks(folder.file("model.onnx"), {});
+  ASSERT_TRUE(list) << list.error().text();
+  ASSERT_EQ(list->tasks.size(), 1u);
+  EXPECT_EQ(list->tasks[0].workload.title(), "dense 8→4");
+  ASSERT_EQ(list->skipped.size(), 2u);
+  EXPECT_EQ(list->skipped[0].title, "Greater (truth)");
 }
 
 TEST_F(OnnxNetwork, AGeluThatIsWrittenOutIsOne) {
@@ -268,12 +206,12 @@ TEST_F(OnnxNetwork, AsksForExtentsThatAreOpen) {
 
 TEST_F(OnnxNetwork, RefusesWhatIsNoModel) {
   EXPECT_EQ(import_onnx(folder.file("none.onnx")).error().code, ErrorCode::NotFound);
-  const std::string text = residual().text();
+  const std::string text = residual_network().text();
   for (const std::size_t length : {text.size() - 3, text.size() / 2, std::size_t{9}}) {
     const auto cut = imported(text.substr(0, length));
     EXPECT_FALSE(cut) << length;
   }
-  Model late = residual();
+  Model late = residual_network();
   late.proto().mutable_graph()->mutable_node()->SwapElements(0, 3);
   const auto graph = imported(late.text());
   ASSERT_FALSE(graph);
@@ -287,110 +225,6 @@ TEST_F(OnnxNetwork, RefusesWhatIsNoModel) {
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("does not fit 3 channels"), std::string::npos)
       << refused.error().message;
-}
-
-// Numbers that no operator can mean, wherever a list of them may stand.
-TEST_F(OnnxNetwork, BearsNumbersThatMeanNothing) {
-  constexpr std::int64_t kNumbers[] = {std::numeric_limits<std::int64_t>::min(),
-                                       -2,
-                                       -1,
-                                       0,
-                                       3,
-                                       std::int64_t{1} << 31,
-                                       std::int64_t{1} << 40,
-                                       std::numeric_limits<std::int64_t>::max()};
-  const std::pair<const char*, std::vector<const char*>> kOperators[] = {
-      {"Conv", {"strides", "dilations", "pads", "kernel_shape"}},
-      {"MaxPool", {"strides", "dilations", "pads", "kernel_shape"}},
-      {"AveragePool", {"strides", "pads", "kernel_shape"}},
-      {"Transpose", {"perm"}},
-      {"Unsqueeze", {"axes"}},
-      {"Squeeze", {"axes"}},
-      {"ReduceMean", {"axes"}},
-      {"Pad", {"pads"}},
-      {"Slice", {"starts", "ends", "axes", "steps"}},
-      {"Split", {"split", "axis", "num_outputs"}},
-      {"Reshape", {"shape"}},
-      {"Expand", {"shape"}},
-      {"Tile", {"repeats"}},
-      {"ConstantOfShape", {"shape"}},
-      {"Softmax", {"axis"}},
-      {"Flatten", {"axis"}},
-      {"Concat", {"axis"}},
-      {"DepthToSpace", {"blocksize"}},
-      {"LRN", {"size"}}};
-  std::size_t refused = 0, all = 0;
-  for (const auto& [op, names] : kOperators) {
-    for (const char* const changed : names) {
-      for (const std::int64_t number : kNumbers) {
-        for (const std::size_t length : {1, 2, 4}) {
-          Model model;
-          model.input("x", {1, 4, 6, 6});
-          model.weights("w", {4, 4, 3, 3});
-          const bool two = std::string(op) == "Conv";
-          onnx::NodeProto& node = model.node(
-              op, two ? std::vector<std::string>{"x", "w"} : std::vector<std::string>{"x"}, "y");
-          for (const char* const name : names) {
-            const bool list = length > 1 || number == 3;
-            const std::vector<std::int64_t> usual(std::string(name) == "pads" ? 4 : 2, 1);
-            Model::integers(node, name,
-                            name == changed ? std::vector<std::int64_t>(length, number) : usual);
-            if (!list && name == changed)
-              node.mutable_attribute(node.attribute_size() - 1)->set_i(number);
-          }
-          model.output("y");
-          const auto graph = imported(model.text());
-          ++all;
-          refused += !graph.ok();
-          if (graph) static_cast<void>(pieces_of(*graph).ok());
-        }
-      }
-    }
-  }
-  EXPECT_GT(refused, all / 2);
-}
-
-TEST_F(OnnxNetwork, ConstantsThatWouldTakeLongAreNotComputed) {
-  Model model;
-  model.input("x", {1});
-  model.weights("one", {1});
-  for (int i = 0; i < 4; ++i) {  // 2^25 elements four times
-    onnx::NodeProto& shape = model.node("Constant", {}, "shape" + std::to_string(i));
-    Model::integers(shape, "value_ints", {1 << 15, 1 << 10});
-    model.node("Expand", {"one", "shape" + std::to_string(i)}, "large" + std::to_string(i));
-    model.node("Relu", {"large" + std::to_string(i)}, "y" + std::to_string(i));
-  }
-  model.node("Add", {"x", "one"}, "y");
-  model.output("y");
-  const auto begin = std::chrono::steady_clock::now();
-  const auto graph = imported(model.text());
-  ASSERT_TRUE(graph) << graph.error().text();
-  EXPECT_EQ(graph->nodes.size(), 1u);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
-}
-
-// Whatever a file says, it is read or refused.
-TEST_F(OnnxNetwork, BearsChangedFiles) {
-  const std::string text = residual().text();
-  std::mt19937 random(20261123);
-  std::size_t read = 0;
-  for (int i = 0; i < 2000; ++i) {
-    std::string changed = text;
-    for (int k = 0; k <= i % 4; ++k) {
-      // Mostly where structure is, not in the weights.
-      const std::size_t at = random() % changed.size();
-      changed[at] = static_cast<char>(random());
-    }
-    if (i % 7 == 0) changed.resize(random() % changed.size());
-    const auto graph = imported(changed);
-    if (graph) {
-      ++read;
-      Graph folded = *graph;
-      if (fold_batch_norms(folded)) static_cast<void>(pieces_of(folded).ok());
-    }
-  }
-  EXPECT_GT(read, 100u);
-  EXPECT_LT(read, 2000u);
 }
 
 }  // namespace

@@ -10,15 +10,9 @@
 namespace fettle::model {
 
 ValueId GraphBuilder::new_value(const std::string& name, TensorType type) {
-  std::string unique = name.empty() ? "value" : name;
-  for (int& taken = names_[unique]; taken++ > 0;) {
-    const std::string next = unique + "_" + std::to_string(taken);
-    if (!names_.count(next)) {
-      names_[next] = 1;
-      unique = next;
-      break;
-    }
-  }
+  const std::string wanted = name.empty() ? "value" : name;
+  std::string unique = wanted;
+  for (int i = 1; !names_.insert(unique).second; ++i) unique = wanted + "_" + std::to_string(i);
   graph_.values.push_back({unique, std::move(type), nullptr});
   return static_cast<ValueId>(graph_.values.size() - 1);
 }
@@ -34,13 +28,6 @@ ValueId GraphBuilder::constant(const std::string& name, TensorType type,
   const ValueId id = new_value(name, std::move(type));
   graph_.values[id].constant = std::make_shared<const std::vector<std::uint8_t>>(std::move(bytes));
   return id;
-}
-
-ValueId GraphBuilder::constant(const std::string& name, const std::vector<std::int64_t>& list) {
-  std::vector<std::uint8_t> bytes(list.size() * sizeof list[0]);
-  if (!list.empty()) std::memcpy(bytes.data(), list.data(), bytes.size());
-  return constant(name, {ir::Scalar::Int64, {static_cast<std::int64_t>(list.size())}},
-                  std::move(bytes));
 }
 
 Result<ValueId> GraphBuilder::add(const std::string& op, nlohmann::json attributes,

@@ -2,7 +2,7 @@
 // is computed at once.
 #pragma once
 
-#include <unordered_map>
+#include <unordered_set>
 
 #include "host/model/graph/graph.h"
 #include "schemas/wire/result.h"
@@ -16,7 +16,6 @@ class GraphBuilder {
   // Names that are taken, or "", are made unique.
   ValueId input(const std::string& name, TensorType type);
   ValueId constant(const std::string& name, TensorType type, std::vector<std::uint8_t> bytes);
-  ValueId constant(const std::string& name, const std::vector<std::int64_t>& list);  // int64
   // The node's one output. Errors name the operator.
   Result<ValueId> add(const std::string& op, nlohmann::json attributes, std::vector<ValueId> inputs,
                       const std::string& output, const std::string& node = "");
@@ -35,7 +34,7 @@ class GraphBuilder {
 
   Graph graph_;
   std::int64_t steps_left_ = std::int64_t{1} << 26;  // of computing constants
-  std::unordered_map<std::string, int> names_;
+  std::unordered_set<std::string> names_;
 };
 
 }  // namespace fettle::model

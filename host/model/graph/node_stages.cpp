@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "host/model/operators/operators.h"
+#include "host/space/operators/shapes.h"
 #include "host/space/operators/stages.h"
 #include "host/space/stage_evaluator.h"
 
@@ -13,17 +14,10 @@ namespace {
 constexpr std::int64_t kMostElements = std::int64_t{1} << 30;
 constexpr std::size_t kMostAxes = 8;
 
-space::Stage placeholder(const std::string& name, const TensorType& type) {
-  space::Stage stage;
-  ir::BufferDecl decl{name, {type.scalar, 1}, type.shape};
-  if (decl.shape.empty()) decl.shape = {1};
-  for (std::size_t d = 0; d < decl.shape.size(); ++d) {
-    stage.axes.push_back(space::make_axis("d" + std::to_string(d), decl.shape[d]));
-  }
-  stage.name = name;
-  stage.buffer = std::make_shared<const ir::BufferDecl>(std::move(decl));
-  stage.role = ir::Role::Input;
-  return stage;
+space::Stage placeholder(std::size_t input, const TensorType& type) {
+  const auto shape = type.shape.empty() ? space::Shape{1} : type.shape;
+  return space::make_operand(type.scalar, "in" + std::to_string(input), space::named_axes(shape),
+                             ir::Role::Input, input + 1, 1);
 }
 
 }  // namespace
@@ -80,7 +74,7 @@ Result<NodeStages> stages_of(const std::string& op, const nlohmann::json& attrib
     }
     if (auto right = check_tensor(*inputs[i]); !right) return named(std::move(right).error());
     types.push_back(*inputs[i]);
-    placeholders.push_back(placeholder("in" + std::to_string(i), *inputs[i]));
+    placeholders.push_back(placeholder(i, *inputs[i]));
   }
   std::vector<const space::Stage*> there;
   for (std::size_t i = 0; i < inputs.size(); ++i) {

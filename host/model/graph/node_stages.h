@@ -8,7 +8,9 @@
 namespace fettle::model {
 
 struct NodeStages {
-  std::vector<space::Stage> stages;  // a placeholder for each input that is there, then the node's
+  // A placeholder for each input that is there, of numbers that show a missing term; then the
+  // node's.
+  std::vector<space::Stage> stages;
   TensorType output;
   bool view = false;  // no stage of its own: the input's elements with another shape
 };

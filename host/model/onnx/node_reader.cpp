@@ -55,13 +55,8 @@ Result<NodeReader::List> NodeReader::checked_list(const char* name, const List& 
 
 Result<NodeReader::List> NodeReader::parameter(const char* name, std::size_t input,
                                                const List& otherwise) const {
-  if (has(name)) {
-    List clamped = list(name, {});
-    for (std::int64_t& number : clamped) number = std::clamp(number, -kMost, kMost);
-    return in_range(name, std::move(clamped), -kMost, kMost);
-  }
-  if (!has_input(input)) return otherwise;
-  auto known = builder_.whole_numbers(inputs_[input]);
+  if (!has(name) && !has_input(input)) return otherwise;
+  auto known = has(name) ? std::optional(list(name, {})) : builder_.whole_numbers(inputs_[input]);
   if (!known) {
     return unsupported(std::string("its ") + name + " is not known before the network runs");
   }
@@ -96,18 +91,16 @@ Result<std::vector<double>> NodeReader::number_list(const char* name, std::size_
 
 Result<ValueId> NodeReader::add(const std::string& op, nlohmann::json attributes,
                                 std::vector<ValueId> inputs) const {
-  auto id = builder_.add(op, std::move(attributes), std::move(inputs),
-                         node_.output_size() ? node_.output(0) : "", node_.name());
-  if (!id) return Error{id.error().code, id.error().message};
-  return id;
+  return builder_.add(op, std::move(attributes), std::move(inputs),
+                      node_.output_size() ? node_.output(0) : "", node_.name());
 }
 
-Result<ValueId> NodeReader::constant(OnnxTensor tensor) const {
+ValueId NodeReader::constant(OnnxTensor tensor) const {
   return builder_.constant(node_.output_size() ? node_.output(0) : "", std::move(tensor.type),
                            std::move(tensor.bytes));
 }
 
-Result<ValueId> NodeReader::constant(const List& list, bool scalar) const {
+ValueId NodeReader::constant(const List& list, bool scalar) const {
   OnnxTensor tensor;
   tensor.type = {ir::Scalar::Int64, {}};
   if (!scalar) tensor.type.shape = {static_cast<std::int64_t>(list.size())};

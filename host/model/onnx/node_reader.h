@@ -50,8 +50,8 @@ class NodeReader {
   // One node of ours; its value is named as the ONNX node's output where it is the last one.
   Result<ValueId> add(const std::string& op, nlohmann::json attributes,
                       std::vector<ValueId> inputs) const;
-  Result<ValueId> constant(OnnxTensor tensor) const;
-  Result<ValueId> constant(const List& list, bool scalar = false) const;
+  ValueId constant(OnnxTensor tensor) const;
+  ValueId constant(const List& list, bool scalar = false) const;
 
   Result<List> in_range(const char* name, List list, std::int64_t low, std::int64_t high) const;
   Error invalid(const std::string& what) const;

@@ -79,10 +79,8 @@ Outputs constant(const NodeReader& node) {
     tensor = std::move(*read);
   } else if (node.has("value_int") || node.has("value_ints")) {
     const bool scalar = node.has("value_int");
-    auto id = scalar ? node.constant({node.integer("value_int", 0)}, true)
-                     : node.constant(node.list("value_ints", {}));
-    if (!id) return std::move(id).error();
-    return std::vector<ValueId>{*id};
+    return std::vector<ValueId>{scalar ? node.constant({node.integer("value_int", 0)}, true)
+                                       : node.constant(node.list("value_ints", {}))};
   } else if (const auto* number = node.attribute("value_float")) {
     const float f = number->f();
     tensor.type = {ir::Scalar::Float32, {}};
@@ -95,9 +93,7 @@ Outputs constant(const NodeReader& node) {
   } else {
     return node.unsupported("its kind of value");
   }
-  auto id = node.constant(std::move(tensor));
-  if (!id) return std::move(id).error();
-  return std::vector<ValueId>{*id};
+  return std::vector<ValueId>{node.constant(std::move(tensor))};
 }
 
 constexpr ReaderRow kRows[] = {

@@ -34,15 +34,11 @@ Outputs shape(const NodeReader& node) {
                      end = place(node.integer("end", rank));
   List list;
   for (std::int64_t d = begin; d < end; ++d) list.push_back(of[static_cast<std::size_t>(d)]);
-  auto id = node.constant(list);
-  if (!id) return std::move(id).error();
-  return std::vector<ValueId>{*id};
+  return std::vector<ValueId>{node.constant(list)};
 }
 
 Outputs size(const NodeReader& node) {
-  auto id = node.constant({node.type(0).elements()}, true);
-  if (!id) return std::move(id).error();
-  return std::vector<ValueId>{*id};
+  return std::vector<ValueId>{node.constant({node.type(0).elements()}, true)};
 }
 
 Outputs constant_of_shape(const NodeReader& node) {
@@ -56,9 +52,7 @@ Outputs constant_of_shape(const NodeReader& node) {
   }
   if (value.type.elements() != 1) return node.invalid("its value is not one number");
   value.type.shape = {1};
-  auto id = node.constant(std::move(value));
-  if (!id) return std::move(id).error();
-  return one(node, "Expand", {{"shape", *shape}}, {*id});
+  return one(node, "Expand", {{"shape", *shape}}, {node.constant(std::move(value))});
 }
 
 Outputs transpose(const NodeReader& node) {

@@ -18,9 +18,7 @@ Result<TaskList> load_onnx_tasks(const std::string& path,
   if (!graph) return std::move(graph).error();
   if (auto folded = fold_batch_norms(*graph); !folded) return std::move(folded).error();
   find_gelus(*graph);
-  auto pieces = pieces_of(*graph);
-  if (!pieces) return Error{pieces.error().code, path + ": " + pieces.error().message};
-  return tasks_of(path, *pieces);
+  return tasks_of(path, pieces_of(*graph));
 }
 
 }  // namespace fettle::model

@@ -16,26 +16,22 @@ using nlohmann::json;
 
 // An operator of the library while its tail grows.
 struct Anchor {
-  std::size_t node = 0;
+  std::size_t node;
   json call;
-  double operations = 0;
+  space::Workload workload;
 };
 
-// A node by its stages, its inputs filled with numbers that show a missing term.
+// A node by its stages.
 Result<space::Workload> stated(const Graph& graph, const Node& node) {
   std::vector<const TensorType*> types;
   for (const ValueId id : node.inputs) types.push_back(id == kNoValue ? nullptr : &graph.type(id));
   auto stages = stages_of(node.op, node.attributes, types);
   if (!stages) return std::move(stages).error();
-  std::uint64_t stream = 1;
   std::size_t input = 0;
   for (space::Stage& stage : stages->stages) {
     if (!stage.placeholder()) continue;
     while (node.inputs[input] == kNoValue) ++input;
     if (graph.values[node.inputs[input++]].constant) stage.role = ir::Role::Constant;
-    const bool real = stage.buffer->type.is_float();
-    stage.fill = real ? ir::Fill{ir::Fill::Kind::UniformReal, 0.25, 1, stream++}
-                      : ir::Fill{ir::Fill::Kind::UniformInt, -127, 127, stream++};
   }
   space::ComputeDag dag;
   dag.stages = std::move(stages->stages);
@@ -53,45 +49,46 @@ class Cutter {
         outputs_(outputs_of(graph)),
         taken_(graph.nodes.size()) {}
 
-  Result<std::vector<Piece>> run() {
+  Pieces run() {
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
       auto call = library_call(graph_, graph_.nodes[n]);
       if (!call) continue;
       auto workload = space::Workload::parse(*call);
-      if (workload) anchors_.push_back({n, std::move(*call), workload->operations()});
+      if (workload) anchors_.push_back({n, std::move(*call), std::move(*workload)});
     }
     // Who has more to do takes what two could.
-    std::stable_sort(anchors_.begin(), anchors_.end(),
-                     [](const Anchor& a, const Anchor& b) { return a.operations > b.operations; });
+    std::stable_sort(anchors_.begin(), anchors_.end(), [](const Anchor& a, const Anchor& b) {
+      return a.workload.operations() > b.workload.operations();
+    });
     for (Anchor& anchor : anchors_) {
-      if (!taken_[anchor.node]) {
-        if (auto grown = grow(anchor); !grown) return std::move(grown).error();
-      }
+      if (!taken_[anchor.node]) grow(anchor);
     }
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
       const Node& node = graph_.nodes[n];
       if (taken_[n] || find_operator(node.op)->view) continue;
       auto workload = stated(graph_, node);
-      if (!workload) {
-        return Error{workload.error().code, "node '" + graph_.values[node.outputs.front()].name +
-                                                "': " + workload.error().message};
+      if (workload) {
+        pieces_.push_back({{n}, std::move(*workload)});
+      } else {
+        const std::string name = graph_.values[node.outputs.front()].name;
+        untuned_.push_back({node.op + " (" + name + ")", workload.error().message});
       }
-      pieces_.push_back({{n}, std::move(*workload)});
     }
     std::sort(pieces_.begin(), pieces_.end(),
               [](const Piece& a, const Piece& b) { return a.nodes.back() < b.nodes.back(); });
-    return std::move(pieces_);
+    return {std::move(pieces_), std::move(untuned_)};
   }
 
  private:
   // Takes steps behind the anchor for as long as the library has an operator with that tail.
-  Result<void> grow(Anchor& anchor) {
-    Piece piece{{anchor.node}, space::Workload::parse(anchor.call).value()};
+  void grow(Anchor& anchor) {
+    Piece piece{{anchor.node}, std::move(anchor.workload)};
     taken_[anchor.node] = true;
+    // Images have their channels behind the batch, as ONNX has them; all else at the end.
+    const bool image = anchor.call.contains("layout");
     ValueId value = graph_.nodes[anchor.node].outputs.front();
     while (const Node* next = only_reader(graph_, readers_, outputs_, value)) {
       const std::size_t n = static_cast<std::size_t>(next - graph_.nodes.data());
-      const bool image = graph_.nodes[anchor.node].op == "Conv";
       const std::size_t channel = image ? 1 : graph_.type(value).shape.size() - 1;
       const auto step = taken_[n] ? std::nullopt : tail_step(graph_, *next, value, channel);
       if (!step) break;
@@ -106,7 +103,6 @@ class Cutter {
       value = next->outputs.front();
     }
     pieces_.push_back(std::move(piece));
-    return {};
   }
 
   const Graph& graph_;
@@ -114,15 +110,16 @@ class Cutter {
   std::vector<bool> outputs_, taken_;
   std::vector<Anchor> anchors_;
   std::vector<Piece> pieces_;
+  std::vector<SkippedTask> untuned_;
 };
 
 }  // namespace
 
-Result<std::vector<Piece>> pieces_of(const Graph& graph) { return Cutter(graph).run(); }
+Pieces pieces_of(const Graph& graph) { return Cutter(graph).run(); }
 
-TaskList tasks_of(const std::string& name, const std::vector<Piece>& pieces) {
-  TaskList list{name, {}, {}};
-  for (const Piece& piece : pieces) {
+TaskList tasks_of(const std::string& name, const Pieces& pieces) {
+  TaskList list{name, {}, pieces.untuned};
+  for (const Piece& piece : pieces.pieces) {
     const auto same =
         std::find_if(list.tasks.begin(), list.tasks.end(),
                      [&](const space::Task& task) { return task.workload == piece.workload; });

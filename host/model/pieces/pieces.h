@@ -6,23 +6,27 @@
 
 #include "host/model/graph/graph.h"
 #include "host/model/task_list.h"
-#include "schemas/wire/result.h"
 
 namespace fettle::model {
 
 struct Piece {
-  std::vector<std::size_t>
-      nodes;  // of the graph, in its order; the last one's output is the piece's
+  // Of the graph, in its order; the last one's output is the piece's.
+  std::vector<std::size_t> nodes;
   space::Workload workload;
 };
 
-// Every node that computes is in one piece; views are in none. Operators of the library become that
-// (conv2d, dense, max_pool2d …, images channels last), with a tail of what only reads their output:
-// bias, another tensor's sum, an activation; the one with more operations takes a sum of two. The
-// rest are stated by their stages, one node each. Unsupported names the node.
-Result<std::vector<Piece>> pieces_of(const Graph& graph);
+struct Pieces {
+  std::vector<Piece> pieces;         // in the order in which they can be computed
+  std::vector<SkippedTask> untuned;  // nodes that no workload can state yet, such as of int64
+};
+
+// Every node that computes is in one piece or untuned; views are in none. Operators of the library
+// become that (conv2d, dense, max_pool2d …, images channels last), with a tail of what only reads
+// their output: bias, another tensor's sum, an activation; the one with more operations takes a sum
+// of two. The rest are stated by their stages, one node each.
+Pieces pieces_of(const Graph& graph);
 
 // Equal pieces are one task, its weight how many there are.
-TaskList tasks_of(const std::string& name, const std::vector<Piece>& pieces);
+TaskList tasks_of(const std::string& name, const Pieces& pieces);
 
 }  // namespace fettle::model

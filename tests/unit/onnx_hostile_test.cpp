@@ -1,0 +1,122 @@
+// ONNX files that are wrong or mean harm: each is read or refused.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "host/model/passes/fold_batch_norm.h"
+#include "host/model/pieces/pieces.h"
+#include "tests/support/onnx_model.h"
+
+namespace fettle::model {
+namespace {
+
+using Model = testing::OnnxModel;
+using OnnxNetwork = testing::OnnxNetworkTest;
+using testing::residual_network;
+
+// Numbers that no operator can mean, wherever a list of them may stand.
+TEST_F(OnnxNetwork, BearsNumbersThatMeanNothing) {
+  constexpr std::int64_t kNumbers[] = {std::numeric_limits<std::int64_t>::min(),
+                                       -2,
+                                       -1,
+                                       0,
+                                       3,
+                                       std::int64_t{1} << 31,
+                                       std::int64_t{1} << 40,
+                                       std::numeric_limits<std::int64_t>::max()};
+  const std::pair<const char*, std::vector<const char*>> kOperators[] = {
+      {"Conv", {"strides", "dilations", "pads", "kernel_shape"}},
+      {"MaxPool", {"strides", "dilations", "pads", "kernel_shape"}},
+      {"AveragePool", {"strides", "pads", "kernel_shape"}},
+      {"Transpose", {"perm"}},
+      {"Unsqueeze", {"axes"}},
+      {"Squeeze", {"axes"}},
+      {"ReduceMean", {"axes"}},
+      {"Pad", {"pads"}},
+      {"Slice", {"starts", "ends", "axes", "steps"}},
+      {"Split", {"split", "axis", "num_outputs"}},
+      {"Reshape", {"shape"}},
+      {"Expand", {"shape"}},
+      {"Tile", {"repeats"}},
+      {"ConstantOfShape", {"shape"}},
+      {"Softmax", {"axis"}},
+      {"Flatten", {"axis"}},
+      {"Concat", {"axis"}},
+      {"DepthToSpace", {"blocksize"}},
+      {"LRN", {"size"}}};
+  std::size_t refused = 0, all = 0;
+  for (const auto& [op, names] : kOperators) {
+    for (const char* const changed : names) {
+      for (const std::int64_t number : kNumbers) {
+        for (const std::size_t length : {1, 2, 4}) {
+          Model model;
+          model.input("x", {1, 4, 6, 6});
+          model.weights("w", {4, 4, 3, 3});
+          const bool two = std::string(op) == "Conv";
+          onnx::NodeProto& node = model.node(
+              op, two ? std::vector<std::string>{"x", "w"} : std::vector<std::string>{"x"}, "y");
+          for (const char* const name : names) {
+            const bool list = length > 1 || number == 3;
+            const std::vector<std::int64_t> usual(std::string(name) == "pads" ? 4 : 2, 1);
+            Model::integers(node, name,
+                            name == changed ? std::vector<std::int64_t>(length, number) : usual);
+            if (!list && name == changed)
+              node.mutable_attribute(node.attribute_size() - 1)->set_i(number);
+          }
+          model.output("y");
+          const auto graph = imported(model.text());
+          ++all;
+          refused += !graph.ok();
+          if (graph) static_cast<void>(pieces_of(*graph));
+        }
+      }
+    }
+  }
+  EXPECT_GT(refused, all / 2);
+}
+
+TEST_F(OnnxNetwork, ConstantsThatWouldTakeLongAreNotComputed) {
+  Model model;
+  model.input("x", {1});
+  model.weights("one", {1});
+  for (int i = 0; i < 4; ++i) {  // 2^25 elements four times
+    onnx::NodeProto& shape = model.node("Constant", {}, "shape" + std::to_string(i));
+    Model::integers(shape, "value_ints", {1 << 15, 1 << 10});
+    model.node("Expand", {"one", "shape" + std::to_string(i)}, "large" + std::to_string(i));
+    model.node("Relu", {"large" + std::to_string(i)}, "y" + std::to_string(i));
+  }
+  model.output("y0");
+  model.output("y3");
+  const auto graph = imported(model.text());
+  ASSERT_TRUE(graph) << graph.error().text();
+  EXPECT_TRUE(graph->values[graph->outputs[0]].constant) << "the first are computed";
+  EXPECT_FALSE(graph->values[graph->outputs[1]].constant);
+  EXPECT_EQ(graph->nodes.size(), 2u) << "what was left for the network: Expand and Relu";
+}
+
+// Whatever a file says, it is read or refused.
+TEST_F(OnnxNetwork, BearsChangedFiles) {
+  const std::string text = residual_network().text();
+  std::mt19937 random(20261123);
+  std::size_t read = 0;
+  for (int i = 0; i < 2000; ++i) {
+    std::string changed = text;
+    for (int k = 0; k <= i % 4; ++k) {
+      // Mostly where structure is, not in the weights.
+      const std::size_t at = random() % changed.size();
+      changed[at] = static_cast<char>(random());
+    }
+    if (i % 7 == 0) changed.resize(random() % changed.size());
+    const auto graph = imported(changed);
+    if (graph) {
+      ++read;
+      Graph folded = *graph;
+      if (fold_batch_norms(folded)) static_cast<void>(pieces_of(folded));
+    }
+  }
+  EXPECT_GT(read, 100u);
+  EXPECT_LT(read, 2000u);
+}
+
+}  // namespace
+}  // namespace fettle::model
