@@ -25,8 +25,8 @@ check() { # -p|-n WHEN
   ((status <= 1)) || { tail -n 5 "$work/check" >&2; die "the root file system of $target is damaged ($2)"; }
 }
 
-exists() { debugfs -R "stat $1" "$part" 2>&1 | grep -q '^Inode:'; }
-is_link() { debugfs -R "stat $1" "$part" 2>/dev/null | grep -q 'Type: symlink'; }
+exists() { debugfs -R "stat $1" "$part" 2>&1 | grep >/dev/null '^Inode:'; }
+is_link() { debugfs -R "stat $1" "$part" 2>/dev/null | grep >/dev/null 'Type: symlink'; }
 owner_of() { debugfs -R "stat $1" "$part" 2>/dev/null | sed -n 's/^User: *\([0-9]*\) *Group: *\([0-9]*\) .*/\1 \2/p'; }
 print_file() { debugfs -R "cat $1" "$part" 2>/dev/null; }
 

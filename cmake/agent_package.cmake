@@ -3,6 +3,9 @@
 # The program is static, so that the package fits every release of Debian and Ubuntu.
 set(package ${PROJECT_SOURCE_DIR}/board_images/package)
 install(TARGETS fettle-agent RUNTIME DESTINATION bin)
+if(TARGET fettle-run)
+  install(TARGETS fettle-run RUNTIME DESTINATION bin)
+endif()
 install(FILES ${package}/fettle-agent.service ${package}/fettle-fpga.service ${package}/fettle-fpga.socket
   DESTINATION /lib/systemd/system)
 install(FILES ${package}/agent.toml DESTINATION /etc/fettle)

@@ -30,13 +30,16 @@ Libs: -L${prefix}/lib -lfettle
 ]])
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/fettle.pc DESTINATION lib/pkgconfig)
 
-# The agents, to run here and under qemu-user, and their packages, for boards.
+# The agents, to run here and under qemu-user, and their packages, for boards; what runs networks there.
 foreach(arch x86_64 aarch64 armv7)
   set(agent ${PROJECT_SOURCE_DIR}/build/agents/${arch})
-  install(CODE "if(NOT EXISTS ${agent}/fettle-agent)
-    message(FATAL_ERROR \"no agent for ${arch}: ./dev agents ${arch}\")
-  endif()")
-  install(PROGRAMS ${agent}/fettle-agent DESTINATION ${home}/agents/${arch})
+  install(CODE "foreach(file fettle-agent fettle-run runtime/c_api/libfettle_rt.a)
+    if(NOT EXISTS ${agent}/\${file})
+      message(FATAL_ERROR \"no \${file} for ${arch}: ./dev agents ${arch}\")
+    endif()
+  endforeach()")
+  install(PROGRAMS ${agent}/fettle-agent ${agent}/fettle-run DESTINATION ${home}/agents/${arch})
+  install(FILES ${agent}/runtime/c_api/libfettle_rt.a DESTINATION ${home}/agents/${arch})
   install(CODE "set(packages \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${home}/packages)
   execute_process(COMMAND ${CMAKE_CPACK_COMMAND} --config ${agent}/CPackConfig.cmake -B \${packages}
     WORKING_DIRECTORY ${agent} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)

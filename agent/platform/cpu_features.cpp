@@ -51,36 +51,49 @@ std::vector<std::string> armv7_features(const std::string& core) {
   return features;
 }
 
+namespace {
+
+[[maybe_unused]] bool contains(const std::vector<std::string>& all, const std::string& one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+}  // namespace
+
 #if defined(__x86_64__)
+
+// __builtin_cpu_supports takes a literal, and counts only what the kernel saves. GCC names them as
+// LLVM does.
+#define FETTLE_TOLD_FEATURES(each)                                                                 \
+  each("sse3") each("ssse3") each("sse4.1") each("sse4.2") each("popcnt") each("avx") each("avx2") \
+      each("fma") each("f16c") each("bmi") each("bmi2") each("lzcnt") each("movbe")                \
+          each("avx512f") each("avx512bw") each("avx512cd") each("avx512dq") each("avx512vl")      \
+              each("avx512vnni") each("avx512bf16") each("avxvnni")
+// What compilers may use beside them, once they are told of it.
+#define FETTLE_OTHER_FEATURES(each)                                                      \
+  each("avx512vbmi") each("avx512vbmi2") each("avx512ifma") each("avx512bitalg")         \
+      each("avx512vpopcntdq") each("avx512vp2intersect") each("gfni") each("vpclmulqdq") \
+          each("aes") each("pclmul")
+
+std::optional<bool> has_feature(const wire::CpuFactsT& facts, const std::string& feature) {
+  __builtin_cpu_init();
+#define FETTLE_IS_TOLD(name) \
+  if (feature == name) return contains(facts.features, feature);
+  FETTLE_TOLD_FEATURES(FETTLE_IS_TOLD)
+#undef FETTLE_IS_TOLD
+#define FETTLE_IS_THERE(name) \
+  if (feature == name) return __builtin_cpu_supports(name) != 0;
+  FETTLE_OTHER_FEATURES(FETTLE_IS_THERE)
+#undef FETTLE_IS_THERE
+  return std::nullopt;
+}
 
 void read_native_features(wire::CpuFactsT& facts) {
   __builtin_cpu_init();
   auto& has = facts.features;
-// __builtin_cpu_supports takes a literal, and counts only what the kernel saves.
-#define FETTLE_FEATURE(name, gcc) \
-  if (__builtin_cpu_supports(gcc)) has.push_back(name)
-  FETTLE_FEATURE("sse3", "sse3");
-  FETTLE_FEATURE("ssse3", "ssse3");
-  FETTLE_FEATURE("sse4.1", "sse4.1");
-  FETTLE_FEATURE("sse4.2", "sse4.2");
-  FETTLE_FEATURE("popcnt", "popcnt");
-  FETTLE_FEATURE("avx", "avx");
-  FETTLE_FEATURE("avx2", "avx2");
-  FETTLE_FEATURE("fma", "fma");
-  FETTLE_FEATURE("f16c", "f16c");
-  FETTLE_FEATURE("bmi", "bmi");
-  FETTLE_FEATURE("bmi2", "bmi2");
-  FETTLE_FEATURE("lzcnt", "lzcnt");
-  FETTLE_FEATURE("movbe", "movbe");
-  FETTLE_FEATURE("avx512f", "avx512f");
-  FETTLE_FEATURE("avx512bw", "avx512bw");
-  FETTLE_FEATURE("avx512cd", "avx512cd");
-  FETTLE_FEATURE("avx512dq", "avx512dq");
-  FETTLE_FEATURE("avx512vl", "avx512vl");
-  FETTLE_FEATURE("avx512vnni", "avx512vnni");
-  FETTLE_FEATURE("avx512bf16", "avx512bf16");
-  FETTLE_FEATURE("avxvnni", "avxvnni");
-#undef FETTLE_FEATURE
+#define FETTLE_PUT(name) \
+  if (__builtin_cpu_supports(name)) has.push_back(name);
+  FETTLE_TOLD_FEATURES(FETTLE_PUT)
+#undef FETTLE_PUT
   auto all = [&](std::initializer_list<const char*> names) {
     return std::all_of(names.begin(), names.end(), [&](const char* name) {
       return std::find(has.begin(), has.end(), name) != has.end();
@@ -98,22 +111,34 @@ void read_native_features(wire::CpuFactsT& facts) {
 
 #elif defined(__aarch64__)
 
+namespace {
+
+struct Row {
+  int word, bit;
+  const char* name;
+};
+// Bits of the kernel's Documentation/arch/arm64/elf_hwcaps.rst.
+constexpr Row kHwcaps[] = {
+    {1, 1, "neon"},     {1, 0, "fp-armv8"},  {1, 3, "aes"},   {1, 6, "sha2"},     {1, 7, "crc"},
+    {1, 8, "lse"},      {1, 10, "fullfp16"}, {1, 12, "rdm"},  {1, 20, "dotprod"}, {1, 22, "sve"},
+    {1, 23, "fp16fml"}, {2, 1, "sve2"},      {2, 13, "i8mm"}, {2, 14, "bf16"}};
+
+}  // namespace
+
+std::optional<bool> has_feature(const wire::CpuFactsT& facts, const std::string& feature) {
+  for (const Row& row : kHwcaps) {
+    if (feature == row.name) return contains(facts.features, feature);
+  }
+  return std::nullopt;
+}
+
 void read_native_features(wire::CpuFactsT& facts) {
   const unsigned long hwcap = getauxval(AT_HWCAP), hwcap2 = getauxval(AT_HWCAP2);
-  struct Row {
-    int word, bit;
-    const char* name;
-  };
-  // Bits of the kernel's Documentation/arch/arm64/elf_hwcaps.rst.
-  static constexpr Row rows[] = {
-      {1, 1, "neon"},     {1, 0, "fp-armv8"},  {1, 3, "aes"},   {1, 6, "sha2"},     {1, 7, "crc"},
-      {1, 8, "lse"},      {1, 10, "fullfp16"}, {1, 12, "rdm"},  {1, 20, "dotprod"}, {1, 22, "sve"},
-      {1, 23, "fp16fml"}, {2, 1, "sve2"},      {2, 13, "i8mm"}, {2, 14, "bf16"}};
   // A core named by the user under an emulator that has more: Armv8.0 cores have no extensions.
   const bool plain = facts.cpu == "cortex-a35" || facts.cpu == "cortex-a53" ||
                      facts.cpu == "cortex-a57" || facts.cpu == "cortex-a72" ||
                      facts.cpu == "cortex-a73";
-  for (const Row& row : rows) {
+  for (const Row& row : kHwcaps) {
     const unsigned long word = row.word == 1 ? hwcap : hwcap2;
     const bool base = row.word == 1 && row.bit <= 7;
     if ((word >> row.bit & 1) && (base || !plain)) facts.features.push_back(row.name);
@@ -123,6 +148,13 @@ void read_native_features(wire::CpuFactsT& facts) {
 }
 
 #else
+
+std::optional<bool> has_feature(const wire::CpuFactsT& facts, const std::string& feature) {
+  for (const char* name : {"neon", "vfp3", "fp16", "vfp4"}) {
+    if (feature == name) return contains(facts.features, feature);
+  }
+  return std::nullopt;
+}
 
 void read_native_features(wire::CpuFactsT& facts) {
   constexpr unsigned long kNeon = 1ul << 12;

@@ -59,7 +59,10 @@ await_board() { # NAME SECONDS
   until_true "$2" grep -qs 'registered as' "$run/$1.log" ||
     { tail -n 20 "$run/$1.log" "$run/$1.console" >&2; die "$1 did not register"; }
 }
-gone() { ! registered "$1"; }
+gone() {
+  local listed
+  listed=$("$fettle" devices --broker "$broker" --json 2>/dev/null) && [[ $listed != *"\"hostname\":\"$1\""* ]]
+}
 stop_board() { # NAME; the broker keeps a board for some seconds after its last word
   kill "$emulator" 2>/dev/null || true
   wait "$emulator" || true

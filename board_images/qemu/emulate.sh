@@ -162,7 +162,7 @@ fi
 show_devices() { "$fettle" devices --broker "$broker" --broker-key "$broker_key" "$@"; }
 # Whoever may not ask would wait for the board in vain.
 show_devices --json >/dev/null 2>"$run/devices.log" || die "cannot ask $broker for its boards: $(cat "$run/devices.log")"
-named() { show_devices --json 2>/dev/null | grep -q "\"hostname\":\"$name\""; }
+named() { show_devices --json 2>/dev/null | grep "\"hostname\":\"$name\"" >/dev/null; }
 unnamed() { ! named; }
 # The broker keeps a board for some seconds after its last word; a living one stays.
 until_true 20 unnamed || die "$broker has a board '$name' already: another name with --name"

@@ -87,7 +87,8 @@ start_broker() {
   broker_key=$(sed -n 's/^public //p' "$FETTLE_HOME/broker.key")
 }
 
-registered() { "$fettle" devices --broker "$broker" --json 2>/dev/null | grep -q "\"hostname\":\"$1\""; }
+# Reads all of what is listed: whoever writes to a reader that is gone fails.
+registered() { "$fettle" devices --broker "$broker" --json 2>/dev/null | grep "\"hostname\":\"$1\"" >/dev/null; }
 
 until_true() {
   local end=$((SECONDS + $1))

@@ -15,6 +15,9 @@ inline const CLI::Range kRecordNumber(std::int64_t{1}, std::numeric_limits<std::
 
 void add_tune_command(CLI::App& app, int& status);
 void add_tasks_command(CLI::App& app, int& status);
+void add_build_command(CLI::App& app, int& status);
+void add_export_command(CLI::App& app, int& status);
+void add_run_command(CLI::App& app, int& status);
 void add_zoo_command(CLI::App& app, int& status);
 void add_devices_command(CLI::App& app, int& status);
 void add_broker_command(CLI::App& app, int& status);

@@ -139,7 +139,9 @@ Result<void> Connection::start_local(const ConnectionOptions& options) {
   agent_options.keys = *agent_keys;
   agent_options.device_key = device->key;
   // A session of this machine has nothing else to do than to wait for its driver.
-  agent_options.arguments = {"--log-level", "warning", "--worker-patience", "30"};
+  // Room for a whole network's weights.
+  agent_options.arguments = {"--log-level", "warning",      "--worker-patience",
+                             "30",          "--blob-cache", "2048"};
   if (device->takes_cores) {
     agent_options.arguments.insert(agent_options.arguments.end(),
                                    {"--device-cores", list_of(device_cores)});

@@ -39,6 +39,9 @@ int run(int argc, char** argv) {
   add_flash_command(app, status);
   add_keys_command(app, status);
   add_tasks_command(app, status);
+  add_build_command(app, status);
+  add_export_command(app, status);
+  add_run_command(app, status);
   add_zoo_command(app, status);
   add_explain_command(app, status);
   app.footer("Exit status: 0 fine, 1 error, 2 wrong usage, 130 interrupted.");

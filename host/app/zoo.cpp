@@ -15,7 +15,7 @@ namespace {
 struct ZooCommand {
   std::string name, path;
   std::uint64_t seed = 1;
-  bool json = false;
+  bool json = false, int8 = false, power_of_two = false;
 };
 
 int list(const ZooCommand& command) {
@@ -39,10 +39,14 @@ int run(const ZooCommand& command) {
   const model::ZooNetwork* network = model::find_in_zoo(command.name);
   if (!network) return fail("no network '" + command.name + "' in the zoo; `fettle zoo` lists it");
   const std::string path = command.path.empty() ? command.name + ".onnx" : command.path;
-  if (auto written = model::write_zoo_network(*network, command.seed, path); !written) {
+  const auto numbers = command.power_of_two ? model::ZooNumbers::PowersOfTwo
+                       : command.int8       ? model::ZooNumbers::Int8
+                                            : model::ZooNumbers::Float32;
+  if (auto written = model::write_zoo_network(*network, command.seed, path, numbers); !written) {
     return fail(written.error());
   }
-  note(fmt::format("{}: {}, seeded weights", path, network->words));
+  note(fmt::format("{}: {}, seeded weights{}", path, network->words,
+                   command.int8 ? ", quantised to int8" : ""));
   return kFine;
 }
 
@@ -56,6 +60,12 @@ void add_zoo_command(CLI::App& app, int& status) {
   zoo->add_option("NETWORK", command->name, "Which one; without it they are listed");
   zoo->add_option("-o,--output", command->path, "The file (default: NETWORK.onnx)");
   zoo->add_option("--seed", command->seed, "Of the weights")->capture_default_str();
+  auto* int8 =
+      zoo->add_flag("--int8", command->int8,
+                    "Quantised, by QuantizeLinear and DequantizeLinear; takes some seconds");
+  zoo->add_flag("--power-of-two", command->power_of_two,
+                "Scales that are powers of two, as accelerators with shifts take them")
+      ->needs(int8);
   zoo->add_flag("--json", command->json, "JSON lines of the list");
   zoo->footer(
       "The structure is as published, for one image of the usual size; no weight is trained.");

@@ -37,13 +37,13 @@ struct BrokerTimes {
 };
 
 struct BrokerLimits {
-  std::uint32_t attempts = 3;      // boards that one trial may be given to
-  std::size_t in_flight = 4096;    // unfinished trials of one session
-  std::size_t sessions = 64;       // of one client
-  std::size_t devices = 64;        // of one agent
-  std::uint32_t queue_depth = 64;  // of one device; more is cut to this
-  std::size_t blob_bytes = std::size_t{512} << 20;
-  std::size_t completed_kept = 1024;  // per session, for a client that reconnects
+  std::uint32_t attempts = 3;                     // boards that one trial may be given to
+  std::size_t in_flight = 4096;                   // unfinished trials of one session
+  std::size_t sessions = 64;                      // of one client
+  std::size_t devices = 64;                       // of one agent
+  std::uint32_t queue_depth = 64;                 // of one device; more is cut to this
+  std::size_t blob_bytes = std::size_t{2} << 30;  // of blobs: a network of 1 GiB is two in turn
+  std::size_t completed_kept = 1024;              // per session, for a client that reconnects
 };
 
 // Read by other threads while the broker runs.

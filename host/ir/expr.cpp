@@ -169,7 +169,7 @@ Expr unary(UnaryOp op, Expr a) {
   const DataType type = a->type;
   assert((op == UnaryOp::Not) == type.is_bool());
   assert((op != UnaryOp::Sqrt && op != UnaryOp::Floor) || type.is_float());
-  assert(op != UnaryOp::Tf32 || type.scalar == Scalar::Float32);
+  assert((op != UnaryOp::Tf32 && op != UnaryOp::RoundEven) || type.scalar == Scalar::Float32);
   if (const std::int64_t* c = as_int(a)) {
     if (op == UnaryOp::Not) return bool_imm(!*c);
     if (op == UnaryOp::Neg) return int_imm(-*c, type);

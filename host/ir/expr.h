@@ -55,7 +55,8 @@ enum class UnaryOp : std::uint8_t {
   Sqrt,
   Floor,
   Abs,
-  Tf32  // of float32: rounded to TF32 (tf32.h)
+  Tf32,      // of float32: rounded to TF32 (tf32.h)
+  RoundEven  // of float32: the nearest whole number, of two equally near ones the even one
 };
 
 struct IntImm {

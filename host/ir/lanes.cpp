@@ -100,6 +100,9 @@ void apply(UnaryOp op, DataType type, Value& out, int l) {
     case UnaryOp::Tf32:
       out.f[l] = rounded_to_tf32(static_cast<float>(x));
       break;
+    case UnaryOp::RoundEven:
+      out.f[l] = std::nearbyint(x);
+      break;
     case UnaryOp::Not:
       throw Stop{"not of a float"};
   }

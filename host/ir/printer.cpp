@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kBinary[] = {"+",  "-",  "*",  "/",  "%",  "min", "max", "and",
                                    "or", "<<", ">>", "==", "!=", "<",   "<="};
-constexpr const char* kUnary[] = {"-", "not ", "sqrt", "floor", "abs", "tf32"};
+constexpr const char* kUnary[] = {"-", "not ", "sqrt", "floor", "abs", "tf32", "round"};
 constexpr const char* kKinds[] = {"for", "unrolled", "vectorized", "parallel"};
 constexpr const char* kRoles[] = {"input", "output", "constant", "scratch"};
 

@@ -7,11 +7,11 @@
 #include <memory>
 
 #include "host/kernel_reference/c_function.h"
-#include "host/kernel_reference/npy.h"
 #include "host/process/run_program.h"
 #include "host/space/own_kernel/kernel_space.h"
 #include "host/space/tensor.h"
 #include "host/space/workload.h"
+#include "runtime/tensor_files/npy.h"
 #include "schemas/wire/content_hash.h"
 
 namespace fettle::kernel_reference {
@@ -117,8 +117,9 @@ Result<std::vector<ExpectedTensor>> by_arrays(const OwnKernel& kernel, const std
     auto array = parse_npy(contents);
     if (!array) return std::move(array).error().in("reading " + path);
     const std::vector<std::int64_t> shape = shape_of(*argument, kernel);
-    if (array->type != argument->type || array->shape != shape) {
-      return Error{ErrorCode::InvalidArgument, path + " is " + text_of(array->shape, array->type) +
+    const ir::DataType type{static_cast<ir::Scalar>(array->type), 1};  // host/space/wire_types.h
+    if (type != argument->type || array->shape != shape) {
+      return Error{ErrorCode::InvalidArgument, path + " is " + text_of(array->shape, type) +
                                                    ", the output " + argument->name + " is " +
                                                    text_of(shape, argument->type)};
     }

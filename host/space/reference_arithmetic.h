@@ -52,7 +52,8 @@ inline double apply_int(ir::BinaryOp op, double x, double y, ir::Scalar scalar) 
 }
 
 inline double converted(double x, ir::DataType from, ir::DataType to) {
-  if (to.is_float()) return x;  // values of float types stay unrounded
+  // Values of float types stay unrounded; integers that float32 cannot hold are not such values.
+  if (to.is_float()) return from.is_int() && to.scalar == ir::Scalar::Float32 ? float(x) : x;
   if (from.is_float()) x = std::trunc(x);
   if (!(std::fabs(x) < 9.2e18)) return std::nan("");
   return double(ir::wrap(static_cast<std::int64_t>(x), to.scalar));
@@ -78,6 +79,10 @@ inline double apply(ir::UnaryOp op, double x) {
       return std::fabs(x);
     case ir::UnaryOp::Tf32:
       return ir::rounded_to_tf32(static_cast<float>(x));
+    case ir::UnaryOp::RoundEven:
+      // Of what one operation makes of float32 that is as exact as on any board: a double holds it
+      // with so many more bits that rounding twice changes nothing.
+      return std::nearbyint(static_cast<float>(x));
   }
   return 0;
 }

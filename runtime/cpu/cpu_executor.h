@@ -11,7 +11,10 @@ class CpuExecutor final : public Executor {
  public:
   // A thread per core, the caller among them (thread_pool.h).
   explicit CpuExecutor(const std::vector<std::uint32_t>& cores)
-      : pool_(cores, static_cast<std::uint32_t>(cores.size())) {}
+      : CpuExecutor(cores, static_cast<std::uint32_t>(cores.size())) {}
+  // So many threads, on those cores; on none of their own where `cores` is empty.
+  CpuExecutor(const std::vector<std::uint32_t>& cores, std::uint32_t threads)
+      : pool_(cores, threads) {}
 
   ThreadPool& pool() { return pool_; }
   // Of the launches made from now on: 1 to pool().size().

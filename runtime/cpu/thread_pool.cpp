@@ -32,6 +32,12 @@ void wait_while(const std::atomic<std::uint32_t>& word, std::uint32_t old, bool 
   while (word.load(std::memory_order_acquire) == old) word.wait(old, std::memory_order_acquire);
 }
 
+std::size_t usable_cores() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<std::size_t>(CPU_COUNT(&set))
+                                                     : 1;
+}
+
 void pin(std::uint32_t core) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -53,7 +59,9 @@ void Barrier::arrive_and_wait() {
 }
 
 ThreadPool::ThreadPool(const std::vector<std::uint32_t>& cores, std::uint32_t count)
-    : count_(count == 0 ? 1 : count), spin_(count <= cores.size()), barrier_(spin_) {
+    : count_(count == 0 ? 1 : count),
+      spin_(count <= (cores.empty() ? usable_cores() : cores.size())),
+      barrier_(spin_) {
   if (!cores.empty()) pin(cores.front());
   starts_.resize(count_);
   for (std::uint32_t thread = 1; thread < count_; ++thread) {

@@ -26,6 +26,7 @@ class ThreadPool {
  public:
   // One thread per entry of cores, pinned to it; pinning that the kernel refuses
   // is left out. `count` may exceed the cores: they are then shared, without spinning.
+  // No cores: no thread is pinned, and all that this process may use are theirs.
   ThreadPool(const std::vector<std::uint32_t>& cores, std::uint32_t count);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

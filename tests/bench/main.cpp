@@ -13,6 +13,7 @@
 #ifdef FETTLE_BENCH_KERNELS
 #include "tests/bench/kernels/kernel_bench.h"
 #endif
+#include "tests/bench/networks/network_command.h"
 #include "tests/bench/pipeline_bench.h"
 #include "tests/bench/prior_bench.h"
 #include "tests/bench/record_space.h"
@@ -116,6 +117,9 @@ int main(int argc, char** argv) try {
       ->capture_default_str();
   instructions_command->add_option("--layers", instructions.layers,
                                    "only layers whose title holds one of these texts");
+
+  bench::NetworkBenchOptions networks;
+  CLI::App* networks_command = bench::add_networks_command(app, networks);
 
   bench::RecordSpaceOptions record;
   CLI::App* record_command = app.add_subcommand(
@@ -333,6 +337,7 @@ int main(int argc, char** argv) try {
 #endif
   }
   if (instructions_command->parsed()) done = bench::run_instruction_bench(instructions);
+  if (networks_command->parsed()) done = bench::run_network_bench(networks);
   if (record_command->parsed()) done = bench::run_record_space(record);
   if (efficiency_command->parsed()) done = bench::run_efficiency_bench(efficiency);
   if (repeat_command->parsed()) done = bench::run_repeat_bench(repeat);

@@ -56,7 +56,7 @@ TEST_P(AgentPackage, IsWhatDpkgWants) {
   }
   const std::string files = out_of({"dpkg-deb", "-c", package});
   for (const char* line :
-       {"-rwxr-xr-x root/root", "./usr/bin/fettle-agent",
+       {"-rwxr-xr-x root/root", "./usr/bin/fettle-agent", "./usr/bin/fettle-run",
         "./lib/systemd/system/fettle-agent.service", "./etc/fettle/agent.toml",
         "./lib/systemd/system/fettle-fpga.service", "./lib/systemd/system/fettle-fpga.socket",
         "./usr/share/doc/fettle-agent/copyright"}) {

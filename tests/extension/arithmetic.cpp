@@ -153,6 +153,9 @@ Value unary(ir::UnaryOp op, ScalarType type, Value a) {
     case ir::UnaryOp::Abs:
       real ? void(a.d = std::fabs(a.d)) : void(a.i = std::abs(a.i));
       break;
+    case ir::UnaryOp::RoundEven:
+      a.d = std::nearbyint(a.d);
+      break;
     case ir::UnaryOp::Tf32:
       a.d = ir::rounded_to_tf32(static_cast<float>(a.d));
       break;

@@ -152,7 +152,7 @@ class RandomFields {
     if (number(0, 1)) steps.push_back("bias");
     const int bits = length == 0 ? 3 : 7 + int(std::lround(std::log2(std::sqrt(length))));
     if (number(0, 4) == 0) return steps;  // the sums themselves
-    steps.push_back("shift_right " + std::to_string(bits));
+    steps.push_back(number(0, 2) ? "shift_right " + std::to_string(bits) : "requantize");
     if (number(0, 1)) steps.push_back("relu");
     steps.push_back(number(0, 1) ? "clip -128 127" : "clip -100 90");
     if (number(0, 2)) steps.push_back("cast int8");

@@ -112,6 +112,21 @@ Case floors() {
   return {"floors", b.finish()};
 }
 
+// Halves, some of them ties, and what has no fraction.
+Case rounds() {
+  Builder b("rounds", 16);
+  Buffer x = b.reals("x", 64), out = b.output("out", 192);
+  Expr at = ramp(b.p() * i32(4), 1, 4);
+  const auto wide = [](double value) { return broadcast(float_imm(value), 4); };
+  Expr u = load(x, {at}, nullptr, 4) * wide(100);
+  Expr halves = unary(UnaryOp::Floor, u) * wide(0.5);
+  const auto to = [&](int part) { return ramp(b.p() * i32(4) + i32(64 * part), 1, 4); };
+  b.add(make_store(out, {to(0)}, unary(UnaryOp::RoundEven, u)));
+  b.add(make_store(out, {to(1)}, unary(UnaryOp::RoundEven, halves)));
+  b.add(make_store(out, {to(2)}, unary(UnaryOp::RoundEven, u * wide(1e10))));
+  return {"rounds", b.finish()};
+}
+
 Case integers() {
   Builder b("integers", 48);
   Buffer x = b.ints("x", 48, -1000, 1000), y = b.ints("y", 48, 1, 17),
@@ -332,9 +347,9 @@ Case two_launches() {
 }  // namespace
 
 std::vector<Case> backend_cases() {
-  return {float_vectors(), floors(),  integers(),        integer_vectors(),
-          conversions(),   strides(), masks(),           register_tile(),
-          control(),       wide(),    transposed_rows(), two_launches()};
+  return {float_vectors(), floors(),          rounds(),      integers(),      integer_vectors(),
+          conversions(),   strides(),         masks(),       register_tile(), control(),
+          wide(),          transposed_rows(), two_launches()};
 }
 
 }  // namespace fettle::testing

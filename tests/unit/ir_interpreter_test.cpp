@@ -90,6 +90,16 @@ TEST(IrInterpreter, Tf32IsTheNearestWithTenBits) {
   EXPECT_TRUE(std::isnan(rounded_to_tf32(std::bit_cast<float>(0x7fffffffu))));
 }
 
+TEST(IrInterpreter, RoundsToTheNearestEven) {
+  const std::pair<float, float> kRounded[] = {
+      {0.5f, 0},          {1.5f, 2},        {2.5f, 2},         {-0.5f, 0},
+      {-1.5f, -2},        {0.49999997f, 0}, {-2.5000002f, -3}, {8388607.5f, 8388608},
+      {8388609, 8388609}, {-7, -7}};
+  for (const auto& [value, whole] : kRounded) {
+    EXPECT_EQ(evaluate<float>(unary(UnaryOp::RoundEven, float_imm(value))).front(), whole) << value;
+  }
+}
+
 TEST(IrInterpreter, IntegersWrapAndShift) {
   const Var v = make_var("v", {Scalar::Int8, 1});
   const Buffer out = buffer("out", {Scalar::Int8, 1}, {2});

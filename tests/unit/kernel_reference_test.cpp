@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "host/kernel_reference/kernel_reference.h"
-#include "host/kernel_reference/npy.h"
 #include "host/model/kernel_file.h"
 #include "host/process/run_program.h"
+#include "runtime/tensor_files/npy.h"
 #include "tests/support/kernel_sample.h"
 
 namespace fettle::kernel_reference {

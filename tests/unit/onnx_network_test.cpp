@@ -52,7 +52,7 @@ TEST_F(OnnxNetwork, PiecesAreOperatorsWithTheirTails) {
   for (const Piece& piece : cut.pieces) titles.push_back(piece.workload.title());
   EXPECT_EQ(titles, (std::vector<std::string>{"conv2d 6x6x8→8 k3 s1 +bias+relu",
                                               "conv2d 6x6x8→8 k1 s1 +bias+add+relu+multiply",
-                                              "elementwise add 1x8x6x6 by 8x1x1"}));
+                                              "elementwise add 1x6x6x8 by 1x1x1x8"}));
   std::vector<std::size_t> nodes;
   for (const Piece& piece : cut.pieces)
     nodes.insert(nodes.end(), piece.nodes.begin(), piece.nodes.end());

@@ -46,19 +46,31 @@ inline std::vector<double> plain_bias(const space::OperatorCall& w, std::int64_t
   return {values.begin(), values.end()};
 }
 
+// The largest factor of a tail that multiplies: 1, or what brings the sums to int8.
+inline double factor_magnitude(const space::OperatorCall& w) {
+  for (const space::Stage& stage : w.dag().stages) {
+    if (stage.name == "factor") return stage.fill.high;
+  }
+  return 1;
+}
+
 // The fused tail, applied to the outputs of an operator. channel_of: the channel of
 // an output element.
 template <typename ChannelOf>
 void plain_tail(const space::OperatorCall& w, std::vector<double>& out, std::int64_t channels,
                 ChannelOf channel_of) {
   const auto bias = plain_bias(w, channels);
-  const auto residual =
-      stores_halves(w) ? uniform_halves(out.size(), 4, 1) : uniform(out.size(), 4, 1);
-  const auto factor = uniform(std::size_t(channels), 7, 1);
+  const auto residual = operand(w, out.size(), 4, 1);
+  const auto factor = uniform(std::size_t(channels), 7, factor_magnitude(w));
   for (std::size_t i = 0; i < out.size(); ++i) {
     for (const std::string& step : w.tail()) {
       if (step == "bias") out[i] += bias[channel_of(i)];
       if (step == "multiply") out[i] *= factor[channel_of(i)];
+      if (step == "requantize") {
+        const float product =
+            static_cast<float>(out[i]) * static_cast<float>(factor[channel_of(i)]);
+        out[i] = std::clamp(std::nearbyint(product), -65536.f, 65536.f);
+      }
       if (step == "add") out[i] += residual[i];
       out[i] = plain_function(step, out[i]);
     }

@@ -84,7 +84,9 @@ TEST(SpaceReference, RequantisedOutputsLieInsideTheirRange) {
       const char* json :
       {R"({"op":"conv2d","height":14,"width":14,"in_channels":16,"out_channels":24,"kernel":3,"pad":1,"dtype":"int8","tail":["bias","shift_right 10","clip -128 127","cast int8"]})",
        R"({"op":"depthwise_conv2d","height":14,"width":14,"channels":40,"kernel":3,"pad":1,"dtype":"int8","tail":["bias","shift_right 8","clip -128 127","cast int8"]})",
-       R"({"op":"dense","batch":8,"in_features":256,"out_features":64,"dtype":"int8","tail":["bias","shift_right 11","clip -128 127","cast int8"]})"}) {
+       R"({"op":"dense","batch":8,"in_features":256,"out_features":64,"dtype":"int8","tail":["bias","shift_right 11","clip -128 127","cast int8"]})",
+       R"({"op":"conv2d","height":14,"width":14,"in_channels":16,"out_channels":24,"kernel":3,"pad":1,"dtype":"int8","tail":["bias","requantize","clip -128 127","cast int8"]})",
+       R"({"op":"dense","batch":8,"in_features":256,"out_features":64,"dtype":"int8","tail":["requantize","add","clip -128 127","cast int8"]})"}) {
     const auto w = Workload::parse(std::string(json));
     ASSERT_TRUE(w) << w.error().text();
     const auto result = evaluate(w->dag());

@@ -17,12 +17,12 @@ void initialize_targets() {
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeX86TargetInfo(), LLVMInitializeX86Target(), LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter(), LLVMInitializeX86Disassembler();
+    LLVMInitializeX86AsmPrinter(), LLVMInitializeX86Disassembler(), LLVMInitializeX86AsmParser();
     LLVMInitializeAArch64TargetInfo(), LLVMInitializeAArch64Target();
     LLVMInitializeAArch64TargetMC(), LLVMInitializeAArch64AsmPrinter();
-    LLVMInitializeAArch64Disassembler();
+    LLVMInitializeAArch64Disassembler(), LLVMInitializeAArch64AsmParser();
     LLVMInitializeARMTargetInfo(), LLVMInitializeARMTarget(), LLVMInitializeARMTargetMC();
-    LLVMInitializeARMAsmPrinter(), LLVMInitializeARMDisassembler();
+    LLVMInitializeARMAsmPrinter(), LLVMInitializeARMDisassembler(), LLVMInitializeARMAsmParser();
   });
 }
 

@@ -126,6 +126,8 @@ llvm::Value* FunctionEmitter::value_of(const ir::ExprNode& node, const ir::Unary
       if (is_float) return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
       if (!is_signed(node.type)) return a;
       return builder_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, builder_.getFalse());
+    case ir::UnaryOp::RoundEven:
+      return rounded_even(a);
     case ir::UnaryOp::Tf32: {
       llvm::Type* bits = a->getType()->getWithNewType(builder_.getInt32Ty());
       const auto all = [&](std::uint32_t of) { return llvm::ConstantInt::get(bits, of); };
@@ -153,6 +155,18 @@ llvm::Value* FunctionEmitter::rounded_down(llvm::Value* value) {
       builder_.CreateSelect(builder_.CreateFCmpOGT(cut, safe),
                             builder_.CreateFSub(cut, llvm::ConstantFP::get(type, 1.0)), cut);
   return builder_.CreateSelect(small, down, value);
+}
+
+// Without a libcall: beside 2^23 a float32 has no bits for a fraction, and the sum is rounded.
+llvm::Value* FunctionEmitter::rounded_even(llvm::Value* value) {
+  if (options_.has_round) return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, value);
+  llvm::IRBuilder<>::FastMathFlagGuard guard(builder_);
+  builder_.setFastMathFlags({});
+  llvm::Value* limit = llvm::ConstantFP::get(value->getType(), 8388608.0);
+  llvm::Value* size = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value);
+  llvm::Value* whole = builder_.CreateFSub(builder_.CreateFAdd(size, limit), limit);
+  llvm::Value* rounded = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, whole, value);
+  return builder_.CreateSelect(builder_.CreateFCmpOLT(size, limit), rounded, value);
 }
 
 llvm::Value* FunctionEmitter::value_of(const ir::ExprNode& node, const ir::Binary& binary) {

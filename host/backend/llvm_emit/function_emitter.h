@@ -93,6 +93,7 @@ class FunctionEmitter {
                                 bool is_signed);
   llvm::Value* converted(const ir::DataType& to, const ir::Expr& from);
   llvm::Value* rounded_down(llvm::Value* value);
+  llvm::Value* rounded_even(llvm::Value* value);
   llvm::Type* type(ir::DataType type);
   llvm::Type* memory_type(ir::DataType type);  // Bool takes a byte
   llvm::Value* broadcast(llvm::Value* scalar, int lanes);

@@ -60,8 +60,8 @@ Value operator&&(const Value& a, const Value& b);
 Value operator||(const Value& a, const Value& b);
 Value operator!(const Value& a);
 
-// min, max, select, sqrt, floor, abs, relu, relu6, clip, sigmoid, tanh, gelu, hard_swish, swish, or
-// a type to convert to: float32, float16, int8, int32.
+// min, max, select, sqrt, floor, round, abs, relu, relu6, clip, sigmoid, tanh, gelu, hard_swish,
+// swish, or a type to convert to: float32, float16, int8, int32.
 Value call(const std::string& function, std::initializer_list<Value> arguments);
 inline Value min(const Value& a, const Value& b) { return call("min", {a, b}); }
 inline Value max(const Value& a, const Value& b) { return call("max", {a, b}); }

@@ -46,6 +46,8 @@ Result<ValueId> GraphBuilder::add(const std::string& op, nlohmann::json attribut
   if (!stages) return std::move(stages).error();
   const ValueId id = new_value(output, stages->output);
   const std::int64_t steps = steps_of(*stages);
+  // Passes that compute in integers want the integers (passes/quantized.h).
+  known &= op != "DequantizeLinear";
   if (known && steps <= steps_left_) {
     steps_left_ -= steps;
     auto value = evaluate_node(*stages, constants);

@@ -16,7 +16,7 @@ class GraphBuilder {
   // Names that are taken, or "", are made unique.
   ValueId input(const std::string& name, TensorType type);
   ValueId constant(const std::string& name, TensorType type, std::vector<std::uint8_t> bytes);
-  // The node's one output. Errors name the operator.
+  // The node's one output. Errors name the operator. Weights that are dequantised stay integers.
   Result<ValueId> add(const std::string& op, nlohmann::json attributes, std::vector<ValueId> inputs,
                       const std::string& output, const std::string& node = "");
 

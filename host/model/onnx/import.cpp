@@ -11,9 +11,6 @@
 namespace fettle::model {
 namespace {
 
-// What opsets before 7 say otherwise for operators that are known here.
-constexpr const char* kOldAttributes[] = {"broadcast", "is_test", "spatial"};
-
 Error wrong(const std::string& path, const std::string& what,
             ErrorCode code = ErrorCode::InvalidArgument) {
   return {code, path + ": " + what};
@@ -123,6 +120,31 @@ class Importer {
     return node.output_size() ? "the node that makes '" + node.output(0) + "'" : "a node";
   }
 
+  // Before opset 7 a second operand's axes stand from `axis` on, not at the end, and a node may be
+  // one of training.
+  Result<void> take_old_meaning(const onnx::NodeProto& node, std::vector<ValueId>& inputs) {
+    const NodeReader reader(node, opset(), inputs, builder_);
+    if (reader.has("is_test") && reader.integer("is_test", 1) == 0) {
+      return reader.unsupported("training");
+    }
+    if (reader.integer("spatial", 1) == 0) return reader.unsupported("norms of single elements");
+    const bool slopes = node.op_type() == "PRelu";
+    const bool placed = reader.integer("broadcast", 0) == 1 && reader.has("axis");
+    if ((!slopes && !placed) || !reader.has_input(0) || !reader.has_input(1)) return {};
+    const auto rank = static_cast<std::int64_t>(reader.shape(0).size());
+    NodeReader::List shape = reader.shape(1);
+    std::int64_t axis = slopes ? 1 : reader.integer("axis", 0);
+    if (axis < 0) axis += rank;
+    const auto size = static_cast<std::int64_t>(shape.size());
+    if (slopes && (size != 1 || shape[0] == 1 || rank < 2)) return {};
+    if (axis < 0 || axis + size > rank) return reader.invalid("its second operand has no place");
+    shape.resize(static_cast<std::size_t>(rank - axis), 1);
+    auto moved = builder_.add("Reshape", {{"shape", shape}, {"allowzero", 0}}, {inputs[1]}, "");
+    if (!moved) return std::move(moved).error();
+    inputs[1] = *moved;
+    return {};
+  }
+
   Result<void> take_node(const onnx::NodeProto& node) {
     const auto named = [&](const Error& error) {
       return wrong(path_, words_for(node) + ": " + error.message, error.code);
@@ -141,14 +163,8 @@ class Importer {
       }
       inputs.push_back(name.empty() ? kNoValue : at->second);
     }
-    for (const onnx::AttributeProto& attribute : node.attribute()) {
-      const auto same = [&](const char* old) { return attribute.name() == old; };
-      if (opset() < 7 && std::any_of(std::begin(kOldAttributes), std::end(kOldAttributes), same)) {
-        return wrong(
-            path_,
-            words_for(node) + " has the attribute '" + attribute.name() + "' of an opset before 7",
-            ErrorCode::Unsupported);
-      }
+    if (opset() < 7) {
+      if (auto meant = take_old_meaning(node, inputs); !meant) return named(meant.error());
     }
     auto outputs = find_reader(node.op_type())(NodeReader(node, opset(), inputs, builder_));
     if (!outputs) return named(outputs.error());

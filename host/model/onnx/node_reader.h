@@ -42,6 +42,7 @@ class NodeReader {
   const std::vector<ValueId>& all_inputs() const { return inputs_; }
   List shape(std::size_t i) const { return type(i).shape; }
   TensorType type(std::size_t i) const { return builder_.value(inputs_[i]).type; }
+  TensorType type_of(ValueId id) const { return builder_.value(id).type; }
   // What parameters are that older opsets have as an attribute, newer ones as an input.
   // Unsupported: an input that is not known before the network runs.
   Result<List> parameter(const char* name, std::size_t input, const List& otherwise) const;
@@ -76,6 +77,7 @@ struct ReaderRow {
 };
 // Rows by family.
 std::span<const ReaderRow> plain_readers();
+std::span<const ReaderRow> quantized_readers();
 std::span<const ReaderRow> shape_readers();
 std::span<const ReaderRow> slice_readers();
 std::span<const ReaderRow> reduction_readers();

@@ -147,8 +147,8 @@ std::span<const ReaderRow> plain_readers() { return kRows; }
 Reader find_reader(const std::string& op) {
   static const std::unordered_map<std::string, Reader> rows = [] {
     std::unordered_map<std::string, Reader> all;
-    for (const auto family : {plain_readers(), shape_readers(), slice_readers(),
-                              reduction_readers(), window_readers()}) {
+    for (const auto family : {plain_readers(), quantized_readers(), shape_readers(),
+                              slice_readers(), reduction_readers(), window_readers()}) {
       for (const ReaderRow& row : family) all[row.op] = row.read;
     }
     return all;

@@ -18,4 +18,8 @@ inline Outputs one(const NodeReader& node, json attributes = json::object()) {
   return one(node, node.op(), std::move(attributes), node.all_inputs());
 }
 
+// strides, dilations, pads and group of a convolution of input 0 by the weights that input `weight`
+// is.
+Result<json> convolution_window(const NodeReader& node, std::size_t weight);
+
 }  // namespace fettle::model

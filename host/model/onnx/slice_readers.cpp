@@ -88,6 +88,55 @@ Outputs split(const NodeReader& node) {
   return outputs;
 }
 
+// `count` elements of an axis from `begin` on, each `step` behind the last.
+Result<ValueId> run_of(const NodeReader& node, ValueId x, std::size_t axis, std::int64_t begin,
+                       std::int64_t step, std::int64_t count) {
+  const List of = node.type_of(x).shape;
+  List starts(of.size(), 0), steps(of.size(), 1), shape = of;
+  starts[axis] = begin, steps[axis] = step, shape[axis] = count;
+  return node.add("Slice", {{"starts", starts}, {"steps", steps}, {"shape", shape}}, {x});
+}
+
+// An axis with what its ends are continued by: the last element again, or those behind it
+// backwards.
+Result<ValueId> continued(const NodeReader& node, ValueId x, std::size_t axis, std::int64_t before,
+                          std::int64_t after, bool reflected) {
+  const List shape = node.type_of(x).shape;
+  const std::int64_t extent = shape[axis];
+  if (before < 0 || after < 0) return node.unsupported("its mode with negative pads");
+  if (std::max(before, after) > (reflected ? extent - 1 : 1024)) {
+    return node.unsupported("pads of " + std::to_string(std::max(before, after)));
+  }
+  std::vector<ValueId> parts = {x};
+  for (const bool front : {true, false}) {
+    const std::int64_t count = front ? before : after;
+    const std::int64_t begin = reflected ? (front ? before : extent - 2) : (front ? 0 : extent - 1);
+    if (count == 0) continue;
+    auto end = run_of(node, x, axis, begin, -1, reflected ? count : 1);
+    if (end && !reflected) {
+      List repeats(shape.size(), 1);
+      repeats[axis] = count;
+      end = node.add("Tile", {{"repeats", repeats}}, {*end});
+    }
+    if (!end) return std::move(end).error();
+    parts.insert(front ? parts.begin() : parts.end(), *end);
+  }
+  return node.add("Concat", {{"axis", axis}}, parts);
+}
+
+Outputs pad_by_its_own(const NodeReader& node, const List& pads, bool reflected) {
+  const std::size_t rank = node.shape(0).size();
+  if (pads.size() != 2 * rank) return node.invalid("its pads have another rank");
+  ValueId x = node.input(0);
+  for (std::size_t d = 0; d < rank; ++d) {
+    if (pads[d] == 0 && pads[rank + d] == 0) continue;
+    auto longer = continued(node, x, d, pads[d], pads[rank + d], reflected);
+    if (!longer) return std::move(longer).error();
+    x = *longer;
+  }
+  return one(node, "Identity", json::object(), {x});
+}
+
 Outputs pad(const NodeReader& node) {
   const std::size_t rank = node.shape(0).size();
   auto pads = node.parameter("pads", 1, {});
@@ -108,9 +157,9 @@ Outputs pad(const NodeReader& node) {
     }
     pads = all;
   }
-  return one(node, "Pad",
-             {{"pads", *pads}, {"value", *value}, {"mode", node.word("mode", "constant")}},
-             {node.input(0)});
+  const std::string mode = node.word("mode", "constant");
+  if (mode == "edge" || mode == "reflect") return pad_by_its_own(node, *pads, mode == "reflect");
+  return one(node, "Pad", {{"pads", *pads}, {"value", *value}, {"mode", mode}}, {node.input(0)});
 }
 
 Outputs gather(const NodeReader& node) {

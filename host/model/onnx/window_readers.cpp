@@ -46,11 +46,8 @@ Result<json> window(const NodeReader& node, const List& kernel) {
 }
 
 Outputs conv(const NodeReader& node) {
-  const List weight = node.inputs() < 2 ? List() : node.shape(1);
-  if (weight.size() < 3) return node.invalid("has no weight");
-  auto attributes = window(node, List(weight.begin() + 2, weight.end()));
+  auto attributes = convolution_window(node, 1);
   if (!attributes) return std::move(attributes).error();
-  (*attributes)["group"] = node.integer("group", 1);
   return one(node, std::move(*attributes));
 }
 
@@ -77,5 +74,13 @@ constexpr ReaderRow kRows[] = {
 }  // namespace
 
 std::span<const ReaderRow> window_readers() { return kRows; }
+
+Result<json> convolution_window(const NodeReader& node, std::size_t weight) {
+  const List shape = node.has_input(0) && node.has_input(weight) ? node.shape(weight) : List();
+  if (shape.size() < 3) return node.invalid("has no weight");
+  auto attributes = window(node, List(shape.begin() + 2, shape.end()));
+  if (attributes) (*attributes)["group"] = node.integer("group", 1);
+  return attributes;
+}
 
 }  // namespace fettle::model

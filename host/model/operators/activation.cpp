@@ -35,6 +35,7 @@ Result<Written> plain(const NodeCall& call) {
 ir::Expr reciprocal(const ir::Expr& x) { return ir::binary(BinaryOp::Div, number(1), x); }
 ir::Expr square_root(const ir::Expr& x) { return ir::unary(UnaryOp::Sqrt, x); }
 ir::Expr ceiling(const ir::Expr& x) { return number(0) - ir::unary(UnaryOp::Floor, number(0) - x); }
+ir::Expr rounded(const ir::Expr& x) { return ir::unary(UnaryOp::RoundEven, x); }
 ir::Expr softsign(const ir::Expr& x) {
   return ir::binary(BinaryOp::Div, x, number(1) + ir::unary(UnaryOp::Abs, x));
 }
@@ -144,6 +145,7 @@ constexpr Operator kRows[] = {
     {"Reciprocal", 1, 1, smooth<reciprocal>, nullptr},
     {"Softsign", 1, 1, smooth<softsign>, nullptr},
     {"Ceil", 1, 1, smooth<ceiling>, nullptr},
+    {"Round", 1, 1, smooth<rounded>, nullptr},
     {"Floor", 1, 1, plain<UnaryOp::Floor>, nullptr},
     {"Abs", 1, 1, plain<UnaryOp::Abs>, nullptr},
     {"Neg", 1, 1, plain<UnaryOp::Neg>, nullptr},

@@ -77,6 +77,7 @@ std::span<const Operator> elementwise_operators();
 std::span<const Operator> activation_operators();
 std::span<const Operator> movement_operators();
 std::span<const Operator> product_operators();
+std::span<const Operator> quantized_operators();
 std::span<const Operator> reduction_operators();
 std::span<const Operator> view_operators();
 std::span<const Operator> window_operators();

@@ -1,49 +1,16 @@
 // Products of matrices.
-#include "host/model/operators/call.h"
+#include "host/model/operators/sums.h"
 
 namespace fettle::model {
 namespace {
 
-// Numpy's matmul: the last two axes are the matrices', those before broadcast; a vector is a row on
-// the left and a column on the right.
 Result<Written> matmul(const NodeCall& call) {
-  Shape a = call.shape(0), b = call.shape(1);
-  if (a.empty() || b.empty()) return invalid("an input is a scalar");
-  const bool row = a.size() == 1, column = b.size() == 1;
-  const std::int64_t length = a.back();
-  if (length != (column ? b[0] : b[b.size() - 2])) {
-    return invalid("its matrices do not fit: " + std::to_string(length) + " columns, " +
-                   std::to_string(column ? b[0] : b[b.size() - 2]) + " rows");
-  }
-  const Shape batch_a(a.begin(), row ? a.end() - 1 : a.end() - 2);
-  const Shape batch_b(b.begin(), column ? b.end() - 1 : b.end() - 2);
-  auto shape = broadcast({batch_a, batch_b});
-  if (!shape) return std::move(shape).error();
-  const std::size_t batches = shape->size();
-  if (!row) shape->push_back(a[a.size() - 2]);
-  if (!column) shape->push_back(b.back());
-  const auto axes = axes_of(*shape);
-  const space::Axis k = space::make_axis("k", length);
-  const auto indices = [&](const Shape& batch) {
-    std::vector<ir::Expr> at;
-    for (std::size_t d = 0; d < batch.size(); ++d) {
-      at.push_back(batch[d] == 1 ? ir::int_imm(0)
-                                 : ir::var_ref(axes[batches - batch.size() + d].var));
-    }
-    return at;
-  };
-  auto at_a = indices(batch_a), at_b = indices(batch_b);
-  if (!row) at_a.push_back(ir::var_ref(axes[batches].var));
-  at_a.push_back(ir::var_ref(k.var));
-  at_b.push_back(ir::var_ref(k.var));
-  if (!column) at_b.push_back(ir::var_ref(axes[batches + !row].var));
-  const space::Stage sums = call.add(
-      "product", axes, {k}, widened(element(call, 0, at_a)) * widened(element(call, 1, at_b)));
-  Written out{sums, *shape};
-  if (sums.buffer->type.scalar != call.scalar(0)) {
-    const auto out_axes = axes_of(*shape);
-    out.stage = call.add("value", out_axes, {},
-                         narrowed(space::at(sums, indices_of(out_axes)), call.scalar(0)));
+  const auto as_it_is = [](const ir::Expr& x, const auto&) { return widened(x); };
+  auto out = matrix_sums(call, false, as_it_is, as_it_is);
+  if (out && out->stage.buffer->type.scalar != call.scalar(0)) {
+    const auto axes = axes_of(out->shape);
+    out->stage = call.add("value", axes, {},
+                          narrowed(space::at(out->stage, indices_of(axes)), call.scalar(0)));
   }
   return out;
 }
@@ -90,5 +57,44 @@ constexpr Operator kRows[] = {
 }  // namespace
 
 std::span<const Operator> product_operators() { return kRows; }
+
+Result<Written> matrix_sums(const NodeCall& call, bool transposed, const Taken& left,
+                            const Taken& right) {
+  const Shape& a = call.shape(0);
+  Shape b = call.shape(1);
+  if (a.empty() || b.empty()) return invalid("an input is a scalar");
+  const bool row = a.size() == 1, column = b.size() == 1;
+  if (transposed && !column) std::swap(b.back(), b[b.size() - 2]);
+  const std::int64_t length = a.back();
+  if (length != (column ? b[0] : b[b.size() - 2])) {
+    return invalid("its matrices do not fit: " + std::to_string(length) + " columns, " +
+                   std::to_string(column ? b[0] : b[b.size() - 2]) + " rows");
+  }
+  const Shape batch_a(a.begin(), row ? a.end() - 1 : a.end() - 2);
+  const Shape batch_b(b.begin(), column ? b.end() - 1 : b.end() - 2);
+  auto shape = broadcast({batch_a, batch_b});
+  if (!shape) return std::move(shape).error();
+  const std::size_t batches = shape->size();
+  if (!row) shape->push_back(a[a.size() - 2]);
+  if (!column) shape->push_back(b.back());
+  const auto axes = axes_of(*shape);
+  const space::Axis k = space::make_axis("k", length);
+  const auto indices = [&](const Shape& batch) {
+    std::vector<ir::Expr> at;
+    for (std::size_t d = 0; d < batch.size(); ++d) {
+      at.push_back(batch[d] == 1 ? ir::int_imm(0)
+                                 : ir::var_ref(axes[batches - batch.size() + d].var));
+    }
+    return at;
+  };
+  auto at_a = indices(batch_a), at_b = indices(batch_b);
+  if (!row) at_a.push_back(ir::var_ref(axes[batches].var));
+  at_a.push_back(ir::var_ref(k.var));
+  at_b.push_back(ir::var_ref(k.var));
+  if (!column) at_b.push_back(ir::var_ref(axes[batches + !row].var));
+  if (transposed && !column) std::swap(at_b.back(), at_b[at_b.size() - 2]);
+  const ir::Expr product = left(element(call, 0, at_a), at_a) * right(element(call, 1, at_b), at_b);
+  return Written{call.add("product", axes, {k}, product), *shape};
+}
 
 }  // namespace fettle::model

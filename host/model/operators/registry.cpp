@@ -8,9 +8,9 @@ namespace fettle::model {
 const Operator* find_operator(const std::string& name) {
   static const std::map<std::string, const Operator*> rows = [] {
     std::map<std::string, const Operator*> all;
-    for (const auto family :
-         {elementwise_operators(), activation_operators(), movement_operators(),
-          product_operators(), reduction_operators(), view_operators(), window_operators()}) {
+    for (const auto family : {elementwise_operators(), activation_operators(), movement_operators(),
+                              product_operators(), quantized_operators(), reduction_operators(),
+                              view_operators(), window_operators()}) {
       for (const Operator& row : family) all[row.name] = &row;
     }
     return all;

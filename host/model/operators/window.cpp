@@ -1,5 +1,5 @@
 // Convolutions and pooling over any number of spatial axes: [n][c][spatial…], as ONNX has them.
-#include "host/model/operators/call.h"
+#include "host/model/operators/sums.h"
 
 namespace fettle::model {
 namespace {
@@ -76,45 +76,14 @@ Shape output_shape(const Window& w, std::int64_t n, std::int64_t c) {
 
 // Inputs: x, weight [oc][ic / groups][kernel…], perhaps a bias per channel.
 Result<Written> conv(const NodeCall& call) {
-  const Shape &x = call.shape(0), &weight = call.shape(1);
-  const std::int64_t groups = call.integer("group");
-  if (x.size() < 3 || weight.size() != x.size()) return invalid("its weight has another rank");
-  if (groups < 1 || weight[0] % groups || weight[1] * groups != x[1]) {
-    return invalid("its weight does not fit " + std::to_string(x[1]) + " channels in " +
-                   std::to_string(groups) + " groups");
-  }
-  auto w = window_of(call, Shape(weight.begin() + 2, weight.end()));
-  if (!w) return std::move(w).error();
-  const std::int64_t each = weight[0] / groups;  // output channels of a group
-  // Channels are two axes where there are groups, and stored as one.
-  const Shape shape = output_shape(*w, x[0], weight[0]);
-  std::vector<space::Axis> spatial = axes_of(shape);
-  const space::Axis n = spatial[0];
-  const space::Axis group = space::make_axis("g", groups), oc = space::make_axis("oc", each);
-  const space::Axis ic = space::make_axis("ic", weight[1]);
-  const Under u = under(*w, x, spatial);
-  const ir::Expr channel = ir::var_ref(group.var) * ir::int_imm(each) + ir::var_ref(oc.var);
-  std::vector<ir::Expr> at_x = {
-      ir::var_ref(n.var), ir::var_ref(group.var) * ir::int_imm(weight[1]) + ir::var_ref(ic.var)};
-  std::vector<ir::Expr> at_weight = {channel, ir::var_ref(ic.var)};
-  for (std::size_t d = 0; d < w->rank(); ++d) {
-    at_x.push_back(u.indices[d]);
-    at_weight.push_back(ir::var_ref(u.places[d].var));
-  }
-  std::vector<space::Axis> reduced = {ic};
-  reduced.insert(reduced.end(), u.places.begin(), u.places.end());
-  std::vector<space::Axis> axes = {n, group, oc};
-  axes.insert(axes.end(), spatial.begin() + 2, spatial.end());
-  std::vector<ir::Expr> places = {ir::var_ref(n.var), channel};
-  for (std::size_t d = 2; d < spatial.size(); ++d) places.push_back(ir::var_ref(spatial[d].var));
-  const ir::Expr product =
-      widened(element_where(call, 0, at_x, u.inside)) * widened(element(call, 1, at_weight));
-  const space::Stage sums = call.add_at("conv", axes, product, shape, places, reduced);
-  const auto out_axes = axes_of(shape);
+  const auto as_it_is = [](const ir::Expr& x, const auto&) { return widened(x); };
+  auto sums = convolution_sums(call, 0, as_it_is);
+  if (!sums) return std::move(sums).error();
+  const auto out_axes = axes_of(sums->shape);
   const auto indices = indices_of(out_axes);
-  ir::Expr value = space::at(sums, indices);
+  ir::Expr value = space::at(sums->stage, indices);
   if (call.has(2)) {
-    if (call.shape(2) != Shape{weight[0]}) return invalid("its bias is not one per channel");
+    if (call.shape(2) != Shape{sums->shape[1]}) return invalid("its bias is not one per channel");
     value = value + widened(element(call, 2, {indices[1]}));
   }
   return written(call.add("value", out_axes, {}, narrowed(value, call.scalar(0))));
@@ -174,5 +143,46 @@ constexpr Operator kRows[] = {
 }  // namespace
 
 std::span<const Operator> window_operators() { return kRows; }
+
+Result<Written> convolution_sums(const NodeCall& call, std::int64_t x_zero, const Taken& weights) {
+  const Shape &x = call.shape(0), &weight = call.shape(1);
+  const std::int64_t groups = call.integer("group");
+  if (x.size() < 3 || weight.size() != x.size()) return invalid("its weight has another rank");
+  if (groups < 1 || weight[0] % groups || weight[1] * groups != x[1]) {
+    return invalid("its weight does not fit " + std::to_string(x[1]) + " channels in " +
+                   std::to_string(groups) + " groups");
+  }
+  auto w = window_of(call, Shape(weight.begin() + 2, weight.end()));
+  if (!w) return std::move(w).error();
+  const std::int64_t each = weight[0] / groups;  // output channels of a group
+  // Channels are two axes where there are groups, and stored as one.
+  const Shape shape = output_shape(*w, x[0], weight[0]);
+  std::vector<space::Axis> spatial = axes_of(shape);
+  const space::Axis n = spatial[0];
+  const space::Axis group = space::make_axis("g", groups), oc = space::make_axis("oc", each);
+  const space::Axis ic = space::make_axis("ic", weight[1]);
+  const Under u = under(*w, x, spatial);
+  const ir::Expr channel = ir::var_ref(group.var) * ir::int_imm(each) + ir::var_ref(oc.var);
+  std::vector<ir::Expr> at_x = {
+      ir::var_ref(n.var), ir::var_ref(group.var) * ir::int_imm(weight[1]) + ir::var_ref(ic.var)};
+  std::vector<ir::Expr> at_weight = {channel, ir::var_ref(ic.var)};
+  for (std::size_t d = 0; d < w->rank(); ++d) {
+    at_x.push_back(u.indices[d]);
+    at_weight.push_back(ir::var_ref(u.places[d].var));
+  }
+  std::vector<space::Axis> reduced = {ic};
+  reduced.insert(reduced.end(), u.places.begin(), u.places.end());
+  std::vector<space::Axis> axes = {n, group, oc};
+  axes.insert(axes.end(), spatial.begin() + 2, spatial.end());
+  std::vector<ir::Expr> places = {ir::var_ref(n.var), channel};
+  for (std::size_t d = 2; d < spatial.size(); ++d) places.push_back(ir::var_ref(spatial[d].var));
+  ir::Expr image = widened(element_where(call, 0, at_x, u.inside));
+  if (x_zero != 0) {
+    image = image - ir::int_imm(x_zero);
+    if (u.inside) image = ir::select(u.inside, image, ir::int_imm(0));
+  }
+  const ir::Expr product = image * weights(element(call, 1, at_weight), at_weight);
+  return Written{call.add_at("conv", axes, product, shape, places, reduced), shape};
+}
 
 }  // namespace fettle::model

@@ -1,24 +1,31 @@
-// From an ONNX file to tasks (onnx_tasks.h).
+// From an ONNX file to a graph and its tasks (onnx_tasks.h).
 #include "host/model/pieces/onnx_tasks.h"
 
 #include "host/model/onnx/import.h"
-#include "host/model/passes/find_gelu.h"
-#include "host/model/passes/fold_batch_norm.h"
-#include "host/model/pieces/pieces.h"
+#include "host/model/passes/passes.h"
+#include "host/model/pieces/bindings.h"
 
 namespace fettle::model {
 
 bool is_onnx_file(const std::string& path) { return path.ends_with(".onnx"); }
 
-Result<TaskList> load_onnx_tasks(const std::string& path,
-                                 const std::map<std::string, std::int64_t>& extents) {
+Result<Graph> load_onnx_graph(const std::string& path,
+                              const std::map<std::string, std::int64_t>& extents) {
   OnnxOptions options;
   options.extents = extents;
   auto graph = import_onnx(path, options);
+  if (!graph) return graph;
+  if (auto passed = run_passes(*graph); !passed) return std::move(passed).error();
+  return graph;
+}
+
+Result<TaskList> load_onnx_tasks(const std::string& path,
+                                 const std::map<std::string, std::int64_t>& extents) {
+  auto graph = load_onnx_graph(path, extents);
   if (!graph) return std::move(graph).error();
-  if (auto folded = fold_batch_norms(*graph); !folded) return std::move(folded).error();
-  find_gelus(*graph);
-  return tasks_of(path, pieces_of(*graph));
+  auto bindings = bind(*graph, pieces_of(*graph));
+  if (!bindings) return std::move(bindings).error();
+  return tasks_of(path, *bindings);
 }
 
 }  // namespace fettle::model

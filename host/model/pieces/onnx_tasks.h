@@ -1,9 +1,10 @@
-// The tasks of a network in an ONNX file.
+// A network in an ONNX file, and its tasks.
 #pragma once
 
 #include <map>
 #include <string>
 
+#include "host/model/graph/graph.h"
 #include "host/model/task_list.h"
 #include "schemas/wire/result.h"
 
@@ -11,8 +12,12 @@ namespace fettle::model {
 
 bool is_onnx_file(const std::string& path);  // by its name
 
-// Batch norms folded, tails fused (pieces.h). `extents`: those that the model leaves open, by name.
-// Errors as import_onnx()'s.
+// Imported, with batch norms folded and Gelus found. `extents`: those that the model leaves open,
+// by name. Errors as import_onnx()'s.
+Result<Graph> load_onnx_graph(const std::string& path,
+                              const std::map<std::string, std::int64_t>& extents);
+
+// Of that graph, tails fused (pieces.h). Errors as load_onnx_graph()'s.
 Result<TaskList> load_onnx_tasks(const std::string& path,
                                  const std::map<std::string, std::int64_t>& extents);
 

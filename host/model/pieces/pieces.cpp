@@ -3,43 +3,20 @@
 
 #include <algorithm>
 
-#include "host/model/graph/node_stages.h"
 #include "host/model/graph/users.h"
-#include "host/model/operators/operators.h"
+#include "host/model/pieces/layouts.h"
 #include "host/model/pieces/library_call.h"
-#include "host/space/dag_text/dag_json.h"
+#include "host/model/pieces/stated.h"
 
 namespace fettle::model {
 namespace {
 
-using nlohmann::json;
-
 // An operator of the library while its tail grows.
 struct Anchor {
   std::size_t node;
-  json call;
+  LibraryCall call;
   space::Workload workload;
 };
-
-// A node by its stages.
-Result<space::Workload> stated(const Graph& graph, const Node& node) {
-  std::vector<const TensorType*> types;
-  for (const ValueId id : node.inputs) types.push_back(id == kNoValue ? nullptr : &graph.type(id));
-  auto stages = stages_of(node.op, node.attributes, types);
-  if (!stages) return std::move(stages).error();
-  std::size_t input = 0;
-  for (space::Stage& stage : stages->stages) {
-    if (!stage.placeholder()) continue;
-    while (node.inputs[input] == kNoValue) ++input;
-    if (graph.values[node.inputs[input++]].constant) stage.role = ir::Role::Constant;
-  }
-  space::ComputeDag dag;
-  dag.stages = std::move(stages->stages);
-  auto text = space::json_of(dag);
-  if (!text) return std::move(text).error();
-  (*text)["title"] = node.op + " " + to_string(graph.type(node.outputs.front()));
-  return space::Workload::parse(*text);
-}
 
 class Cutter {
  public:
@@ -47,13 +24,15 @@ class Cutter {
       : graph_(graph),
         readers_(readers_of(graph)),
         outputs_(outputs_of(graph)),
+        orders_(layouts_of(graph)),
         taken_(graph.nodes.size()) {}
 
   Pieces run() {
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
-      auto call = library_call(graph_, graph_.nodes[n]);
+      const Node& node = graph_.nodes[n];
+      auto call = library_call(graph_, node, orders_[node.outputs.front()]);
       if (!call) continue;
-      auto workload = space::Workload::parse(*call);
+      auto workload = space::Workload::parse(call->fields);
       if (workload) anchors_.push_back({n, std::move(*call), std::move(*workload)});
     }
     // Who has more to do takes what two could.
@@ -64,15 +43,7 @@ class Cutter {
       if (!taken_[anchor.node]) grow(anchor);
     }
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
-      const Node& node = graph_.nodes[n];
-      if (taken_[n] || find_operator(node.op)->view) continue;
-      auto workload = stated(graph_, node);
-      if (workload) {
-        pieces_.push_back({{n}, std::move(*workload)});
-      } else {
-        const std::string name = graph_.values[node.outputs.front()].name;
-        untuned_.push_back({node.op + " (" + name + ")", workload.error().message});
-      }
+      if (!taken_[n] && !moves_nothing(graph_.nodes[n])) state(n);
     }
     std::sort(pieces_.begin(), pieces_.end(),
               [](const Piece& a, const Piece& b) { return a.nodes.back() < b.nodes.back(); });
@@ -82,32 +53,54 @@ class Cutter {
  private:
   // Takes steps behind the anchor for as long as the library has an operator with that tail.
   void grow(Anchor& anchor) {
-    Piece piece{{anchor.node}, std::move(anchor.workload)};
+    Piece piece{{anchor.node}, std::move(anchor.workload), std::move(anchor.call.inputs), {}};
     taken_[anchor.node] = true;
-    // Images have their channels behind the batch, as ONNX has them; all else at the end.
-    const bool image = anchor.call.contains("layout");
+    const Order& written = anchor.call.written;
     ValueId value = graph_.nodes[anchor.node].outputs.front();
     while (const Node* next = only_reader(graph_, readers_, outputs_, value)) {
       const std::size_t n = static_cast<std::size_t>(next - graph_.nodes.data());
-      const std::size_t channel = image ? 1 : graph_.type(value).shape.size() - 1;
+      // Channels are what lies innermost.
+      const std::size_t channel =
+          written.empty() ? graph_.type(value).shape.size() - 1 : written.back();
       const auto step = taken_[n] ? std::nullopt : tail_step(graph_, *next, value, channel);
       if (!step) break;
-      json longer = anchor.call;
-      longer["tail"].push_back(*step);
+      nlohmann::json longer = anchor.call.fields;
+      longer["tail"].push_back(step->step);
       auto workload = space::Workload::parse(longer);
       if (!workload) break;
-      anchor.call = std::move(longer);
+      anchor.call.fields = std::move(longer);
       piece.workload = std::move(*workload);
       piece.nodes.push_back(n);
+      if (step->other != kNoValue) {
+        piece.inputs.push_back({step->other, step->step == "add" ? written : Order{}});
+      }
       taken_[n] = true;
       value = next->outputs.front();
     }
+    piece.output = {value, written};
     pieces_.push_back(std::move(piece));
+  }
+
+  void state(std::size_t n) {
+    const Node& node = graph_.nodes[n];
+    const ValueId output = node.outputs.front();
+    auto stated = state_node(graph_, node, orders_);
+    if (stated) {
+      pieces_.push_back({{n},
+                         std::move(stated->workload),
+                         std::move(stated->inputs),
+                         {output, std::move(stated->written)}});
+    } else {
+      untuned_.push_back(
+          {node.op + " (" + graph_.values[output].name + ")", stated.error().message});
+    }
   }
 
   const Graph& graph_;
   std::vector<std::vector<std::size_t>> readers_;
-  std::vector<bool> outputs_, taken_;
+  std::vector<bool> outputs_;
+  std::vector<Order> orders_;
+  std::vector<bool> taken_;
   std::vector<Anchor> anchors_;
   std::vector<Piece> pieces_;
   std::vector<SkippedTask> untuned_;
@@ -116,20 +109,5 @@ class Cutter {
 }  // namespace
 
 Pieces pieces_of(const Graph& graph) { return Cutter(graph).run(); }
-
-TaskList tasks_of(const std::string& name, const Pieces& pieces) {
-  TaskList list{name, {}, pieces.untuned};
-  for (const Piece& piece : pieces.pieces) {
-    const auto same =
-        std::find_if(list.tasks.begin(), list.tasks.end(),
-                     [&](const space::Task& task) { return task.workload == piece.workload; });
-    if (same != list.tasks.end()) {
-      same->weight += 1;
-    } else {
-      list.tasks.push_back({piece.workload, 1});
-    }
-  }
-  return list;
-}
 
 }  // namespace fettle::model

@@ -2,10 +2,9 @@
 #include "host/model/zoo/network_writer.h"
 
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <random>
 
+#include "host/model/onnx/export.h"
 #include "host/model/onnx/onnx_proto.h"
 
 namespace fettle::model {
@@ -212,19 +211,7 @@ NetworkWriter::Tensor NetworkWriter::softmax(const Tensor& x) {
 Result<void> NetworkWriter::save(const Tensor& output, const Shape& shape,
                                  const std::string& path) {
   describe(*parts_->graph().add_output(), output.name, shape);
-  const std::string part = path + ".part";
-  const auto fail = [&] {
-    std::error_code none;
-    std::filesystem::remove(part, none);
-    return Error{ErrorCode::Internal, "cannot write " + path};
-  };
-  std::ofstream file(part, std::ios::binary | std::ios::trunc);
-  if (!file || !parts_->model.SerializeToOstream(&file) || !file.flush()) return fail();
-  file.close();
-  std::error_code error;
-  std::filesystem::rename(part, path, error);
-  if (error) return fail();
-  return {};
+  return write_model(parts_->model, path);
 }
 
 }  // namespace fettle::model

@@ -20,9 +20,16 @@ struct ZooNetwork {
 std::span<const ZooNetwork> zoo();
 const ZooNetwork* find_in_zoo(const std::string& name);  // null: none
 
-// Internal: the file cannot be written.
+enum class ZooNumbers {
+  Float32,
+  Int8,  // quantised (passes/quantize.h) with scales of what four small seeded images make of it
+  PowersOfTwo,  // the same, with scales that are powers of two
+};
+
+// Internal: the file cannot be written. Quantised ones are computed by the reference first, which
+// takes some seconds; Unsupported: one with an operator that export_onnx() does not write.
 Result<void> write_zoo_network(const ZooNetwork& network, std::uint64_t seed,
-                               const std::string& path);
+                               const std::string& path, ZooNumbers numbers = ZooNumbers::Float32);
 
 // The structures.
 NetworkWriter::Tensor write_resnet_18(NetworkWriter& writer);

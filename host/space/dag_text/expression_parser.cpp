@@ -279,13 +279,16 @@ class Parser {
     static const std::map<std::string, ir::UnaryOp> unary = {{"sqrt", ir::UnaryOp::Sqrt},
                                                              {"floor", ir::UnaryOp::Floor},
                                                              {"abs", ir::UnaryOp::Abs},
+                                                             {"round", ir::UnaryOp::RoundEven},
                                                              {"tf32", ir::UnaryOp::Tf32}};
     if (const auto found = unary.find(name); found != unary.end()) {
       const ir::Expr x = arguments(1)[0];
       if (x->type.is_bool() || (name != "abs" && !x->type.is_float())) {
         fail(name + " wants a number" + (name == "abs" ? "" : " of a float type"));
       }
-      if (name == "tf32" && x->type.scalar != ir::Scalar::Float32) fail("tf32 wants a float32");
+      if ((name == "tf32" || name == "round") && x->type.scalar != ir::Scalar::Float32) {
+        fail(name + " wants a float32");
+      }
       return ir::unary(found->second, x);
     }
     static const std::map<std::string, Maker> functions = {

@@ -147,6 +147,8 @@ class Printer {
         return {"floor(" + expr(n.a).text + ")"};
       case ir::UnaryOp::Abs:
         return {"abs(" + expr(n.a).text + ")"};
+      case ir::UnaryOp::RoundEven:
+        return {"round(" + expr(n.a).text + ")"};
       case ir::UnaryOp::Tf32:
         return {"tf32(" + expr(n.a).text + ")"};
     }

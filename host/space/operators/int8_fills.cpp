@@ -14,8 +14,10 @@ namespace {
 // In units of the end of a range from 0: a normal distribution that is symmetric around 0 has
 // 40 % inside up to a deviation of 1 / 1.28, a uniform one up to a magnitude of 1 / 0.8.
 constexpr double kWidestSums = 0.75, kWidestBias = 1.25;
-constexpr double kFitted = 0.5;              // for what is wider: 48 % of a normal distribution
-constexpr double kPlainBias = 1000;          // where outputs are no sums of products
+constexpr double kFitted = 0.5;      // for what is wider: 48 % of a normal distribution
+constexpr double kPlainBias = 1000;  // where outputs are no sums of products
+// Deviation that a factor per channel brings sums to, at its largest: inside of int8 with a bias.
+constexpr double kRequantized = 96;
 const double kWithBias = std::sqrt(4. / 3);  // sums, and a bias of as much uniformly
 
 bool is_operand(const Stage& stage) {  // not a bias, which is int32
@@ -64,7 +66,13 @@ double typical_output(const ComputeDag& dag) {
   return largest / std::sqrt(3.) * std::sqrt(length) / (mean ? length : 1);
 }
 
+double fitted_factor(const ComputeDag& dag) { return kRequantized / typical_output(dag); }
+
 std::int64_t fit_fills(ComputeDag& dag, const std::vector<TailStep>& steps) {
+  const bool by_factors = std::any_of(steps.begin(), steps.end(), [](const TailStep& step) {
+    return step.name == "requantize";  // which are fitted instead
+  });
+  if (by_factors) return std::max<std::int64_t>(1, std::int64_t(typical_output(dag)));
   // Of the first clip, in units of the operator's outputs; 0: there is none.
   double end = 0, scale = 1, bias_scale = 1;
   bool biased = false;

@@ -21,6 +21,9 @@ double typical_output(const ComputeDag& dag);
 // as large as int8 has stay where they can. Returns the magnitude for a tail's bias.
 std::int64_t fit_fills(ComputeDag& dag, const std::vector<TailStep>& steps);
 
+// The magnitude of the factors of a tail that requantises.
+double fitted_factor(const ComputeDag& dag);
+
 // Unsupported: a shift so wide that outputs would be 0 or 1 off it, whatever the fills.
 Result<void> require_outputs(const OperatorCall& call);
 

@@ -11,6 +11,7 @@
 
 #include "host/space/operators/activations.h"
 #include "host/space/operators/int8_fills.h"
+#include "host/space/operators/requantize.h"
 #include "host/space/operators/stages.h"
 
 namespace fettle::space {
@@ -19,7 +20,8 @@ namespace {
 
 const std::vector<std::string> kFloatSteps = {"bias",    "multiply",   "add",  "relu", "relu6",
                                               "sigmoid", "hard_swish", "gelu", "tanh", "clip"};
-const std::vector<std::string> kIntSteps = {"bias", "add", "relu", "clip", "shift_right", "cast"};
+const std::vector<std::string> kIntSteps = {"bias",        "add",        "relu", "clip",
+                                            "shift_right", "requantize", "cast"};
 // Of a residual that is added to int8 sums: with what is clipped to int8, about half of the outputs
 // stay inside.
 constexpr std::int64_t kIntResidual = 63;
@@ -69,7 +71,7 @@ Result<std::vector<TailStep>> parse_tail(const nlohmann::json& list, bool quanti
       return refuse(ErrorCode::Unsupported, entry,
                     quantized ? "; supported of int8: bias, add, relu, \"clip LOW "
                                 "HIGH\", \"shift_right "
-                                "BITS\" by 1 to 30, \"cast int8\""
+                                "BITS\" by 1 to 30, requantize, \"cast int8\""
                               : "; supported: bias, multiply, add, relu, "
                                 "relu6, \"clip LOW HIGH\", "
                                 "sigmoid, hard_swish, gelu, tanh");
@@ -92,7 +94,7 @@ Result<std::vector<TailStep>> parse_tail(const nlohmann::json& list, bool quanti
       return refuse(ErrorCode::InvalidArgument, entry, "has a bound outside the int32 of the sums");
     }
     if (step->name == "clip") in_range = step->low >= -128 && step->high <= 127;
-    if (step->name == "bias" || step->name == "add") in_range = false;
+    if (step->name == "bias" || step->name == "add" || step->name == "requantize") in_range = false;
     if (step->name == "cast" && !in_range) {
       return refuse(ErrorCode::Unsupported, entry, "needs a clip to the range of int8 before it");
     }
@@ -120,10 +122,11 @@ Elementwise like(const Stage& stage) {
 
 class Appender {
  public:
-  // stored: the type of activations in memory. bias: of int32, the largest magnitude.
+  // stored: the type of activations in memory. bias: of int32, the largest magnitude. factor: the
+  // same of a constant that is multiplied with.
   Appender(ComputeDag& dag, const std::vector<std::string>& channels, ir::Scalar stored,
-           std::int64_t bias)
-      : dag_(dag), channels_(channels), stored_(stored), bias_(bias) {}
+           std::int64_t bias, double factor)
+      : dag_(dag), channels_(channels), stored_(stored), bias_(bias), factor_(factor) {}
 
   void round_to_stored() {
     const Stage last = dag_.stages.back();
@@ -140,9 +143,9 @@ class Appender {
       dag_.stages.push_back(make_stage(name, e.axes, {}, value));
     };
     if (step.name == "bias") {
-      push("biased", x + per_channel("bias", kBiasStream, last, e));
+      push("biased", x + per_channel("bias", kBiasStream, last, e, of_sums(last)));
     } else if (step.name == "multiply") {
-      push("scaled", x * per_channel("factor", kFactorStream, last, e));
+      push("scaled", x * per_channel("factor", kFactorStream, last, e, of_sums(last)));
     } else if (step.name == "add") {
       std::vector<std::pair<std::string, std::int64_t>> dims;
       for (const Axis& axis : last.axes) dims.emplace_back(axis.name, axis.extent);
@@ -162,6 +165,9 @@ class Appender {
     } else if (step.name == "shift_right") {
       const ir::Expr half = ir::int_imm(std::int64_t{1} << (step.low - 1));
       push("shifted", ir::binary(ir::BinaryOp::ShiftRight, x + half, ir::int_imm(step.low)));
+    } else if (step.name == "requantize") {
+      const ir::Expr factor = per_channel("factor", kFactorStream, last, e, ir::Scalar::Float32);
+      push("requantized", rounded_to_int32(ir::cast(ir::kFloat32, x) * factor));
     } else if (step.name == "cast") {
       push("cast", ir::cast({ir::Scalar::Int8, 1}, x));
     } else {
@@ -174,8 +180,12 @@ class Appender {
   }
 
  private:
+  static ir::Scalar of_sums(const Stage& last) {
+    return last.buffer->type.is_float() ? ir::Scalar::Float32 : ir::Scalar::Int32;
+  }
+
   ir::Expr per_channel(const char* name, std::uint64_t stream, const Stage& last,
-                       const Elementwise& e) {
+                       const Elementwise& e, ir::Scalar type) {
     std::vector<std::pair<std::string, std::int64_t>> dims;
     std::vector<ir::Expr> indices;
     for (std::size_t d = 0; d < last.axes.size(); ++d) {
@@ -185,8 +195,8 @@ class Appender {
       dims.emplace_back(last.axes[d].name, last.axes[d].extent);
       indices.push_back(e.indices[d]);
     }
-    const Stage constant = last.buffer->type.is_float()
-                               ? make_placeholder(name, dims, ir::Role::Constant, stream, 1)
+    const Stage constant = type == ir::Scalar::Float32
+                               ? make_placeholder(name, dims, ir::Role::Constant, stream, factor_)
                                : make_int_placeholder(name, dims, ir::Role::Constant, stream,
                                                       ir::Scalar::Int32, bias_);
     dag_.stages.push_back(constant);
@@ -197,12 +207,13 @@ class Appender {
   const std::vector<std::string>& channels_;
   ir::Scalar stored_;
   std::int64_t bias_;
+  double factor_;
 };
 
 }  // namespace
 
 bool has_channel_constants(const OperatorCall& call) {
-  return call.has_tail("bias") || call.has_tail("multiply");
+  return call.has_tail("bias") || call.has_tail("multiply") || call.has_tail("requantize");
 }
 
 void append_tail(ComputeDag& dag, const OperatorCall& call,
@@ -211,7 +222,8 @@ void append_tail(ComputeDag& dag, const OperatorCall& call,
   const auto steps = parse_tail(nlohmann::json(call.tail()), quantized);  // checked before
   const bool half = call.scalar() == ir::Scalar::Float16;
   const std::int64_t bias = quantized ? fit_fills(dag, *steps) : 0;
-  Appender appender(dag, channels, half ? ir::Scalar::Float16 : ir::Scalar::Float32, bias);
+  const double factor = quantized ? fitted_factor(dag) : 1;
+  Appender appender(dag, channels, half ? ir::Scalar::Float16 : ir::Scalar::Float32, bias, factor);
   for (const TailStep& step : *steps) appender.append(step);
   if (half) appender.round_to_stored();
   dag.stages.back().role = ir::Role::Output;

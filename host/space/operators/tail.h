@@ -11,6 +11,7 @@
 // constants of float32; only its residual and its output are float16):
 //
 //   "shift_right BITS"  divided by 2^BITS, halves rounded up
+//   requantize          times a float32 constant per channel, rounded, halves to the even one
 //   "cast int8"         the last step, after a clip to the range of int8 and neither bias nor add
 //   since
 #pragma once

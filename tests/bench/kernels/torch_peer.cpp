@@ -1,23 +1,17 @@
 // PyTorch's process, and its ways as contenders (torch_peer.h).
 #include "tests/bench/kernels/torch_peer.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
-
-#include "host/process/child_process.h"
 
 namespace fettle::bench {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kMostMs = 300'000;  // of an answer: cuDNN tries many algorithms
 constexpr const char* kPrefix = "torch_";
 
 const char* name_of(LayerKind kind) {
@@ -146,6 +140,19 @@ std::string cudnn_version(int number) {
   return fmt::format("{}.{}.{}", number / 10000, number / 100 % 100, number % 100);
 }
 
+// Unsupported: it refuses, in its words.
+Result<Json> read(Result<std::string> line, const std::string& python) {
+  if (!line) return std::move(line).error();
+  Json said = Json::parse(*line, nullptr, false);
+  if (!said.is_object()) {
+    return Error{ErrorCode::Internal, python + " says what is no JSON", {}};
+  }
+  if (said.contains("refused")) {
+    return Error{ErrorCode::Unsupported, said["refused"].get<std::string>(), {}};
+  }
+  return said;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<TorchProcess>> TorchProcess::start(const std::string& python,
@@ -153,25 +160,15 @@ Result<std::unique_ptr<TorchProcess>> TorchProcess::start(const std::string& pyt
                                                           const std::vector<int>& cores) {
   std::unique_ptr<TorchProcess> out(new TorchProcess);
   out->python_ = python;
-  int ends[2];
-  if (!out->folder_.there() || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-    return Error{ErrorCode::Io, "cannot speak with " + python, {}};
-  }
-  out->socket_ = ends[0];
-  const int words = open(out->file("stderr").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-  process::ChildPlan plan;
-  plan.cores = cores;
   const char* where = device == TorchDevice::Cuda ? "cuda" : "cpu";
-  plan.argv = {
-      python,     "-W",  "ignore",    FETTLE_TORCH_SCRIPT,
-      "--device", where, "--threads", std::to_string(std::max<std::size_t>(cores.size(), 1))};
-  plan.descriptors = {{ends[1], 0}, {ends[1], 1}, {words, 2}};
-  auto started = process::start_child(plan);
-  close(ends[1]);
-  if (words >= 0) close(words);
-  if (!started) return std::move(started).error();
-  out->pid_ = *started;
-  auto greeting = out->answer();
+  auto process =
+      AskedProcess::start(python,
+                          {python, "-W", "ignore", FETTLE_TORCH_SCRIPT, "--device", where,
+                           "--threads", std::to_string(std::max<std::size_t>(cores.size(), 1))},
+                          cores);
+  if (!process) return std::move(process).error();
+  out->process_ = std::move(*process);
+  auto greeting = read(out->process_->greeting("runs no PyTorch"), python);
   if (!greeting) return std::move(greeting).error();
   out->version_ = "PyTorch " + greeting->value("torch", "?");
   if ((*greeting)["cudnn"].is_number()) {
@@ -180,53 +177,8 @@ Result<std::unique_ptr<TorchProcess>> TorchProcess::start(const std::string& pyt
   return out;
 }
 
-TorchProcess::~TorchProcess() {
-  if (socket_ >= 0) close(socket_);
-  if (pid_ > 0) (void)process::end_child(pid_);
-}
-
 Result<Json> TorchProcess::ask(const Json& question) {
-  const std::string line = question.dump() + "\n";
-  for (std::size_t sent = 0; sent < line.size();) {
-    const ssize_t n = send(socket_, &line[sent], line.size() - sent, MSG_NOSIGNAL);
-    if (n <= 0) return Error{ErrorCode::Crash, python_ + " has ended: " + last_words(), {}};
-    sent += static_cast<std::size_t>(n);
-  }
-  return answer();
-}
-
-// A Python's traceback ends with what went wrong.
-std::string TorchProcess::last_words() const {
-  std::string said = process::read_file(file("stderr"));
-  while (!said.empty() && said.back() == '\n') said.pop_back();
-  const std::size_t line = said.rfind('\n');
-  return said.empty() ? "it said nothing" : line == said.npos ? said : said.substr(line + 1);
-}
-
-Result<Json> TorchProcess::answer() {
-  while (unread_.find('\n') == std::string::npos) {
-    pollfd ready{socket_, POLLIN, 0};
-    char piece[4096];
-    if (poll(&ready, 1, kMostMs) == 0) {
-      return Error{ErrorCode::Timeout, python_ + " gives no answer", {}};
-    }
-    const ssize_t n = recv(socket_, piece, sizeof piece, 0);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) {
-      return Error{ErrorCode::Unsupported, python_ + " runs no PyTorch: " + last_words(), {}};
-    }
-    unread_.append(piece, static_cast<std::size_t>(n));
-  }
-  const std::size_t end = unread_.find('\n');
-  Json said = Json::parse(unread_.substr(0, end), nullptr, false);
-  unread_.erase(0, end + 1);
-  if (!said.is_object()) {
-    return Error{ErrorCode::Internal, python_ + " says what is no JSON", {}};
-  }
-  if (said.contains("refused")) {
-    return Error{ErrorCode::Unsupported, said["refused"].get<std::string>(), {}};
-  }
-  return said;
+  return read(process_->ask(question.dump()), python_);
 }
 
 std::vector<NamedPeer> make_torch_peers(TorchProcess& process, const Layer& layer) {

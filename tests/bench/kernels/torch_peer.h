@@ -2,13 +2,12 @@
 // Python that the user names, which is told what to do (torch_peer.py).
 #pragma once
 
-#include <sys/types.h>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "host/process/run_program.h"
+#include "tests/bench/asked_process.h"
 #include "tests/bench/kernels/kernel_side.h"
 #include "tests/bench/kernels/layer.h"
 
@@ -22,24 +21,17 @@ class TorchProcess {
   // Unsupported: that Python has no PyTorch, or PyTorch sees no such device.
   static Result<std::unique_ptr<TorchProcess>> start(const std::string& python, TorchDevice device,
                                                      const std::vector<int>& cores);
-  ~TorchProcess();
-  TorchProcess(const TorchProcess&) = delete;
-  TorchProcess& operator=(const TorchProcess&) = delete;
 
   const std::string& version() const { return version_; }  // "PyTorch 2.15.0, cuDNN 9.15.1"
   // One question, one answer. Unsupported: what PyTorch says no to, in its words.
   Result<nlohmann::json> ask(const nlohmann::json& question);
-  std::string file(const std::string& name) const { return folder_.file(name); }
+  std::string file(const std::string& name) const { return process_->file(name); }
 
  private:
   TorchProcess() = default;
-  Result<nlohmann::json> answer();
-  std::string last_words() const;
 
-  process::ScratchFolder folder_;
-  std::string python_, version_, unread_;
-  int socket_ = -1;
-  pid_t pid_ = -1;
+  std::unique_ptr<AskedProcess> process_;
+  std::string python_, version_;
 };
 
 // The ways in which PyTorch computes the layer, each a peer "torch_…"; one that says why, where it

@@ -92,7 +92,7 @@ Result<std::uint64_t> run_on(testing::VtaBoard& board, const wire::ProgramT& pro
 
 class Pass {
  public:
-  Pass(const std::vector<Layer>& layers, Answers& answers, std::vector<CoreRun>& runs,
+  Pass(const std::vector<VtaLayer>& layers, Answers& answers, std::vector<CoreRun>& runs,
        const CoreRunOptions& options)
       : layers_(layers), answers_(answers), runs_(runs), options_(options) {}
 
@@ -147,7 +147,7 @@ class Pass {
     return run_on(board, *built->program, **answer);
   }
 
-  const std::vector<Layer>& layers_;
+  const std::vector<VtaLayer>& layers_;
   Answers& answers_;
   std::vector<CoreRun>& runs_;
   const CoreRunOptions& options_;
@@ -155,7 +155,7 @@ class Pass {
 
 }  // namespace
 
-Result<void> run_on_cores(const std::vector<Layer>& layers, Answers& answers,
+Result<void> run_on_cores(const std::vector<VtaLayer>& layers, Answers& answers,
                           std::vector<CoreRun>& runs, const CoreRunOptions& options) {
   const Opening verilated = verilated_core();
   if (options.rtl && !verilated) {

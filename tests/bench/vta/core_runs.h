@@ -29,7 +29,7 @@ struct CoreRunOptions {
 // the runs have a task.
 //   Canceled     stopped before all were run; those that were have their cycles
 //   Unsupported  this build has no Verilated core
-Result<void> run_on_cores(const std::vector<Layer>& layers, Answers& answers,
+Result<void> run_on_cores(const std::vector<VtaLayer>& layers, Answers& answers,
                           std::vector<CoreRun>& runs, const CoreRunOptions& options);
 
 }  // namespace fettle::bench

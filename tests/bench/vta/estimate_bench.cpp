@@ -24,7 +24,7 @@ constexpr unsigned kDraws = 1000;  // of a layer, before it is given up
 constexpr std::size_t kLeastForRanks = 4;
 
 // Adds up to `count` runs of the layer.
-Result<void> draw(const Layer& layer, std::size_t place, std::size_t count, std::mt19937_64& rng,
+Result<void> draw(const VtaLayer& layer, std::size_t place, std::size_t count, std::mt19937_64& rng,
                   std::vector<CoreRun>& runs) {
   std::set<std::string> programs;
   for (unsigned draws = 0; draws < kDraws && programs.size() < count; ++draws) {
@@ -120,10 +120,10 @@ Result<void> run_estimate_bench(const EstimateBenchOptions& options) {
   if (!design) return std::move(design).error();
   auto layers = layers_of(options.network, options.layers, *design);
   if (!layers) return std::move(layers).error();
-  for (const Layer& layer : *layers) {
+  for (const VtaLayer& layer : *layers) {
     if (!layer.missing.empty()) std::cerr << layer.title << ": " << layer.missing << "\n";
   }
-  std::erase_if(*layers, [](const Layer& layer) { return !layer.missing.empty(); });
+  std::erase_if(*layers, [](const VtaLayer& layer) { return !layer.missing.empty(); });
   std::mt19937_64 rng(options.seed);
   std::vector<CoreRun> runs;
   for (std::size_t i = 0; i < layers->size(); ++i) {
@@ -144,7 +144,7 @@ Result<void> run_estimate_bench(const EstimateBenchOptions& options) {
   }
   std::vector<Estimated> all;
   for (const CoreRun& run : runs) {
-    const Layer& layer = (*layers)[run.layer];
+    const VtaLayer& layer = (*layers)[run.layer];
     const std::string configuration = layer.task->space().to_json(run.configuration);
     if (!run.wrong.empty()) {
       return Error{ErrorCode::WrongAnswer, layer.title + " " + configuration + ": " + run.wrong};

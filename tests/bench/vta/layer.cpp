@@ -11,7 +11,7 @@
 namespace fettle::bench {
 namespace {
 
-Result<void> open(const std::string& network, const vta::Design& design, Layer& layer) {
+Result<void> open(const std::string& network, const vta::Design& design, VtaLayer& layer) {
   auto computation = vta::host::computation_of(layer.workload.dag(), design);
   if (!computation) return std::move(computation).error();
   auto task = backend::open_task(layer.workload.dag(), vta::host::DesignTarget{design}.target());
@@ -28,13 +28,13 @@ Result<void> open(const std::string& network, const vta::Design& design, Layer& 
 
 }  // namespace
 
-Result<std::vector<Layer>> layers_of(const std::string& network,
-                                     const std::vector<std::string>& wanted,
-                                     const vta::Design& design) {
+Result<std::vector<VtaLayer>> layers_of(const std::string& network,
+                                        const std::vector<std::string>& wanted,
+                                        const vta::Design& design) {
   auto list = network.ends_with(".json") ? model::load_workload_file(network)
                                          : model::load_network(network);
   if (!list) return std::move(list).error();
-  std::vector<Layer> layers;
+  std::vector<VtaLayer> layers;
   for (const space::Task& task : list->tasks) {
     const std::string title = task.workload.title();
     if (!wanted.empty() && std::none_of(wanted.begin(), wanted.end(), [&](const auto& part) {
@@ -42,7 +42,7 @@ Result<std::vector<Layer>> layers_of(const std::string& network,
         })) {
       continue;
     }
-    Layer& layer = layers.emplace_back();
+    VtaLayer& layer = layers.emplace_back();
     layer.title = title;
     layer.workload = task.workload;
     if (auto opened = open(network, design, layer); !opened) layer.missing = opened.error().text();

@@ -12,7 +12,7 @@
 
 namespace fettle::bench {
 
-struct Layer {
+struct VtaLayer {
   std::string title;
   std::string missing;  // why the accelerator cannot compute it; else "", and then:
   space::Workload workload;
@@ -23,14 +23,14 @@ struct Layer {
 };
 
 // Those whose title holds one of `wanted`; all where there is none.
-Result<std::vector<Layer>> layers_of(const std::string& network,
-                                     const std::vector<std::string>& wanted,
-                                     const vta::Design& design);
+Result<std::vector<VtaLayer>> layers_of(const std::string& network,
+                                        const std::vector<std::string>& wanted,
+                                        const vta::Design& design);
 
 // The reference's answers, worked out when they are first asked for. Thread-safe.
 class Answers {
  public:
-  explicit Answers(const std::vector<Layer>& layers) : layers_(layers), kept_(layers.size()) {}
+  explicit Answers(const std::vector<VtaLayer>& layers) : layers_(layers), kept_(layers.size()) {}
 
   struct Answer {
     std::string buffer;
@@ -43,7 +43,7 @@ class Answers {
     std::once_flag once;
     Result<Answer> answer{Answer{}};
   };
-  const std::vector<Layer>& layers_;
+  const std::vector<VtaLayer>& layers_;
   std::vector<Kept> kept_;
 };
 

@@ -39,11 +39,12 @@ void append_best(std::vector<Ranked> all, unsigned most, std::vector<CoreRun>& r
 
 class Bench {
  public:
-  Bench(const VtaBenchOptions& options, const vta::Design& design, const std::vector<Layer>& layers)
+  Bench(const VtaBenchOptions& options, const vta::Design& design,
+        const std::vector<VtaLayer>& layers)
       : options_(options), design_(design), layers_(layers), answers_(layers) {}
 
   Result<void> run() {
-    for (const Layer& layer : layers_) missing_.push_back(layer.missing);
+    for (const VtaLayer& layer : layers_) missing_.push_back(layer.missing);
     if (auto found = choose(); !found) return found;
     auto ran = run_on_cores(layers_, answers_, runs_, how(options_.rtl));
     if (!ran && ran.error().code != ErrorCode::Canceled) return ran;
@@ -159,7 +160,7 @@ class Bench {
   }
 
   VtaFigures figures_of(std::size_t layer) const {
-    const Layer& from = layers_[layer];
+    const VtaLayer& from = layers_[layer];
     VtaFigures out;
     out.title = from.title;
     out.missing = missing_[layer];
@@ -186,7 +187,7 @@ class Bench {
 
   const VtaBenchOptions& options_;
   const vta::Design& design_;
-  const std::vector<Layer>& layers_;
+  const std::vector<VtaLayer>& layers_;
   app::Interrupt interrupt_;
   Answers answers_;
   std::vector<std::string> missing_;  // of each layer

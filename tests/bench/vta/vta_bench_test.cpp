@@ -95,8 +95,8 @@ class SmallLayer : public ::testing::Test {
     for (std::string line; std::getline(text, line);) out.push_back(Json::parse(line));
     return out;
   }
-  void store(const Layer& of, const space::Configuration& configuration, const std::string& program,
-             double cycles) {
+  void store(const VtaLayer& of, const space::Configuration& configuration,
+             const std::string& program, double cycles) {
     auto database = records::Database::open(db);
     ASSERT_TRUE(database) << database.error().text();
     wire::BoardT board;

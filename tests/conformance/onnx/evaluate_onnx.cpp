@@ -2,16 +2,15 @@
 //
 //   fettle-evaluate-onnx MODEL.onnx INPUT OUTPUT [--passes]
 //
-// INPUT: the raw elements of its one input; OUTPUT: those of its first output. --passes: after the
-// graph passes.
+// INPUT: the raw elements of its one input; OUTPUT: those of its outputs, one after the other.
+// --passes: after the graph passes.
 #include <cstdio>
 #include <fstream>
 #include <iterator>
 
 #include "host/model/graph/node_stages.h"
 #include "host/model/onnx/import.h"
-#include "host/model/passes/find_gelu.h"
-#include "host/model/passes/fold_batch_norm.h"
+#include "host/model/passes/passes.h"
 
 namespace {
 
@@ -30,8 +29,7 @@ int main(int argc, char** argv) {
   auto graph = import_onnx(argv[1]);
   if (!graph) return fail(graph.error().text());
   if (argc > 4 && std::string(argv[4]) == "--passes") {
-    if (auto folded = fold_batch_norms(*graph); !folded) return fail(folded.error().text());
-    find_gelus(*graph);
+    if (auto passed = run_passes(*graph); !passed) return fail(passed.error().text());
   }
   std::ifstream file(argv[2], std::ios::binary);
   const std::vector<std::uint8_t> bytes(std::istreambuf_iterator<char>(file), {});
@@ -45,8 +43,9 @@ int main(int argc, char** argv) {
       evaluate_graph(*graph, {std::make_shared<const std::vector<std::uint8_t>>(bytes)});
   if (!results) return fail(results.error().text());
   std::ofstream out(argv[3], std::ios::binary);
-  const auto& result = *results->front();
-  out.write(reinterpret_cast<const char*>(result.data()),
-            static_cast<std::streamsize>(result.size()));
+  for (const TensorBytes& result : *results) {
+    out.write(reinterpret_cast<const char*>(result->data()),
+              static_cast<std::streamsize>(result->size()));
+  }
   return out.flush() ? 0 : fail(std::string("cannot write ") + argv[3]);
 }

@@ -2,64 +2,30 @@
 //
 //   fettle-onnx-node-tests FOLDER [--list]     FOLDER: onnx/backend/test/data/node
 //
-// Each test is a model of one operator with inputs and outputs, compared as ONNX does: 1e-3
-// relative, 1e-7 absolute. Whole-number inputs count as known, as constants do in networks. Prints
-// how many of the tests of known operators pass, and why the others do not; --list: each one.
-#include <cmath>
+// Each test is a model of one operator with inputs and outputs, compared as ONNX does. Whole-number
+// inputs count as known, as constants do in networks. Prints how many of the tests of known
+// operators pass, and why the others do not; --list: each one.
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 
 #include "host/model/graph/node_stages.h"
 #include "host/model/onnx/import.h"
-#include "host/model/onnx/node_reader.h"
-#include "host/space/tensor.h"
+#include "tests/conformance/onnx/stored_tensors.h"
 
 namespace {
 
 using namespace fettle;
 using namespace fettle::model;
 
-template <typename Message>
-bool parse(const std::filesystem::path& path, Message& message) {
-  std::ifstream file(path, std::ios::binary);
-  return file && message.ParseFromIstream(&file);
-}
-
 std::vector<OnnxTensor> tensors_of(const std::filesystem::path& folder, const std::string& kind) {
   std::vector<OnnxTensor> tensors;
-  for (int i = 0;; ++i) {
-    const auto path = folder / (kind + "_" + std::to_string(i) + ".pb");
-    if (!std::filesystem::exists(path)) return tensors;
-    onnx::TensorProto proto;
-    OnnxTensor tensor;
-    if (parse(path, proto)) {
-      if (auto read = read_tensor(proto)) tensor = std::move(*read);
-    }
-    tensors.push_back(std::move(tensor));
+  while (auto tensor =
+             stored_tensor(folder / (kind + "_" + std::to_string(tensors.size()) + ".pb"))) {
+    tensors.push_back(std::move(*tensor));
   }
-}
-
-// "" when they agree.
-std::string compared(const TensorType& type, const std::vector<std::uint8_t>& bytes,
-                     const OnnxTensor& expected) {
-  if (type != expected.type) {
-    return "makes " + to_string(type) + ", expected " + to_string(expected.type);
-  }
-  const auto got = space::to_doubles(bytes, {type.scalar, 1});
-  const auto want = space::to_doubles(expected.bytes, {type.scalar, 1});
-  if (!got || !want) return "cannot be compared";
-  for (std::size_t i = 0; i < want->size(); ++i) {
-    const double a = (*got)[i], b = (*want)[i];
-    if (std::isnan(a) && std::isnan(b)) continue;
-    if (a != b && !(std::fabs(a - b) <= 1e-7 + 1e-3 * std::fabs(b))) {
-      return "element " + std::to_string(i) + " is " + std::to_string(a) + ", expected " +
-             std::to_string(b);
-    }
-  }
-  return "";
+  return tensors;
 }
 
 // "" when it passes.
@@ -113,7 +79,7 @@ int main(int argc, char** argv) {
   std::set<std::string> operators;
   for (const auto& folder : folders) {
     onnx::ModelProto model;
-    if (!parse(folder / "model.onnx", model)) continue;
+    if (!parse_file(folder / "model.onnx", model)) continue;
     bool ours = true;
     for (const auto& node : model.graph().node()) {
       ours &= (node.domain().empty() || node.domain() == "ai.onnx") && find_reader(node.op_type());

@@ -1,23 +1,26 @@
 // The header of an .npy, a Python literal, and what follows (npy.h).
-#include "host/kernel_reference/npy.h"
+#include "runtime/tensor_files/npy.h"
 
 #include <algorithm>
 #include <charconv>
 #include <optional>
 
-namespace fettle::kernel_reference {
+namespace fettle {
 namespace {
 
 constexpr std::size_t kMagicBytes = 6, kVersionBytes = 2;
 
 struct TypeRow {
   const char* code;
-  ir::Scalar scalar;
+  wire::ScalarType type;
+  std::size_t bytes;
 };
 constexpr TypeRow kTypes[] = {
-    {"i1", ir::Scalar::Int8},    {"u1", ir::Scalar::UInt8},   {"i2", ir::Scalar::Int16},
-    {"i4", ir::Scalar::Int32},   {"i8", ir::Scalar::Int64},   {"f2", ir::Scalar::Float16},
-    {"f4", ir::Scalar::Float32}, {"f8", ir::Scalar::Float64},
+    {"b1", wire::ScalarType::Bool, 1},    {"i1", wire::ScalarType::Int8, 1},
+    {"u1", wire::ScalarType::UInt8, 1},   {"i2", wire::ScalarType::Int16, 2},
+    {"i4", wire::ScalarType::Int32, 4},   {"i8", wire::ScalarType::Int64, 8},
+    {"f2", wire::ScalarType::Float16, 2}, {"f4", wire::ScalarType::Float32, 4},
+    {"f8", wire::ScalarType::Float64, 8},
 };
 
 Error bad(const std::string& what) { return {ErrorCode::Malformed, "no .npy: " + what}; }
@@ -34,12 +37,12 @@ std::optional<std::string> value_of(const std::string& header, const std::string
   return header.substr(begin, end - begin + (tuple ? 1 : 0));
 }
 
-Result<ir::DataType> type_of(const std::string& text) {
+Result<const TypeRow*> type_of(const std::string& text) {
   // '<f4', '|i1'
   const std::string code = text.size() >= 5 ? text.substr(2, 2) : "";
   if (text.size() == 5 && text[1] != '>') {
     for (const TypeRow& row : kTypes) {
-      if (code == row.code) return ir::DataType{row.scalar, 1};
+      if (code == row.code) return &row;
     }
   }
   return Error{ErrorCode::Unsupported, "an .npy of type " + text};
@@ -80,11 +83,11 @@ Result<NpyArray> parse_npy(const std::string& contents) {
   NpyArray array;
   auto element = type_of(*type);
   if (!element) return std::move(element).error();
-  array.type = *element;
+  array.type = (*element)->type;
   auto extents = shape_of(*shape);
   if (!extents) return std::move(extents).error();
   array.shape = std::move(*extents);
-  std::size_t bytes = std::size_t(array.type.bytes());
+  std::size_t bytes = (*element)->bytes;
   for (const std::int64_t extent : array.shape) {
     if (extent > 0 && bytes > contents.size() / std::size_t(extent)) return bad("it ends early");
     bytes *= std::size_t(extent);
@@ -94,4 +97,24 @@ Result<NpyArray> parse_npy(const std::string& contents) {
   return array;
 }
 
-}  // namespace fettle::kernel_reference
+std::string npy_file(wire::ScalarType type, std::span<const std::int64_t> shape, ByteView bytes) {
+  const TypeRow* row = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                    [&](const TypeRow& each) { return each.type == type; });
+  std::string header = std::string("{'descr': '") + (row->bytes == 1 ? '|' : '<') + row->code +
+                       "', 'fortran_order': False, 'shape': (";
+  for (const std::int64_t extent : shape) header += std::to_string(extent) + ", ";
+  if (!shape.empty())
+    header.resize(header.size() - (shape.size() > 1 ? 2 : 1));  // "(3,)", "(2, 3)"
+  header += "), }";
+  constexpr std::size_t kAlignment = 64, kPrefix = kMagicBytes + kVersionBytes + 2;
+  header.append((kAlignment - (kPrefix + header.size() + 1) % kAlignment) % kAlignment, ' ');
+  header += '\n';
+  std::string file("\x93NUMPY\x01\x00", kMagicBytes + kVersionBytes);
+  file += static_cast<char>(header.size() & 0xff);
+  file += static_cast<char>(header.size() >> 8);
+  file += header;
+  file.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return file;
+}
+
+}  // namespace fettle

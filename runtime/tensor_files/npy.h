@@ -5,19 +5,22 @@
 #include <string>
 #include <vector>
 
-#include "host/ir/type.h"
+#include "schemas/wire/codec.h"
 #include "schemas/wire/result.h"
 
-namespace fettle::kernel_reference {
+namespace fettle {
 
 struct NpyArray {
-  ir::DataType type;
+  wire::ScalarType type = wire::ScalarType::Float32;
   std::vector<std::int64_t> shape;
-  std::vector<std::uint8_t> bytes;  // row-major
+  std::vector<std::uint8_t> bytes;  // row-major, little-endian
 };
 
 // Malformed: it is none, or ends early. Unsupported: big-endian, Fortran's order, or a type that
 // tensors here do not have.
 Result<NpyArray> parse_npy(const std::string& contents);
 
-}  // namespace fettle::kernel_reference
+// A file of version 1. `bytes` are all of its elements.
+std::string npy_file(wire::ScalarType type, std::span<const std::int64_t> shape, ByteView bytes);
+
+}  // namespace fettle

@@ -1,0 +1,129 @@
+// fettle build: a network compiled into one file.
+#include <filesystem>
+#include <iostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "host/app/commands.h"
+#include "host/app/compile_network.h"
+#include "host/app/message.h"
+#include "host/app/output_file.h"
+#include "schemas/network/network_file.h"
+
+namespace fettle::app {
+namespace {
+
+struct BuildCommand {
+  CompileOptions compile;
+  std::string path;
+  bool json = false;
+};
+
+// What became of the layers, and what they are expected to take.
+struct Summary {
+  int tuned = 0, similar = 0, untuned = 0, unknown = 0;  // unknown: without a time
+  double expected_ns = 0;
+};
+
+Summary summary_of(const wire::NetworkT& network) {
+  Summary out;
+  for (const auto& layer : network.layers) {
+    switch (layer->origin) {
+      case wire::ScheduleOrigin::Tuned:
+        ++out.tuned;
+        break;
+      case wire::ScheduleOrigin::Similar:
+        ++out.similar;
+        break;
+      case wire::ScheduleOrigin::Untuned:
+        ++out.untuned;
+    }
+    out.unknown += layer->expected_ns > 0 ? 0 : 1;
+    out.expected_ns += layer->expected_ns;
+  }
+  return out;
+}
+
+std::string megabytes(std::uint64_t bytes) {
+  return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+void tell(const BuildCommand& command, const std::string& device_key, const wire::NetworkT& network,
+          std::uint64_t weights) {
+  const Summary summary = summary_of(network);
+  if (command.json) {
+    const nlohmann::json line = {{"file", command.path},
+                                 {"target", nlohmann::json::parse(network.target)},
+                                 {"device", device_key},
+                                 {"layers", network.layers.size()},
+                                 {"tuned", summary.tuned},
+                                 {"similar", summary.similar},
+                                 {"untuned", summary.untuned},
+                                 {"expected_ns", summary.expected_ns},
+                                 {"layers_without_time", summary.unknown},
+                                 {"arena_bytes", network.arena_bytes},
+                                 {"live_bytes", network.live_bytes},
+                                 {"weight_bytes", weights}};
+    print("{}\n", line.dump());
+    return;
+  }
+  print("{}: {} layers: {} tuned, {} by a similar task's schedule, {} untuned\n", command.path,
+        network.layers.size(), summary.tuned, summary.similar, summary.untuned);
+  if (summary.expected_ns > 0) {
+    print("expected: {:.3f} ms{}\n", summary.expected_ns / 1e6,
+          summary.unknown > 0 ? fmt::format(", beside {} layers without a time", summary.unknown)
+                              : "");
+  }
+  print("memory: {} of weights, {} between layers ({} alive at once)\n", megabytes(weights),
+        megabytes(network.arena_bytes), megabytes(network.live_bytes));
+}
+
+Result<void> build(const BuildCommand& command) {
+  auto compiled = compile_network(command.compile);
+  if (!compiled) return std::move(compiled).error();
+  network::LinkedNetwork& linked = compiled->linked;
+  std::vector<ByteView> contents;
+  std::uint64_t weights = 0;
+  for (const auto& blob : linked.blobs) {
+    contents.push_back(blob.bytes);
+    weights += blob.bytes.size();
+  }
+  auto written = with_output_file(command.path, [&](std::ostream& out) -> Result<std::string> {
+    auto done = write_network_file(linked.network, contents, out);
+    if (!done) return std::move(done).error();
+    return "the compiled network " + linked.network.name;
+  });
+  if (!written) return written;
+  tell(command, compiled->device_key, linked.network, weights);
+  return {};
+}
+
+}  // namespace
+
+void add_build_command(CLI::App& app, int& status) {
+  auto* build_command = app.add_subcommand(
+      "build", "Compiles a network into one file, with the best schedules that are known");
+  auto command = std::make_shared<BuildCommand>();
+  add_task_source(*build_command, command->compile.source)->required();
+  build_command->add_option("-o,--output", command->path, "The file (default: MODEL.fettle)");
+  add_compile_options(*build_command, command->compile);
+  build_command->add_flag("--json", command->json, "One JSON object on standard output");
+  build_command->footer(
+      "A layer gets the schedule of its best record; without one, that of the most similar tuned "
+      "task of its kind, and else the one that the cost model holds for the best of some. The "
+      "file is the same for the same model, records and fettle, but with --in-place, which times.");
+  build_command->callback([command, &status] {
+    if (command->path.empty()) {
+      command->path = std::filesystem::path(command->compile.source.what)
+                          .filename()
+                          .replace_extension(".fettle");
+    }
+    const auto done = build(*command);
+    status = done                                       ? kFine
+             : done.error().code == ErrorCode::Canceled ? kInterrupted
+                                                        : fail(done.error());
+  });
+}
+
+}  // namespace fettle::app

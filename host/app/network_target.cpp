@@ -1,0 +1,117 @@
+// Targets of networks, from records or from a profile (network_target.h).
+#include "host/app/network_target.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "host/backend/backend.h"
+#include "host/records/queries.h"
+#include "host/space/profile.h"
+
+namespace fettle::app {
+namespace {
+
+// Tasks of the network that are tuned, by device key and target.
+using Tuned = std::map<std::pair<std::string, std::string>, int>;
+
+Result<Tuned> tuned_in(const records::Database& database, const NetworkTargetOptions& options,
+                       const model::TaskList& tasks) {
+  records::Filter filter;
+  filter.device_key = options.device;
+  auto summaries = records::summaries(database, filter);
+  if (!summaries) return std::move(summaries).error();
+  std::set<std::string> wanted;
+  for (const space::Task& task : tasks.tasks) wanted.insert(task.workload.canonical());
+  Tuned tuned;
+  for (const records::TaskSummary& task : *summaries) {
+    if (!task.best_nanoseconds) continue;
+    const auto target = space::Target::parse(task.target);
+    if (!target || (options.threads > 0 && target->threads() != options.threads)) continue;
+    tuned[{task.device_key, task.target}] += wanted.contains(task.workload) ? 1 : 0;
+  }
+  return tuned;
+}
+
+Result<NetworkTarget> from_records(const NetworkTargetOptions& options,
+                                   const model::TaskList& tasks) {
+  records::OpenOptions how;
+  how.read_only = true;
+  how.create = false;
+  auto database = records::Database::open(options.db, how);
+  if (!database) return std::move(database).error();
+  auto tuned = tuned_in(*database, options, tasks);
+  if (!tuned) return std::move(tuned).error();
+  const std::string threads =
+      options.threads > 0 ? fmt::format(" with {} threads", options.threads) : "";
+  if (tuned->empty()) {
+    return Error{ErrorCode::NotFound,
+                 fmt::format("{} has no measured trial{}{}", options.db,
+                             options.device.empty() ? "" : " of " + options.device, threads)};
+  }
+  std::set<std::string> keys;
+  for (const auto& [which, count] : *tuned) keys.insert(which.first);
+  if (keys.size() > 1) {
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("{} has records of several devices; name one with --device: {}",
+                             options.db, fmt::join(keys, ", "))};
+  }
+  const auto most =
+      std::max_element(tuned->begin(), tuned->end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  auto target = space::Target::parse(most->first.second);
+  if (!target) return std::move(target).error();
+  auto schedules = network::Schedules::of(*database, *target, most->first.first);
+  if (!schedules) return std::move(schedules).error();
+  return NetworkTarget{std::move(*schedules), most->first.first};
+}
+
+Result<NetworkTarget> of_profile(const NetworkTargetOptions& options) {
+  const auto& profiles = space::profiles();
+  const auto profile =
+      std::find_if(profiles.begin(), profiles.end(),
+                   [&](const space::Profile& one) { return one.name == options.profile; });
+  if (profile == profiles.end()) {
+    return Error{ErrorCode::InvalidArgument, "no target profile '" + options.profile + "'"};
+  }
+  const backend::HardwareValue threads{"threads", std::max(options.threads, 1)};
+  auto target = backend::target_for(space::device_of(*profile), std::span(&threads, 1));
+  if (!target) return std::move(target).error();
+  return NetworkTarget{network::Schedules(std::move(*target)), {}};
+}
+
+Result<NetworkTarget> of_device(const NetworkTargetOptions& options, const tune::StopSignal& stop) {
+  const std::string key = options.device.empty() ? "local" : options.device;
+  auto connection = Connection::open(connection_options(options, key, stop));
+  if (!connection) return std::move(connection).error();
+  const backend::HardwareValue threads{"threads", std::max(options.threads, 1)};
+  auto target = backend::target_for(connection->runner().device(),
+                                    std::span(&threads, options.threads > 0 ? 1 : 0));
+  if (!target) return std::move(target).error();
+  return NetworkTarget{network::Schedules(std::move(*target)), key};
+}
+
+}  // namespace
+
+ConnectionOptions connection_options(const NetworkTargetOptions& options,
+                                     const std::string& device_key, const tune::StopSignal& stop) {
+  ConnectionOptions where;
+  where.broker = options.broker;
+  where.broker_key = options.broker_key;
+  where.device_key = device_key;
+  where.name = "build";
+  where.stop = &stop;
+  return where;
+}
+
+Result<NetworkTarget> network_target(const NetworkTargetOptions& options,
+                                     const model::TaskList& tasks, const tune::StopSignal& stop) {
+  if (!options.db.empty()) return from_records(options, tasks);
+  if (!options.profile.empty()) return of_profile(options);
+  return of_device(options, stop);
+}
+
+}  // namespace fettle::app

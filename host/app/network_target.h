@@ -1,0 +1,40 @@
+// What a network is compiled for.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/app/connection.h"
+#include "host/model/task_list.h"
+#include "host/network/schedules.h"
+#include "host/tune/pipeline.h"
+#include "schemas/wire/result.h"
+
+namespace fettle::app {
+
+struct NetworkTargetOptions {
+  std::string db;                  // "": none
+  std::string device;              // a key; "": that of the records, or this machine's CPU
+  std::string profile;             // a board that need not be there
+  std::string broker, broker_key;  // of that device: as ConnectionOptions has them
+  int threads = 0;                 // 0: as tuned; 1 without records
+};
+
+struct NetworkTarget {
+  network::Schedules schedules;
+  std::string device_key;  // "" without records
+};
+
+// With records: the target of that device for which most of the tasks are tuned. Without any: the
+// profile's, or what the device says of itself, which must be there. NotFound: no record of that
+// device; InvalidArgument: records of several devices, of which none is named, or no such profile;
+// what Connection::open() says.
+Result<NetworkTarget> network_target(const NetworkTargetOptions& options,
+                                     const model::TaskList& tasks, const tune::StopSignal& stop);
+
+// Of a session with that device.
+ConnectionOptions connection_options(const NetworkTargetOptions& options,
+                                     const std::string& device_key, const tune::StopSignal& stop);
+
+}  // namespace fettle::app

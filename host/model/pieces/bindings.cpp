@@ -1,0 +1,194 @@
+// Tensors and copies (bindings.h).
+#include "host/model/pieces/bindings.h"
+
+#include <algorithm>
+
+#include "host/model/pieces/layouts.h"
+
+namespace fettle::model {
+namespace {
+
+using nlohmann::json;
+
+// A transposition with its axes joined where they stay neighbours.
+struct Transposition {
+  Shape shape, permutation;
+};
+
+// From one order of a value's axes to another.
+Transposition transposition(const Shape& shape, const Order& from, const Order& to) {
+  const auto places = [&](const Order& order) {  // axes that are longer than 1, as they lie
+    Order out;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      const std::size_t axis = order.empty() ? d : order[d];
+      if (shape[axis] > 1) out.push_back(axis);
+    }
+    return out;
+  };
+  const Order source = places(from), target = places(to);
+  const auto place = [&](std::size_t axis) {
+    return static_cast<std::size_t>(std::find(source.begin(), source.end(), axis) - source.begin());
+  };
+  // Runs of axes that follow one another in both: where each begins in the source, in the target's
+  // order.
+  std::vector<std::size_t> begins;
+  std::vector<std::int64_t> extents;
+  for (std::size_t d = 0; d < target.size(); ++d) {
+    if (d > 0 && place(target[d]) == place(target[d - 1]) + 1) {
+      extents.back() *= shape[target[d]];
+    } else {
+      begins.push_back(place(target[d]));
+      extents.push_back(shape[target[d]]);
+    }
+  }
+  if (begins.empty()) return {{1}, {0}};
+  std::vector<std::size_t> sorted = begins;
+  std::sort(sorted.begin(), sorted.end());
+  Transposition out{Shape(begins.size()), {}};
+  for (std::size_t run = 0; run < begins.size(); ++run) {
+    const auto at = std::lower_bound(sorted.begin(), sorted.end(), begins[run]) - sorted.begin();
+    out.permutation.push_back(at);
+    out.shape[static_cast<std::size_t>(at)] = extents[run];
+  }
+  return out;
+}
+
+class Binder {
+ public:
+  explicit Binder(const Graph& graph)
+      : graph_(graph), producer_(graph.values.size()), lies_(graph.values.size()) {
+    for (const Node& node : graph.nodes) producer_[node.outputs.front()] = &node;
+  }
+
+  Result<Bindings> run(Pieces pieces) {
+    out_.untuned = std::move(pieces.untuned);
+    for (const ValueId input : graph_.inputs) {
+      out_.inputs.push_back(add_tensor(Tensor::Kind::Input, input, {}));
+    }
+    for (Piece& piece : pieces.pieces) {
+      if (auto bound = bind_piece(piece); !bound) return std::move(bound).error();
+    }
+    for (const ValueId output : graph_.outputs) {
+      const std::size_t before = out_.pieces.size();
+      auto tensor = output_tensor(output);
+      if (!tensor) return std::move(tensor).error();
+      out_.outputs.push_back(*tensor);
+      for (std::size_t p = before; p < out_.pieces.size(); ++p) out_.pieces[p].of_interface = true;
+    }
+    return std::move(out_);
+  }
+
+ private:
+  struct Place {
+    TensorId tensor;
+    Order order;  // of the value's own axes
+  };
+
+  const Shape& shape(ValueId value) const { return graph_.type(value).shape; }
+
+  TensorId add_tensor(Tensor::Kind kind, ValueId value, Order order) {
+    const TensorType& type = graph_.type(value);
+    const TensorId id = static_cast<TensorId>(out_.tensors.size());
+    out_.tensors.push_back({kind, value, order, type.scalar, type.elements()});
+    lies_[value].push_back({id, std::move(order)});
+    return id;
+  }
+
+  Result<void> bind_piece(Piece& piece) {
+    std::vector<TensorId> inputs;
+    std::size_t input = 0;
+    for (const space::Stage& stage : piece.workload.dag().stages) {
+      if (!stage.placeholder()) continue;
+      const Operand& operand = piece.inputs[input++];
+      auto tensor = find(operand.value, operand.order, stage.buffer->type.scalar);
+      if (!tensor) return std::move(tensor).error();
+      inputs.push_back(*tensor);
+    }
+    const ValueId value = piece.output.value;
+    const TensorId output =
+        add_tensor(Tensor::Kind::Computed, value, normal(piece.output.order, shape(value)));
+    out_.pieces.push_back(
+        {std::move(piece.nodes), std::move(piece.workload), std::move(inputs), output, false});
+    return {};
+  }
+
+  // The value as it lies in that order, copied if need be.
+  Result<TensorId> find(ValueId value, Order order, ir::Scalar scalar) {
+    order = normal(std::move(order), shape(value));
+    for (const Place& place : lies_[value]) {
+      if (place.order == order && out_.tensors[place.tensor].scalar == scalar) return place.tensor;
+    }
+    if (graph_.values[value].constant) {
+      const TensorId id = add_tensor(Tensor::Kind::Constant, value, std::move(order));
+      out_.tensors[id].scalar = scalar;
+      return id;
+    }
+    const Node* node = producer_[value];
+    if (node && node->op == "Identity") return find(node->inputs[0], order, scalar);
+    if (node && node->op == "Transpose") {
+      return find(node->inputs[0], before_transposition(order, permutation_of(*node)), scalar);
+    }
+    if (node && moves_nothing(*node)) {
+      auto same = find(node->inputs[0], {}, scalar);
+      if (!same || order.empty()) return same;
+      return copy(value, {*same, {}}, order);
+    }
+    // Nobody makes what an untuned node would.
+    if (lies_[value].empty()) add_tensor(Tensor::Kind::Computed, value, {});
+    return copy(value, lies_[value].front(), order);
+  }
+
+  Result<TensorId> copy(ValueId value, Place from, const Order& to) {
+    const TensorType& type = graph_.type(value);
+    const Transposition moved = transposition(type.shape, from.order, to);
+    auto workload = space::Workload::parse(json{{"op", "transpose"},
+                                                {"dtype", ir::to_string(ir::DataType{type.scalar})},
+                                                {"shape", moved.shape},
+                                                {"permutation", moved.permutation}});
+    if (!workload) {
+      return Error{ErrorCode::Unsupported,
+                   "copying " + graph_.values[value].name + ": " + workload.error().message};
+    }
+    const TensorId output = add_tensor(Tensor::Kind::Computed, value, to);
+    const bool given = out_.tensors[from.tensor].kind == Tensor::Kind::Input;
+    out_.pieces.push_back({{}, std::move(*workload), {from.tensor}, output, given});
+    return output;
+  }
+
+  Result<TensorId> output_tensor(ValueId value) {
+    auto tensor = find(value, {}, graph_.type(value).scalar);
+    if (!tensor) return tensor;
+    const bool given = std::count(out_.outputs.begin(), out_.outputs.end(), *tensor) > 0;
+    if (out_.tensors[*tensor].kind == Tensor::Kind::Computed && !given) return tensor;
+    return copy(value, {*tensor, {}}, {});
+  }
+
+  const Graph& graph_;
+  std::vector<const Node*> producer_;     // of each value
+  std::vector<std::vector<Place>> lies_;  // of each value, whoever made it first
+  Bindings out_;
+};
+
+}  // namespace
+
+Result<Bindings> bind(const Graph& graph, Pieces pieces) {
+  return Binder(graph).run(std::move(pieces));
+}
+
+TaskList tasks_of(const std::string& name, const Bindings& bindings) {
+  TaskList list{name, {}, bindings.untuned};
+  for (const BoundPiece& piece : bindings.pieces) {
+    if (piece.of_interface) continue;
+    const auto same =
+        std::find_if(list.tasks.begin(), list.tasks.end(),
+                     [&](const space::Task& task) { return task.workload == piece.workload; });
+    if (same != list.tasks.end()) {
+      same->weight += 1;
+    } else {
+      list.tasks.push_back({piece.workload, 1});
+    }
+  }
+  return list;
+}
+
+}  // namespace fettle::model

@@ -1,0 +1,131 @@
+// Compiling a network's tasks (build_network.h).
+#include "host/network/build_network.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "host/backend/backend.h"
+
+namespace fettle::network {
+namespace {
+
+constexpr std::size_t kSpare = 12;  // schedules for those that cannot be built
+
+Result<std::vector<BuiltPiece>> compile_task(const space::Workload& workload,
+                                             const Schedules& schedules, std::size_t most) {
+  auto task = backend::open_task(workload, schedules.target());
+  if (!task) return std::move(task).error();
+  std::vector<BuiltPiece> built;
+  Error last{ErrorCode::BuildError, "no schedule"};
+  for (Schedule& schedule : schedules.of(workload, **task, most + kSpare)) {
+    if (built.size() == most) break;
+    auto output = (*task)->build(schedule.configuration);
+    if (!output) {
+      last = std::move(output).error();
+      continue;
+    }
+    std::string configuration = (*task)->space().to_json(schedule.configuration);
+    built.push_back({std::shared_ptr<const wire::ProgramT>(std::move(output->program)),
+                     std::move(schedule), std::move(configuration)});
+  }
+  if (built.empty()) return last;
+  return built;
+}
+
+std::string list_of(const std::vector<model::SkippedTask>& untuned) {
+  std::string text;
+  for (const model::SkippedTask& one : untuned) {
+    text += (text.empty() ? "" : "; ") + one.title + ": " + one.reason;
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<Alternatives> compile_pieces(const model::Bindings& bindings, const Schedules& schedules,
+                                    std::size_t most, unsigned threads, const std::stop_token& stop,
+                                    const std::function<void(const BuildProgress&)>& progress) {
+  if (!bindings.untuned.empty()) {
+    return Error{ErrorCode::Unsupported,
+                 "nodes that cannot be compiled: " + list_of(bindings.untuned)};
+  }
+  if (bindings.pieces.empty()) {
+    return Error{ErrorCode::Unsupported, "the network computes nothing"};
+  }
+  std::map<std::string, std::size_t> task_of;  // by key
+  std::vector<const space::Workload*> tasks;
+  for (const model::BoundPiece& piece : bindings.pieces) {
+    if (task_of.emplace(piece.workload.canonical(), tasks.size()).second) {
+      tasks.push_back(&piece.workload);
+    }
+  }
+  std::vector<Result<std::vector<BuiltPiece>>> built(tasks.size(),
+                                                     Error{ErrorCode::Canceled, "interrupted"});
+  std::atomic<std::size_t> next{0};
+  std::mutex mutex;
+  BuildProgress made{0, tasks.size()};
+  const auto work = [&] {
+    for (std::size_t t = next++; t < tasks.size() && !stop.stop_requested(); t = next++) {
+      built[t] = compile_task(*tasks[t], schedules, most);
+      const std::lock_guard lock(mutex);
+      ++made.done;
+      if (progress) progress(made);
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (unsigned i = 1; i < std::max(threads, 1u); ++i) others.emplace_back(work);
+    work();
+  }
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    if (!built[t]) return std::move(built[t]).error().in(tasks[t]->title());
+  }
+  Alternatives pieces;
+  for (const model::BoundPiece& piece : bindings.pieces) {
+    pieces.push_back(*built[task_of[piece.workload.canonical()]]);
+  }
+  return pieces;
+}
+
+Result<std::vector<BuiltPiece>> fastest_in_place(const model::Graph& graph,
+                                                 const model::Bindings& bindings,
+                                                 const Alternatives& alternatives,
+                                                 const space::Target& target,
+                                                 const LayerTimer& time_layers) {
+  std::size_t rounds = 0;
+  for (const auto& list : alternatives) rounds = std::max(rounds, list.size());
+  std::vector<BuiltPiece> best = first_of(alternatives);
+  for (std::size_t round = 0; round < rounds; ++round) {
+    std::vector<BuiltPiece> tried;
+    for (const auto& list : alternatives) tried.push_back(list[round % list.size()]);
+    auto linked = link(graph, bindings, tried, target);
+    if (!linked) return std::move(linked).error();
+    auto times = time_layers(*linked);
+    if (!times) return std::move(times).error();
+    for (std::size_t p = 0; p < best.size(); ++p) {
+      const double time = times->at(p);
+      if (round == 0 || time < best[p].schedule.expected_ns) {
+        best[p] = tried[p];
+        best[p].schedule.expected_ns = time;
+      }
+    }
+  }
+  // The least of several times is too good to be true: what was chosen is timed once more.
+  auto linked = link(graph, bindings, best, target);
+  if (!linked) return std::move(linked).error();
+  auto times = time_layers(*linked);
+  if (!times) return std::move(times).error();
+  for (std::size_t p = 0; p < best.size(); ++p) best[p].schedule.expected_ns = times->at(p);
+  return best;
+}
+
+std::vector<BuiltPiece> first_of(const Alternatives& alternatives) {
+  std::vector<BuiltPiece> out;
+  for (const auto& list : alternatives) out.push_back(list.front());
+  return out;
+}
+
+}  // namespace fettle::network

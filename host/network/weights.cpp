@@ -1,0 +1,50 @@
+// Permuting constants (weights.h).
+#include "host/network/weights.h"
+
+#include <cstring>
+
+#include "host/space/tensor.h"
+
+namespace fettle::network {
+namespace {
+
+// Elements of a row-major tensor in another order of its axes.
+std::vector<std::uint8_t> permuted(const std::vector<std::uint8_t>& from, const model::Shape& shape,
+                                   const model::Order& order, std::size_t element) {
+  std::vector<std::size_t> strides(shape.size());  // of the source, in bytes
+  std::size_t stride = element;
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    strides[d] = stride;
+    stride *= static_cast<std::size_t>(shape[d]);
+  }
+  std::vector<std::uint8_t> out(from.size());
+  std::vector<std::int64_t> at(shape.size());  // of the axes in the new order
+  std::size_t source = 0;
+  for (std::size_t to = 0; to < out.size(); to += element) {
+    std::memcpy(out.data() + to, from.data() + source, element);
+    for (std::size_t d = order.size(); d-- > 0;) {
+      source += strides[order[d]];
+      if (++at[d] < shape[order[d]]) break;
+      source -= strides[order[d]] * static_cast<std::size_t>(shape[order[d]]);
+      at[d] = 0;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<std::uint8_t>> stored_bytes(const model::Graph& graph,
+                                               const model::Tensor& tensor) {
+  const model::Value& value = graph.values[tensor.value];
+  const auto element = static_cast<std::size_t>(ir::DataType{value.type.scalar}.bytes());
+  std::vector<std::uint8_t> bytes =
+      tensor.order.empty() ? *value.constant
+                           : permuted(*value.constant, value.type.shape, tensor.order, element);
+  if (tensor.scalar == value.type.scalar) return bytes;
+  auto numbers = space::to_doubles(bytes, {value.type.scalar});
+  if (!numbers) return std::move(numbers).error();
+  return space::to_bytes(*numbers, {tensor.scalar});
+}
+
+}  // namespace fettle::network

@@ -1,0 +1,22 @@
+// Whether this machine can run a network: its code's architecture and instructions, its memory.
+#pragma once
+
+#include <cstdint>
+
+#include "schemas/device_generated.h"
+#include "schemas/network_generated.h"
+#include "schemas/wire/result.h"
+
+namespace fettle::runtime {
+
+// Unsupported: an image for another architecture, or instructions that this CPU, of which `facts`
+// are, is known to lack, by name.
+Result<void> check_cpu(const wire::NetworkT& network, const wire::CpuFactsT& facts);
+
+// What this process may still take, in bytes: of the system's memory, its own limits and its
+// control group's.
+std::uint64_t free_memory_bytes();
+// OutOfMemory with both numbers, in MiB.
+Result<void> check_memory(std::uint64_t needed_bytes, std::uint64_t free_bytes);
+
+}  // namespace fettle::runtime

@@ -1,0 +1,130 @@
+// The options of a run (run_options.h).
+#include "runtime/run/run_options.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdio>
+
+namespace fettle::run {
+namespace {
+
+// "a,b,c" of floats; "" or what is wrong.
+std::string read_three(const std::string& text, float (&to)[3]) {
+  std::size_t at = 0;
+  for (float& value : to) {
+    char* end = nullptr;
+    value = std::strtof(text.c_str() + at, &end);
+    const auto used = static_cast<std::size_t>(end - text.c_str());
+    const bool last = &value == &to[2];
+    if (used == at || text[used] != (last ? '\0' : ',')) return "takes three numbers: r,g,b";
+    at = used + 1;
+  }
+  return "";
+}
+
+std::string read_size(const std::string& text, ImageRule& rule) {
+  int used = 0;
+  const bool read = std::sscanf(text.c_str(), "%dx%d%n", &rule.height, &rule.width, &used) == 2 &&
+                    static_cast<std::size_t>(used) == text.size();
+  if (!read || rule.height < 1 || rule.width < 1 || rule.height > 1 << 14 || rule.width > 1 << 14) {
+    return "takes HxW, as in 256x256";
+  }
+  return "";
+}
+
+// "0,2-3".
+std::string read_cores(const std::string& text, std::vector<std::uint32_t>& cores) {
+  const char *at = text.data(), *end = at + text.size();
+  while (true) {
+    std::uint32_t first = 0;
+    auto read = std::from_chars(at, end, first);
+    std::uint32_t last = first;
+    if (read.ec == std::errc() && read.ptr != end && *read.ptr == '-') {
+      read = std::from_chars(read.ptr + 1, end, last);
+    }
+    if (read.ec != std::errc() || last < first || last >= 4096) return "takes cores: 0,2-3";
+    for (std::uint32_t core = first; core <= last; ++core) cores.push_back(core);
+    if (read.ptr == end) return "";
+    if (*read.ptr != ',') return "takes cores: 0,2-3";
+    at = read.ptr + 1;
+  }
+}
+
+std::string read_input(const std::string& text, RunOptions& options) {
+  const std::size_t equal = text.find('=');
+  const std::string name = equal == std::string::npos ? "" : text.substr(0, equal);
+  const std::string file = equal == std::string::npos ? text : text.substr(equal + 1);
+  if (file.empty()) return "takes NAME=FILE";
+  options.inputs.emplace_back(name, file);
+  return "";
+}
+
+}  // namespace
+
+void add_run_options(CLI::App& app, RunOptions& options) {
+  app.add_option("network", options.network, "the network file")->required()->type_name("FILE");
+  // Each with a reader of its own, whose complaint names the option.
+  const auto read_by = [&app](const char* name, const char* type, const char* help, auto read) {
+    return app
+        .add_option_function<std::vector<std::string>>(
+            name,
+            [name, read](const std::vector<std::string>& texts) {
+              for (const std::string& text : texts) {
+                if (const std::string wrong = read(text); !wrong.empty()) {
+                  throw CLI::ValidationError(std::string(name) + " " + wrong + ", not '" + text +
+                                             "'");
+                }
+              }
+            },
+            help)
+        ->type_name(type)
+        ->allow_extra_args(false);
+  };
+  read_by("--input", "NAME=FILE",
+          "an input out of a .npy, a .npz or an image (PNG, JPEG, PPM, BMP); the name may be left "
+          "out where there is one input",
+          [&](const std::string& text) { return read_input(text, options); });
+  app.add_option("--random", options.seed, "seed of the inputs that have no file (1)")
+      ->type_name("SEED");
+  app.add_option("--output", options.output, "write the outputs: a folder (.npy) or an .npz")
+      ->type_name("PATH");
+  app.add_option("--threads", options.loading.threads,
+                 "threads; otherwise as many as there are cores and the network has room for")
+      ->check(CLI::Range(1u, 1024u))
+      ->type_name("N");
+  read_by("--cores", "LIST", "cores that the threads are pinned to: 0,2-3",
+          [&](const std::string& text) { return read_cores(text, options.loading.cores); });
+  app.add_option("--cpu", options.loading.cpu,
+                 "LLVM's name of the core where the system does not tell it")
+      ->type_name("NAME");
+  app.add_option("--memory", options.memory_mib,
+                 "MiB that the network may take; otherwise what is free")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 24))
+      ->type_name("MIB");
+  app.add_option("--runs", options.runs,
+                 "timed runs; otherwise ten or more, for a second or longer")
+      ->check(CLI::Range(1u, 100'000'000u))
+      ->type_name("N");
+  app.add_flag("--profile", options.profile, "tell the time of each layer");
+  app.add_flag("--json", options.json, "tell everything as JSON");
+  app.add_flag("--check", options.check,
+               "look at all of the file first: whether its weights are whole");
+  app.add_option("--top", options.top, "tell the K classes of the highest scores")
+      ->check(CLI::Range(1u, 1'000'000u))
+      ->type_name("K");
+  app.add_option("--labels", options.labels, "names of the classes, one a line")->type_name("FILE");
+  read_by("--mean", "R,G,B", "of an image's channels, in [0, 1]: 0.485,0.456,0.406",
+          [&](const std::string& text) { return read_three(text, options.image.mean); });
+  read_by("--std", "R,G,B", "of an image's channels: 0.229,0.224,0.225",
+          [&](const std::string& text) {
+            const std::string wrong = read_three(text, options.image.std);
+            const auto& std = options.image.std;
+            return !wrong.empty() || (std[0] != 0 && std[1] != 0 && std[2] != 0)
+                       ? wrong
+                       : std::string("takes numbers that are not 0");
+          });
+  read_by("--size", "HxW", "resize an image to this and take its middle: 256x256",
+          [&](const std::string& text) { return read_size(text, options.image); });
+}
+
+}  // namespace fettle::run

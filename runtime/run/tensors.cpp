@@ -1,0 +1,183 @@
+// Inputs, outputs, classes (tensors.h).
+#include "runtime/run/tensors.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <numeric>
+#include <sstream>
+
+#include "runtime/tensor_files/zip.h"
+#include "schemas/fill/fill.h"
+
+namespace fettle::run {
+namespace {
+
+Result<std::string> contents_of(const std::string& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  std::string contents(std::istreambuf_iterator<char>(file), {});
+  if (!file || errno == EISDIR) {
+    return Error{errno == ENOENT ? ErrorCode::NotFound : ErrorCode::Io,
+                 path + ": " + (errno == 0 ? "cannot be read" : std::strerror(errno))};
+  }
+  return contents;
+}
+
+Result<void> write_file(const std::string& path, const std::string& contents) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary);
+  file.write(contents.data(), static_cast<std::streamsize>(contents.size()));
+  file.close();
+  if (!file) {
+    return Error{errno == ENOSPC ? ErrorCode::DiskFull : ErrorCode::Io,
+                 path + ": " + (errno == 0 ? "cannot be written" : std::strerror(errno))};
+  }
+  return {};
+}
+
+// Floats of both signs below 1, integers in [0, 100), or as far as the type reaches.
+void fill_at_random(wire::ScalarType type, std::uint64_t stream, std::span<std::uint8_t> to) {
+  wire::FillT fill;
+  fill.dtype = type == wire::ScalarType::Bool ? wire::ScalarType::UInt8 : type;
+  fill.stream = stream;
+  fill.kind =
+      type >= wire::ScalarType::Float16 ? wire::FillKind::UniformReal : wire::FillKind::UniformInt;
+  fill.high = type >= wire::ScalarType::Float16 || type == wire::ScalarType::Bool ? 1 : 99;
+  (void)fill_bytes(fill, to);  // knows all types but Bool
+}
+
+const std::string* file_of(const RunOptions& options, const std::string& name, bool only) {
+  for (const auto& [input, file] : options.inputs) {
+    if (input == name || (input.empty() && only)) return &file;
+  }
+  return nullptr;
+}
+
+Result<void> check_names(const wire::NetworkT& network, const RunOptions& options) {
+  std::string known;
+  for (const auto& tensor : network.inputs) known += " " + tensor->name;
+  for (const auto& [name, file] : options.inputs) {
+    const bool found = name.empty()
+                           ? network.inputs.size() == 1
+                           : std::any_of(network.inputs.begin(), network.inputs.end(),
+                                         [&](const auto& tensor) { return tensor->name == name; });
+    if (!found) {
+      return Error{ErrorCode::InvalidArgument,
+                   (name.empty() ? "--input " + file + " names no input" : "no input " + name) +
+                       "; the network has" + known};
+    }
+  }
+  return {};
+}
+
+// A file name for what a model calls its output.
+std::string file_name(std::string name) {
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c)) && !std::strchr("._-", c)) c = '_';
+  }
+  return name + ".npy";
+}
+
+float score_at(ByteView data, std::size_t index) {
+  float value = 0;
+  std::memcpy(&value, &data[index * sizeof value], sizeof value);
+  return value;
+}
+
+// Into that folder, which is made, as .npy files, or into that .npz.
+Result<void> write_outputs(const wire::NetworkT& network, std::span<const ByteView> outputs,
+                           const std::string& path) {
+  const bool archive = path.ends_with(".npz");
+  std::error_code failed;
+  if (!archive) std::filesystem::create_directories(path, failed);
+  if (failed) return Error{ErrorCode::Io, path + ": " + failed.message()};
+  std::vector<ZipEntry> entries;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const wire::NetworkTensorT& tensor = *network.outputs[i];
+    std::string file = npy_file(tensor.dtype, tensor.shape, outputs[i]);
+    if (archive) {
+      entries.push_back({tensor.name + ".npy", std::move(file)});
+    } else if (auto written = write_file(path + "/" + file_name(tensor.name), file); !written) {
+      return written;
+    }
+  }
+  if (!archive) return {};
+  const auto made = zip_archive(entries);
+  if (!made) return made.error();
+  return write_file(path, *made);
+}
+
+Result<std::vector<Class>> best_classes(const wire::NetworkT& network,
+                                        std::span<const ByteView> outputs, std::uint32_t count,
+                                        const std::string& labels_file) {
+  if (outputs.empty() || network.outputs[0]->dtype != wire::ScalarType::Float32) {
+    return Error{ErrorCode::Unsupported, "--top takes scores of float32"};
+  }
+  std::vector<std::string> labels;
+  if (!labels_file.empty()) {
+    auto contents = contents_of(labels_file);
+    if (!contents) return std::move(contents).error();
+    std::istringstream lines(*contents);
+    for (std::string line; std::getline(lines, line);) labels.push_back(line);
+  }
+  const ByteView data = outputs[0];
+  std::vector<std::size_t> order(data.size() / sizeof(float));
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto kept = static_cast<std::ptrdiff_t>(std::min<std::size_t>(count, order.size()));
+  std::partial_sort(order.begin(), order.begin() + kept, order.end(),
+                    [&](std::size_t a, std::size_t b) {
+                      const float x = score_at(data, a), y = score_at(data, b);
+                      return x > y || (x == y && a < b);
+                    });
+  order.resize(static_cast<std::size_t>(kept));
+  std::vector<Class> best;
+  for (const std::size_t index : order) {
+    best.push_back({index, score_at(data, index), index < labels.size() ? labels[index] : ""});
+  }
+  return best;
+}
+
+}  // namespace
+
+Result<void> fill_inputs(const wire::NetworkT& network, const RunOptions& options,
+                         std::span<const std::span<std::uint8_t>> inputs) {
+  if (auto known = check_names(network, options); !known) return known;
+  for (std::size_t i = 0; i < network.inputs.size(); ++i) {
+    const wire::NetworkTensorT& tensor = *network.inputs[i];
+    const auto to = inputs[i];
+    const std::string* file = file_of(options, tensor.name, network.inputs.size() == 1);
+    if (!file) {
+      fill_at_random(tensor.dtype, options.seed + i, to);
+      continue;
+    }
+    auto contents = contents_of(*file);
+    if (!contents) return std::move(contents).error();
+    auto bytes = tensor_of_file(tensor, *file, *contents, options.image);
+    if (!bytes) {
+      Error error = std::move(bytes).error();
+      error.message = *file + ": " + error.message;
+      return error;
+    }
+    std::memcpy(to.data(), bytes->data(), to.size());
+  }
+  return {};
+}
+
+Result<std::vector<Class>> deliver_outputs(const wire::NetworkT& network,
+                                           std::span<const ByteView> outputs,
+                                           const RunOptions& options) {
+  if (!options.output.empty()) {
+    auto written = write_outputs(network, outputs, options.output);
+    if (!written) return std::move(written).error();
+  }
+  const std::uint32_t top = options.top == 0 && !options.labels.empty() ? 5 : options.top;
+  if (top == 0) return std::vector<Class>();
+  return best_classes(network, outputs, top, options.labels);
+}
+
+}  // namespace fettle::run

@@ -1,0 +1,168 @@
+// Reading tensors (tensor_file.h).
+#include "runtime/tensor_files/tensor_file.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
+#include "runtime/tensor_files/stb_parts.h"
+#include "runtime/tensor_files/zip.h"
+#include "schemas/fill/fill.h"
+#include "schemas/half/half.h"
+
+namespace fettle {
+namespace {
+
+using wire::ScalarType;
+
+bool ends_with(std::string name, const char* ending) {
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name.ends_with(ending);
+}
+
+Error unfit(const wire::NetworkTensorT& tensor, const std::string& what) {
+  return {ErrorCode::InvalidArgument,
+          what + ", the input " + tensor.name + " is " + text_of(tensor.dtype, tensor.shape)};
+}
+
+std::span<const std::int64_t> without_leading_ones(std::span<const std::int64_t> shape) {
+  while (!shape.empty() && shape.front() == 1) shape = shape.subspan(1);
+  return shape;
+}
+
+bool is_float(ScalarType type) { return type >= ScalarType::Float16; }
+
+double number_at(ScalarType type, const std::uint8_t* at) {
+  const auto as = [at](auto value) {
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  };
+  switch (type) {
+    case ScalarType::Bool:
+    case ScalarType::UInt8:
+      return as(std::uint8_t{});
+    case ScalarType::Int8:
+      return as(std::int8_t{});
+    case ScalarType::Int16:
+      return as(std::int16_t{});
+    case ScalarType::Int32:
+      return as(std::int32_t{});
+    case ScalarType::Int64:
+      return static_cast<double>(as(std::int64_t{}));
+    case ScalarType::Float16:
+      return float_of_half(as(std::uint16_t{}));
+    case ScalarType::Float32:
+      return as(float{});
+    case ScalarType::Float64:
+      return as(double{});
+  }
+  return 0;
+}
+
+void put_float(ScalarType type, double value, std::uint8_t* at) {
+  const auto put = [at](auto number) { std::memcpy(at, &number, sizeof number); };
+  if (type == ScalarType::Float16) put(half_of(value));
+  if (type == ScalarType::Float32) put(static_cast<float>(value));
+  if (type == ScalarType::Float64) put(value);
+}
+
+Result<Bytes> of_array(const wire::NetworkTensorT& tensor, NpyArray array) {
+  const auto given = without_leading_ones(array.shape), wanted = without_leading_ones(tensor.shape);
+  if (!std::equal(given.begin(), given.end(), wanted.begin(), wanted.end())) {
+    return unfit(tensor, "the array is " + text_of(array.type, array.shape));
+  }
+  if (array.type == tensor.dtype) return std::move(array.bytes);
+  if (!is_float(tensor.dtype)) {
+    return unfit(tensor, "the array is " + text_of(array.type, array.shape));
+  }
+  const std::size_t from = bytes_of(array.type), to = bytes_of(tensor.dtype);
+  const std::size_t count = array.bytes.size() / from;
+  Bytes bytes(count * to);
+  for (std::size_t i = 0; i < count; ++i) {
+    put_float(tensor.dtype, number_at(array.type, &array.bytes[i * from]), &bytes[i * to]);
+  }
+  return bytes;
+}
+
+Result<Bytes> of_archive(const wire::NetworkTensorT& tensor, const std::string& contents) {
+  auto entries = parse_zip(contents);
+  if (!entries) return std::move(entries).error();
+  const ZipEntry* found = entries->size() == 1 ? &entries->front() : nullptr;
+  std::string names;
+  for (const ZipEntry& entry : *entries) {
+    if (entry.name == tensor.name + ".npy") found = &entry;
+    names += " " + entry.name;
+  }
+  if (!found) {
+    return Error{ErrorCode::NotFound, "no array " + tensor.name + ".npy in it, but" + names};
+  }
+  auto array = parse_npy(found->contents);
+  if (!array) return std::move(array).error();
+  return of_array(tensor, std::move(*array));
+}
+
+// Channels first or last, by where the three are.
+Result<Bytes> of_image(const wire::NetworkTensorT& tensor, const std::string& contents,
+                       const ImageRule& rule) {
+  const auto& shape = tensor.shape;
+  const bool batch = shape.size() == 4 && shape[0] == 1;
+  const std::size_t first = batch ? 1 : 0;
+  const bool three = batch || shape.size() == 3;
+  const bool channels_first = three && shape[first] == 3;
+  if (!three || (!channels_first && shape[first + 2] != 3)) {
+    return unfit(tensor, "an image has three channels");
+  }
+  if (tensor.dtype != ScalarType::UInt8 && !is_float(tensor.dtype)) {
+    return unfit(tensor, "an image is of floats or uint8");
+  }
+  const int height = static_cast<int>(shape[first + (channels_first ? 1 : 0)]);
+  const int width = static_cast<int>(shape[first + (channels_first ? 2 : 1)]);
+  auto decoded = decode_image(contents);
+  if (!decoded) return std::move(decoded).error();
+  const int to_height = rule.height > 0 ? rule.height : height;
+  const int to_width = rule.width > 0 ? rule.width : width;
+  if (to_height < height || to_width < width) {
+    return unfit(tensor, "the image is resized to " + std::to_string(to_height) + "x" +
+                             std::to_string(to_width));
+  }
+  const Image image = resized(*decoded, to_height, to_width);
+  const int top = (to_height - height) / 2, left = (to_width - width) / 2;
+  const std::size_t bytes = bytes_of(tensor.dtype);
+  Bytes out(bytes * 3 * static_cast<std::size_t>(height) * static_cast<std::size_t>(width));
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      for (int c = 0; c < 3; ++c) {
+        const int from = ((y + top) * to_width + x + left) * 3 + c;
+        const int to = channels_first ? (c * height + y) * width + x : (y * width + x) * 3 + c;
+        const std::uint8_t pixel = image.pixels[static_cast<std::size_t>(from)];
+        std::uint8_t* at = &out[static_cast<std::size_t>(to) * bytes];
+        if (tensor.dtype == ScalarType::UInt8) *at = pixel;
+        put_float(tensor.dtype, (pixel / 255.0 - rule.mean[c]) / rule.std[c], at);
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string text_of(ScalarType type, std::span<const std::int64_t> shape) {
+  std::string text = wire::EnumNameScalarType(type);
+  text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    text += (i == 0 ? " " : "x") + std::to_string(shape[i]);
+  }
+  return text;
+}
+
+Result<Bytes> tensor_of_file(const wire::NetworkTensorT& tensor, const std::string& name,
+                             const std::string& contents, const ImageRule& rule) {
+  if (ends_with(name, ".npz")) return of_archive(tensor, contents);
+  if (!ends_with(name, ".npy")) return of_image(tensor, contents, rule);
+  auto array = parse_npy(contents);
+  if (!array) return std::move(array).error();
+  return of_array(tensor, std::move(*array));
+}
+
+}  // namespace fettle

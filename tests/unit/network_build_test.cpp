@@ -1,0 +1,213 @@
+// Networks compiled into one program answer as the reference does, whatever they are made of.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "host/model/graph/node_stages.h"
+#include "host/model/passes/fold_batch_norm.h"
+#include "host/network/build_network.h"
+#include "tests/support/native_run.h"
+#include "tests/support/network_run.h"
+#include "tests/support/onnx_model.h"
+
+namespace fettle::network {
+namespace {
+
+using Model = testing::OnnxModel;
+using Numbers = std::vector<float>;
+
+std::vector<std::uint8_t> bytes_of(const Numbers& numbers) {
+  const auto* begin = reinterpret_cast<const std::uint8_t*>(numbers.data());
+  return {begin, begin + numbers.size() * 4};
+}
+
+class NetworkBuild : public testing::OnnxNetworkTest {
+ protected:
+  // Imported, compiled without any record, run and held to the reference.
+  void agrees(const Model& model) {
+    auto graph = imported(model.text());
+    ASSERT_TRUE(graph) << graph.error().text();
+    ASSERT_TRUE(model::fold_batch_norms(*graph));
+    const Schedules schedules(testing::native_target().target());
+    const auto bindings = model::bind(*graph, model::pieces_of(*graph));
+    ASSERT_TRUE(bindings) << bindings.error().text();
+    const auto alternatives = compile_pieces(*bindings, schedules, 1, 2, {}, {});
+    ASSERT_TRUE(alternatives) << alternatives.error().text();
+    const auto linked = link(*graph, *bindings, first_of(*alternatives), schedules.target());
+    ASSERT_TRUE(linked) << linked.error().text();
+    network = linked->network;
+    std::vector<model::TensorBytes> given;
+    testing::TensorBytesList inputs;
+    std::mt19937 random(5);
+    std::uniform_real_distribution<float> draw(-1, 1);
+    for (const model::ValueId input : graph->inputs) {
+      Numbers numbers(static_cast<std::size_t>(graph->type(input).elements()));
+      for (float& number : numbers) number = draw(random);
+      inputs.push_back(bytes_of(numbers));
+      given.push_back(std::make_shared<const std::vector<std::uint8_t>>(inputs.back()));
+    }
+    const auto outputs = testing::run_network(*linked, inputs);
+    ASSERT_TRUE(outputs) << outputs.error().text();
+    const auto expected = model::evaluate_graph(*graph, given);
+    ASSERT_TRUE(expected) << expected.error().text();
+    ASSERT_EQ(outputs->size(), expected->size());
+    for (std::size_t o = 0; o < outputs->size(); ++o) {
+      ASSERT_EQ((*outputs)[o].size(), (*expected)[o]->size());
+      const auto* ours = reinterpret_cast<const float*>((*outputs)[o].data());
+      const auto* right = reinterpret_cast<const float*>((*expected)[o]->data());
+      for (std::size_t i = 0; i < (*outputs)[o].size() / 4; ++i) {
+        ASSERT_NEAR(ours[i], right[i], 1e-4 + 1e-4 * std::fabs(right[i])) << o << " at " << i;
+      }
+    }
+  }
+  std::vector<std::string> titles() const {
+    std::vector<std::string> out;
+    for (const auto& layer : network.layers) out.push_back(layer->title);
+    return out;
+  }
+  wire::NetworkT network;
+};
+
+TEST_F(NetworkBuild, ConvolutionsWithNormsAndAResidual) {
+  agrees(testing::residual_network());
+  EXPECT_EQ(titles().front(), "transpose 8x36 by 1x0") << "the image's channels go last once";
+  EXPECT_EQ(titles().back(), "transpose 36x8 by 1x0") << "and back";
+  EXPECT_EQ(titles().size(), 5u);
+  EXPECT_LE(network.arena_bytes, network.live_bytes + network.live_bytes / 10);
+}
+
+TEST_F(NetworkBuild, ImagesJoinedPooledAndClassified) {
+  Model model;
+  model.input("x", {1, 3, 16, 16});
+  model.weights("w1", {8, 3, 3, 3});
+  model.weights("b1", {8});
+  model.weights("w2", {8, 1, 3, 3});
+  model.weights("w3", {12, 8, 1, 1});
+  model.weights("w4", {10, 20});
+  model.weights("b4", {10});
+  auto& first = model.node("Conv", {"x", "w1", "b1"}, "c1");
+  Model::integers(first, "pads", {1, 1, 1, 1});
+  Model::integers(first, "strides", {2, 2});
+  model.node("LeakyRelu", {"c1"}, "a1");  // no tail: stated, on channels last
+  auto& second = model.node("Conv", {"a1", "w2"}, "c2");
+  Model::integers(second, "pads", {1, 1, 1, 1});
+  onnx::AttributeProto& groups = *second.add_attribute();
+  groups.set_name("group"), groups.set_type(onnx::AttributeProto::INT), groups.set_i(8);
+  model.node("Conv", {"c2", "w3"}, "c3");
+  model.node("Concat", {"c3", "a1"}, "joined");
+  onnx::AttributeProto& axis = *model.proto().mutable_graph()->mutable_node(4)->add_attribute();
+  axis.set_name("axis"), axis.set_type(onnx::AttributeProto::INT), axis.set_i(1);
+  model.node("GlobalAveragePool", {"joined"}, "mean");
+  model.node("Flatten", {"mean"}, "flat");
+  auto& dense = model.node("Gemm", {"flat", "w4", "b4"}, "logits");
+  onnx::AttributeProto& transposed = *dense.add_attribute();
+  transposed.set_name("transB"), transposed.set_type(onnx::AttributeProto::INT);
+  transposed.set_i(1);
+  model.node("Softmax", {"logits"}, "y");
+  model.output("y");
+  model.output("c3");
+  agrees(model);
+}
+
+TEST_F(NetworkBuild, TranspositionsAreLayoutsUntilSomeoneMinds) {
+  Model model;
+  model.input("x", {2, 6, 4, 5});
+  Model::integers(model.node("Transpose", {"x"}, "a"), "perm", {0, 2, 3, 1});
+  Model::integers(model.node("Transpose", {"a"}, "b"), "perm", {0, 3, 1, 2});
+  model.node("Relu", {"b"}, "y");
+  model.output("y");
+  agrees(model);
+  EXPECT_EQ(titles(), std::vector<std::string>{"Relu float32 2x6x4x5"});
+}
+
+TEST_F(NetworkBuild, HeadsOfAttention) {
+  Model model;
+  model.input("x", {1, 6, 16});
+  for (const char* part : {"q", "k", "v"}) {
+    const std::string p = part;
+    model.weights("w" + p, {16, 16});
+    model.node("MatMul", {"x", "w" + p}, p);
+    auto& shape = *model.proto().mutable_graph()->add_initializer();
+    shape.set_name("shape" + p), shape.set_data_type(onnx::TensorProto::INT64), shape.add_dims(4);
+    for (const int extent : {1, 6, 4, 4}) shape.add_int64_data(extent);
+    model.node("Reshape", {p, "shape" + p}, p + "r");
+    std::vector<std::int64_t> order{0, 2, 1, 3};
+    if (p == "k") order = {0, 2, 3, 1};
+    Model::integers(model.node("Transpose", {p + "r"}, p + "t"), "perm", order);
+  }
+  model.node("MatMul", {"qt", "kt"}, "scores");
+  model.node("Softmax", {"scores"}, "weights");
+  model.node("MatMul", {"weights", "vt"}, "mixed");
+  Model::integers(model.node("Transpose", {"mixed"}, "y"), "perm", {0, 2, 1, 3});
+  model.output("y");
+  agrees(model);
+}
+
+TEST_F(NetworkBuild, OutputsThatAreInputsConstantsOrTwice) {
+  Model model;
+  model.input("x", {3, 4});
+  model.weights("c", {2});
+  model.node("Identity", {"x"}, "same");
+  model.node("Relu", {"x"}, "y");
+  model.node("Identity", {"y"}, "z");
+  for (const char* output : {"same", "y", "z", "c"}) model.output(output);
+  agrees(model);
+}
+
+TEST_F(NetworkBuild, NamesWhatCannotBeCompiled) {
+  Model model;
+  model.input("x", {1, 8});
+  model.node("Greater", {"x", "x"}, "truth");
+  model.node("Where", {"truth", "x", "x"}, "y");
+  model.output("y");
+  const auto graph = imported(model.text());
+  ASSERT_TRUE(graph) << graph.error().text();
+  const Schedules schedules(testing::native_target().target());
+  const auto bindings = model::bind(*graph, model::pieces_of(*graph));
+  ASSERT_TRUE(bindings) << bindings.error().text();
+  const auto compiled = compile_pieces(*bindings, schedules, 1, 1, {}, {});
+  ASSERT_FALSE(compiled);
+  EXPECT_EQ(compiled.error().code, ErrorCode::Unsupported);
+  EXPECT_NE(compiled.error().message.find("Greater (truth)"), std::string::npos);
+  EXPECT_NE(compiled.error().message.find("Where (y)"), std::string::npos);
+}
+
+TEST_F(NetworkBuild, EachLayerGetsWhatIsFastestWhereItStands) {
+  const auto graph = imported(testing::residual_network().text());
+  ASSERT_TRUE(graph) << graph.error().text();
+  const auto bindings = model::bind(*graph, model::pieces_of(*graph));
+  ASSERT_TRUE(bindings) << bindings.error().text();
+  const Schedules schedules(testing::native_target().target());
+  const auto alternatives = compile_pieces(*bindings, schedules, 3, 2, {}, {});
+  ASSERT_TRUE(alternatives) << alternatives.error().text();
+  // Layer p is fastest by its alternative p % 3; the timer sees each network once, and what
+  // was chosen.
+  std::size_t round = 0;
+  const auto chosen =
+      fastest_in_place(*graph, *bindings, *alternatives, schedules.target(),
+                       [&](const LinkedNetwork& linked) -> Result<std::vector<double>> {
+                         std::vector<double> times;
+                         for (std::size_t p = 0; p < linked.network.layers.size(); ++p) {
+                           times.push_back(round == 3       ? 110
+                                           : round == p % 3 ? 100
+                                                            : 200 + static_cast<double>(round));
+                         }
+                         ++round;
+                         return times;
+                       });
+  ASSERT_TRUE(chosen) << chosen.error().text();
+  EXPECT_EQ(round, 4u);
+  for (std::size_t p = 0; p < chosen->size(); ++p) {
+    const auto& list = (*alternatives)[p];
+    EXPECT_EQ((*chosen)[p].configuration, list[(p % 3) % list.size()].configuration) << p;
+    EXPECT_EQ((*chosen)[p].schedule.expected_ns, 110) << "timed once more";
+  }
+  const auto failed = fastest_in_place(*graph, *bindings, *alternatives, schedules.target(),
+                                       [](const LinkedNetwork&) -> Result<std::vector<double>> {
+                                         return Error{ErrorCode::DeviceLost, "gone"};
+                                       });
+  EXPECT_EQ(failed.error().code, ErrorCode::DeviceLost);
+}
+
+}  // namespace
+}  // namespace fettle::network

@@ -1,0 +1,148 @@
+// Which schedule a layer gets, and where its tensors lie.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "host/network/adapted.h"
+#include "host/network/memory_plan.h"
+#include "host/network/schedules.h"
+#include "tests/support/native_run.h"
+#include "tests/unit/records_sample.h"
+
+namespace fettle::network {
+namespace {
+
+space::Workload dense(int rows, int from, int to) {
+  const auto workload = space::Workload::parse(R"({"op":"dense","batch":)" + std::to_string(rows) +
+                                               R"(,"in_features":)" + std::to_string(from) +
+                                               R"(,"out_features":)" + std::to_string(to) + "}");
+  EXPECT_TRUE(workload) << workload.error().text();
+  return *workload;
+}
+
+class NetworkSchedules : public ::testing::Test {
+ protected:
+  NetworkSchedules() : target(testing::native_target().target()) {}
+
+  std::unique_ptr<const backend::Task> open(const space::Workload& workload) {
+    auto task = backend::open_task(workload, target);
+    EXPECT_TRUE(task) << task.error().text();
+    return std::move(*task);
+  }
+  // A record of the workload with that configuration.
+  void put(records::Database& database, const space::Workload& workload,
+           const std::string& configuration, double nanoseconds) {
+    records::TuningRecord record = records::test::measured(n++, nanoseconds);
+    record.workload = workload.canonical();
+    record.workload_hash = workload.hash();
+    record.title = workload.title();
+    record.source = workload.source();
+    record.target = target.canonical();
+    record.configuration = configuration;
+    const auto stored = database.insert(record);
+    ASSERT_TRUE(stored) << stored.error().text();
+  }
+  records::Database database() {
+    auto opened = records::Database::open(folder.file("a.db"));
+    EXPECT_TRUE(opened) << opened.error().text();
+    return std::move(*opened);
+  }
+
+  space::Target target;
+  records::test::TempFolder folder;
+  int n = 0;
+};
+
+TEST_F(NetworkSchedules, TheBestRecordGoesFirstThenSimilarOnesThenTheModels) {
+  const space::Workload known = dense(4, 64, 96), other = dense(4, 128, 192);
+  const auto task = open(known), another = open(other);
+  std::mt19937_64 rng(3);
+  const auto slow = task->space().random(rng), fast = task->space().random(rng);
+  ASSERT_FALSE(slow == fast);
+  auto db = database();
+  put(db, known, task->space().to_json(slow), 9000);
+  put(db, known, task->space().to_json(fast), 7000);
+  const auto schedules = Schedules::of(db, target, "local");
+  ASSERT_TRUE(schedules) << schedules.error().text();
+  const auto own = schedules->of(known, *task, 1);
+  ASSERT_EQ(own.size(), 1u);
+  EXPECT_EQ(own[0].origin, wire::ScheduleOrigin::Tuned);
+  EXPECT_EQ(own[0].configuration, fast);
+  EXPECT_EQ(own[0].expected_ns, 7000);
+  const auto similar = schedules->of(other, *another, 8);
+  ASSERT_FALSE(similar.empty());
+  EXPECT_EQ(similar[0].origin, wire::ScheduleOrigin::Similar);
+  EXPECT_TRUE(another->space().contains(similar[0].configuration));
+  EXPECT_EQ(similar[0].expected_ns, 0);
+  const auto none = Schedules(target).of(other, *another, 8);
+  ASSERT_GT(none.size(), 1u);
+  EXPECT_EQ(none[0].origin, wire::ScheduleOrigin::Untuned);
+  const auto again = Schedules(target).of(other, *another, 8);
+  ASSERT_EQ(again.size(), none.size()) << "the same each time";
+  for (std::size_t i = 0; i < none.size(); ++i) {
+    EXPECT_EQ(again[i].configuration, none[i].configuration);
+  }
+  const auto of_another_key = Schedules::of(db, target, "rk3399");
+  ASSERT_TRUE(of_another_key);
+  EXPECT_EQ(of_another_key->of(known, *task, 1)[0].origin, wire::ScheduleOrigin::Untuned);
+}
+
+TEST_F(NetworkSchedules, OptionsThatAreNearestAreTaken) {
+  const space::SearchSpace from({{"tiled", {{"tile", {{4, 16}, {8, 8}}}, {"unroll", {{16}}}}}});
+  const space::SearchSpace to(
+      {{"rows", {{"tile", {{1}}}}},
+       {"tiled", {{"tile", {{64, 1}, {6, 12}, {3, 24}}}, {"unroll", {{0}, {20}}}}}});
+  const std::string text = from.to_json({0, {0, 0}});
+  const auto configuration = adapted(to, text);
+  ASSERT_TRUE(configuration);
+  EXPECT_EQ(configuration->sketch, 1u);
+  EXPECT_EQ(to.value(*configuration, "tile"), (space::KnobValue{6, 12}));
+  EXPECT_EQ(to.value(*configuration, "unroll"), (space::KnobValue{20}));
+  EXPECT_FALSE(adapted(to, R"({"sketch":"other","knobs":{}})"));
+  EXPECT_FALSE(adapted(to, "{"));
+  const space::SearchSpace strict({{"tiled",
+                                    {{"tile", {{6, 12}}}, {"unroll", {{0}}}},
+                                    {{"never", {"tile"}, [](auto) { return false; }}}}});
+  EXPECT_FALSE(adapted(strict, text));
+}
+
+TEST(NetworkMemoryPlan, NothingAliveTogetherSharesAByte) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<LiveTensor> tensors(1 + random() % 40);
+    for (LiveTensor& one : tensors) {
+      one.bytes = 1 + random() % 5000;
+      one.alignment = std::uint64_t{64} << (random() % 3);
+      one.first = random() % 20;
+      one.last = one.first + random() % 5;
+    }
+    const MemoryPlan plan = plan_memory(tensors);
+    const BufferPlan whole = plan_buffers(tensors);
+    EXPECT_EQ(whole.live_bytes, plan.live_bytes);
+    EXPECT_GE(plan.arena_bytes, plan.live_bytes);
+    for (std::size_t a = 0; a < tensors.size(); ++a) {
+      EXPECT_EQ(plan.offsets[a] % tensors[a].alignment, 0u);
+      EXPECT_LE(plan.offsets[a] + tensors[a].bytes, plan.arena_bytes);
+      for (std::size_t b = 0; b < a; ++b) {
+        if (tensors[a].first > tensors[b].last || tensors[b].first > tensors[a].last) continue;
+        EXPECT_TRUE(plan.offsets[a] + tensors[a].bytes <= plan.offsets[b] ||
+                    plan.offsets[b] + tensors[b].bytes <= plan.offsets[a]);
+        EXPECT_NE(whole.of_tensor[a], whole.of_tensor[b]);
+      }
+      EXPECT_GE(whole.buffers[whole.of_tensor[a]].bytes, tensors[a].bytes);
+      EXPECT_GE(whole.buffers[whole.of_tensor[a]].alignment, tensors[a].alignment);
+    }
+  }
+}
+
+TEST(NetworkMemoryPlan, AChainNeedsTwoNeighbours) {
+  const std::vector<LiveTensor> chain = {
+      {640, 64, 0, 1}, {1280, 64, 1, 2}, {320, 64, 2, 3}, {640, 64, 3, 4}};
+  const MemoryPlan plan = plan_memory(chain);
+  EXPECT_EQ(plan.live_bytes, 1920u);
+  EXPECT_EQ(plan.arena_bytes, 1920u);
+  EXPECT_EQ(plan_memory({}).arena_bytes, 0u);
+}
+
+}  // namespace
+}  // namespace fettle::network

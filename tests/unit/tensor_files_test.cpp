@@ -1,0 +1,190 @@
+// Tensors out of files: arrays that Python's own libraries wrote, archives, images, and what is
+// said of those that do not fit.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "runtime/tensor_files/tensor_file.h"
+#include "runtime/tensor_files/zip.h"
+#include "schemas/half/half.h"
+
+namespace fettle {
+namespace {
+
+using wire::ScalarType;
+
+wire::NetworkTensorT tensor_of(ScalarType type, std::vector<std::int64_t> shape) {
+  wire::NetworkTensorT tensor;
+  tensor.name = "image";
+  tensor.dtype = type;
+  tensor.shape = std::move(shape);
+  return tensor;
+}
+
+template <typename T>
+std::string npy_of(ScalarType type, std::vector<std::int64_t> shape, std::vector<T> values) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(values.data());
+  return npy_file(type, shape, {bytes, values.size() * sizeof(T)});
+}
+
+std::vector<float> floats(const Bytes& bytes) {
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+// As zipfile.ZipFile(..., compression=ZIP_DEFLATED) and numpy.savez_compressed write it: deflated
+// text of "abcabcabc" 11 times, by zlib's raw stream.
+const std::string kDeflated("\x4b\x4c\x4a\x4e\xa4\x31\x02\x00", 8);
+
+TEST(Npy, WhatIsWrittenIsRead) {
+  for (const auto& shape : {std::vector<std::int64_t>{}, {3}, {2, 3}, {1, 2, 1, 3}}) {
+    std::vector<float> values(shape.empty() ? 1 : shape.size() == 1 ? 3 : 6, 1.5f);
+    const std::string file = npy_of(ScalarType::Float32, shape, values);
+    EXPECT_EQ(file.find('\n') % 64, 63u) << "data begin at a multiple of 64";
+    const auto array = parse_npy(file);
+    ASSERT_TRUE(array.ok()) << shape.size();
+    EXPECT_EQ(array->shape, shape);
+    EXPECT_EQ(floats(array->bytes), values);
+  }
+  EXPECT_NE(npy_of(ScalarType::Float32, {3}, std::vector<float>(3)).find("'shape': (3,), }"),
+            std::string::npos);
+}
+
+TEST(TensorFile, NumbersBecomeTheTensorsType) {
+  const auto wanted = tensor_of(ScalarType::Float32, {1, 3});
+  const std::vector<float> right = {1, -2, 3};
+  const std::string files[] = {
+      npy_of<float>(ScalarType::Float32, {1, 3}, {1, -2, 3}),
+      npy_of<double>(ScalarType::Float64, {3}, {1, -2, 3}),
+      npy_of<std::int8_t>(ScalarType::Int8, {1, 1, 3}, {1, -2, 3}),
+      npy_of<std::int64_t>(ScalarType::Int64, {1, 3}, {1, -2, 3}),
+      npy_of<std::uint16_t>(ScalarType::Float16, {1, 3}, {half_of(1), half_of(-2), half_of(3)})};
+  for (const std::string& file : files) {
+    const auto bytes = tensor_of_file(wanted, "x.npy", file, {});
+    ASSERT_TRUE(bytes.ok());
+    EXPECT_EQ(floats(*bytes), right);
+  }
+}
+
+TEST(TensorFile, WhatDoesNotFitSaysBoth) {
+  const auto wanted = tensor_of(ScalarType::Float32, {1, 3, 8, 8});
+  auto refused =
+      tensor_of_file(wanted, "x.npy", npy_of<float>(ScalarType::Float32, {1, 2}, {1, 2}), {});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message,
+            "the array is float32 1x2, the input image is float32 1x3x8x8");
+  const auto ids = tensor_of(ScalarType::Int64, {2});
+  refused = tensor_of_file(ids, "x.npy", npy_of<float>(ScalarType::Float32, {2}, {1, 2}), {});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message, "the array is float32 2, the input image is int64 2");
+}
+
+TEST(TensorFile, AnArchivesArrayByNameOrItsOnlyOne) {
+  const auto wanted = tensor_of(ScalarType::Float32, {2});
+  const std::string right = npy_of<float>(ScalarType::Float32, {2}, {4, 5});
+  const std::string other = npy_of<float>(ScalarType::Float32, {2}, {6, 7});
+  const auto two = zip_archive({{"other.npy", other}, {"image.npy", right}});
+  const auto one = zip_archive({{"arr_0.npy", right}});
+  ASSERT_TRUE(two.ok() && one.ok());
+  for (const auto& archive : {*two, *one}) {
+    const auto bytes = tensor_of_file(wanted, "x.NPZ", archive, {});
+    ASSERT_TRUE(bytes.ok());
+    EXPECT_EQ(floats(*bytes), (std::vector<float>{4, 5}));
+  }
+  const auto wrong = zip_archive({{"a.npy", other}, {"b.npy", right}});
+  auto refused = tensor_of_file(wanted, "x.npz", *wrong, {});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message, "no array image.npy in it, but a.npy b.npy");
+}
+
+TEST(Zip, DeflatedEntriesUnpack) {
+  std::string plain;
+  for (int i = 0; i < 11; ++i) plain += "abcabcabc";
+  auto archive = zip_archive({{"x", plain}});
+  ASSERT_TRUE(archive.ok());
+  // The same, as if it had been written deflated.
+  const std::size_t at = archive->find(plain);
+  archive->replace(at, plain.size(), kDeflated);
+  const std::size_t central = archive->find("PK\x01\x02");
+  (*archive)[central + 10] = 8;
+  (*archive)[central + 20] = static_cast<char>(kDeflated.size());
+  (*archive)[archive->size() - 6] = static_cast<char>(central);
+  const auto entries = parse_zip(*archive);
+  ASSERT_TRUE(entries.ok()) << entries.error().text();
+  EXPECT_EQ(entries->front().contents, plain);
+}
+
+TEST(Zip, DamagedArchivesAreRefusedOrHarmless) {
+  const auto archive = zip_archive({{"a.npy", std::string(200, 'x')}, {"b.npy", "yy"}});
+  ASSERT_TRUE(archive.ok());
+  const std::uint32_t seed = std::random_device{}();
+  std::printf("seed %u\n", seed);
+  std::mt19937 random(seed);
+  for (int i = 0; i < 20'000; ++i) {
+    std::string damaged = *archive;
+    for (std::uint32_t n = 1 + random() % 3; n > 0; --n) {
+      damaged[random() % damaged.size()] = static_cast<char>(random());
+    }
+    if (random() % 4 == 0) damaged.resize(random() % damaged.size());
+    damaged.shrink_to_fit();
+    auto entries = parse_zip(damaged);
+    if (!entries) {
+      EXPECT_FALSE(entries.error().message.empty());
+    }
+  }
+  auto damaged = *archive;
+  damaged[damaged.find("xxxx")] ^= 1;
+  EXPECT_EQ(parse_zip(damaged).error().message, "no ZIP archive: an entry is damaged");
+}
+
+// 2 x 2: red, green; blue, white.
+const std::string kImage = std::string("P6\n2 2\n255\n") +
+                           std::string("\xff\x00\x00\x00\xff\x00\x00\x00\xff\xff\xff\xff", 12);
+
+TEST(TensorFile, AnImageInEitherLayout) {
+  ImageRule rule;
+  rule.mean[0] = 0.5f;
+  rule.std[1] = 0.25f;
+  const auto first =
+      tensor_of_file(tensor_of(ScalarType::Float32, {1, 3, 2, 2}), "i.ppm", kImage, rule);
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(floats(*first), (std::vector<float>{0.5f, -0.5f, -0.5f, 0.5f, 0, 4, 0, 4, 0, 0, 1, 1}));
+  const auto last = tensor_of_file(tensor_of(ScalarType::UInt8, {2, 2, 3}), "i.ppm", kImage, rule);
+  ASSERT_TRUE(last.ok());
+  EXPECT_EQ(std::string(last->begin(), last->end()), kImage.substr(11));
+}
+
+TEST(TensorFile, AnImageIsResizedAndItsMiddleTaken) {
+  std::string grey = "P6\n8 4\n255\n";
+  for (int y = 0; y < 4; ++y) {
+    for (int x = 0; x < 8; ++x) grey += std::string(3, static_cast<char>(x < 4 ? 0 : 200));
+  }
+  ImageRule rule;
+  rule.height = 2;
+  rule.width = 4;
+  const auto bytes = tensor_of_file(tensor_of(ScalarType::UInt8, {3, 2, 2}), "i.ppm", grey, rule);
+  ASSERT_TRUE(bytes.ok());
+  EXPECT_LT((*bytes)[0], 100) << "dark on the left";
+  EXPECT_GT((*bytes)[1], 100) << "bright on the right";
+  EXPECT_EQ((*bytes)[0], (*bytes)[2]);
+}
+
+TEST(TensorFile, WhatIsNoImage) {
+  const auto wanted = tensor_of(ScalarType::Float32, {1, 3, 2, 2});
+  EXPECT_EQ(tensor_of_file(wanted, "i.png", "nothing", {})
+                .error()
+                .message.find("no image that can be read"),
+            0u);
+  EXPECT_EQ(
+      tensor_of_file(tensor_of(ScalarType::Float32, {1, 10}), "i.ppm", kImage, {}).error().message,
+      "an image has three channels, the input image is float32 1x10");
+  ImageRule small;
+  small.height = small.width = 1;
+  EXPECT_EQ(tensor_of_file(wanted, "i.ppm", kImage, small).error().message,
+            "the image is resized to 1x1, the input image is float32 1x3x2x2");
+}
+
+}  // namespace
+}  // namespace fettle
