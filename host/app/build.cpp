@@ -23,6 +23,7 @@ struct BuildCommand {
 // What became of the layers, and what they are expected to take.
 struct Summary {
   int tuned = 0, similar = 0, untuned = 0, unknown = 0;  // unknown: without a time
+  int accelerated = 0;
   double expected_ns = 0;
 };
 
@@ -41,6 +42,7 @@ Summary summary_of(const wire::NetworkT& network) {
     }
     out.unknown += layer->expected_ns > 0 ? 0 : 1;
     out.expected_ns += layer->expected_ns;
+    out.accelerated += layer->target.empty() ? 0 : 1;
   }
   return out;
 }
@@ -57,6 +59,7 @@ void tell(const BuildCommand& command, const std::string& device_key, const wire
                                  {"target", nlohmann::json::parse(network.target)},
                                  {"device", device_key},
                                  {"layers", network.layers.size()},
+                                 {"accelerated", summary.accelerated},
                                  {"tuned", summary.tuned},
                                  {"similar", summary.similar},
                                  {"untuned", summary.untuned},
@@ -70,6 +73,11 @@ void tell(const BuildCommand& command, const std::string& device_key, const wire
   }
   print("{}: {} layers: {} tuned, {} by a similar task's schedule, {} untuned\n", command.path,
         network.layers.size(), summary.tuned, summary.similar, summary.untuned);
+  if (!command.compile.target.accelerator.empty()) {
+    print("accelerator: {} layers on {}, {} on the CPU beside it\n", summary.accelerated,
+          command.compile.target.accelerator,
+          network.layers.size() - static_cast<std::size_t>(summary.accelerated));
+  }
   if (summary.expected_ns > 0) {
     print("expected: {:.3f} ms{}\n", summary.expected_ns / 1e6,
           summary.unknown > 0 ? fmt::format(", beside {} layers without a time", summary.unknown)
@@ -108,6 +116,11 @@ void add_build_command(CLI::App& app, int& status) {
   add_task_source(*build_command, command->compile.source)->required();
   build_command->add_option("-o,--output", command->path, "The file (default: MODEL.fettle)");
   add_compile_options(*build_command, command->compile);
+  auto* accelerator = build_command->add_option(
+      "--accelerator", command->compile.target.accelerator,
+      "Key of an accelerator beside the CPU, such as vta-sim: it does the int8 convolutions whose "
+      "scales are powers of two and whose channels are whole blocks of 16");
+  build_command->get_option("--in-place")->excludes(accelerator);
   build_command->add_flag("--json", command->json, "One JSON object on standard output");
   build_command->footer(
       "A layer gets the schedule of its best record; without one, that of the most similar tuned "

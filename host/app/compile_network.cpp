@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <stop_token>
 #include <thread>
 
@@ -68,7 +69,9 @@ Result<std::vector<network::BuiltPiece>> chosen_in_place(
 
 Result<network::LinkedNetwork> compiled(const CompileOptions& options, const model::Graph& graph,
                                         const model::Bindings& bindings,
-                                        const NetworkTarget& target, Interrupt& interrupt) {
+                                        const NetworkTarget& target,
+                                        const std::optional<network::Schedules>& accelerator,
+                                        Interrupt& interrupt) {
   const bool show = shows_progress(options);
   std::stop_source stop;
   const auto progress = [&](const network::BuildProgress& made) {
@@ -76,8 +79,10 @@ Result<network::LinkedNetwork> compiled(const CompileOptions& options, const mod
   };
   auto alternatives = [&] {
     const Watch watch(interrupt, stop);
-    return network::compile_pieces(bindings, target.schedules, std::max(options.in_place, 1u),
-                                   std::thread::hardware_concurrency(), stop.get_token(), progress);
+    return network::compile_pieces(
+        bindings, {target.schedules, accelerator ? &*accelerator : nullptr},
+        std::max(options.in_place, 1u), std::thread::hardware_concurrency(), stop.get_token(),
+        progress);
   }();
   if (show) fmt::print(stderr, "\r\033[K");
   if (!alternatives) return std::move(alternatives).error();
@@ -101,18 +106,27 @@ Result<CompiledNetwork> compile_network(const CompileOptions& options, TargetChe
     return Error{ErrorCode::InvalidArgument,
                  "--broker is for a device that is asked: without --db, or with --in-place"};
   }
-  auto graph = model::load_onnx_graph(options.source.what, options.source.extents);
-  if (!graph) return std::move(graph).error();
-  auto bindings = model::bind(*graph, model::pieces_of(*graph));
-  if (!bindings) return std::move(bindings).error();
   Interrupt interrupt;
+  std::optional<network::Schedules> accelerator;
+  if (!options.target.accelerator.empty()) {
+    auto schedules = accelerator_schedules(options.target, interrupt);
+    if (!schedules) return std::move(schedules).error();
+    accelerator.emplace(std::move(*schedules));
+  }
+  auto graph = model::load_onnx_graph(options.source.what, options.source.extents,
+                                      accelerator.has_value());
+  if (!graph) return std::move(graph).error();
+  auto bindings = model::bind(
+      *graph,
+      model::pieces_of(*graph, accelerator ? accelerates_of(accelerator->target()) : nullptr));
+  if (!bindings) return std::move(bindings).error();
   auto target =
       network_target(options.target, model::tasks_of(options.source.what, *bindings), interrupt);
   if (!target) return std::move(target).error();
   if (check != nullptr) {
     if (auto fits = check(target->schedules.target()); !fits) return std::move(fits).error();
   }
-  auto linked = compiled(options, *graph, *bindings, *target, interrupt);
+  auto linked = compiled(options, *graph, *bindings, *target, accelerator, interrupt);
   if (!linked) return std::move(linked).error();
   return CompiledNetwork{std::move(*linked), target->device_key};
 }

@@ -15,6 +15,12 @@
 namespace fettle::app {
 namespace {
 
+// That does only parts of a network.
+bool is_accelerator(const space::Target& target) {
+  const backend::Backend* backend = backend::find_backend(target.backend());
+  return backend && backend->accelerates();
+}
+
 // Tasks of the network that are tuned, by device key and target.
 using Tuned = std::map<std::pair<std::string, std::string>, int>;
 
@@ -30,23 +36,50 @@ Result<Tuned> tuned_in(const records::Database& database, const NetworkTargetOpt
   for (const records::TaskSummary& task : *summaries) {
     if (!task.best_nanoseconds) continue;
     const auto target = space::Target::parse(task.target);
-    if (!target || (options.threads > 0 && target->threads() != options.threads)) continue;
+    if (!target || is_accelerator(*target)) continue;
+    if (options.threads > 0 && target->threads() != options.threads) continue;
     tuned[{task.device_key, task.target}] += wanted.contains(task.workload) ? 1 : 0;
   }
   return tuned;
 }
 
-Result<NetworkTarget> from_records(const NetworkTargetOptions& options,
-                                   const model::TaskList& tasks) {
+// What the device says of itself, which must be there.
+Result<space::Target> target_of(const NetworkTargetOptions& options, const std::string& key,
+                                std::span<const backend::HardwareValue> hardware,
+                                const tune::StopSignal& stop) {
+  auto connection = Connection::open(connection_options(options, key, stop));
+  if (!connection) return std::move(connection).error();
+  return backend::target_for(connection->runner().device(), hardware);
+}
+
+Result<NetworkTarget> of_device(const NetworkTargetOptions& options, const tune::StopSignal& stop) {
+  const std::string key = options.device.empty() ? "local" : options.device;
+  const backend::HardwareValue threads{"threads", std::max(options.threads, 1)};
+  auto target = target_of(options, key, std::span(&threads, options.threads > 0 ? 1 : 0), stop);
+  if (!target) return std::move(target).error();
+  if (is_accelerator(*target)) {
+    return Error{ErrorCode::InvalidArgument,
+                 key + " does only parts of a network: name it with --accelerator"};
+  }
+  return NetworkTarget{network::Schedules(std::move(*target)), key};
+}
+
+records::OpenOptions reading() {
   records::OpenOptions how;
   how.read_only = true;
   how.create = false;
-  auto database = records::Database::open(options.db, how);
+  return how;
+}
+
+Result<NetworkTarget> from_records(const NetworkTargetOptions& options,
+                                   const model::TaskList& tasks, const tune::StopSignal& stop) {
+  auto database = records::Database::open(options.db, reading());
   if (!database) return std::move(database).error();
   auto tuned = tuned_in(*database, options, tasks);
   if (!tuned) return std::move(tuned).error();
   const std::string threads =
       options.threads > 0 ? fmt::format(" with {} threads", options.threads) : "";
+  if (tuned->empty() && !options.accelerator.empty()) return of_device(options, stop);
   if (tuned->empty()) {
     return Error{ErrorCode::NotFound,
                  fmt::format("{} has no measured trial{}{}", options.db,
@@ -83,17 +116,6 @@ Result<NetworkTarget> of_profile(const NetworkTargetOptions& options) {
   return NetworkTarget{network::Schedules(std::move(*target)), {}};
 }
 
-Result<NetworkTarget> of_device(const NetworkTargetOptions& options, const tune::StopSignal& stop) {
-  const std::string key = options.device.empty() ? "local" : options.device;
-  auto connection = Connection::open(connection_options(options, key, stop));
-  if (!connection) return std::move(connection).error();
-  const backend::HardwareValue threads{"threads", std::max(options.threads, 1)};
-  auto target = backend::target_for(connection->runner().device(),
-                                    std::span(&threads, options.threads > 0 ? 1 : 0));
-  if (!target) return std::move(target).error();
-  return NetworkTarget{network::Schedules(std::move(*target)), key};
-}
-
 }  // namespace
 
 ConnectionOptions connection_options(const NetworkTargetOptions& options,
@@ -107,9 +129,25 @@ ConnectionOptions connection_options(const NetworkTargetOptions& options,
   return where;
 }
 
+Result<network::Schedules> accelerator_schedules(const NetworkTargetOptions& options,
+                                                 const tune::StopSignal& stop) {
+  const std::string& key = options.accelerator;
+  auto target = target_of(options, key, {}, stop);
+  if (!target) return std::move(target).error();
+  if (!is_accelerator(*target)) {
+    return Error{ErrorCode::InvalidArgument,
+                 key + " is no accelerator that works beside a CPU; --device is for those that "
+                       "compute whole networks"};
+  }
+  if (options.db.empty()) return network::Schedules(std::move(*target));
+  auto database = records::Database::open(options.db, reading());
+  if (!database) return std::move(database).error();
+  return network::Schedules::of(*database, std::move(*target), key);
+}
+
 Result<NetworkTarget> network_target(const NetworkTargetOptions& options,
                                      const model::TaskList& tasks, const tune::StopSignal& stop) {
-  if (!options.db.empty()) return from_records(options, tasks);
+  if (!options.db.empty()) return from_records(options, tasks, stop);
   if (!options.profile.empty()) return of_profile(options);
   return of_device(options, stop);
 }

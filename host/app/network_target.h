@@ -17,6 +17,7 @@ struct NetworkTargetOptions {
   std::string db;                  // "": none
   std::string device;              // a key; "": that of the records, or this machine's CPU
   std::string profile;             // a board that need not be there
+  std::string accelerator;         // its key: of the device beside the CPU; "": none
   std::string broker, broker_key;  // of that device: as ConnectionOptions has them
   int threads = 0;                 // 0: as tuned; 1 without records
 };
@@ -32,6 +33,11 @@ struct NetworkTarget {
 // what Connection::open() says.
 Result<NetworkTarget> network_target(const NetworkTargetOptions& options,
                                      const model::TaskList& tasks, const tune::StopSignal& stop);
+
+// Of the accelerator `options.accelerator`, by its records, or, without any, as it says of itself.
+// InvalidArgument: that device is no accelerator; else as network_target().
+Result<network::Schedules> accelerator_schedules(const NetworkTargetOptions& options,
+                                                 const tune::StopSignal& stop);
 
 // Of a session with that device.
 ConnectionOptions connection_options(const NetworkTargetOptions& options,

@@ -126,6 +126,12 @@ Result<run::Report> run_on_device(const run::RunOptions& options, const DeviceOf
   if (!file) return file.error();
   const auto network = read_network_file(file->bytes());
   if (!network) return Error(network.error()).in(options.network);
+  for (const auto& layer : network->layers) {
+    if (layer->target.empty()) continue;
+    return Error{ErrorCode::Unsupported,
+                 options.network + " is for a CPU with an accelerator beside it, and an agent's "
+                                   "devices are one or the other: run it without --device"};
+  }
   if (options.check) {
     if (auto whole = check_blobs(*network, file->bytes()); !whole) return whole.error();
   }

@@ -8,15 +8,18 @@
 #include <fmt/ranges.h>
 
 #include "host/app/message.h"
+#include "host/backend/backend.h"
 #include "host/model/kernel_file.h"
 #include "host/model/pieces/onnx_tasks.h"
 
 namespace fettle::app {
 namespace {
 
-Result<model::TaskList> list_of(const TaskSource& source) {
+Result<model::TaskList> list_of(const TaskSource& source, const model::Accelerates& accelerates) {
   const std::string& what = source.what;
-  if (model::is_onnx_file(what)) return model::load_onnx_tasks(what, source.extents);
+  if (model::is_onnx_file(what)) {
+    return model::load_onnx_tasks(what, source.extents, accelerates);
+  }
   if (!source.extents.empty()) {
     return Error{ErrorCode::InvalidArgument, "--extent is for ONNX files", {}};
   }
@@ -57,8 +60,17 @@ CLI::Option* add_task_source(CLI::App& command, TaskSource& source) {
                   fmt::join(model::network_names(), ", ")));
 }
 
-Result<model::TaskList> load_tasks(const TaskSource& source) {
-  auto list = list_of(source);
+model::Accelerates accelerates_of(const space::Target& target) {
+  const backend::Backend* backend = backend::find_backend(target.backend());
+  if (!backend || !backend->accelerates()) return nullptr;
+  return [target](const space::Workload& workload) {
+    return backend::open_task(workload, target).ok();
+  };
+}
+
+Result<model::TaskList> load_tasks(const TaskSource& source,
+                                   const model::Accelerates& accelerates) {
+  auto list = list_of(source, accelerates);
   if (!list) return list;
   for (const model::SkippedTask& skipped : list->skipped) {
     warn("skipped: " + skipped.title + ": " + skipped.reason);

@@ -6,7 +6,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include "host/model/pieces/accelerated.h"
 #include "host/model/task_list.h"
+#include "host/space/target.h"
 
 namespace fettle::app {
 
@@ -18,7 +20,12 @@ struct TaskSource {
 // The positional argument and --extent; the former, for the caller to add to.
 CLI::Option* add_task_source(CLI::App& command, TaskSource& source);
 
-// Warns of entries that cannot be tuned. Unsupported: none can.
-Result<model::TaskList> load_tasks(const TaskSource& source);
+// Warns of entries that cannot be tuned. With an accelerator: what of an ONNX file it does; lists
+// of workloads are tuned as they are. Unsupported: none can.
+Result<model::TaskList> load_tasks(const TaskSource& source,
+                                   const model::Accelerates& accelerates = nullptr);
+
+// What that back end's devices do beside a CPU; null where they are no accelerators.
+model::Accelerates accelerates_of(const space::Target& target);
 
 }  // namespace fettle::app

@@ -207,6 +207,11 @@ Result<int> run(const TuneCommand& command) {
   const std::string device_key = runner.device().key;
   auto target = target_of(runner.device(), *hardware);
   if (!target) return target.error();
+  // An accelerator is tuned for its own part of a network.
+  if (const auto accelerates = accelerates_of(*target)) {
+    list = load_tasks(command.tasks, accelerates);
+    if (!list) return list.error();
+  }
   auto open = open_tasks(*list, *target);
   if (!open) return open.error();
   auto histories = history_of(*database, *open, *target, runner.device(), command);

@@ -55,6 +55,10 @@ class Backend {
   // Whether it builds for them: for those of kind(), and what is the same behind another driver.
   virtual bool serves(wire::DeviceKind device) const { return device == kind(); }
 
+  // Whether its devices do some operators of a network, on channels in blocks, beside a CPU that
+  // does the rest.
+  virtual bool accelerates() const { return false; }
+
   // What code is made for on that device, which it serves, by what it says and what the user says
   // against it: keys of hardware_keys(), within their bounds. Unsupported: not for this device;
   // InvalidArgument: the corrections do not fit it.

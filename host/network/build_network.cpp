@@ -29,7 +29,8 @@ Result<std::vector<BuiltPiece>> compile_task(const space::Workload& workload,
     }
     std::string configuration = (*task)->space().to_json(schedule.configuration);
     built.push_back({std::shared_ptr<const wire::ProgramT>(std::move(output->program)),
-                     std::move(schedule), std::move(configuration)});
+                     std::move(schedule), std::move(configuration),
+                     schedules.target().canonical()});
   }
   if (built.empty()) return last;
   return built;
@@ -45,8 +46,8 @@ std::string list_of(const std::vector<model::SkippedTask>& untuned) {
 
 }  // namespace
 
-Result<Alternatives> compile_pieces(const model::Bindings& bindings, const Schedules& schedules,
-                                    std::size_t most, unsigned threads, const std::stop_token& stop,
+Result<Alternatives> compile_pieces(const model::Bindings& bindings,
+                                    const PartSchedules& schedules, std::size_t most, unsigned threads, const std::stop_token& stop,
                                     const std::function<void(const BuildProgress&)>& progress) {
   if (!bindings.untuned.empty()) {
     return Error{ErrorCode::Unsupported,
@@ -55,12 +56,14 @@ Result<Alternatives> compile_pieces(const model::Bindings& bindings, const Sched
   if (bindings.pieces.empty()) {
     return Error{ErrorCode::Unsupported, "the network computes nothing"};
   }
+  // Who does a piece follows from its workload: channels are in blocks for the accelerator alone.
   std::map<std::string, std::size_t> task_of;  // by key
-  std::vector<const space::Workload*> tasks;
+  std::vector<const model::BoundPiece*> tasks;
   for (const model::BoundPiece& piece : bindings.pieces) {
-    if (task_of.emplace(piece.workload.canonical(), tasks.size()).second) {
-      tasks.push_back(&piece.workload);
+    if (piece.accelerated && !schedules.accelerator) {
+      return Error{ErrorCode::Internal, piece.workload.title() + " is for no accelerator"};
     }
+    if (task_of.emplace(piece.workload.canonical(), tasks.size()).second) tasks.push_back(&piece);
   }
   std::vector<Result<std::vector<BuiltPiece>>> built(tasks.size(),
                                                      Error{ErrorCode::Canceled, "interrupted"});
@@ -69,7 +72,8 @@ Result<Alternatives> compile_pieces(const model::Bindings& bindings, const Sched
   BuildProgress made{0, tasks.size()};
   const auto work = [&] {
     for (std::size_t t = next++; t < tasks.size() && !stop.stop_requested(); t = next++) {
-      built[t] = compile_task(*tasks[t], schedules, most);
+      const Schedules& of = tasks[t]->accelerated ? *schedules.accelerator : schedules.rest;
+      built[t] = compile_task(tasks[t]->workload, of, most);
       const std::lock_guard lock(mutex);
       ++made.done;
       if (progress) progress(made);
@@ -81,7 +85,7 @@ Result<Alternatives> compile_pieces(const model::Bindings& bindings, const Sched
     work();
   }
   for (std::size_t t = 0; t < tasks.size(); ++t) {
-    if (!built[t]) return std::move(built[t]).error().in(tasks[t]->title());
+    if (!built[t]) return std::move(built[t]).error().in(tasks[t]->workload.title());
   }
   Alternatives pieces;
   for (const model::BoundPiece& piece : bindings.pieces) {

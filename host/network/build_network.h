@@ -15,12 +15,20 @@ struct BuildProgress {
 // Of each piece: programs that compute it, the most promising first; at least one.
 using Alternatives = std::vector<std::vector<BuiltPiece>>;
 
+// Whose schedules a piece gets; they outlive this.
+struct PartSchedules {
+  PartSchedules(const Schedules& of_rest, const Schedules* of_accelerator = nullptr)
+      : rest(of_rest), accelerator(of_accelerator) {}
+  const Schedules& rest;
+  const Schedules* accelerator;  // null: no piece is accelerated
+};
+
 // Compiles each task up to `most` times by different schedules, on `threads` threads of this
 // process; equal pieces share programs. The same for the same bindings and schedules, whatever the
 // threads. Unsupported: names all nodes that no workload can state, or a task that the target's
 // back end does not do; BuildError: one of which no schedule that was tried can be built; Canceled.
-Result<Alternatives> compile_pieces(const model::Bindings& bindings, const Schedules& schedules,
-                                    std::size_t most, unsigned threads, const std::stop_token& stop,
+Result<Alternatives> compile_pieces(const model::Bindings& bindings,
+                                    const PartSchedules& schedules, std::size_t most, unsigned threads, const std::stop_token& stop,
                                     const std::function<void(const BuildProgress&)>& progress);
 
 // Nanoseconds of each layer of a network, as a device measured them.

@@ -20,6 +20,9 @@ using model::TensorId;
 // Constants of up to so many bytes lie in one buffer: a request names 250 blobs at most.
 constexpr std::size_t kSmall = 16 << 10, kSmallAlignment = 64;
 
+// What an accelerator reads and writes begins at multiples of a page (kVtaBufferAlignment).
+constexpr std::uint32_t kStreamAlignment = 4096;
+
 // Where a piece's buffer is in the network's program: in one of its buffers, or where the plan of
 // what does not live long says.
 struct Place {
@@ -57,6 +60,12 @@ bool takes_parts(const wire::ProgramT& program) {
   });
 }
 
+bool is_stream(const wire::ProgramT& program) {
+  return std::all_of(program.images.begin(), program.images.end(), [](const auto& image) {
+    return image->kind == wire::ImageKind::VtaStream;
+  });
+}
+
 std::vector<Use> uses_of(const wire::ProgramT& program) {
   std::vector<Use> uses(program.buffers.size());
   for (const auto& launch : program.launches) {
@@ -85,7 +94,10 @@ class Linker {
     out_.network.target = target.canonical();
     out_.network.cpu_features = cpu_features(target);
     out_.network.program = std::make_unique<wire::ProgramT>();
-    program().target = built_.front().program->target;
+    const auto first = std::find_if(built_.begin(), built_.end(), [&](const BuiltPiece& piece) {
+      return piece.target == out_.network.target;
+    });
+    program().target = (first == built_.end() ? built_.front() : *first).program->target;
     add_interface(bindings_.inputs, wire::BufferRole::Input, graph_.inputs, out_.network.inputs);
     add_interface(bindings_.outputs, wire::BufferRole::Output, graph_.outputs,
                   out_.network.outputs);
@@ -200,6 +212,12 @@ class Linker {
     std::vector<Place> places(from.buffers.size());
     for (std::size_t b = 0; b < from.buffers.size(); ++b) {
       const wire::BufferT& buffer = *from.buffers[b];
+      const std::uint32_t alignment =
+          is_stream(from) ? std::max(buffer.alignment, kStreamAlignment) : buffer.alignment;
+      if (buffer.fill && !buffer.fill->bytes.empty()) {
+        places[b] = place_own_constant(buffer, alignment);
+        continue;
+      }
       if (buffer.role == wire::BufferRole::Scratch) {
         places[b] = place_scratch(p, buffer, uses[b]);
         continue;
@@ -214,23 +232,34 @@ class Linker {
                                               std::to_string(tensor.bytes())};
       }
       if (!tensors_[*id] && tensor.kind == Tensor::Kind::Constant) {
-        if (auto added = add_constant(*id, buffer.alignment); !added) return added;
+        if (auto added = add_constant(*id, alignment); !added) return added;
       }
       if (!tensors_[*id]) {
-        tensors_[*id] = Place{0, 0, plan_tensor(buffer.bytes, buffer.alignment, run_step(p), 0)};
+        tensors_[*id] = Place{0, 0, plan_tensor(buffer.bytes, alignment, run_step(p), 0)};
       }
       places[b] = *tensors_[*id];
       if (places[b].planned) {
         LiveTensor& live = live_[*places[b].planned];
         live.last = run_step(p);
-        live.alignment = std::max<std::uint64_t>(live.alignment, buffer.alignment);
+        live.alignment = std::max<std::uint64_t>(live.alignment, alignment);
       } else {
-        auto& alignment = program().buffers[places[b].buffer]->alignment;
-        alignment = std::max(alignment, buffer.alignment);
+        auto& known = program().buffers[places[b].buffer]->alignment;
+        known = std::max(known, alignment);
       }
     }
     places_.push_back(std::move(places));
     return {};
+  }
+
+  // What the program brings along, such as micro-ops: of equal ones one is enough.
+  Place place_own_constant(const wire::BufferT& buffer, std::uint32_t alignment) {
+    const auto [at, fresh] = own_constants_.emplace(buffer.fill->bytes, 0);
+    if (fresh) {
+      at->second = add_buffer(buffer.name, buffer.bytes, wire::BufferRole::Constant);
+      program().buffers[at->second]->alignment = alignment;
+      fill_with(at->second, buffer.fill->dtype, buffer.fill->bytes);
+    }
+    return {at->second, 0, {}};
   }
 
   // What a Prepare launch leaves for Run launches stays; the rest is of this piece only.
@@ -324,6 +353,7 @@ class Linker {
     layer.expected_ns = built_[p].schedule.expected_ns;
     layer.origin = built_[p].schedule.origin;
     layer.configuration = built_[p].configuration;
+    if (built_[p].target != out_.network.target) layer.target = built_[p].target;
   }
 
   const model::Graph& graph_;
@@ -337,6 +367,7 @@ class Linker {
   bool parts_ = true;                          // launches take parts of buffers
   std::vector<std::uint8_t> small_;            // small constants, one behind the other
   std::uint32_t small_buffer_ = 0;
+  std::map<std::vector<std::uint8_t>, std::uint32_t> own_constants_;
   std::map<const wire::ProgramT*, std::size_t> images_;  // the first of each program's
   LinkedNetwork out_;
 };

@@ -18,6 +18,7 @@ struct BuiltPiece {
   std::shared_ptr<const wire::ProgramT> program;
   Schedule schedule;
   std::string configuration;  // canonical JSON
+  std::string target;         // canonical JSON
 };
 
 // A network and the bytes of its blobs, which its fills name.
@@ -33,7 +34,7 @@ struct LinkedNetwork {
 // As blobs_of() of a file; valid as long as `linked`.
 BlobLookup blobs_of(const LinkedNetwork& linked);
 
-// `built`: one per piece of `bindings`. Unsupported: a constant that is not of its piece's type.
+// `built`: one per piece of `bindings`. `target`: of all pieces but an accelerator's. Unsupported: a constant that is not of its piece's type.
 Result<LinkedNetwork> link(const model::Graph& graph, const model::Bindings& bindings,
                            const std::vector<BuiltPiece>& built, const space::Target& target);
 

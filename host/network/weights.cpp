@@ -11,21 +11,16 @@ namespace {
 // Elements of a row-major tensor in another order of its axes.
 std::vector<std::uint8_t> permuted(const std::vector<std::uint8_t>& from, const model::Shape& shape,
                                    const model::Order& order, std::size_t element) {
-  std::vector<std::size_t> strides(shape.size());  // of the source, in bytes
-  std::size_t stride = element;
-  for (std::size_t d = shape.size(); d-- > 0;) {
-    strides[d] = stride;
-    stride *= static_cast<std::size_t>(shape[d]);
-  }
+  const std::vector<model::LyingAxis> axes = model::lying(shape, order);
   std::vector<std::uint8_t> out(from.size());
-  std::vector<std::int64_t> at(shape.size());  // of the axes in the new order
-  std::size_t source = 0;
+  std::vector<std::int64_t> at(axes.size());
+  std::int64_t source = 0;  // in elements
   for (std::size_t to = 0; to < out.size(); to += element) {
-    std::memcpy(out.data() + to, from.data() + source, element);
-    for (std::size_t d = order.size(); d-- > 0;) {
-      source += strides[order[d]];
-      if (++at[d] < shape[order[d]]) break;
-      source -= strides[order[d]] * static_cast<std::size_t>(shape[order[d]]);
+    std::memcpy(out.data() + to, from.data() + static_cast<std::size_t>(source) * element, element);
+    for (std::size_t d = axes.size(); d-- > 0;) {
+      source += axes[d].stride;
+      if (++at[d] < axes[d].extent) break;
+      source -= axes[d].stride * axes[d].extent;
       at[d] = 0;
     }
   }

@@ -12,7 +12,8 @@ test::PlayedHelper& helper() {
   static test::PlayedBoard board;
   static test::PlayedHelper helper(
       board, {{"conformance", board.wanted("pynq"), test::PlayedBoard::kBytes, false}});
-  return helper;
+  static test::PlayedHelper& started = helper.start();
+  return started;
 }
 
 std::string nothing() { return ""; }

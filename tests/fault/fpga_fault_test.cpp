@@ -146,7 +146,9 @@ TEST_F(BitstreamFault, AnotherIdentity) {
 
 class HelperFault : public ::testing::Test {
  protected:
-  HelperFault() : helper(board, {{"a", board.wanted("pynq"), PlayedBoard::kBytes, false}}) {}
+  HelperFault() : helper(board, {{"a", board.wanted("pynq"), PlayedBoard::kBytes, false}}) {
+    helper.start();
+  }
   OwnedFd connect() {
     auto socket = connect_to_helper(helper.address());
     EXPECT_TRUE(socket.ok());
@@ -260,7 +262,8 @@ TEST_F(HelperFault, MemoryPastTheCachesIsForEmulatorsOnly) {
   board.put("/dev/uio0", std::string(8 << 20, 0));
   expect_refused(ask(connect(), open_request()), ErrorCode::Unsupported,
                  "u-dma-buf or zocl is needed");
-  const PlayedHelper emulated(board, {{"a", board.wanted("pynq"), 4 << 20, true}});
+  PlayedHelper emulated(board, {{"a", board.wanted("pynq"), 4 << 20, true}});
+  emulated.start();
   auto socket = connect_to_helper(emulated.address());
   ASSERT_TRUE(socket.ok());
   EXPECT_EQ(ask(*socket, open_request()).bytes, std::uint64_t{4} << 20);

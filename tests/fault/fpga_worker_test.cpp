@@ -27,6 +27,7 @@ class FpgaWorker : public ::testing::Test {
       : helper(board, {{"pynq-vta", board.wanted("pynq"), PlayedBoard::kBytes, false}}),
         station(board_device(helper.address())) {}
   void SetUp() override {
+    helper.start();
     ASSERT_TRUE(station.pump([&] { return station.queues[0]->ready(); }))
         << station.queues[0]->refusal();
   }

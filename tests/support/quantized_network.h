@@ -28,23 +28,24 @@ inline std::vector<float> random_numbers(std::size_t count, std::uint64_t seed, 
 }
 
 // A window, a residual sum, a mean and a classifier.
-inline OnnxModel small_network() {
+inline OnnxModel small_network(std::int64_t channels = 8) {
+  const std::int64_t c = channels;
   using Model = OnnxModel;
   OnnxModel model;
-  model.input("x", {1, 8, 12, 12});
-  model.weights("w1", {8, 8, 3, 3});
-  model.weights("w2", {8, 8, 3, 3});
-  model.weights("w3", {8, 8, 1, 1});
-  model.weights("w4", {10, 8});
+  model.input("x", {1, c, 12, 12});
+  model.weights("w1", {c, c, 3, 3});
+  model.weights("w2", {c, c, 3, 3});
+  model.weights("w3", {c, c, 1, 1});
+  model.weights("w4", {10, c});
   model.weights("b4", {10});
   Model::integers(model.node("Conv", {"x", "w1"}, "c1"), "pads", {1, 1, 1, 1});
-  model.norm("c1", 8, "n1");
+  model.norm("c1", channels, "n1");
   model.node("Relu", {"n1"}, "r1");
   onnx::NodeProto& pool = model.node("MaxPool", {"r1"}, "p1");
   Model::integers(pool, "kernel_shape", {2, 2});
   Model::integers(pool, "strides", {2, 2});
   Model::integers(model.node("Conv", {"p1", "w2"}, "c2"), "pads", {1, 1, 1, 1});
-  model.norm("c2", 8, "n2");
+  model.norm("c2", channels, "n2");
   model.node("Conv", {"p1", "w3"}, "c3");
   model.node("Add", {"n2", "c3"}, "s");
   model.node("Relu", {"s"}, "r2");
@@ -59,10 +60,10 @@ inline OnnxModel small_network() {
   return model;
 }
 
-// Written to `path` and read again. Its outputs are the bytes of every quantisation.
+// For x of float32 [1, channels, 12, 12]. Written to `path` and read again. Its outputs are the bytes of every quantisation.
 inline Result<model::Graph> quantized_network(const std::string& path, const model::TensorBytes& x,
-                                              bool power_of_two) {
-  std::ofstream(path, std::ios::binary) << small_network().text();
+                                              bool power_of_two, std::int64_t channels = 8) {
+  std::ofstream(path, std::ios::binary) << small_network(channels).text();
   auto graph = model::import_onnx(path);
   if (!graph) return graph;
   if (auto folded = fold_batch_norms(*graph); !folded) return std::move(folded).error();

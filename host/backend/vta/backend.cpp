@@ -16,6 +16,7 @@ class VtaBackend final : public backend::Backend {
  public:
   const char* name() const override { return kBackend; }
   wire::DeviceKind kind() const override { return wire::DeviceKind::Vta; }
+  bool accelerates() const override { return true; }
   bool serves(wire::DeviceKind device) const override { return is_accelerator(device); }
 
   Result<space::Target> target_for(const wire::DeviceInfoT& device,

@@ -17,17 +17,17 @@ struct Transposition {
 
 // From one order of a value's axes to another.
 Transposition transposition(const Shape& shape, const Order& from, const Order& to) {
-  const auto places = [&](const Order& order) {  // axes that are longer than 1, as they lie
-    Order out;
-    for (std::size_t d = 0; d < shape.size(); ++d) {
-      const std::size_t axis = order.empty() ? d : order[d];
-      if (shape[axis] > 1) out.push_back(axis);
-    }
-    return out;
+  const auto longer = [&](const Order& order, const Order& other) {  // than 1, as they lie
+    std::vector<LyingAxis> axes = lying(shape, order, other);
+    std::erase_if(axes, [](const LyingAxis& axis) { return axis.extent == 1; });
+    return axes;
   };
-  const Order source = places(from), target = places(to);
-  const auto place = [&](std::size_t axis) {
-    return static_cast<std::size_t>(std::find(source.begin(), source.end(), axis) - source.begin());
+  const std::vector<LyingAxis> source = longer(from, to), target = longer(to, from);
+  const auto place = [&](const LyingAxis& axis) {
+    const auto at = std::find_if(source.begin(), source.end(), [&](const LyingAxis& other) {
+      return other.entry == axis.entry;
+    });
+    return static_cast<std::size_t>(at - source.begin());
   };
   // Runs of axes that follow one another in both: where each begins in the source, in the target's
   // order.
@@ -35,10 +35,10 @@ Transposition transposition(const Shape& shape, const Order& from, const Order& 
   std::vector<std::int64_t> extents;
   for (std::size_t d = 0; d < target.size(); ++d) {
     if (d > 0 && place(target[d]) == place(target[d - 1]) + 1) {
-      extents.back() *= shape[target[d]];
+      extents.back() *= target[d].extent;
     } else {
       begins.push_back(place(target[d]));
-      extents.push_back(shape[target[d]]);
+      extents.push_back(target[d].extent);
     }
   }
   if (begins.empty()) return {{1}, {0}};
@@ -107,8 +107,8 @@ class Binder {
     const ValueId value = piece.output.value;
     const TensorId output =
         add_tensor(Tensor::Kind::Computed, value, normal(piece.output.order, shape(value)));
-    out_.pieces.push_back(
-        {std::move(piece.nodes), std::move(piece.workload), std::move(inputs), output, false});
+    out_.pieces.push_back({std::move(piece.nodes), std::move(piece.workload), std::move(inputs),
+                           output, piece.accelerated, false});
     return {};
   }
 
@@ -124,6 +124,11 @@ class Binder {
       return id;
     }
     const Node* node = producer_[value];
+    const std::size_t rank = shape(value).size();
+    if (has_blocks(order, rank) && lies_[value].empty()) {  // a view: of something without blocks
+      auto plain = find(value, without_blocks(order, rank), scalar);
+      return plain ? copy(value, {*plain, without_blocks(order, rank)}, order) : plain;
+    }
     if (node && node->op == "Identity") return find(node->inputs[0], order, scalar);
     if (node && node->op == "Transpose") {
       return find(node->inputs[0], before_transposition(order, permutation_of(*node)), scalar);
@@ -151,7 +156,7 @@ class Binder {
     }
     const TensorId output = add_tensor(Tensor::Kind::Computed, value, to);
     const bool given = out_.tensors[from.tensor].kind == Tensor::Kind::Input;
-    out_.pieces.push_back({{}, std::move(*workload), {from.tensor}, output, given});
+    out_.pieces.push_back({{}, std::move(*workload), {from.tensor}, output, false, given});
     return output;
   }
 
@@ -175,10 +180,10 @@ Result<Bindings> bind(const Graph& graph, Pieces pieces) {
   return Binder(graph).run(std::move(pieces));
 }
 
-TaskList tasks_of(const std::string& name, const Bindings& bindings) {
-  TaskList list{name, {}, bindings.untuned};
+TaskList tasks_of(const std::string& name, const Bindings& bindings, bool accelerated) {
+  TaskList list{name, {}, accelerated ? std::vector<SkippedTask>() : bindings.untuned, {}};
   for (const BoundPiece& piece : bindings.pieces) {
-    if (piece.of_interface) continue;
+    if (piece.of_interface || piece.accelerated != accelerated) continue;
     const auto same =
         std::find_if(list.tasks.begin(), list.tasks.end(),
                      [&](const space::Task& task) { return task.workload == piece.workload; });

@@ -28,6 +28,7 @@ struct BoundPiece {
   space::Workload workload;
   std::vector<TensorId> inputs;  // one per placeholder of the workload's DAG, in their order
   TensorId output;
+  bool accelerated = false;   // as Piece has it
   bool of_interface = false;  // it copies what the network is given or gives
 };
 
@@ -42,8 +43,8 @@ struct Bindings {
 // not lie yet: they are transpositions, tasks like others. Unsupported: one that no operator does.
 Result<Bindings> bind(const Graph& graph, Pieces pieces);
 
-// Equal pieces are one task, its weight how many there are. Without copies of the interface: they
-// are not the network's.
-TaskList tasks_of(const std::string& name, const Bindings& bindings);
+// Equal pieces are one task, its weight how many there are: those of the accelerator, or all others
+// without copies of the interface, which are not the network's.
+TaskList tasks_of(const std::string& name, const Bindings& bindings, bool accelerated = false);
 
 }  // namespace fettle::model

@@ -12,7 +12,9 @@ Order as_its_inputs(const Graph& graph, const Node& node, const std::vector<Orde
   const std::size_t rank = graph.type(node.outputs.front()).shape.size();
   for (const ValueId id : node.inputs) {
     if (id == kNoValue || graph.values[id].constant) continue;
-    if (graph.type(id).shape.size() == rank && !orders[id].empty()) return orders[id];
+    if (graph.type(id).shape.size() == rank && !orders[id].empty()) {
+      return without_blocks(orders[id], rank);
+    }
   }
   return {};
 }
@@ -20,7 +22,9 @@ Order as_its_inputs(const Graph& graph, const Node& node, const std::vector<Orde
 Order written_by(const Graph& graph, const Node& node, const std::vector<Order>& orders) {
   if (node.op == "Identity") return orders[node.inputs[0]];
   if (node.op == "Transpose") {
-    return after_transposition(orders[node.inputs[0]], permutation_of(node));
+    const Shape permutation = permutation_of(node);
+    return after_transposition(without_blocks(orders[node.inputs[0]], permutation.size()),
+                               permutation);
   }
   if (moves_nothing(node)) return {};
   const Order kept = as_its_inputs(graph, node, orders);
@@ -36,13 +40,17 @@ bool moves_nothing(const Node& node) {
   return node.op == "Transpose" || find_operator(node.op)->view;
 }
 
-std::vector<Order> layouts_of(const Graph& graph) {
-  std::vector<Order> orders(graph.values.size());
+Layouts layouts_of(const Graph& graph, const Accelerates& accelerates) {
+  Layouts out;
+  out.orders.resize(graph.values.size());
   for (const Node& node : graph.nodes) {
     const ValueId output = node.outputs.front();
-    orders[output] = normal(written_by(graph, node, orders), graph.type(output).shape);
+    out.accelerated.push_back(accelerated(graph, node, out.orders, accelerates));
+    Order written = out.accelerated.back() ? out.accelerated.back()->call.written
+                                           : written_by(graph, node, out.orders);
+    out.orders[output] = normal(std::move(written), graph.type(output).shape);
   }
-  return orders;
+  return out;
 }
 
 }  // namespace fettle::model

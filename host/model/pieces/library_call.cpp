@@ -10,8 +10,6 @@ namespace {
 using nlohmann::json;
 using Call = std::optional<LibraryCall>;
 
-const Order kAcrossLast{2, 3, 1, 0};  // weights of a window: its axes, channels read, written
-
 std::int64_t product(const Shape& shape, std::size_t begin, std::size_t end) {
   return std::accumulate(shape.begin() + static_cast<std::ptrdiff_t>(begin),
                          shape.begin() + static_cast<std::ptrdiff_t>(end), std::int64_t{1},

@@ -3,6 +3,7 @@
 
 #include "host/model/onnx/import.h"
 #include "host/model/passes/passes.h"
+#include "host/model/passes/quantized.h"
 #include "host/model/pieces/bindings.h"
 
 namespace fettle::model {
@@ -10,22 +11,25 @@ namespace fettle::model {
 bool is_onnx_file(const std::string& path) { return path.ends_with(".onnx"); }
 
 Result<Graph> load_onnx_graph(const std::string& path,
-                              const std::map<std::string, std::int64_t>& extents) {
+                              const std::map<std::string, std::int64_t>& extents,
+                              bool beside_accelerator) {
   OnnxOptions options;
   options.extents = extents;
   auto graph = import_onnx(path, options);
   if (!graph) return graph;
   if (auto passed = run_passes(*graph); !passed) return std::move(passed).error();
+  if (beside_accelerator) round_halves_up(*graph);
   return graph;
 }
 
 Result<TaskList> load_onnx_tasks(const std::string& path,
-                                 const std::map<std::string, std::int64_t>& extents) {
-  auto graph = load_onnx_graph(path, extents);
+                                 const std::map<std::string, std::int64_t>& extents,
+                                 const Accelerates& accelerates) {
+  auto graph = load_onnx_graph(path, extents, accelerates != nullptr);
   if (!graph) return std::move(graph).error();
-  auto bindings = bind(*graph, pieces_of(*graph));
+  auto bindings = bind(*graph, pieces_of(*graph, accelerates));
   if (!bindings) return std::move(bindings).error();
-  return tasks_of(path, *bindings);
+  return tasks_of(path, *bindings, accelerates != nullptr);
 }
 
 }  // namespace fettle::model

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "host/model/graph/graph.h"
+#include "host/model/pieces/accelerated.h"
 #include "host/model/task_list.h"
 #include "schemas/wire/result.h"
 
@@ -13,12 +14,16 @@ namespace fettle::model {
 bool is_onnx_file(const std::string& path);  // by its name
 
 // Imported, with batch norms folded and Gelus found. `extents`: those that the model leaves open,
-// by name. Errors as import_onnx()'s.
+// by name. `beside_accelerator`: halves are rounded up, as accelerators do, by whoever computes
+// (round_halves_up). Errors as import_onnx()'s.
 Result<Graph> load_onnx_graph(const std::string& path,
-                              const std::map<std::string, std::int64_t>& extents);
+                              const std::map<std::string, std::int64_t>& extents,
+                              bool beside_accelerator = false);
 
-// Of that graph, tails fused (pieces.h). Errors as load_onnx_graph()'s.
+// Of that graph, tails fused (pieces.h); with an accelerator those that it does. Errors as
+// load_onnx_graph()'s.
 Result<TaskList> load_onnx_tasks(const std::string& path,
-                                 const std::map<std::string, std::int64_t>& extents);
+                                 const std::map<std::string, std::int64_t>& extents,
+                                 const Accelerates& accelerates = nullptr);
 
 }  // namespace fettle::model

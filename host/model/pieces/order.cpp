@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "host/space/operators/packed.h"
+
 namespace fettle::model {
 namespace {
 
@@ -17,7 +19,41 @@ Order written_out(Order order, std::size_t rank) {
 
 }  // namespace
 
+bool has_blocks(const Order& order, std::size_t rank) {
+  return std::any_of(order.begin(), order.end(), [&](std::size_t entry) { return entry >= rank; });
+}
+
+Order without_blocks(const Order& order, std::size_t rank) {
+  return has_blocks(order, rank) ? kChannelsLast : order;
+}
+
+std::vector<LyingAxis> lying(const Shape& shape, const Order& order, const Order& other) {
+  const std::size_t rank = shape.size();
+  std::vector<std::int64_t> strides(rank, 1);
+  for (std::size_t d = rank; d-- > 1;) strides[d - 1] = strides[d] * shape[d];
+  const auto has = [](const Order& list, std::size_t entry) {
+    return std::find(list.begin(), list.end(), entry) != list.end();
+  };
+  std::vector<LyingAxis> out;
+  for (const std::size_t entry : written_out(order, rank)) {
+    if (entry >= rank) {
+      out.push_back({entry, space::kChannelBlock, strides[entry - rank]});
+      continue;
+    }
+    const std::size_t inner = rank + entry;
+    if (!has(order, inner) && !has(other, inner)) {
+      out.push_back({entry, shape[entry], strides[entry]});
+      continue;
+    }
+    out.push_back(
+        {entry, shape[entry] / space::kChannelBlock, strides[entry] * space::kChannelBlock});
+    if (!has(order, inner)) out.push_back({inner, space::kChannelBlock, strides[entry]});
+  }
+  return out;
+}
+
 Order normal(Order order, const Shape& shape) {
+  if (has_blocks(order, shape.size())) return order;
   std::size_t after = 0;
   for (const std::size_t axis : order) {
     if (shape[axis] == 1) continue;

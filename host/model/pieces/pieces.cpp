@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "host/model/graph/users.h"
-#include "host/model/pieces/layouts.h"
 #include "host/model/pieces/library_call.h"
 #include "host/model/pieces/stated.h"
 
@@ -20,17 +19,21 @@ struct Anchor {
 
 class Cutter {
  public:
-  explicit Cutter(const Graph& graph)
+  Cutter(const Graph& graph, const Accelerates& accelerates)
       : graph_(graph),
         readers_(readers_of(graph)),
         outputs_(outputs_of(graph)),
-        orders_(layouts_of(graph)),
+        layouts_(layouts_of(graph, accelerates)),
         taken_(graph.nodes.size()) {}
 
   Pieces run() {
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
       const Node& node = graph_.nodes[n];
-      auto call = library_call(graph_, node, orders_[node.outputs.front()]);
+      if (layouts_.accelerated[n]) {
+        accelerate(n);
+        continue;
+      }
+      auto call = library_call(graph_, node, layouts_.orders[node.outputs.front()]);
       if (!call) continue;
       auto workload = space::Workload::parse(call->fields);
       if (workload) anchors_.push_back({n, std::move(*call), std::move(*workload)});
@@ -51,9 +54,19 @@ class Cutter {
   }
 
  private:
+  void accelerate(std::size_t n) {
+    AcceleratedNode& node = *layouts_.accelerated[n];
+    taken_[n] = true;
+    pieces_.push_back({{n},
+                       std::move(node.workload),
+                       std::move(node.call.inputs),
+                       {graph_.nodes[n].outputs.front(), std::move(node.call.written)},
+                       true});
+  }
+
   // Takes steps behind the anchor for as long as the library has an operator with that tail.
   void grow(Anchor& anchor) {
-    Piece piece{{anchor.node}, std::move(anchor.workload), std::move(anchor.call.inputs), {}};
+    Piece piece{{anchor.node}, std::move(anchor.workload), std::move(anchor.call.inputs), {}, false};
     taken_[anchor.node] = true;
     const Order& written = anchor.call.written;
     ValueId value = graph_.nodes[anchor.node].outputs.front();
@@ -84,12 +97,13 @@ class Cutter {
   void state(std::size_t n) {
     const Node& node = graph_.nodes[n];
     const ValueId output = node.outputs.front();
-    auto stated = state_node(graph_, node, orders_);
+    auto stated = state_node(graph_, node, layouts_.orders);
     if (stated) {
       pieces_.push_back({{n},
                          std::move(stated->workload),
                          std::move(stated->inputs),
-                         {output, std::move(stated->written)}});
+                         {output, std::move(stated->written)},
+                         false});
     } else {
       untuned_.push_back(
           {node.op + " (" + graph_.values[output].name + ")", stated.error().message});
@@ -99,7 +113,7 @@ class Cutter {
   const Graph& graph_;
   std::vector<std::vector<std::size_t>> readers_;
   std::vector<bool> outputs_;
-  std::vector<Order> orders_;
+  Layouts layouts_;
   std::vector<bool> taken_;
   std::vector<Anchor> anchors_;
   std::vector<Piece> pieces_;
@@ -108,6 +122,8 @@ class Cutter {
 
 }  // namespace
 
-Pieces pieces_of(const Graph& graph) { return Cutter(graph).run(); }
+Pieces pieces_of(const Graph& graph, const Accelerates& accelerates) {
+  return Cutter(graph, accelerates).run();
+}
 
 }  // namespace fettle::model

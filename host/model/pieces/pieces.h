@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "host/model/pieces/order.h"
+#include "host/model/pieces/layouts.h"
 #include "host/model/task_list.h"
 
 namespace fettle::model {
@@ -17,6 +17,7 @@ struct Piece {
   space::Workload workload;
   std::vector<Operand> inputs;  // one per placeholder of the workload's DAG, in their order
   Operand output;
+  bool accelerated = false;  // by the accelerator beside the CPU
 };
 
 struct Pieces {
@@ -29,7 +30,7 @@ struct Pieces {
 // channels last), with a tail of what only reads their output: bias, another tensor's sum, an
 // activation; the one with more operations takes a sum of two. The rest are stated by their stages,
 // one node each. Operands may lie otherwise than any piece writes them: bindings.h says what is
-// copied.
-Pieces pieces_of(const Graph& graph);
+// copied. What `accelerates` takes is in pieces of its own, with channels in blocks.
+Pieces pieces_of(const Graph& graph, const Accelerates& accelerates = nullptr);
 
 }  // namespace fettle::model

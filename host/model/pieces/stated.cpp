@@ -57,7 +57,8 @@ Result<StatedNode> state_node(const Graph& graph, const Node& node,
     if (id == kNoValue) continue;
     const bool constant = graph.values[id].constant != nullptr;
     if (constant) stages[placeholder].role = ir::Role::Constant;
-    out.inputs.push_back({id, constant ? Order{} : orders[id]});
+    out.inputs.push_back(
+        {id, constant ? Order{} : without_blocks(orders[id], graph.type(id).shape.size())});
     if (!out.inputs.back().order.empty()) {
       lay_input(stages, placeholder, out.inputs.back().order);
     }

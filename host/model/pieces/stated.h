@@ -15,7 +15,8 @@ struct StatedNode {
   Order written;                // how its output lies
 };
 
-// Reads values as they lie (`orders`: of each value of the graph; constants row-major) and writes
+// Reads values as they lie (`orders`: of each value of the graph; constants row-major; what is in
+// blocks with its channels last) and writes
 // its output so, too, where its stages have the output's axes; row-major else. Errors as of
 // stages_of() and Workload::parse().
 Result<StatedNode> state_node(const Graph& graph, const Node& node,
