@@ -79,10 +79,10 @@ Result<network::LinkedNetwork> compiled(const CompileOptions& options, const mod
   };
   auto alternatives = [&] {
     const Watch watch(interrupt, stop);
-    return network::compile_pieces(
-        bindings, {target.schedules, accelerator ? &*accelerator : nullptr},
-        std::max(options.in_place, 1u), std::thread::hardware_concurrency(), stop.get_token(),
-        progress);
+    return network::compile_pieces(bindings,
+                                   {target.schedules, accelerator ? &*accelerator : nullptr},
+                                   std::max(options.in_place, 1u),
+                                   std::thread::hardware_concurrency(), stop.get_token(), progress);
   }();
   if (show) fmt::print(stderr, "\r\033[K");
   if (!alternatives) return std::move(alternatives).error();
@@ -113,8 +113,8 @@ Result<CompiledNetwork> compile_network(const CompileOptions& options, TargetChe
     if (!schedules) return std::move(schedules).error();
     accelerator.emplace(std::move(*schedules));
   }
-  auto graph = model::load_onnx_graph(options.source.what, options.source.extents,
-                                      accelerator.has_value());
+  auto graph =
+      model::load_onnx_graph(options.source.what, options.source.extents, accelerator.has_value());
   if (!graph) return std::move(graph).error();
   auto bindings = model::bind(
       *graph,

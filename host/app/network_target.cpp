@@ -136,8 +136,9 @@ Result<network::Schedules> accelerator_schedules(const NetworkTargetOptions& opt
   if (!target) return std::move(target).error();
   if (!is_accelerator(*target)) {
     return Error{ErrorCode::InvalidArgument,
-                 key + " is no accelerator that works beside a CPU; --device is for those that "
-                       "compute whole networks"};
+                 key +
+                     " is no accelerator that works beside a CPU; --device is for those that "
+                     "compute whole networks"};
   }
   if (options.db.empty()) return network::Schedules(std::move(*target));
   auto database = records::Database::open(options.db, reading());

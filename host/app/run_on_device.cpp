@@ -129,8 +129,9 @@ Result<run::Report> run_on_device(const run::RunOptions& options, const DeviceOf
   for (const auto& layer : network->layers) {
     if (layer->target.empty()) continue;
     return Error{ErrorCode::Unsupported,
-                 options.network + " is for a CPU with an accelerator beside it, and an agent's "
-                                   "devices are one or the other: run it without --device"};
+                 options.network +
+                     " is for a CPU with an accelerator beside it, and an agent's "
+                     "devices are one or the other: run it without --device"};
   }
   if (options.check) {
     if (auto whole = check_blobs(*network, file->bytes()); !whole) return whole.error();

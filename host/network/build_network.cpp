@@ -46,8 +46,8 @@ std::string list_of(const std::vector<model::SkippedTask>& untuned) {
 
 }  // namespace
 
-Result<Alternatives> compile_pieces(const model::Bindings& bindings,
-                                    const PartSchedules& schedules, std::size_t most, unsigned threads, const std::stop_token& stop,
+Result<Alternatives> compile_pieces(const model::Bindings& bindings, const PartSchedules& schedules,
+                                    std::size_t most, unsigned threads, const std::stop_token& stop,
                                     const std::function<void(const BuildProgress&)>& progress) {
   if (!bindings.untuned.empty()) {
     return Error{ErrorCode::Unsupported,

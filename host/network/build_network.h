@@ -27,8 +27,8 @@ struct PartSchedules {
 // process; equal pieces share programs. The same for the same bindings and schedules, whatever the
 // threads. Unsupported: names all nodes that no workload can state, or a task that the target's
 // back end does not do; BuildError: one of which no schedule that was tried can be built; Canceled.
-Result<Alternatives> compile_pieces(const model::Bindings& bindings,
-                                    const PartSchedules& schedules, std::size_t most, unsigned threads, const std::stop_token& stop,
+Result<Alternatives> compile_pieces(const model::Bindings& bindings, const PartSchedules& schedules,
+                                    std::size_t most, unsigned threads, const std::stop_token& stop,
                                     const std::function<void(const BuildProgress&)>& progress);
 
 // Nanoseconds of each layer of a network, as a device measured them.

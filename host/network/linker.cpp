@@ -61,9 +61,8 @@ bool takes_parts(const wire::ProgramT& program) {
 }
 
 bool is_stream(const wire::ProgramT& program) {
-  return std::all_of(program.images.begin(), program.images.end(), [](const auto& image) {
-    return image->kind == wire::ImageKind::VtaStream;
-  });
+  return std::all_of(program.images.begin(), program.images.end(),
+                     [](const auto& image) { return image->kind == wire::ImageKind::VtaStream; });
 }
 
 std::vector<Use> uses_of(const wire::ProgramT& program) {

@@ -34,7 +34,8 @@ struct LinkedNetwork {
 // As blobs_of() of a file; valid as long as `linked`.
 BlobLookup blobs_of(const LinkedNetwork& linked);
 
-// `built`: one per piece of `bindings`. `target`: of all pieces but an accelerator's. Unsupported: a constant that is not of its piece's type.
+// `built`: one per piece of `bindings`. `target`: of all pieces but an accelerator's. Unsupported:
+// a constant that is not of its piece's type.
 Result<LinkedNetwork> link(const model::Graph& graph, const model::Bindings& bindings,
                            const std::vector<BuiltPiece>& built, const space::Target& target);
 

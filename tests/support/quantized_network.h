@@ -60,7 +60,8 @@ inline OnnxModel small_network(std::int64_t channels = 8) {
   return model;
 }
 
-// For x of float32 [1, channels, 12, 12]. Written to `path` and read again. Its outputs are the bytes of every quantisation.
+// For x of float32 [1, channels, 12, 12]. Written to `path` and read again. Its outputs are the
+// bytes of every quantisation.
 inline Result<model::Graph> quantized_network(const std::string& path, const model::TensorBytes& x,
                                               bool power_of_two, std::int64_t channels = 8) {
   std::ofstream(path, std::ios::binary) << small_network(channels).text();

@@ -64,7 +64,8 @@ TEST_F(NetworkAccelerator, ConvolutionsOfWholeBlocksAreItsPart) {
   const auto titles = accelerated(bindings);
   const char* const kBlocks = "NCHW1n16c";
   EXPECT_EQ(titles.size(), 4u);  // three convolutions, and the pooling between them
-  for (const std::string& title : titles) EXPECT_NE(title.find(kBlocks), std::string::npos) << title;
+  for (const std::string& title : titles)
+    EXPECT_NE(title.find(kBlocks), std::string::npos) << title;
   for (const space::Task& task : model::tasks_of("", bindings).tasks) {
     EXPECT_EQ(task.workload.title().find(kBlocks), std::string::npos) << task.workload.title();
   }

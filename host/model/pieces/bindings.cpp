@@ -24,9 +24,8 @@ Transposition transposition(const Shape& shape, const Order& from, const Order& 
   };
   const std::vector<LyingAxis> source = longer(from, to), target = longer(to, from);
   const auto place = [&](const LyingAxis& axis) {
-    const auto at = std::find_if(source.begin(), source.end(), [&](const LyingAxis& other) {
-      return other.entry == axis.entry;
-    });
+    const auto at = std::find_if(source.begin(), source.end(),
+                                 [&](const LyingAxis& other) { return other.entry == axis.entry; });
     return static_cast<std::size_t>(at - source.begin());
   };
   // Runs of axes that follow one another in both: where each begins in the source, in the target's

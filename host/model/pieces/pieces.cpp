@@ -66,7 +66,8 @@ class Cutter {
 
   // Takes steps behind the anchor for as long as the library has an operator with that tail.
   void grow(Anchor& anchor) {
-    Piece piece{{anchor.node}, std::move(anchor.workload), std::move(anchor.call.inputs), {}, false};
+    Piece piece{
+        {anchor.node}, std::move(anchor.workload), std::move(anchor.call.inputs), {}, false};
     taken_[anchor.node] = true;
     const Order& written = anchor.call.written;
     ValueId value = graph_.nodes[anchor.node].outputs.front();
