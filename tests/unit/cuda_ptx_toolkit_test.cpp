@@ -67,7 +67,7 @@ TEST(CudaPtx, TheAssemblerThatKnowsTheCapability) {
     const auto* chosen = cuda_ptx::ptxas_for(target(sm, 1209));
     ASSERT_EQ(chosen != nullptr, known) << sm;
     if (!chosen) continue;
-    EXPECT_EQ(std::count(chosen->capabilities.begin(), chosen->capabilities.end(), sm), 1) << sm;
+    EXPECT_GT(std::count(chosen->capabilities.begin(), chosen->capabilities.end(), sm), 0) << sm;
     for (const auto& other : here) {  // none whose cubins the driver loads is passed over
       const bool loads = other.cuda <= 1209 &&
                          std::count(other.capabilities.begin(), other.capabilities.end(), sm) > 0;
