@@ -1,13 +1,20 @@
-// Whether this machine can run a network: its code's architecture and instructions, its memory.
+// Whether a machine can run a network: the kind of its code, its architecture and instructions, its
+// memory.
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 
 #include "schemas/device_generated.h"
 #include "schemas/network_generated.h"
 #include "schemas/wire/result.h"
 
 namespace fettle::runtime {
+
+// Unsupported: code of a kind that none of these devices runs; `but` says what they are.
+Result<void> check_kinds(const wire::NetworkT& network, std::span<const wire::DeviceKind> devices,
+                         const std::string& but);
 
 // Unsupported: an image for another architecture, or instructions that this CPU, of which `facts`
 // are, is known to lack, by name.
