@@ -91,6 +91,13 @@ Result<NetworkTarget> of_device(const NetworkTargetOptions& options, const tune:
   auto target = backend::target_for(connection->runner().device(),
                                     std::span(&threads, options.threads > 0 ? 1 : 0));
   if (!target) return std::move(target).error();
+  if (options.threads > 0 && target->threads() != options.threads) {
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("--threads {}: only a CPU's launches are shared by threads, and {} is "
+                             "of kind {}",
+                             options.threads, key,
+                             wire::EnumNameDeviceKind(connection->runner().device().kind))};
+  }
   return NetworkTarget{network::Schedules(std::move(*target)), key};
 }
 
