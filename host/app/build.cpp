@@ -1,4 +1,5 @@
 // fettle build: a network compiled into one file.
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 
@@ -9,6 +10,7 @@
 #include "host/app/compile_network.h"
 #include "host/app/message.h"
 #include "host/app/output_file.h"
+#include "host/space/target.h"
 #include "schemas/network/network_file.h"
 
 namespace fettle::app {
@@ -19,6 +21,19 @@ struct BuildCommand {
   std::string path;
   bool json = false;
 };
+
+// For which back end; a GPU's file is run through an agent only.
+std::string built_for(const wire::NetworkT& network, const std::string& device_key) {
+  const auto target = space::Target::parse(network.target);
+  const std::string backend = target ? target->backend() : "";
+  const bool gpu = std::any_of(
+      network.program->images.begin(), network.program->images.end(), [](const auto& image) {
+        return image->kind == wire::ImageKind::OpenClSource ||
+               image->kind == wire::ImageKind::Ptx || image->kind == wire::ImageKind::Cubin;
+      });
+  if (!gpu || device_key.empty()) return backend;
+  return fmt::format("{}, which `fettle run --device {}` runs", backend, device_key);
+}
 
 // What became of the layers, and what they are expected to take.
 struct Summary {
@@ -73,6 +88,7 @@ void tell(const BuildCommand& command, const std::string& device_key, const wire
   }
   print("{}: {} layers: {} tuned, {} by a similar task's schedule, {} untuned\n", command.path,
         network.layers.size(), summary.tuned, summary.similar, summary.untuned);
+  print("built for: {}\n", built_for(network, device_key));
   if (!command.compile.target.accelerator.empty()) {
     print("accelerator: {} layers on {}, {} on the CPU beside it\n", summary.accelerated,
           command.compile.target.accelerator,

@@ -61,6 +61,12 @@ Result<NetworkTarget> of_device(const NetworkTargetOptions& options, const tune:
     return Error{ErrorCode::InvalidArgument,
                  key + " does only parts of a network: name it with --accelerator"};
   }
+  if (options.threads > 0 && target->threads() != options.threads) {
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("--threads {}: only a CPU's launches are shared by threads, and {} is "
+                             "no CPU",
+                             options.threads, key)};
+  }
   return NetworkTarget{network::Schedules(std::move(*target)), key};
 }
 

@@ -2,6 +2,9 @@
 #include "host/app/run_on_device.h"
 
 #include <algorithm>
+#include <span>
+
+#include <fmt/format.h>
 
 #include "host/app/connection.h"
 #include "host/app/interrupt.h"
@@ -15,11 +18,14 @@
 #include "runtime/network/network_memory.h"
 #include "schemas/network/network_file.h"
 #include "schemas/wire/clock_domain.h"
+#include "schemas/wire/limits.h"
 
 namespace fettle::app {
 namespace {
 
 constexpr std::uint32_t kRuns = 30;
+// Of all runs together: of those that a user asked for, whatever an agent allows.
+constexpr std::uint32_t kTimeoutMs = 600'000;
 
 Result<std::uint32_t> threads_for(const wire::NetworkT& network, std::uint32_t wanted) {
   const auto target = space::Target::parse(network.target);
@@ -101,18 +107,32 @@ Result<double> peak_gflops(const std::string& db, const tune::Runner& runner,
   return tune::roofline_of(known->figures, static_cast<int>(threads)).peak_gflops();
 }
 
+// Than were asked for.
+std::string why_fewer(const network::BoardRun& run, const network::BoardRunOptions& how) {
+  const std::string runs = fmt::format("{} of {} runs were timed: ", run.ticks.size(), how.runs);
+  const wire::MeasurementT& measured = run.measurement;
+  if (!clock_facts(measured.clock).wall_time && run.ticks.size() <= 2) {
+    return runs + "the device counts " + clock_facts(measured.clock).unit +
+           ", and more runs would count the same";
+  }
+  return runs + fmt::format("{} more were disturbed, and all together may take {} s",
+                            measured.disturbed, how.timeout_ms / 1000);
+}
+
 // Fills the report with what the board says.
 Result<void> time_there(const run::RunOptions& options, tune::Runner& runner, Interrupt& interrupt,
                         const wire::NetworkT& network, const BlobLookup& blobs,
                         const std::vector<Bytes>& inputs, run::Report& report) {
   network::BoardRunOptions how;
   how.runs = options.runs > 0 ? options.runs : kRuns;
+  how.timeout_ms = options.runs > 0 ? limits::kTimeoutMs : kTimeoutMs;
   how.threads = report.threads;
   how.layers = options.profile;
   const auto run = network::run_on_board(runner, interrupt, network, blobs, inputs, how);
   if (!run) return run.error();
   report.load_ms = static_cast<double>(run->load_ns) * 1e-6;
   report.timing = timing_of(*run);
+  if (report.timing.runs.size() < how.runs) note(why_fewer(*run, how));
   if (!options.profile) return {};
   report.layers = run::layers_of(network, layer_times(*run, report.timing.unit));
   if (report.layers.empty()) note("the device does not tell what each launch takes: no profile");
@@ -143,6 +163,10 @@ Result<run::Report> run_on_device(const run::RunOptions& options, const DeviceOf
   const std::vector<std::span<std::uint8_t>> rooms(inputs.begin(), inputs.end());
   if (auto filled = run::fill_inputs(*network, options, rooms); !filled) return filled.error();
 
+  if (options.runs > limits::kSamples) {
+    return Error{ErrorCode::InvalidArgument, fmt::format("--runs {}: a device times {} at most",
+                                                         options.runs, limits::kSamples)};
+  }
   Interrupt interrupt;
   ConnectionOptions where;
   where.broker = device.broker;
@@ -153,7 +177,11 @@ Result<run::Report> run_on_device(const run::RunOptions& options, const DeviceOf
   auto connection = Connection::open(where);
   if (!connection) return std::move(connection).error();
   tune::Runner& runner = connection->runner();
-  if (runner.device().kind == wire::DeviceKind::Cpu && runner.device().cpu) {
+  const wire::DeviceKind kind = runner.device().kind;
+  auto runs = runtime::check_kinds(*network, std::span(&kind, 1),
+                                   device.key + " is of kind " + wire::EnumNameDeviceKind(kind));
+  if (!runs) return std::move(runs).error();
+  if (kind == wire::DeviceKind::Cpu && runner.device().cpu) {
     auto fits = runtime::check_cpu(*network, *runner.device().cpu);
     if (!fits) return std::move(fits).error().in(device.key);
   }

@@ -11,14 +11,16 @@
 namespace fettle::network {
 
 struct BoardRunOptions {
-  std::uint32_t runs = 30;  // timed, each by itself; at least 2
+  std::uint32_t runs = 30;  // timed, each by itself; up to limits::kSamples
   std::uint32_t threads = 1;
   std::uint32_t timeout_ms = 600'000;  // of all runs together
   bool layers = false;                 // also tell what each layer takes, which costs a little
 };
 
 struct BoardRun {
-  std::vector<double> ticks;        // of each run, in the order taken; clean ones
+  // Of each run, in the order taken: clean ones. Fewer than asked for where time ran out, or where
+  // the device counts and more would say the same.
+  std::vector<double> ticks;
   std::vector<double> layer_ticks;  // median of each layer's; when asked for
   wire::MeasurementT measurement;   // with its clock, its disturbed runs and its conditions
   std::uint64_t load_ns = 0;        // buffers filled, code loaded, constants packed

@@ -18,7 +18,12 @@ using model::Tensor;
 using model::TensorId;
 
 // Constants of up to so many bytes lie in one buffer: a request names 250 blobs at most.
-constexpr std::size_t kSmall = 16 << 10, kSmallAlignment = 64;
+constexpr std::size_t kSmall = 16 << 10;
+// Between them. A part of an OpenCL buffer begins at a multiple of what its device says, which no
+// device has above this.
+constexpr std::size_t kSmallAlignment = 64, kPartAlignment = 4096;
+// Of buffers that are used whole: of texels, too, whatever their tenants are.
+constexpr std::uint64_t kWholeBytes = 64;
 
 // What an accelerator reads and writes begins at multiples of a page (kVtaBufferAlignment).
 constexpr std::uint32_t kStreamAlignment = 4096;
@@ -36,9 +41,17 @@ struct Use {
   bool prepare = false, run = false;
 };
 
-bool is_buffer(wire::ArgKind kind) {
-  return kind == wire::ArgKind::Buffer || kind == wire::ArgKind::TexelsFloat16 ||
-         kind == wire::ArgKind::TexelsFloat32;
+bool is_texels(wire::ArgKind kind) {
+  return kind == wire::ArgKind::TexelsFloat16 || kind == wire::ArgKind::TexelsFloat32;
+}
+bool is_buffer(wire::ArgKind kind) { return kind == wire::ArgKind::Buffer || is_texels(kind); }
+
+// Whether a launch reads a buffer by texels: no other of its arguments may be of that buffer.
+bool reads_texels(const wire::ProgramT& program) {
+  return std::any_of(program.launches.begin(), program.launches.end(), [](const auto& launch) {
+    return std::any_of(launch->args.begin(), launch->args.end(),
+                       [](const wire::Arg& arg) { return is_texels(arg.kind()); });
+  });
 }
 
 // What its code may use, by LLVM's names.
@@ -83,9 +96,17 @@ class Linker {
  public:
   Linker(const model::Graph& graph, const model::Bindings& bindings,
          const std::vector<BuiltPiece>& built)
-      : graph_(graph), bindings_(bindings), built_(built), tensors_(bindings.tensors.size()) {
+      : graph_(graph),
+        bindings_(bindings),
+        built_(built),
+        tensors_(bindings.tensors.size()),
+        apart_(bindings.tensors.size()) {
     parts_ = std::all_of(built.begin(), built.end(),
                          [](const BuiltPiece& piece) { return takes_parts(*piece.program); });
+    for (std::size_t p = 0; p < built.size(); ++p) {
+      if (!reads_texels(*built[p].program)) continue;
+      for (const TensorId id : bindings.pieces[p].inputs) apart_[id] = true;
+    }
   }
 
   Result<LinkedNetwork> run(const space::Target& target) {
@@ -149,12 +170,13 @@ class Linker {
     if (!bytes) {
       return std::move(bytes).error().in("the constant " + graph_.values[tensor.value].name);
     }
-    if (parts_ && bytes->size() <= kSmall && alignment <= kSmallAlignment) {
+    const std::size_t apart = parts_ ? kSmallAlignment : kPartAlignment;
+    if (!apart_[id] && bytes->size() <= kSmall && alignment <= apart) {
       if (small_.empty()) {
         small_buffer_ = add_buffer("small constants", 0, wire::BufferRole::Constant);
-        program().buffers[small_buffer_]->alignment = kSmallAlignment;
+        program().buffers[small_buffer_]->alignment = static_cast<std::uint32_t>(apart);
       }
-      small_.resize((small_.size() + kSmallAlignment - 1) / kSmallAlignment * kSmallAlignment);
+      small_.resize((small_.size() + apart - 1) / apart * apart);
       tensors_[id] = Place{small_buffer_, small_.size(), {}};
       small_.insert(small_.end(), bytes->begin(), bytes->end());
       return {};
@@ -297,8 +319,9 @@ class Linker {
     plan_.offsets.resize(live_.size());
     std::vector<std::uint32_t> buffers;
     for (const BufferPlan::Buffer& one : whole.buffers) {
-      buffers.push_back(add_buffer("values " + std::to_string(buffers.size()), one.bytes,
-                                   wire::BufferRole::Scratch));
+      const std::uint64_t bytes = (one.bytes + kWholeBytes - 1) / kWholeBytes * kWholeBytes;
+      buffers.push_back(
+          add_buffer("values " + std::to_string(buffers.size()), bytes, wire::BufferRole::Scratch));
       program().buffers[buffers.back()]->alignment = static_cast<std::uint32_t>(one.alignment);
     }
     for (const std::size_t buffer : whole.of_tensor) planned_buffer_.push_back(buffers[buffer]);
@@ -363,6 +386,7 @@ class Linker {
   std::vector<LiveTensor> live_;
   MemoryPlan plan_;
   std::vector<std::uint32_t> planned_buffer_;  // of each planned tensor
+  std::vector<bool> apart_;                    // of each tensor: in a buffer of its own
   bool parts_ = true;                          // launches take parts of buffers
   std::vector<std::uint8_t> small_;            // small constants, one behind the other
   std::uint32_t small_buffer_ = 0;

@@ -63,6 +63,7 @@ Result<void> LoadedNetwork::prepare(const NetworkOptions& options) {
   const wire::ProgramT& program = *network_.program;
   blobs_ = blobs_of(network_, file_);
   const auto cpu = agent::read_cpu_facts(agent::SystemRoot(), agent::usable_cores(), options.cpu);
+  if (auto checked = check_kind(options); !checked) return checked;
   if (auto checked = check_cpu(network_, cpu); !checked) return checked;
   if (auto checked = check_code(); !checked) return checked;
   if (auto chosen = choose_threads(options); !chosen) return chosen;
@@ -84,6 +85,14 @@ Result<void> LoadedNetwork::prepare(const NetworkOptions& options) {
   launch_ns_.resize(program_->run_launches());
   forget_prepared();
   return {};
+}
+
+Result<void> LoadedNetwork::check_kind(const NetworkOptions& options) const {
+  std::vector<wire::DeviceKind> here = {wire::DeviceKind::Cpu};
+  if (options.make_accelerator) here.push_back(wire::DeviceKind::Vta);
+  return check_kinds(network_, here,
+                     "which this program does not run: `fettle run --device KEY` runs it on a "
+                     "device, through its agent");
 }
 
 Result<void> LoadedNetwork::make_memory(const NetworkOptions& options) {

@@ -68,6 +68,7 @@ class LoadedNetwork {
  private:
   LoadedNetwork() = default;
   Result<void> prepare(const NetworkOptions& options);
+  Result<void> check_kind(const NetworkOptions& options) const;
   Result<void> choose_threads(const NetworkOptions& options);
   Result<void> check_code() const;
   Result<void> make_memory(const NetworkOptions& options);

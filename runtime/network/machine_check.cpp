@@ -16,6 +16,21 @@
 namespace fettle::runtime {
 namespace {
 
+// What runs images of a kind; of others nothing is known here.
+struct Runs {
+  wire::ImageKind image;
+  wire::DeviceKind device;
+  const char* words;
+};
+constexpr Runs kRuns[] = {
+    {wire::ImageKind::CpuImage, wire::DeviceKind::Cpu, "a CPU"},
+    {wire::ImageKind::OpenClSource, wire::DeviceKind::OpenCl, "OpenCL"},
+    {wire::ImageKind::Ptx, wire::DeviceKind::Cuda, "CUDA"},
+    {wire::ImageKind::Cubin, wire::DeviceKind::Cuda, "CUDA"},
+    {wire::ImageKind::VtaStream, wire::DeviceKind::Vta, "the accelerator VTA"},
+    {wire::ImageKind::VtaStream, wire::DeviceKind::Xrt, "the accelerator VTA"},
+};
+
 // The number behind `name` in a text of lines; in kB as /proc writes it.
 std::optional<std::uint64_t> number_behind(const std::string& text, const std::string& name) {
   const std::size_t at = text.find(name);
@@ -55,13 +70,33 @@ std::string mib(std::uint64_t bytes) {
 
 }  // namespace
 
-Result<void> check_cpu(const wire::NetworkT& network, const wire::CpuFactsT& facts) {
+Result<void> check_kinds(const wire::NetworkT& network, std::span<const wire::DeviceKind> devices,
+                         const std::string& but) {
   for (const auto& image : network.program->images) {
-    if (image->cpu && image->cpu->arch != native_arch()) {
-      return Error{ErrorCode::Unsupported, "the network is built for " + image->cpu->arch +
-                                               ", this machine is " + native_arch()};
+    const char* wanted = nullptr;  // by what runs it and is not there
+    bool runs = false;
+    for (const Runs& row : kRuns) {
+      if (row.image != image->kind) continue;
+      wanted = row.words;
+      runs |= std::find(devices.begin(), devices.end(), row.device) != devices.end();
+    }
+    if (wanted && !runs) {
+      return Error{ErrorCode::Unsupported,
+                   std::string("the network is built for ") + wanted + ", " + but};
     }
   }
+  return {};
+}
+
+Result<void> check_cpu(const wire::NetworkT& network, const wire::CpuFactsT& facts) {
+  for (const auto& image : network.program->images) {
+    if (image->cpu && image->cpu->arch != facts.arch) {
+      return Error{ErrorCode::Unsupported, "the network is built for " + image->cpu->arch +
+                                               ", this machine is " + facts.arch};
+    }
+  }
+  // What another architecture's processor does not list cannot be told from here: its agent knows.
+  if (facts.arch != native_arch()) return {};
   std::string missing;
   for (const std::string& feature : network.cpu_features) {
     if (!agent::has_feature(facts, feature).value_or(true)) missing += " " + feature;

@@ -1,7 +1,10 @@
-// Whether this machine can run a network: its code's architecture and instructions, its memory.
+// Whether a machine can run a network: the kind of its code, its architecture and instructions, its
+// memory.
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 
 #include "schemas/device_generated.h"
 #include "schemas/network_generated.h"
@@ -9,8 +12,13 @@
 
 namespace fettle::runtime {
 
-// Unsupported: an image for another architecture, or instructions that this CPU, of which `facts`
-// are, is known to lack, by name.
+// Unsupported: code of a kind that none of these devices runs; `but` says what they are.
+Result<void> check_kinds(const wire::NetworkT& network, std::span<const wire::DeviceKind> devices,
+                         const std::string& but);
+
+// Unsupported: an image for another architecture than that of the CPU of which `facts` are, or
+// instructions that it is known to lack, by name: of another architecture's than this machine's
+// nothing is known.
 Result<void> check_cpu(const wire::NetworkT& network, const wire::CpuFactsT& facts);
 
 // What this process may still take, in bytes: of the system's memory, its own limits and its

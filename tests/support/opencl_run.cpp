@@ -16,11 +16,11 @@ Result<OpenClRun> OpenClRun::open() {
   return OpenClRun(std::move(*device));
 }
 
-Result<std::vector<Bytes>> OpenClRun::run(const wire::ProgramT& program) {
+Result<std::vector<Bytes>> OpenClRun::run(const wire::ProgramT& program, const BlobLookup& blobs) {
   const BlobLookup no_blobs = [](const wire::Hash&) { return ByteView(); };
   agent::PrepareOptions options;
   options.threads = 1;
-  if (auto ready = device_->prepare(program, options, no_blobs); !ready) {
+  if (auto ready = device_->prepare(program, options, blobs ? blobs : no_blobs); !ready) {
     return std::move(ready).error();
   }
   if (auto sample = device_->run(1, false); !sample) return std::move(sample).error();

@@ -20,7 +20,7 @@ class OpenClRun {
   const wire::DeviceInfoT& info() const { return device_->info(); }
   // What each buffer holds after one run; StrayWrite where it wrote elsewhere. Outputs hold the
   // device's pattern of what was not written before.
-  Result<std::vector<Bytes>> run(const wire::ProgramT& program);
+  Result<std::vector<Bytes>> run(const wire::ProgramT& program, const BlobLookup& blobs = {});
 
  private:
   explicit OpenClRun(std::unique_ptr<agent::Device> device) : device_(std::move(device)) {}
