@@ -19,6 +19,7 @@ void add_build_command(CLI::App& app, int& status);
 void add_export_command(CLI::App& app, int& status);
 void add_run_command(CLI::App& app, int& status);
 void add_zoo_command(CLI::App& app, int& status);
+void add_quantize_command(CLI::App& app, int& status);
 void add_devices_command(CLI::App& app, int& status);
 void add_broker_command(CLI::App& app, int& status);
 void add_build_worker_command(CLI::App& app, int& status);

@@ -23,21 +23,6 @@ bool shows_progress(const CompileOptions& options) {
   return !options.quiet && isatty(STDERR_FILENO) == 1;
 }
 
-// Until it goes out of scope, Ctrl-C asks the work to stop.
-class Watch {
- public:
-  Watch(const Interrupt& interrupt, std::stop_source& source)
-      : thread_([&interrupt, &source](const std::stop_token& end) {
-          while (!end.stop_requested() && !interrupt.requested()) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(50));
-          }
-          if (interrupt.requested()) source.request_stop();
-        }) {}
-
- private:
-  std::jthread thread_;
-};
-
 // Of each piece the fastest of its alternatives, timed on the device.
 Result<std::vector<network::BuiltPiece>> chosen_in_place(
     const CompileOptions& options, const model::Graph& graph, const model::Bindings& bindings,
@@ -78,7 +63,7 @@ Result<network::LinkedNetwork> compiled(const CompileOptions& options, const mod
     if (show) fmt::print(stderr, "\rcompiling {}/{} ", made.done, made.all);
   };
   auto alternatives = [&] {
-    const Watch watch(interrupt, stop);
+    const StopOnInterrupt watch(interrupt, stop);
     return network::compile_pieces(bindings,
                                    {target.schedules, accelerator ? &*accelerator : nullptr},
                                    std::max(options.in_place, 1u),

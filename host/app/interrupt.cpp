@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 
 #include "host/app/message.h"
@@ -49,5 +50,13 @@ Interrupt::~Interrupt() {
 
 bool Interrupt::requested() const { return times_asked > 0; }
 int Interrupt::fd() const { return pipe_ends[0]; }
+
+StopOnInterrupt::StopOnInterrupt(const Interrupt& interrupt, std::stop_source& source)
+    : thread_([&interrupt, &source](const std::stop_token& end) {
+        while (!end.stop_requested() && !interrupt.requested()) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        }
+        if (interrupt.requested()) source.request_stop();
+      }) {}
 
 }  // namespace fettle::app

@@ -2,6 +2,9 @@
 // asks for a clean stop; the second ends the process at once.
 #pragma once
 
+#include <stop_token>
+#include <thread>
+
 #include "host/tune/tune.h"
 
 namespace fettle::app {
@@ -13,6 +16,15 @@ class Interrupt final : public tune::StopSignal {
   ~Interrupt() override;
   bool requested() const override;
   int fd() const override;
+};
+
+// Until it goes out of scope, Ctrl-C asks the work to stop.
+class StopOnInterrupt {
+ public:
+  StopOnInterrupt(const Interrupt& interrupt, std::stop_source& source);
+
+ private:
+  std::jthread thread_;
 };
 
 }  // namespace fettle::app

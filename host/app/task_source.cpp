@@ -43,7 +43,7 @@ void take_extent(TaskSource& source, const std::string& given) {
 
 }  // namespace
 
-CLI::Option* add_task_source(CLI::App& command, TaskSource& source) {
+void add_extents(CLI::App& command, TaskSource& source) {
   command
       .add_option_function<std::vector<std::string>>(
           "--extent",
@@ -52,6 +52,10 @@ CLI::Option* add_task_source(CLI::App& command, TaskSource& source) {
           },
           "An extent that the ONNX file leaves open, such as batch=1")
       ->type_name("NAME=NUMBER");
+}
+
+CLI::Option* add_task_source(CLI::App& command, TaskSource& source) {
+  add_extents(command, source);
   return command.add_option(
       "NETWORK|MODEL|WORKLOADS|KERNEL", source.what,
       fmt::format("A network that fettle knows ({}), an ONNX file (.onnx), a JSON file of "

@@ -17,6 +17,9 @@ struct TaskSource {
   std::map<std::string, std::int64_t> extents;  // that an ONNX file leaves open
 };
 
+// --extent.
+void add_extents(CLI::App& command, TaskSource& source);
+
 // The positional argument and --extent; the former, for the caller to add to.
 CLI::Option* add_task_source(CLI::App& command, TaskSource& source);
 

@@ -59,31 +59,49 @@ std::string read_input(const std::string& text, RunOptions& options) {
   return "";
 }
 
+// An option with a reader of its own, whose complaint names the option.
+template <typename Read>
+CLI::Option* add_read(CLI::App& app, const char* name, const char* type, const char* help,
+                      Read read) {
+  return app
+      .add_option_function<std::vector<std::string>>(
+          name,
+          [name, read](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) {
+              if (const std::string wrong = read(text); !wrong.empty()) {
+                throw CLI::ValidationError(std::string(name) + " " + wrong + ", not '" + text +
+                                           "'");
+              }
+            }
+          },
+          help)
+      ->type_name(type)
+      ->allow_extra_args(false);
+}
+
 }  // namespace
+
+void add_image_options(CLI::App& app, ImageRule& rule) {
+  add_read(app, "--mean", "R,G,B", "of an image's channels, in [0, 1]: 0.485,0.456,0.406",
+           [&](const std::string& text) { return read_three(text, rule.mean); });
+  add_read(app, "--std", "R,G,B", "of an image's channels: 0.229,0.224,0.225",
+           [&](const std::string& text) {
+             const std::string wrong = read_three(text, rule.std);
+             const auto& std = rule.std;
+             return !wrong.empty() || (std[0] != 0 && std[1] != 0 && std[2] != 0)
+                        ? wrong
+                        : std::string("takes numbers that are not 0");
+           });
+  add_read(app, "--size", "HxW", "resize an image to this and take its middle: 256x256",
+           [&](const std::string& text) { return read_size(text, rule); });
+}
 
 void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_option("network", options.network, "the network file")->required()->type_name("FILE");
-  // Each with a reader of its own, whose complaint names the option.
-  const auto read_by = [&app](const char* name, const char* type, const char* help, auto read) {
-    return app
-        .add_option_function<std::vector<std::string>>(
-            name,
-            [name, read](const std::vector<std::string>& texts) {
-              for (const std::string& text : texts) {
-                if (const std::string wrong = read(text); !wrong.empty()) {
-                  throw CLI::ValidationError(std::string(name) + " " + wrong + ", not '" + text +
-                                             "'");
-                }
-              }
-            },
-            help)
-        ->type_name(type)
-        ->allow_extra_args(false);
-  };
-  read_by("--input", "NAME=FILE",
-          "an input out of a .npy, a .npz or an image (PNG, JPEG, PPM, BMP); the name may be left "
-          "out where there is one input",
-          [&](const std::string& text) { return read_input(text, options); });
+  add_read(app, "--input", "NAME=FILE",
+           "an input out of a .npy, a .npz or an image (PNG, JPEG, PPM, BMP); the name may be left "
+           "out where there is one input",
+           [&](const std::string& text) { return read_input(text, options); });
   app.add_option("--random", options.seed, "seed of the inputs that have no file (1)")
       ->type_name("SEED");
   app.add_option("--output", options.output, "write the outputs: a folder (.npy) or an .npz")
@@ -92,8 +110,8 @@ void add_run_options(CLI::App& app, RunOptions& options) {
                  "threads; otherwise as many as there are cores and the network has room for")
       ->check(CLI::Range(1u, 1024u))
       ->type_name("N");
-  read_by("--cores", "LIST", "cores that the threads are pinned to: 0,2-3",
-          [&](const std::string& text) { return read_cores(text, options.loading.cores); });
+  add_read(app, "--cores", "LIST", "cores that the threads are pinned to: 0,2-3",
+           [&](const std::string& text) { return read_cores(text, options.loading.cores); });
   app.add_option("--cpu", options.loading.cpu,
                  "LLVM's name of the core where the system does not tell it")
       ->type_name("NAME");
@@ -113,18 +131,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
       ->check(CLI::Range(1u, 1'000'000u))
       ->type_name("K");
   app.add_option("--labels", options.labels, "names of the classes, one a line")->type_name("FILE");
-  read_by("--mean", "R,G,B", "of an image's channels, in [0, 1]: 0.485,0.456,0.406",
-          [&](const std::string& text) { return read_three(text, options.image.mean); });
-  read_by("--std", "R,G,B", "of an image's channels: 0.229,0.224,0.225",
-          [&](const std::string& text) {
-            const std::string wrong = read_three(text, options.image.std);
-            const auto& std = options.image.std;
-            return !wrong.empty() || (std[0] != 0 && std[1] != 0 && std[2] != 0)
-                       ? wrong
-                       : std::string("takes numbers that are not 0");
-          });
-  read_by("--size", "HxW", "resize an image to this and take its middle: 256x256",
-          [&](const std::string& text) { return read_size(text, options.image); });
+  add_image_options(app, options.image);
 }
 
 }  // namespace fettle::run

@@ -29,6 +29,9 @@ struct RunOptions {
   ImageRule image;
 };
 
+// --mean, --std and --size: how an image becomes an input. `rule` outlives the parsing.
+void add_image_options(CLI::App& app, ImageRule& rule);
+
 // Adds them all; a complaint of a wrong one names it. `options` outlive the parsing.
 void add_run_options(CLI::App& app, RunOptions& options);
 

@@ -144,6 +144,19 @@ Result<std::vector<Class>> best_classes(const wire::NetworkT& network,
 
 }  // namespace
 
+Result<Bytes> input_of_file(const wire::NetworkTensorT& tensor, const std::string& file,
+                            const ImageRule& rule) {
+  auto contents = contents_of(file);
+  if (!contents) return std::move(contents).error();
+  auto bytes = tensor_of_file(tensor, file, *contents, rule);
+  if (!bytes) {
+    Error error = std::move(bytes).error();
+    error.message = file + ": " + error.message;
+    return error;
+  }
+  return bytes;
+}
+
 Result<void> fill_inputs(const wire::NetworkT& network, const RunOptions& options,
                          std::span<const std::span<std::uint8_t>> inputs) {
   if (auto known = check_names(network, options); !known) return known;
@@ -155,14 +168,8 @@ Result<void> fill_inputs(const wire::NetworkT& network, const RunOptions& option
       fill_at_random(tensor.dtype, options.seed + i, to);
       continue;
     }
-    auto contents = contents_of(*file);
-    if (!contents) return std::move(contents).error();
-    auto bytes = tensor_of_file(tensor, *file, *contents, options.image);
-    if (!bytes) {
-      Error error = std::move(bytes).error();
-      error.message = *file + ": " + error.message;
-      return error;
-    }
+    auto bytes = input_of_file(tensor, *file, options.image);
+    if (!bytes) return std::move(bytes).error();
     std::memcpy(to.data(), bytes->data(), to.size());
   }
   return {};

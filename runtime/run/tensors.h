@@ -11,8 +11,13 @@
 
 namespace fettle::run {
 
+// What that file has for that input. NotFound, Io, and what tensor_of_file() says, with the file's
+// name.
+Result<Bytes> input_of_file(const wire::NetworkTensorT& tensor, const std::string& file,
+                            const ImageRule& rule);
+
 // Fills every input of that network, each where `inputs` has it. NotFound, InvalidArgument and what
-// tensor_of_file() says, with the file's name.
+// input_of_file() says.
 Result<void> fill_inputs(const wire::NetworkT& network, const RunOptions& options,
                          std::span<const std::span<std::uint8_t>> inputs);
 

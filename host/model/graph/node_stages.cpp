@@ -101,7 +101,8 @@ Result<NodeStages> stages_of(const std::string& op, const nlohmann::json& attrib
   return out;
 }
 
-Result<TensorBytes> evaluate_node(const NodeStages& node, const std::vector<TensorBytes>& inputs) {
+Result<TensorBytes> evaluate_node(const NodeStages& node, const std::vector<TensorBytes>& inputs,
+                                  const std::stop_token& stop) {
   if (node.view) return inputs.front();
   std::map<ir::Buffer, space::Tensor> tensors;
   std::size_t input = 0;
@@ -113,7 +114,7 @@ Result<TensorBytes> evaluate_node(const NodeStages& node, const std::vector<Tens
       tensors[stage.buffer] = std::move(*values);
       continue;
     }
-    auto values = space::evaluate_stage(stage, tensors, {});
+    auto values = space::evaluate_stage(stage, tensors, stop);
     if (!values) return std::move(values).error();
     tensors[stage.buffer] = std::move(*values);
   }
@@ -124,7 +125,8 @@ Result<TensorBytes> evaluate_node(const NodeStages& node, const std::vector<Tens
 }
 
 Result<std::vector<TensorBytes>> evaluate_graph(const Graph& graph,
-                                                const std::vector<TensorBytes>& inputs) {
+                                                const std::vector<TensorBytes>& inputs,
+                                                const std::stop_token& stop) {
   std::vector<TensorBytes> values(graph.values.size());
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = graph.values[i].constant;
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) values[graph.inputs[i]] = inputs[i];
@@ -137,7 +139,7 @@ Result<std::vector<TensorBytes>> evaluate_graph(const Graph& graph,
     }
     auto stages = stages_of(node.op, node.attributes, types);
     if (!stages) return std::move(stages).error();
-    auto value = evaluate_node(*stages, read);
+    auto value = evaluate_node(*stages, read, stop);
     if (!value) return std::move(value).error();
     values[node.outputs.front()] = std::move(*value);
   }

@@ -1,6 +1,8 @@
 // A node as stages of a compute DAG.
 #pragma once
 
+#include <stop_token>
+
 #include "host/model/graph/graph.h"
 #include "host/space/compute_dag.h"
 #include "schemas/wire/result.h"
@@ -26,12 +28,15 @@ std::int64_t steps_of(const NodeStages& node);
 Result<NodeStages> stages_of(const std::string& op, const nlohmann::json& attributes,
                              const std::vector<const TensorType*>& inputs);
 
-// The bytes of a node's output from those of its inputs, by the reference evaluator.
+// The bytes of a node's output from those of its inputs, by the reference evaluator. Canceled: soon
+// after `stop`.
 using TensorBytes = std::shared_ptr<const std::vector<std::uint8_t>>;
-Result<TensorBytes> evaluate_node(const NodeStages& node, const std::vector<TensorBytes>& inputs);
+Result<TensorBytes> evaluate_node(const NodeStages& node, const std::vector<TensorBytes>& inputs,
+                                  const std::stop_token& stop = {});
 
 // The graph's outputs from its inputs, node by node: what passes and compiled code are held to.
 Result<std::vector<TensorBytes>> evaluate_graph(const Graph& graph,
-                                                const std::vector<TensorBytes>& inputs);
+                                                const std::vector<TensorBytes>& inputs,
+                                                const std::stop_token& stop = {});
 
 }  // namespace fettle::model

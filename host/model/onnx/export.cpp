@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <unordered_set>
 
 #include "host/model/onnx/node_reader.h"
@@ -45,6 +46,12 @@ const Row* row_of(const std::string& op) {
     if (op == row.op) return &row;
   }
   return nullptr;
+}
+
+// Null: none.
+const Row* writable(const Graph& graph, const Node& node) {
+  const bool whole = node.op == "Clip" && graph.type(node.inputs[0]).scalar != ir::Scalar::Float32;
+  return whole ? nullptr : row_of(node.op);
 }
 
 int data_type(ir::Scalar scalar) {
@@ -146,12 +153,8 @@ class Exporter {
   }
 
   Result<void> add(const Node& node) {
-    const Row* row = row_of(node.op);
-    const bool whole =
-        node.op == "Clip" && graph_.type(node.inputs[0]).scalar != ir::Scalar::Float32;
-    if (!row || whole) {
-      return Error{ErrorCode::Unsupported, node.op + " cannot be written as ONNX yet"};
-    }
+    const Row* row = writable(graph_, node);
+    if (!row) return Error{ErrorCode::Unsupported, node.op + " cannot be written as ONNX yet"};
     onnx::NodeProto& out = *to().add_node();
     out.set_op_type(node.op);
     out.set_name(node.name);
@@ -191,6 +194,20 @@ Result<void> export_onnx(const Graph& graph, const std::string& path) {
   auto model = Exporter(graph).run();
   if (!model) return std::move(model).error();
   return write_model(*model, path);
+}
+
+Result<void> check_onnx_exportable(const Graph& graph) {
+  std::map<std::string, std::string> unknown;  // operators, and a node of each
+  for (const Node& node : graph.nodes) {
+    if (writable(graph, node)) continue;
+    unknown.try_emplace(node.op, graph.values[node.outputs.front()].name);
+  }
+  if (unknown.empty()) return {};
+  std::string text;
+  for (const auto& [op, value] : unknown) {
+    text += (text.empty() ? "" : ", ") + op + " (" + value + ")";
+  }
+  return Error{ErrorCode::Unsupported, "operators that cannot be written as ONNX yet: " + text};
 }
 
 Result<void> write_model(const onnx::ModelProto& model, const std::string& path) {

@@ -17,6 +17,9 @@ namespace fettle::model {
 // be written.
 Result<void> export_onnx(const Graph& graph, const std::string& path);
 
+// Whether it can be written at all. Unsupported: all operators that cannot, each with a node.
+Result<void> check_onnx_exportable(const Graph& graph);
+
 // The same of a model that is ONNX's already. Internal.
 Result<void> write_model(const onnx::ModelProto& model, const std::string& path);
 

@@ -7,6 +7,7 @@
 
 #include "host/model/graph/constants.h"
 #include "host/model/graph/users.h"
+#include "host/model/operators/operators.h"
 #include "host/space/tensor.h"
 
 namespace fettle::model {
@@ -24,10 +25,13 @@ bool chooses(const Node& node) {
   return is_one_of(node, {"MaxPool", "Flatten", "Reshape", "Identity", "Transpose", "Concat"});
 }
 
+// Less is nothing: products of scales stay normal numbers.
+constexpr double kLeast = 0x1p-50;
+
 // 127 of these are `largest`, or a little more: scales have 12 bits, so that the last bits of what
 // was measured do not show in files.
 double scale_for(double largest, bool power_of_two) {
-  if (!(largest > 0)) return 1;
+  if (!(largest > kLeast)) return 1;
   int exponent = 0;
   const double fraction = std::frexp(largest / 127, &exponent);  // [0.5, 1)
   if (power_of_two) return std::ldexp(1.0, fraction == 0.5 ? exponent - 1 : exponent);
@@ -50,6 +54,10 @@ class Quantizer {
   Result<Graph> run() {
     find();
     for (ValueId id = 0; id < wanted_.size(); ++id) {
+      if (wanted_[id] && !std::isfinite(largest_[id])) {
+        return Error{ErrorCode::InvalidArgument,
+                     "the value " + graph_.values[id].name + " is not finite for all samples"};
+      }
       double& all = largest_[root(id)];
       if (wanted_[id]) all = std::max(all, largest_[id]);
     }
@@ -72,6 +80,17 @@ class Quantizer {
     for (ValueId& id : graph_.outputs) id = meant_[id];
     drop_unread(graph_);
     return std::move(graph_);
+  }
+
+  std::vector<ValueId> values() {
+    find();
+    std::vector<ValueId> out;
+    const auto take = [&](ValueId id) {
+      if (wanted_[id]) out.push_back(id);
+    };
+    for (const ValueId id : graph_.inputs) take(id);
+    for (const Node& node : graph_.nodes) take(node.outputs.front());
+    return out;
   }
 
  private:
@@ -192,6 +211,13 @@ class Quantizer {
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       scales[channel(i)] = std::max(scales[channel(i)], std::fabs(numbers[i]));
     }
+    const auto given = node.inputs.size() < 3 ? std::nullopt : numbers_of(graph_, node.inputs[2]);
+    if (given && given->size() == channels) {
+      // As int32 of the sums' scale a bias has room to spare.
+      for (std::size_t c = 0; c < channels; ++c) {
+        scales[c] = std::max(scales[c], 127 * std::fabs((*given)[c]) / of_x * 0x1p-30);
+      }
+    }
     if (options_.power_of_two) scales = {*std::max_element(scales.begin(), scales.end())};
     for (double& scale : scales) scale = scale_for(scale, options_.power_of_two);
     const auto scale = [&](std::size_t c) { return scales[scales.size() == 1 ? 0 : c]; };
@@ -202,9 +228,8 @@ class Quantizer {
                                static_cast<std::int64_t>(axis));
     if (!weights) return std::move(weights).error();
     node.inputs[1] = *weights;
-    if (node.inputs.size() < 3 || !constant(node, 2)) return {};
-    Numbers bias = *numbers_of(graph_, node.inputs[2]);
-    if (bias.size() != channels) return {};
+    if (!given || given->size() != channels) return {};
+    Numbers bias = *given;
     for (double& one : scales) one = static_cast<float>(one) * static_cast<float>(of_x);
     for (std::size_t c = 0; c < channels; ++c) {
       bias[c] = std::clamp(std::nearbyint(bias[c] / scale(c)), -2147483648.0, 2147483647.0);
@@ -244,25 +269,50 @@ class Quantizer {
 
 }  // namespace
 
-Result<std::vector<double>> largest_magnitudes(
-    const Graph& graph, const std::vector<std::vector<TensorBytes>>& samples) {
-  Graph all = graph;
-  all.outputs = graph.inputs;
-  for (const Node& node : graph.nodes) all.outputs.push_back(node.outputs.front());
+bool is_quantized_operator(const std::string& op) {
+  const auto rows = quantized_operators();
+  return std::any_of(rows.begin(), rows.end(), [&](const Operator& row) { return op == row.name; });
+}
+
+Result<std::vector<double>> largest_magnitudes(const Graph& graph,
+                                               const std::vector<Sample>& samples,
+                                               const Evaluator& evaluate) {
   std::vector<double> largest(graph.values.size());
-  for (const auto& sample : samples) {
-    auto values = evaluate_graph(all, sample);
+  const auto measure = [&](ValueId id, const TensorBytes& bytes) -> Result<void> {
+    const ir::DataType type{graph.type(id).scalar};
+    if (!type.is_float()) return {};
+    auto numbers = space::to_doubles(*bytes, type);
+    if (!numbers) return std::move(numbers).error();
+    double& most = largest[id];
+    for (const double number : *numbers) {
+      most = std::isnan(number) ? HUGE_VAL : std::max(most, std::fabs(number));
+    }
+    return {};
+  };
+  for (const Sample& sample : samples) {
+    auto values = evaluate(sample);
     if (!values) return std::move(values).error();
-    for (std::size_t i = 0; i < all.outputs.size(); ++i) {
-      const ir::DataType type{graph.type(all.outputs[i]).scalar};
-      if (!type.is_float()) continue;
-      auto numbers = space::to_doubles(*(*values)[i], type);
-      if (!numbers) return std::move(numbers).error();
-      double& most = largest[all.outputs[i]];
-      for (const double number : *numbers) most = std::max(most, std::fabs(number));
+    for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+      if (auto done = measure(graph.inputs[i], sample[i]); !done) return std::move(done).error();
+    }
+    for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+      auto done = measure(graph.outputs[i], (*values)[i]);
+      if (!done) return std::move(done).error();
     }
   }
   return largest;
+}
+
+Result<std::vector<double>> largest_magnitudes(const Graph& graph,
+                                               const std::vector<Sample>& samples) {
+  Graph all = graph;
+  all.outputs.clear();
+  for (const Node& node : graph.nodes) all.outputs.push_back(node.outputs.front());
+  return largest_magnitudes(all, samples, by_reference(all));
+}
+
+std::vector<ValueId> quantized_values(const Graph& graph, const QuantizeOptions& options) {
+  return Quantizer(graph, std::vector<double>(graph.values.size()), options).values();
 }
 
 Result<Graph> quantize(Graph graph, const std::vector<double>& largest,

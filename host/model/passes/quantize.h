@@ -4,15 +4,22 @@
 #pragma once
 
 #include "host/model/graph/graph.h"
-#include "host/model/graph/node_stages.h"
+#include "host/model/passes/samples.h"
 #include "schemas/wire/result.h"
 
 namespace fettle::model {
 
-// Of each value that is an input or computed the largest magnitude over the samples, each of which
-// are the bytes of all inputs; 0 of other values. By the reference.
-Result<std::vector<double>> largest_magnitudes(
-    const Graph& graph, const std::vector<std::vector<TensorBytes>>& samples);
+// Of each value that is an input or computed the largest magnitude over the samples, infinite where
+// one is not a number; 0 of other values. By the reference.
+Result<std::vector<double>> largest_magnitudes(const Graph& graph,
+                                               const std::vector<Sample>& samples);
+// The same of the graph's inputs and outputs alone, which `evaluate` computes.
+Result<std::vector<double>> largest_magnitudes(const Graph& graph,
+                                               const std::vector<Sample>& samples,
+                                               const Evaluator& evaluate);
+
+// QuantizeLinear and its like: a network with one is quantised already.
+bool is_quantized_operator(const std::string& op);
 
 struct QuantizeOptions {
   // Scales are powers of two, of weights one for all channels: what accelerators do by shifts. A
@@ -20,8 +27,14 @@ struct QuantizeOptions {
   bool power_of_two = false;
 };
 
+// The values that quantize() gives a scale, in the order that they are computed in: those whose
+// magnitudes it asks for.
+std::vector<ValueId> quantized_values(const Graph& graph, const QuantizeOptions& options = {});
+
 // Scales of values from the magnitudes, of weights from the largest of each output channel, which
-// 127 stands for. Batch norms are folded before (fold_batch_norm.h). Internal: the graph is none.
+// 127 stands for; of a channel whose weights are next to nothing beside its bias, a larger one, so
+// that the bias fits. Batch norms are folded before (fold_batch_norm.h). InvalidArgument: a value
+// whose magnitude is not finite; Internal: the graph is none.
 Result<Graph> quantize(Graph graph, const std::vector<double>& largest,
                        const QuantizeOptions& options = {});
 
