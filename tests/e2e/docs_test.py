@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the commands of README.md and docs/ as they are written, in one folder, page after page.
 
-    docs_test.py --source REPOSITORY --build FOLDER [--only PAGE…] [--keep FOLDER]
+    docs_test.py --source REPOSITORY --build FOLDER [--look] [--keep FOLDER]
 
 Commands are fenced blocks whose first word is `sh`. Further words say what a block needs:
 
@@ -11,9 +11,13 @@ Commands are fenced blocks whose first word is `sh`. Further words say what a bl
     sh board=NAME        run on the board that `scp … board:` was for, which is emulated
     sh wait-for=KEY      run once the broker has a device of that key
 
+A block whose needs this machine lacks is left out, and what it lacks is said; so is one that waits for a
+board whose block was left out. --look runs none and holds all to the programs' --help.
+
 A command in any other block is a failure, and so is an option, here or in the text, that its program's
---help does not know. What a reader fills in is filled in (LAPTOP, KEY_OF_…), and trials, seeds and
-turns are cut down: the numbers are for a reader's patience, not for this test's.
+--help does not know. What a reader fills in is filled in (LAPTOP, KEY_OF_…), the broker's port is one
+that is free, and trials, seeds and turns are cut down: the numbers are for a reader's patience, not for
+this test's.
 """
 import argparse
 import dataclasses
@@ -25,6 +29,7 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -35,8 +40,9 @@ PAGES = ["README.md"] + ["docs/" + name + ".md" for name in (
     "boards", "troubleshooting", "coming-from-autotvm")]
 PROGRAMS = r"(?:\./dev|(?:build/bin/)?fettle(?:-bench)?|(?:\./)?fettle-(?:agent|run)|build/agents/\w+/fettle-\w+)"
 COMMAND = re.compile(r"^\s*(?:sudo )?" + PROGRAMS + r"(?: |$)|^\s*(?:sudo|scp|ssh|cmake|cp|product/\w+) ")
-BOARDS = {"armv7": ("qemu-arm-static", "cortex-a9"), "aarch64": ("qemu-aarch64-static", "cortex-a72")}
-BLOCK_SECONDS = 100
+ARCHITECTURES = {"pynq": "armv7", "rk3399": "aarch64"}
+EMULATORS = {"armv7": ("qemu-arm-static", "qemu-arm"), "aarch64": ("qemu-aarch64-static", "qemu-aarch64")}
+BLOCK_SECONDS = 200
 # Cut down, in this order: each is an option and what its number becomes at most.
 FEWER = {"--trials": 40, "--seeds": 1, "--in-place": 2}
 
@@ -142,11 +148,16 @@ class Folder:
         for name in ("home/.config/fettle", "board", "stand-ins"):
             (at / name).mkdir(parents=True)
         self.scp = at / "stand-ins/scp"
-        self.scp.write_text(SCP.format(board=at / "board"))
+        self.scp.write_text(SCP.format(board=at / "board", armv7=emulator("armv7"), aarch64=emulator("aarch64")))
         self.scp.chmod(0o755)
         self.environment = {**os.environ, "HOME": str(at / "home"),
                             "FETTLE_HOME": str(at / "home/.config/fettle"),
                             "PATH": f"{at / 'stand-ins'}:{os.environ['PATH']}"}
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+
+    def broker(self):
+        return f"tcp://127.0.0.1:{self.port}"
 
     def filled_in(self, text):
         keys = {}
@@ -159,6 +170,7 @@ class Folder:
             return keys.get(found.group(1), found.group(0))
 
         text = re.sub(r"KEY_OF_([A-Z0-9-]+)", key, text).replace("LAPTOP", "127.0.0.1")
+        text = re.sub(r"tcp://(?:0\.0\.0\.0|127\.0\.0\.1):9190", self.broker(), text)
         for option, most in FEWER.items():
             text = re.sub(rf"({option}) (\d+)", lambda found: f"{found[1]} {min(most, int(found[2]))}", text)
         return text
@@ -196,7 +208,7 @@ class Folder:
 
     def wait_for(self, key):
         for _ in range(60):
-            done = subprocess.run(["build/bin/fettle", "devices", "--broker", "tcp://127.0.0.1:9190", "--json"],
+            done = subprocess.run(["build/bin/fettle", "devices", "--broker", self.broker(), "--json"],
                                   cwd=self.at, env=self.environment, capture_output=True, text=True)
             if f'"{key}' in done.stdout:
                 return True
@@ -210,8 +222,8 @@ set -euo pipefail
 for file in "${{@:1:$#-1}}"; do
   name=${{file##*/}}
   case $file in
-    build/agents/armv7/*) emulator='qemu-arm-static -cpu cortex-a9' cpu=cortex-a9 ;;
-    build/agents/aarch64/*) emulator='qemu-aarch64-static -cpu cortex-a72' cpu=cortex-a72 ;;
+    build/agents/armv7/*) emulator='{armv7} -cpu cortex-a9' cpu=cortex-a9 ;;
+    build/agents/aarch64/*) emulator='{aarch64} -cpu cortex-a72' cpu=cortex-a72 ;;
     *) cp "$file" {board}/; continue ;;
   esac
   extra="--cpu $cpu"
@@ -235,19 +247,24 @@ def end(child):
         child.wait()
 
 
+def emulator(architecture):
+    """The program of this machine that runs others' programs; "": none."""
+    return next(filter(shutil.which, EMULATORS[architecture]), "")
+
+
 def what_lacks(block, build):
     """Of a block that could run: what this machine lacks for it; "": nothing."""
     if block.has("needs-opencl") and not glob.glob("/etc/OpenCL/vendors/*.icd"):
         return "no OpenCL driver"
-    arch = {"pynq": "armv7", "rk3399": "aarch64"}
     names = re.findall(r"build/agents/(\w+)/(\S+)", block.text)
     if block.value("board"):
-        names.append((arch[block.value("board")], "fettle-agent"))
+        architecture = ARCHITECTURES[block.value("board")]
+        names += [(architecture, name) for name in re.findall(r"\./(fettle-[a-z]+)", block.text)]
     for architecture, name in names:
         if not (build / "agents" / architecture / name).exists():
             return f"no {architecture} {name}: ./dev agents {architecture}"
-        if architecture in BOARDS and not shutil.which(BOARDS[architecture][0]):
-            return f"no {BOARDS[architecture][0]}: ./dev setup"
+        if architecture in EMULATORS and not emulator(architecture):
+            return f"no {' or '.join(EMULATORS[architecture])}: ./dev setup"
     return ""
 
 
@@ -283,23 +300,34 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--source", type=pathlib.Path, required=True)
     parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--only", nargs="*", default=PAGES, help="pages")
+    parser.add_argument("--look", action="store_true", help="run no command")
     parser.add_argument("--keep", type=pathlib.Path, help="run in this new folder, and keep it")
     options = parser.parse_args()
     source, build = options.source.resolve(), options.build.resolve()
 
     blocks, wrong = looked_at(source, Help(build))
-    at = options.keep or pathlib.Path(tempfile.mkdtemp(prefix="fettle-docs-"))
+    if not options.look:
+        wrong += run_all(blocks, source, build, options.keep)
+    for one in wrong:
+        print(one, file=sys.stderr)
+    return 1 if wrong else 0
+
+
+def run_all(blocks, source, build, keep):
+    """What went wrong."""
+    at = keep or pathlib.Path(tempfile.mkdtemp(prefix="fettle-docs-"))
     at.mkdir(exist_ok=True)
     folder = Folder(source, build, at.resolve())
-    ran = 0
+    wrong, ran, absent = [], 0, {}  # boards whose blocks were left out, and why
     try:
         for block in blocks:
-            if block.language != "sh" or block.page not in options.only:
+            if block.language != "sh":
                 continue
-            why = block.reason() or what_lacks(block, build)
+            why = block.reason() or what_lacks(block, build) or absent.get(block.value("wait-for"), "")
             if why:
                 print(f"{block.where()}: not run: {why}", flush=True)
+                if block.value("board"):
+                    absent[block.value("board")] = why
                 continue
             start = time.monotonic()
             problem = folder.run(block)
@@ -311,12 +339,10 @@ def main():
         for child, _ in folder.children:
             if child.poll() is None:
                 end(child)
-        if not options.keep:
+        if not keep:
             shutil.rmtree(at, ignore_errors=True)
     print(f"{ran} blocks ran")
-    for one in wrong:
-        print(one, file=sys.stderr)
-    return 1 if wrong else 0
+    return wrong
 
 
 sys.exit(main())
