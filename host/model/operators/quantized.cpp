@@ -14,6 +14,10 @@
 namespace fettle::model {
 namespace {
 
+bool is_byte(ir::Scalar scalar) {
+  return scalar == ir::Scalar::Int8 || scalar == ir::Scalar::UInt8;
+}
+
 // An input that has one element for all, or one for each place of the axis whose index this is.
 Result<ir::Expr> one_or_each(const NodeCall& call, std::size_t input, const ir::Expr& index,
                              std::int64_t extent) {
@@ -25,6 +29,24 @@ Result<ir::Expr> one_or_each(const NodeCall& call, std::size_t input, const ir::
                    std::to_string(extent));
   }
   return element(call, input, {index});
+}
+
+// Such an input of floats, as float32.
+Result<ir::Expr> scale_of(const NodeCall& call, std::size_t input, const ir::Expr& index,
+                          std::int64_t extent) {
+  if (!ir::DataType{call.scalar(input)}.is_float()) return invalid("has a scale of integers");
+  auto scale = one_or_each(call, input, index, extent);
+  return scale ? widened(*scale) : scale;
+}
+
+// Such an input of bytes or int32, as int32.
+Result<ir::Expr> zero_point_of(const NodeCall& call, std::size_t input, const ir::Expr& index,
+                               std::int64_t extent) {
+  if (!is_byte(call.scalar(input)) && call.scalar(input) != ir::Scalar::Int32) {
+    return invalid("has a zero point of " + ir::to_string(ir::DataType{call.scalar(input)}));
+  }
+  auto zero = one_or_each(call, input, index, extent);
+  return zero ? widened(*zero) : zero;
 }
 
 Result<space::QuantizedRange> range_of(const NodeCall& call) {
@@ -39,10 +61,6 @@ Result<space::QuantizedRange> range_of(const NodeCall& call) {
     return invalid("is held to a range outside its type");
   }
   return range;
-}
-
-bool is_byte(ir::Scalar scalar) {
-  return scalar == ir::Scalar::Int8 || scalar == ir::Scalar::UInt8;
 }
 
 // The axis that scales and zero points are along.
@@ -60,14 +78,14 @@ Result<Written> quantize_linear(const NodeCall& call) {
   const auto axes = axes_of(call.shape(0));
   const auto indices = indices_of(axes);
   const std::int64_t extent = axes[*axis].extent;
-  auto scale = one_or_each(call, 1, indices[*axis], extent);
+  auto scale = scale_of(call, 1, indices[*axis], extent);
   if (!scale) return std::move(scale).error();
   const ir::Expr x = widened(element(call, 0, indices));
-  ir::Expr value = space::rounded_to_int32(ir::binary(ir::BinaryOp::Div, x, widened(*scale)));
+  ir::Expr value = space::rounded_to_int32(ir::binary(ir::BinaryOp::Div, x, *scale));
   if (call.has(2)) {
-    auto zero = one_or_each(call, 2, indices[*axis], extent);
+    auto zero = zero_point_of(call, 2, indices[*axis], extent);
     if (!zero) return std::move(zero).error();
-    value = value + widened(*zero);
+    value = value + *zero;
   }
   const std::int64_t low = to == "int8" ? -128 : 0;
   const ir::Scalar type = to == "int8" ? ir::Scalar::Int8 : ir::Scalar::UInt8;
@@ -86,15 +104,15 @@ Result<Written> dequantize_linear(const NodeCall& call) {
   const auto axes = axes_of(call.shape(0));
   const auto indices = indices_of(axes);
   const std::int64_t extent = axes[*axis].extent;
-  auto scale = one_or_each(call, 1, indices[*axis], extent);
+  auto scale = scale_of(call, 1, indices[*axis], extent);
   if (!scale) return std::move(scale).error();
   ir::Expr value = widened(element(call, 0, indices));
   if (call.has(2)) {
-    auto zero = one_or_each(call, 2, indices[*axis], extent);
+    auto zero = zero_point_of(call, 2, indices[*axis], extent);
     if (!zero) return std::move(zero).error();
-    value = value - widened(*zero);
+    value = value - *zero;
   }
-  const ir::Expr real = ir::cast(ir::kFloat32, value) * widened(*scale);
+  const ir::Expr real = ir::cast(ir::kFloat32, value) * *scale;
   Written out = written(call.add("value", axes, {}, narrowed(real, call.scalar(1))));
   out.shape = call.shape(0);
   return out;
@@ -116,12 +134,12 @@ struct Weight {
 
   ir::Expr without_zero(const ir::Expr& weight, const ir::Expr& channel) const {
     if (!call.has(zero)) return widened(weight);
-    auto point = one_or_each(call, zero, channel, channels);
+    auto point = zero_point_of(call, zero, channel, channels);
     if (!point) {
       error = std::move(point).error();
       return widened(weight);
     }
-    return widened(weight) - widened(*point);
+    return widened(weight) - *point;
   }
 };
 
@@ -159,9 +177,9 @@ Result<Written> matmul_integer(const NodeCall& call) {
     if (!call.has(2)) return widened(x);
     const bool rows = a.size() > 1;
     auto zero =
-        one_or_each(call, 2, rows ? at[at.size() - 2] : ir::int_imm(0), rows ? a[a.size() - 2] : 1);
+        zero_point_of(call, 2, rows ? at[at.size() - 2] : ir::int_imm(0), rows ? a[a.size() - 2] : 1);
     if (!zero) error = zero.error();
-    return zero ? widened(x) - widened(*zero) : widened(x);
+    return zero ? widened(x) - *zero : widened(x);
   };
   auto sums = integer_product(call, false, left, 3);
   if (error) return *error;
