@@ -42,7 +42,8 @@ struct Layer {
   std::vector<float> input, weight;
   std::vector<float> bias, residual;  // empty: the tail has none; a layer_norm's bias: its shift
   bool relu = false, gelu = false;
-  std::vector<float> expected;  // of the reference evaluator
+  // Of the reference evaluator. Int8: peers get even weights of 7 bits, our program fills in 8.
+  std::vector<float> expected, our_expected;
   space::Tolerance tolerance;
 };
 

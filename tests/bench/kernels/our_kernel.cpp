@@ -40,7 +40,7 @@ class OurKernel final : public Contender {
     if (auto done = run(1); !done) return done;
     auto actual = device_.read(output_);
     if (!actual) return std::move(actual).error();
-    const std::vector<std::uint8_t> expected = as_bytes(layer.expected, type_);
+    const std::vector<std::uint8_t> expected = as_bytes(layer.our_expected, type_);
     wire::ExpectedOutputT how;
     how.dtype = space::wire_type(type_);
     how.absolute = layer.tolerance.absolute * error_growth;
