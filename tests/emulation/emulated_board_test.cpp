@@ -164,6 +164,27 @@ TEST_F(EmulatedSession, TunesAnOperatorOfItsUser) {
   stop();
 }
 
+// Through static fettle-run, as an exported library in a plain C program, through the agent.
+TEST(EmulatedNetwork, ThreeWaysOneAnswer) {
+  if (!can_emulate("rk3399") ||
+      !std::filesystem::exists(std::string(FETTLE_AGENTS) + "/aarch64/fettle-run") ||
+      run_program({"which", "aarch64-linux-gnu-gcc"}).status != 0) {
+    GTEST_SKIP() << "no image, agent, fettle-run, compiler or emulator: `./dev emulate rk3399 "
+                    "--check-network` brings them";
+  }
+  const auto done =
+      run_program({kFolder + "/qemu/check_network.sh", "rk3399", "--network", "squeezenet-1.1"},
+                  std::chrono::seconds(300),
+                  {{"FETTLE_PROGRAM", FETTLE_PROGRAM}, {"FETTLE_AGENT_FOLDER", FETTLE_AGENTS}});
+  ASSERT_EQ(done.status, 0) << done.out << done.err;
+  EXPECT_EQ(done.out.find("NO: "), std::string::npos) << done.out;
+  for (const char* words : {"yes: fettle-run: within 1e-4", "yes: library: within 1e-4",
+                            "yes: agent: within 1e-4", "yes: the library's bits are fettle-run's",
+                            "yes: the agent's bits are fettle-run's", "emulated"}) {
+    EXPECT_NE(done.out.find(words), std::string::npos) << words << " not in\n" << done.out;
+  }
+}
+
 TEST(EmulatedFleet, FourDevicesOfThreeKeys) {
   for (const char* board : {"rk3399", "pynq"}) {
     if (!can_emulate(board)) {

@@ -176,8 +176,8 @@ Result<Written> matmul_integer(const NodeCall& call) {
   const auto left = [&](const ir::Expr& x, const std::vector<ir::Expr>& at) {
     if (!call.has(2)) return widened(x);
     const bool rows = a.size() > 1;
-    auto zero =
-        zero_point_of(call, 2, rows ? at[at.size() - 2] : ir::int_imm(0), rows ? a[a.size() - 2] : 1);
+    auto zero = zero_point_of(call, 2, rows ? at[at.size() - 2] : ir::int_imm(0),
+                              rows ? a[a.size() - 2] : 1);
     if (!zero) error = zero.error();
     return zero ? widened(x) - *zero : widened(x);
   };
