@@ -61,9 +61,8 @@ Result<BoardRun> run_on_board(tune::Runner& runner, tune::StopSignal& stop,
   how.number = 1;
   how.repeat = how.min_samples = options.runs;
   how.relative_interval = 0;
-  // Or a long series would end early. An emulator's times are no board's: none is worth waiting
-  // for.
-  how.retakes = runner.device().emulated ? 0 : std::max(how.retakes, options.runs);
+  // Or a long series would end early. An emulator's times are no board's: not worth more than that.
+  how.retakes = runner.device().emulated ? options.runs : std::max(how.retakes, options.runs);
   how.warmup_runs = 2;
   how.threads = options.threads;
   how.timeout_ms = options.timeout_ms;

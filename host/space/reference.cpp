@@ -23,13 +23,19 @@ Result<std::vector<std::uint8_t>> filled(const ir::Buffer& buffer, const ir::Fil
   return bytes;
 }
 
-Result<std::vector<ExpectedTensor>> evaluate(const ComputeDag& dag, const std::stop_token& stop) {
+Result<std::vector<ExpectedTensor>> evaluate(const ComputeDag& dag, const std::stop_token& stop,
+                                             const PlaceholderBytes& given) {
   std::map<ir::Buffer, Tensor> tensors;
   std::vector<ExpectedTensor> outputs;
   for (const Stage& stage : dag.stages) {
     if (stage.placeholder()) {
-      auto bytes = filled(stage.buffer, stage.fill);
+      const auto told = given.find(stage.buffer);
+      auto bytes = told != given.end() ? Result(told->second) : filled(stage.buffer, stage.fill);
       if (!bytes) return std::move(bytes).error();
+      if (std::ssize(*bytes) != stage.buffer->elements() * stage.buffer->type.bytes()) {
+        return Error{ErrorCode::InvalidArgument, "other bytes than it holds", {}}.in(
+            "reference evaluator: stage " + stage.name);
+      }
       auto tensor = to_doubles(*bytes, stage.buffer->type);
       if (!tensor) return std::move(tensor).error().in("reference evaluator: stage " + stage.name);
       tensors[stage.buffer] = std::move(*tensor);

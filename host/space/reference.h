@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -21,10 +22,15 @@ struct ExpectedTensor {
   Tolerance tolerance;
 };
 
-// One per output of the DAG, in the order of its output stages. A large layer takes
-// minutes; `stop` ends it soon: Canceled.
+// Bytes of placeholders, row-major.
+using PlaceholderBytes = std::map<ir::Buffer, std::vector<std::uint8_t>>;
+
+// One per output of the DAG, in the order of its output stages. Placeholders that are not `given`
+// hold what fills them. A large layer takes minutes; `stop` ends it soon: Canceled. `given` bytes
+// of another size than their buffer: InvalidArgument.
 Result<std::vector<ExpectedTensor>> evaluate(const ComputeDag& dag,
-                                             const std::stop_token& stop = {});
+                                             const std::stop_token& stop = {},
+                                             const PlaceholderBytes& given = {});
 
 // The bytes that a placeholder holds (schemas/fill/fill.h).
 Result<std::vector<std::uint8_t>> filled(const ir::Buffer& buffer, const ir::Fill& fill);

@@ -52,6 +52,25 @@ TEST(SpaceReference, EqualsPlainLoopsOnFullLayers) {
   for (const Task& task : list->tasks) expect_equal(task.workload);
 }
 
+TEST(SpaceReference, TakesThePlaceholdersItIsGiven) {
+  const auto w = Workload::parse(
+      nlohmann::json{{"op", "dense"}, {"in_features", 3}, {"out_features", 1}, {"dtype", "int8"}});
+  ASSERT_TRUE(w) << w.error().text();
+  const ir::Buffer input = w->dag().find(std::string("input"))->buffer;
+  const ir::Buffer weight = w->dag().find(std::string("weight"))->buffer;
+  const auto both = evaluate(w->dag(), {}, {{input, {1, 2, 3}}, {weight, {10, 20, 0xff}}});
+  ASSERT_TRUE(both) << both.error().text();
+  EXPECT_EQ(testing::as_numbers(both->front().bytes, wire_type(ir::Scalar::Int32)),
+            std::vector<double>{1 * 10 + 2 * 20 - 3});
+  const auto filled_weight = filled(weight, w->dag().find(std::string("weight"))->fill);
+  ASSERT_TRUE(filled_weight);
+  const auto one = evaluate(w->dag(), {}, {{input, {1, 0, 0}}});
+  ASSERT_TRUE(one) << one.error().text();
+  EXPECT_EQ(testing::as_numbers(one->front().bytes, wire_type(ir::Scalar::Int32)).front(),
+            static_cast<std::int8_t>(filled_weight->front()));
+  EXPECT_EQ(evaluate(w->dag(), {}, {{input, {1, 2}}}).error().code, ErrorCode::InvalidArgument);
+}
+
 // What rounding the factors to TF32 costs is what the growth of errors says, whatever the length.
 TEST(SpaceReference, Tf32FactorsAreOffByTheirGrowth) {
   for (const int length : {16, 512, 4608}) {

@@ -6,13 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "host/space/reference.h"
-#include "host/space/stage_evaluator.h"
-#include "host/space/tensor.h"
 #include "host/space/workload.h"
 #include "schemas/half/half.h"
 
@@ -26,7 +23,7 @@ constexpr double kPeerTolerance = 1e-3, kHalfPeerTolerance = 4e-3;
 // Where the CPU has no instruction for four products of int8 in 32 bits, oneDNN adds two in 16 and
 // halves a convolution's weights so that they fit (its documentation, "Nuances of int8
 // computations"). Even weights of 7 bits lose nothing by that.
-double peer_weight(double weight) { return 2 * std::trunc(weight / 4); }
+float peer_weight(float weight) { return 2 * std::trunc(weight / 4); }
 
 template <typename T>
 std::vector<T> elements_of(const std::vector<std::uint8_t>& bytes) {
@@ -46,27 +43,13 @@ std::vector<std::uint8_t> bytes_of(const std::vector<T>& values) {
   return bytes;
 }
 
-using Tensors = std::map<ir::Buffer, space::Tensor>;
-
-// All stages as the reference evaluator has them, with a peer's weights.
-Result<Tensors> peer_tensors(const space::ComputeDag& dag) {
-  Tensors tensors;
-  for (const space::Stage& stage : dag.stages) {
-    Result<space::Tensor> tensor = space::Tensor{};
-    if (stage.placeholder()) {
-      auto bytes = space::filled(stage.buffer, stage.fill);
-      if (!bytes) return std::move(bytes).error();
-      tensor = space::to_doubles(*bytes, stage.buffer->type);
-    } else {
-      tensor = space::evaluate_stage(stage, tensors, {});
-    }
-    if (!tensor) return std::move(tensor).error();
-    if (stage.name == "weight" && stage.buffer->type.scalar == ir::Scalar::Int8) {
-      std::transform(tensor->begin(), tensor->end(), tensor->begin(), peer_weight);
-    }
-    tensors[stage.buffer] = std::move(*tensor);
-  }
-  return tensors;
+// Empty when there is no such placeholder.
+Result<std::vector<float>> values_of(const space::ComputeDag& dag, const char* name) {
+  const space::Stage* stage = dag.find(std::string(name));
+  if (stage == nullptr) return std::vector<float>{};
+  auto bytes = space::filled(stage->buffer, stage->fill);
+  if (!bytes) return std::move(bytes).error();
+  return as_floats(*bytes, stage->buffer->type.scalar);
 }
 
 std::optional<LayerKind> kind_of(const std::string& op) {
@@ -144,9 +127,8 @@ void fill_shape(const space::Workload& workload, const std::vector<std::int64_t>
 Result<Layer> make_layer(const space::Workload& workload) {
   const nlohmann::json fields = nlohmann::json::parse(workload.source());
   if (auto supported = check_supported(workload, fields); !supported) return supported.error();
-  const space::ComputeDag& dag = workload.dag();
-  const auto& output = *dag.stages.back().buffer;
-  const std::vector<std::int64_t>& out = output.shape;
+  const space::ComputeDag dag = workload.dag();
+  const std::vector<std::int64_t>& out = dag.stages.back().buffer->shape;
   Layer layer{.workload = workload, .kind = *kind_of(workload.call()->op())};
   layer.int8 = workload.scalar() == ir::Scalar::Int8;
   layer.half = workload.scalar() == ir::Scalar::Float16;
@@ -171,31 +153,29 @@ Result<Layer> make_layer(const space::Workload& workload) {
     case LayerKind::LayerNorm:
       shape.in_channels = out.back();
   }
-  auto tensors = peer_tensors(dag);
-  if (!tensors) return std::move(tensors).error();
-  const auto floats = [&](const space::Stage& stage) {
-    const space::Tensor& tensor = tensors->at(stage.buffer);
-    return std::vector<float>(tensor.begin(), tensor.end());
-  };
-  struct Part {
+  struct Tensor {
     const char* stage;
     std::vector<float>* to;
   };
-  for (const auto& [name, to] : {Part{"input", &layer.input}, Part{"weight", &layer.weight},
-                                 Part{"bias", &layer.bias}, Part{"residual", &layer.residual},
-                                 Part{"input_b", &layer.weight}, Part{"shift", &layer.bias}}) {
-    const space::Stage* stage = dag.find(std::string(name));
-    if (stage != nullptr) *to = floats(*stage);
+  for (const auto& [stage, to] : {Tensor{"input", &layer.input}, Tensor{"weight", &layer.weight},
+                                  Tensor{"bias", &layer.bias}, Tensor{"residual", &layer.residual},
+                                  Tensor{"input_b", &layer.weight}, Tensor{"shift", &layer.bias}}) {
+    auto values = values_of(dag, stage);
+    if (!values) return std::move(values).error();
+    if (!values->empty()) *to = std::move(*values);
   }
-  const auto bytes = space::to_bytes(tensors->at(dag.stages.back().buffer), output.type);
-  if (!bytes) return bytes.error();
-  layer.expected = layer.our_expected = as_floats(*bytes, output.type.scalar);  // rounded
-  layer.tolerance = space::tolerance_of(dag);
-  if (layer.int8) {
-    auto ours = space::evaluate(dag);
-    if (!ours) return std::move(ours).error();
-    layer.our_expected = as_floats(ours->front().bytes, ours->front().type.scalar);
+  auto expected = space::evaluate(dag);
+  if (!expected) return std::move(expected).error();
+  layer.our_expected = as_floats(expected->front().bytes, expected->front().type.scalar);
+  layer.tolerance = expected->front().tolerance;
+  const space::Stage* weight = dag.find(std::string("weight"));
+  if (layer.int8 && weight != nullptr) {
+    std::transform(layer.weight.begin(), layer.weight.end(), layer.weight.begin(), peer_weight);
+    const auto bytes = as_bytes(layer.weight, weight->buffer->type.scalar);
+    expected = space::evaluate(dag, {}, {{weight->buffer, bytes}});
+    if (!expected) return std::move(expected).error();
   }
+  layer.expected = as_floats(expected->front().bytes, expected->front().type.scalar);
   return layer;
 }
 
