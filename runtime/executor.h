@@ -16,7 +16,8 @@ class LaunchSeries {
   // Appends a launch of that image. Image and buffers outlive the series.
   virtual Result<void> add(const wire::LaunchT& launch, const LoadedImage& image,
                            std::span<const std::unique_ptr<BufferMemory>> buffers) = 0;
-  // Runs all of them in order, `times` times; each is complete before the next. What they
+  // Runs all of them in order, `times` times; each is complete before the next. With buffers that
+  // lie in memory several times, each run takes the next copy (BufferMemory::copies). What they
   // did wrong, as far as the device tells, or ticks of the executor's clock. `launch_ticks`: empty,
   // or one number per launch, to which the ticks of each are added; looking at the clock in between
   // costs a little.

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "runtime/weights.h"
+
 namespace fettle::runtime {
 namespace {
 
@@ -16,10 +18,13 @@ const Kind* kind_of(std::span<const Kind> kinds, wire::ImageKind image) {
 }  // namespace
 
 Result<LoadedProgram> LoadedProgram::load(const wire::ProgramT& program, Memory& memory,
-                                          std::span<const Kind> kinds, const BlobLookup& blobs) {
+                                          std::span<const Kind> kinds, const BlobLookup& blobs,
+                                          std::uint32_t weight_copies) {
   LoadedProgram out(memory);
+  out.weight_copies_ = weight_copies;
+  const std::vector<bool> weights = weights_of(program);
   for (std::size_t i = 0; i < program.buffers.size(); ++i) {
-    auto taken = memory.take(*program.buffers[i], blobs);
+    auto taken = memory.take_copies(*program.buffers[i], blobs, weights[i] ? weight_copies : 1);
     if (!taken) {
       return std::move(taken).error().in("allocating " + name_of(program, i));
     }
@@ -69,12 +74,13 @@ Result<void> LoadedProgram::append(std::vector<Part>& parts, const Kind& kind,
   return parts.back().series->add(launch, *images_[launch.image], buffers_);
 }
 
-Result<std::uint64_t> LoadedProgram::run_once(std::vector<Part>& parts,
-                                              std::span<std::uint64_t> launch_ticks) {
+// Each part so many times, before the next.
+Result<std::uint64_t> LoadedProgram::run_parts(std::vector<Part>& parts, std::uint32_t times,
+                                               std::span<std::uint64_t> launch_ticks) {
   std::uint64_t ticks = 0;
   for (Part& part : parts) {
     const std::size_t of_part = launch_ticks.empty() ? 0 : part.launches;
-    const auto ran = part.series->run(1, launch_ticks.first(of_part));
+    const auto ran = part.series->run(times, launch_ticks.first(of_part));
     if (!ran) return ran.error();
     ticks += *ran;
     launch_ticks = launch_ticks.subspan(of_part);
@@ -82,7 +88,7 @@ Result<std::uint64_t> LoadedProgram::run_once(std::vector<Part>& parts,
   return ticks;
 }
 
-Result<std::uint64_t> LoadedProgram::prepare() { return run_once(prepare_, {}); }
+Result<std::uint64_t> LoadedProgram::prepare() { return run_parts(prepare_, weight_copies_, {}); }
 
 Result<std::uint64_t> LoadedProgram::run(std::uint32_t times,
                                          std::span<std::uint64_t> launch_ticks) {
@@ -90,7 +96,7 @@ Result<std::uint64_t> LoadedProgram::run(std::uint32_t times,
   if (run_.size() == 1) return run_.front().series->run(times, launch_ticks);
   std::uint64_t ticks = 0;
   for (std::uint32_t i = 0; i < times; ++i) {
-    const auto ran = run_once(run_, launch_ticks);
+    const auto ran = run_parts(run_, 1, launch_ticks);
     if (!ran) return ran.error();
     ticks += *ran;
   }

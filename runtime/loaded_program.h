@@ -23,9 +23,11 @@ class LoadedProgram {
  public:
   // The program was checked (check_program). Unsupported: an image of no kind of `kinds`;
   // InvalidArgument: there is nothing to run. `memory` outlives the result, and so do loaders and
-  // executors.
+  // executors. `weight_copies`: how often weights lie in memory; runs take turns with them
+  // (weights.h).
   static Result<LoadedProgram> load(const wire::ProgramT& program, Memory& memory,
-                                    std::span<const Kind> kinds, const BlobLookup& blobs);
+                                    std::span<const Kind> kinds, const BlobLookup& blobs,
+                                    std::uint32_t weight_copies = 1);
   LoadedProgram(LoadedProgram&& other) noexcept = default;
   LoadedProgram& operator=(LoadedProgram&&) = delete;
   ~LoadedProgram();  // gives the memory back
@@ -49,14 +51,15 @@ class LoadedProgram {
   };
   explicit LoadedProgram(Memory& memory) : memory_(&memory) {}
   Result<void> append(std::vector<Part>& parts, const Kind& kind, const wire::LaunchT& launch);
-  static Result<std::uint64_t> run_once(std::vector<Part>& parts,
-                                        std::span<std::uint64_t> launch_ticks);
+  static Result<std::uint64_t> run_parts(std::vector<Part>& parts, std::uint32_t times,
+                                         std::span<std::uint64_t> launch_ticks);
 
   Memory* memory_;
   std::vector<std::unique_ptr<BufferMemory>> buffers_;
   std::vector<std::unique_ptr<LoadedImage>> images_;
   std::vector<Part> prepare_, run_;
   std::size_t run_launches_ = 0;
+  std::uint32_t weight_copies_ = 1;
 };
 
 // "Output buffer 'conv2d'": for messages.

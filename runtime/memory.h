@@ -30,6 +30,10 @@ class BufferMemory {
   // bytes behind it, …". An Error when the device does not let it be seen.
   virtual Result<std::string> damage() const = 0;
   virtual void mend() = 0;  // as if there had been no damage
+  // What lies there several times: runs take turns with the copies, round r with copy r % copies().
+  // data() is copy 0.
+  virtual std::uint32_t copies() const { return 1; }
+  virtual std::uint8_t* copy(std::uint32_t /*index*/) const { return data().data(); }
 };
 
 // The byte that stands for "never written" in outputs, and scratch without a fill, of that
@@ -45,6 +49,13 @@ class Memory {
   // OutOfMemory, or what filling it says.
   virtual Result<std::unique_ptr<BufferMemory>> take(const wire::BufferT& buffer,
                                                      const BlobLookup& blobs) = 0;
+  // The same `copies` times over, at least once. Unsupported where this memory has no use for it.
+  virtual Result<std::unique_ptr<BufferMemory>> take_copies(const wire::BufferT& buffer,
+                                                            const BlobLookup& blobs,
+                                                            std::uint32_t copies) {
+    if (copies == 1) return take(buffer, blobs);
+    return Error{ErrorCode::Unsupported, "this device does not keep copies of weights"};
+  }
   // Of a program that has ended; what it holds need not be kept.
   virtual void give_back(std::unique_ptr<BufferMemory> memory) = 0;
 };

@@ -25,6 +25,8 @@ struct Sample {
 
 struct PrepareOptions {
   std::uint32_t threads = 1;  // CPU: threads that share each launch
+  // MeasureOptions.weights_bytes. Unsupported where the device does not keep copies.
+  std::uint64_t weights_bytes = 0;
 };
 
 // Not thread-safe. A call may end the process: a candidate's fault is a death of

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "agent/device/fault_map.h"
+#include "runtime/weights.h"
 
 namespace fettle::agent {
 namespace {
@@ -34,7 +35,9 @@ Result<std::uint64_t> OffloadDevice::prepare(const wire::ProgramT& program,
   if (auto fits = check_fit(program, options); !fits) return std::move(fits).error();
   CandidateScope scope;
   const Parts mine = parts();
-  auto loaded = runtime::LoadedProgram::load(program, mine.memory, mine.kinds, blobs);
+  auto loaded =
+      runtime::LoadedProgram::load(program, mine.memory, mine.kinds, blobs,
+                                   runtime::copies_of_weights(program, options.weights_bytes));
   if (!loaded) return std::move(loaded).error();
   program_.emplace(std::move(*loaded));
   for (std::size_t i = 0; i < program.buffers.size(); ++i) {

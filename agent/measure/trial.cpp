@@ -100,7 +100,8 @@ wire::OutcomeT run_trial(TrialContext& context, wire::MeasureRequestT& request,
       buffer.fill = std::make_unique<wire::FillT>();
       buffer.fill->dtype = expected->dtype;
     }
-    prepared = context.device.prepare(*request.program, {options.threads}, context.blobs);
+    prepared = context.device.prepare(*request.program, {options.threads, options.weights_bytes},
+                                      context.blobs);
     if (!prepared) {
       const bool upload = prepared.error().code == ErrorCode::MissingBlob;
       return failed(upload ? wire::Stage::Upload : wire::Stage::Load, std::move(prepared).error(),
@@ -156,6 +157,7 @@ wire::OutcomeT run_trial(TrialContext& context, wire::MeasureRequestT& request,
     if (!launches) return failed(wire::Stage::Run, std::move(launches).error(), times);
     measurement->launch_ticks = std::move(*launches);
   }
+  measurement->weights_bytes = options.weights_bytes;
   measurement->before = std::make_unique<wire::ConditionsT>(before);
   measurement->after = std::make_unique<wire::ConditionsT>(context.conditions.read());
 

@@ -11,6 +11,7 @@
 #include "host/backend/backend.h"
 #include "host/plot/html_text.h"
 #include "host/records/database.h"
+#include "host/records/recorded_workload.h"
 #include "host/records/workload_form.h"
 #include "host/space/profile.h"
 #include "host/space/workload.h"
@@ -39,10 +40,9 @@ Result<void> read_record(ExplainCommand& command) {
   const bool whole = command.workload.empty() && command.target.empty() &&
                      command.profile.empty() && command.configuration.empty();
   if (command.workload.empty()) {
-    // The source says what operator it is; the DAG is what was measured.
-    const auto now = space::Workload::parse(record->source);
-    const bool same = now && now->canonical() == record->workload;
-    command.workload = same ? record->source : record->workload;
+    const auto workload = records::recorded_workload(*record);
+    if (!workload) return workload.error();
+    command.workload = workload->source();
   }
   if (command.target.empty() && command.profile.empty()) command.target = record->target;
   if (command.configuration.empty()) command.configuration = record->configuration;

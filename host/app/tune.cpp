@@ -107,6 +107,11 @@ void add_tune_command(CLI::App& app, int& status) {
   option("--cooldown-ms", command->cooldown_ms, "Pause before the samples")
       ->check(CLI::Range(0u, 600000u))
       ->group("Measuring");
+  option("--weights", command->weights,
+         "cold: a run finds its weights out of the caches, as in its network; warm: in them; auto: "
+         "cold for an ONNX file on a CPU, which says how large they are, warm else")
+      ->check(CLI::IsMember({"auto", "cold", "warm"}))
+      ->group("Measuring");
   tune->add_flag("--flush-cache", command->flush_cache, "Empties the caches before each sample")
       ->group("Measuring");
 

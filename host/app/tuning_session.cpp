@@ -26,6 +26,7 @@
 #include "host/space/workload.h"
 #include "host/tune/background.h"
 #include "host/tune/started_searcher.h"
+#include "schemas/wire/clock_domain.h"
 
 namespace fettle::app {
 namespace {
@@ -64,6 +65,30 @@ Result<OpenTasks> open_tasks(const model::TaskList& list, const space::Target& t
   return result;
 }
 
+// Of MeasureOptions: 0 where weights stay in the caches.
+Result<std::uint64_t> cold_weights(const TuneCommand& command, const model::TaskList& list,
+                                   const wire::DeviceInfoT& device) {
+  const bool cpu = device.kind == wire::DeviceKind::Cpu;
+  if (command.weights == "warm") return std::uint64_t{0};
+  if (command.weights == "auto") {
+    // What counts instructions has no caches.
+    const bool time = clock_facts(device.clock).has_rate;
+    return cpu && time ? list.weights_bytes : std::uint64_t{0};
+  }
+  if (!cpu) {
+    return Error{
+        ErrorCode::Unsupported, "--weights cold: only a CPU keeps so many copies of them", {}};
+  }
+  if (list.weights_bytes == 0) {
+    return Error{ErrorCode::InvalidArgument,
+                 "--weights cold: " + list.name +
+                     " does not say how large a network's weights are; an ONNX file with "
+                     "weights does",
+                 {}};
+  }
+  return list.weights_bytes;
+}
+
 wire::MeasureOptionsT measure_options(const TuneCommand& command) {
   wire::MeasureOptionsT options = tune::default_measuring();
   options.number = command.number;
@@ -77,10 +102,11 @@ wire::MeasureOptionsT measure_options(const TuneCommand& command) {
 }
 
 // Old records of the tasks: fed to the search with --resume, mentioned without. Those of
-// an emulator are nothing to a board, nor the other way.
+// an emulator are nothing to a board, nor the other way; nor are times with weights in the caches
+// to times without.
 Result<std::vector<std::vector<records::TuningRecord>>> history_of(
     const records::Database& database, const OpenTasks& open, const space::Target& target,
-    const wire::DeviceInfoT& device, const TuneCommand& command) {
+    const wire::DeviceInfoT& device, bool cold, const TuneCommand& command) {
   std::vector<std::vector<records::TuningRecord>> histories;
   std::size_t total = 0;
   for (const space::Task& task : open.tasks) {
@@ -90,6 +116,7 @@ Result<std::vector<std::vector<records::TuningRecord>>> history_of(
     filter.device_key = device.key;
     filter.emulated = device.emulated;
     filter.clock = device.clock;
+    filter.cold_weights = cold;
     auto history = records::history(database, filter);
     if (!history) return history.error();
     total += history->size();
@@ -124,6 +151,7 @@ nlohmann::json options_json(const TuneCommand& command) {
           {"timeout_s", command.timeout_s},
           {"cooldown_ms", command.cooldown_ms},
           {"flush_cache", command.flush_cache},
+          {"weights", command.weights},
           {"hardware", command.hardware},
           {"builders", command.builders}};
 }
@@ -214,7 +242,10 @@ Result<int> run(const TuneCommand& command) {
   }
   auto open = open_tasks(*list, *target);
   if (!open) return open.error();
-  auto histories = history_of(*database, *open, *target, runner.device(), command);
+  const auto weights_bytes = cold_weights(command, *list, runner.device());
+  if (!weights_bytes) return weights_bytes.error();
+  auto histories =
+      history_of(*database, *open, *target, runner.device(), *weights_bytes > 0, command);
   if (!histories) return histories.error();
 
   pin_process(connection->free_cores());
@@ -269,6 +300,7 @@ Result<int> run(const TuneCommand& command) {
   options.deterministic = command.deterministic;
   options.early_stopping = command.early_stopping;
   options.measure = measure_options(command);
+  options.measure.weights_bytes = *weights_bytes;
   for (const tune::TuneTask& task : *tasks) {
     if (task.task.workload.kernel()) options.hopeless = kHopeless;
   }

@@ -27,6 +27,7 @@ struct TuneCommand {
   std::uint32_t number = 0, repeat = 10, cooldown_ms = 0;
   double min_repeat_ms = tune::default_measuring().min_repeat_ms, timeout_s = 4;
   bool flush_cache = false;
+  std::string weights = "auto";  // cold, warm, or auto: as the tasks' network has them
   std::string hardware;
   std::uint64_t seed = 0;
   std::uint32_t builders = 0;  // 0: one per core that is free for them

@@ -1,6 +1,7 @@
 // Task lists: the operators of a network, each with how often it occurs.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,8 @@ struct TaskList {
   std::string name;
   std::vector<space::Task> tasks;  // equal workloads are one task, their weights added
   std::vector<SkippedTask> skipped;
-  std::string folder;  // of files that a kernel's reference names; else ""
+  std::uint64_t weights_bytes = 0;  // of the whole network; 0: not known
+  std::string folder;               // of files that a kernel's reference names; else ""
 };
 
 // One more network, of a program that brings operators of its own: a list of workloads in JSON;

@@ -1,47 +1,14 @@
 // Headers of exported libraries (c_header.h).
 #include "host/network/c_header.h"
 
-#include <algorithm>
-#include <cctype>
 #include <set>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "host/network/c_library.h"
-#include "host/space/cpu_target.h"
+#include "host/network/c_text.h"
 
 namespace fettle::network {
 namespace {
-
-struct CType {
-  const char* name;
-  const char* words;
-};
-
-CType c_type(wire::ScalarType type) {
-  switch (type) {
-    case wire::ScalarType::Bool:
-      return {"uint8_t", "bool, 0 or 1"};
-    case wire::ScalarType::Int8:
-      return {"int8_t", "int8"};
-    case wire::ScalarType::UInt8:
-      return {"uint8_t", "uint8"};
-    case wire::ScalarType::Int16:
-      return {"int16_t", "int16"};
-    case wire::ScalarType::Int32:
-      return {"int32_t", "int32"};
-    case wire::ScalarType::Int64:
-      return {"int64_t", "int64"};
-    case wire::ScalarType::Float16:
-      return {"uint16_t", "float16, its bits (IEEE 754 binary16)"};
-    case wire::ScalarType::Float32:
-      return {"float", "float32"};
-    case wire::ScalarType::Float64:
-      return {"double", "float64"};
-  }
-  return {"void", "unknown"};
-}
 
 using Tensors = std::vector<std::unique_ptr<wire::NetworkTensorT>>;
 
@@ -60,35 +27,14 @@ std::vector<std::string> parameter_names(const wire::NetworkT& network) {
   return names;
 }
 
-// Nothing in it ends a comment.
-std::string in_comment(std::string text) {
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (static_cast<unsigned char>(text[at]) < ' ') text[at] = ' ';
-    if (text[at] == '*') text[at] = '_';
-  }
-  return text;
-}
-
 std::string tensor_lines(const Tensors& list, const std::string* name, bool written) {
   std::string text;
   for (const auto& tensor : list) {
-    const CType type = c_type(tensor->dtype);
-    std::int64_t count = 1;
-    for (const std::int64_t extent : tensor->shape) count *= extent;
-    text += fmt::format(" *   {}: {}, shape [{}], row-major: {} elements, {} bytes; {} (\"{}\")\n",
-                        *name++, type.words, fmt::join(tensor->shape, ", "), count,
-                        static_cast<std::uint64_t>(count) * bytes_of(tensor->dtype),
-                        written ? "written" : "read", in_comment(tensor->name));
+    text += fmt::format(" *   {}: {}; {} (\"{}\")\n", *name++,
+                        tensor_words(tensor->dtype, tensor->shape), written ? "written" : "read",
+                        in_comment(tensor->name));
   }
   return text;
-}
-
-std::string cpu_line(const wire::NetworkT& network) {
-  const auto target = space::CpuTarget::parse(network.target);
-  std::string text = target ? target->arch : "?";
-  if (target && !target->cpu.empty()) text += " (" + target->cpu + ")";
-  if (network.cpu_features.empty()) return text;
-  return fmt::format("{}, with\n *   {}", text, fmt::join(network.cpu_features, " "));
 }
 
 }  // namespace
@@ -96,9 +42,7 @@ std::string cpu_line(const wire::NetworkT& network) {
 std::string c_header(const wire::NetworkT& network, const backend::StaticLibrary& library,
                      std::uint32_t alignment) {
   const std::string& name = library.name;
-  std::string upper = name;
-  std::transform(upper.begin(), upper.end(), upper.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  const std::string upper = upper_case(name);
   const std::vector<std::string> names = parameter_names(network);
   std::string parameters;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -146,7 +90,7 @@ int {name}_run(void* workspace{parameters});
 #endif
 )",
       fmt::arg("title", in_comment(network.name)), fmt::arg("name", name),
-      fmt::arg("cpu", cpu_line(network)), fmt::arg("upper", upper),
+      fmt::arg("cpu", cpu_words(network.target, network.cpu_features)), fmt::arg("upper", upper),
       fmt::arg("alignment", alignment),
       fmt::arg("inputs", tensor_lines(network.inputs, names.data(), false)),
       fmt::arg("outputs",

@@ -17,13 +17,10 @@ struct CLibrary {
   std::uint64_t constant_bytes = 0;   // weights, read-only data of the library
 };
 
-// `text` as a C identifier that may begin others: what it may not hold becomes "_".
-std::string c_name(const std::string& text);
-
 // Unsupported: code for it cannot be a C library, which says so in one line.
 Result<void> check_exportable(const space::Target& target);
 
-// `name`: as c_name() gives one. `blobs`: of the network. Unsupported: as above.
+// `name`: as c_name() (c_text.h) gives one. `blobs`: of the network. Unsupported: as above.
 Result<CLibrary> c_library(const wire::NetworkT& network, const BlobLookup& blobs,
                            const std::string& name);
 

@@ -9,6 +9,7 @@
 #include "host/cost/time_model.h"
 #include "host/network/adapted.h"
 #include "host/records/queries.h"
+#include "host/records/recorded_workload.h"
 
 namespace fettle::network {
 namespace {
@@ -82,22 +83,30 @@ Result<Schedules> Schedules::of(const records::Database& database, space::Target
   records::Filter filter;
   filter.target = out.target_.canonical();
   filter.device_key = device_key;
-  auto best = records::best(database, filter, kRecords);
-  if (!best) return std::move(best).error();
-  for (const records::TuningRecord& record : *best) {
+  // Times as a network has them, with weights that are out of the caches, go before others.
+  for (const bool cold : {true, false}) {
+    filter.cold_weights = cold;
+    auto best = records::best(database, filter, kRecords);
+    if (!best) return std::move(best).error();
+    out.learn(*best);
+  }
+  return out;
+}
+
+void Schedules::learn(const std::vector<records::TuningRecord>& best) {
+  std::map<std::string, Known> learnt;
+  for (const records::TuningRecord& record : best) {
+    if (known_.contains(record.workload)) continue;
     const Record one{record.configuration, record.nanoseconds().value_or(0)};
-    if (const auto known = out.known_.find(record.workload); known != out.known_.end()) {
+    if (const auto known = learnt.find(record.workload); known != learnt.end()) {
       known->second.records.push_back(one);
       continue;
     }
-    auto workload = space::Workload::parse(record.source);
-    if (!workload || workload->canonical() != record.workload) {
-      workload = space::Workload::parse(record.workload);
-    }
+    auto workload = records::recorded_workload(record);
     if (!workload) continue;  // of a later version
-    out.known_.emplace(record.workload, Known{std::move(*workload), {one}});
+    learnt.emplace(record.workload, Known{std::move(*workload), {one}});
   }
-  return out;
+  known_.merge(learnt);
 }
 
 // The fastest of each sketch, then the fastest of all.

@@ -44,6 +44,8 @@ class Schedules {
     space::Workload workload;
     std::vector<Record> records;  // the fastest first
   };
+  // Of tasks of which nothing is known yet.
+  void learn(const std::vector<records::TuningRecord>& best);
   std::vector<Schedule> tuned(const Known& known, const backend::Task& task,
                               std::size_t most) const;
 

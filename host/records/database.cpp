@@ -207,20 +207,29 @@ Result<TuningRecord> Database::get(std::int64_t id) const {
   return read_trial(*find);
 }
 
+const char* const kFilter =
+    "t.id > ?1 AND (?2 = '' OR w.canonical = ?2) AND (?3 = '' OR g.canonical = ?3) AND "
+    "(?4 = '' OR d.device_key = ?4) AND (?5 = '' OR d.board_id = ?5) AND "
+    "(?6 = '' OR s.session = ?6) AND (?7 = 0 OR t.stage IS NULL) AND "
+    "(?8 < 0 OR d.emulated = ?8) AND (?9 = '' OR t.clock IS NULL OR t.clock = ?9) AND "
+    "(?10 < 0 OR t.clock IS NULL OR "
+    "(json_extract(t.outcome, '$.measurement.weights_bytes') IS NOT NULL) = ?10)";
+
+void bind_filter(Statement& statement, const Filter& filter) {
+  const auto choice = [](std::optional<bool> of) { return std::int64_t{of ? *of : -1}; };
+  statement.bind(1, filter.after_id).bind(2, filter.workload).bind(3, filter.target);
+  statement.bind(4, filter.device_key).bind(5, filter.board_id).bind(6, filter.session);
+  statement.bind(7, std::int64_t{filter.measured_only}).bind(8, choice(filter.emulated));
+  statement.bind(9, std::string_view(filter.clock ? wire::EnumNameClockDomain(*filter.clock) : ""));
+  statement.bind(10, choice(filter.cold_weights));
+}
+
 Result<void> Database::for_each(const Filter& filter,
                                 const std::function<bool(const TuningRecord&)>& visit) const {
-  Result<Statement> all = connection_->prepare(
-      std::string(kTrialColumns) +
-      "WHERE t.id > ?1 AND (?2 = '' OR w.canonical = ?2) AND (?3 = '' OR g.canonical = ?3) AND "
-      "(?4 = '' OR d.device_key = ?4) AND (?5 = '' OR d.board_id = ?5) AND "
-      "(?6 = '' OR s.session = ?6) AND (?7 = 0 OR t.stage IS NULL) AND "
-      "(?8 < 0 OR d.emulated = ?8) AND (?9 = '' OR t.clock IS NULL OR t.clock = ?9) ORDER BY t.id");
+  Result<Statement> all =
+      connection_->prepare(std::string(kTrialColumns) + "WHERE " + kFilter + " ORDER BY t.id");
   if (!all) return std::move(all).error();
-  all->bind(1, filter.after_id).bind(2, filter.workload).bind(3, filter.target);
-  all->bind(4, filter.device_key).bind(5, filter.board_id).bind(6, filter.session);
-  all->bind(7, std::int64_t{filter.measured_only});
-  all->bind(8, std::int64_t{filter.emulated ? *filter.emulated : -1});
-  all->bind(9, std::string_view(filter.clock ? wire::EnumNameClockDomain(*filter.clock) : ""));
+  bind_filter(*all, filter);
   for (;;) {
     Result<bool> row = all->step();
     if (!row) return std::move(row).error();

@@ -33,6 +33,9 @@ struct Filter {
   bool measured_only = false;
   std::optional<bool> emulated;            // of the device
   std::optional<wire::ClockDomain> clock;  // trials on this clock, and those without a time
+  // Trials that found their weights out of the caches (MeasureOptions.weights_bytes), or not; and
+  // those without a time.
+  std::optional<bool> cold_weights;
 };
 
 // A device as it was seen, with its facts as JSON ("" when not known).
@@ -122,6 +125,11 @@ class Database {
   std::unordered_map<std::string, std::int64_t> ids_;  // rows seen; emptied by a rollback
   std::map<std::string, DeviceRow> current_devices_;   // by key, board and index
 };
+
+// What a Filter lets through, as SQL over the joined tables of a trial: t, s, w, g, d. Parameters 1
+// to 10, which bind_filter() binds.
+extern const char* const kFilter;  // "t.id > ?1 AND …"
+void bind_filter(Statement& statement, const Filter& filter);
 
 // How records are read from a row: the columns of `kTrialColumns`, in that order.
 extern const char* const kTrialColumns;  // "SELECT … FROM trials JOIN …"

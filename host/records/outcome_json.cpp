@@ -90,6 +90,7 @@ Json to_json(const wire::MeasurementT& m) {
                {"interval_high", number_json(m.interval_high)},
                {"censored", m.censored}};
   if (m.borrowed > 0) json["borrowed"] = m.borrowed;
+  if (m.weights_bytes > 0) json["weights_bytes"] = m.weights_bytes;
   if (!m.launch_ticks.empty()) {
     Json& ticks = json["launch_ticks"] = Json::array();
     for (double each : m.launch_ticks) ticks.push_back(number_json(each));
@@ -137,6 +138,7 @@ Result<wire::MeasurementT> measurement_from(const Json& json) {
   get_samples(fields, m.samples);
   fields.get("disturbed", m.disturbed, false);
   fields.get("borrowed", m.borrowed, false);
+  fields.get("weights_bytes", m.weights_bytes, false);
   fields.get("throttled", m.throttled, false);
   get_launch_ticks(fields, m.launch_ticks);
   fields.get("median", m.median);

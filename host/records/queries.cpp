@@ -7,22 +7,16 @@
 namespace fettle::records {
 namespace {
 
-// Joined tables of a trial: t, s, w, g, d. Parameters 1 to 6, 8 and 9: filtered().
-constexpr const char* kFrom =
-    " FROM trials t JOIN sessions s ON s.id = t.session_id JOIN workloads w ON w.id = "
-    "t.workload_id JOIN targets g ON g.id = t.target_id JOIN devices d ON d.id = t.device_id "
-    "WHERE t.id > ?1 AND (?2 = '' OR w.canonical = ?2) AND (?3 = '' OR g.canonical = ?3) AND "
-    "(?4 = '' OR d.device_key = ?4) AND (?5 = '' OR d.board_id = ?5) AND "
-    "(?6 = '' OR s.session = ?6) AND (?8 < 0 OR d.emulated = ?8) AND "
-    "(?9 = '' OR t.clock IS NULL OR t.clock = ?9) ";
+const std::string kFrom =
+    std::string(
+        " FROM trials t JOIN sessions s ON s.id = t.session_id JOIN workloads w ON w.id = "
+        "t.workload_id JOIN targets g ON g.id = t.target_id JOIN devices d ON d.id = t.device_id "
+        "WHERE ") +
+    kFilter + " ";
 
-Result<Statement> filtered(const Database& database, const std::string& sql, const Filter& f) {
+Result<Statement> filtered(const Database& database, const std::string& sql, const Filter& filter) {
   Result<Statement> statement = database.connection().prepare(sql);
-  if (!statement) return statement;
-  statement->bind(1, f.after_id).bind(2, f.workload).bind(3, f.target);
-  statement->bind(4, f.device_key).bind(5, f.board_id).bind(6, f.session);
-  statement->bind(8, std::int64_t{f.emulated ? *f.emulated : -1});
-  statement->bind(9, std::string_view(f.clock ? wire::EnumNameClockDomain(*f.clock) : ""));
+  if (statement) bind_filter(*statement, filter);
   return statement;
 }
 
@@ -55,9 +49,9 @@ Result<std::vector<TuningRecord>> least(const Database& database, const Filter& 
       "k ORDER BY emulated, score, id) AS place, (SELECT min(f.id) FROM trials f JOIN devices e ON "
       "e.id = f.device_id WHERE f.workload_id = w AND f.target_id = g AND e.device_key = k) AS "
       "first FROM fastest) " +
-      kTrialColumns + "JOIN ranked r ON r.id = t.id WHERE r.place <= ?7 ORDER BY r.first, r.place";
+      kTrialColumns + "JOIN ranked r ON r.id = t.id WHERE r.place <= ?11 ORDER BY r.first, r.place";
   Result<Statement> rows = filtered(database, sql, filter);
-  if (rows) rows->bind(7, std::int64_t{k});
+  if (rows) rows->bind(11, std::int64_t{k});
   std::vector<TuningRecord> records;
   Result<void> read = each_row(rows, [&](const Statement& row) -> Result<void> {
     Result<TuningRecord> record = read_trial(row);
@@ -87,8 +81,8 @@ Result<Counts> count(const Database& database, const Filter& filter) {
   // A bare column beside max(t.id) is of the row with that id.
   Result<Statement> rows =
       filtered(database,
-               "SELECT t.stage, t.code, count(*), sum(t.censored), t.message, max(t.id)" +
-                   std::string(kFrom) + "GROUP BY t.stage, t.code ORDER BY 3 DESC, 1, 2",
+               "SELECT t.stage, t.code, count(*), sum(t.censored), t.message, max(t.id)" + kFrom +
+                   "GROUP BY t.stage, t.code ORDER BY 3 DESC, 1, 2",
                filter);
   Result<void> read = each_row(rows, [&](const Statement& row) -> Result<void> {
     const std::int64_t n = row.integer(2);
@@ -112,8 +106,7 @@ Result<std::vector<TaskSummary>> summaries(const Database& database, const Filte
       database,
       "SELECT w.canonical, w.hash, g.canonical, d.device_key, max(t.operations), count(*), "
       "sum(t.stage IS NULL), w.title, w.source" +
-          std::string(kFrom) +
-          "GROUP BY t.workload_id, t.target_id, d.device_key ORDER BY min(t.id)",
+          kFrom + "GROUP BY t.workload_id, t.target_id, d.device_key ORDER BY min(t.id)",
       filter);
   Result<void> read = each_row(rows, [&](const Statement& row) -> Result<void> {
     TaskSummary task;
@@ -159,7 +152,7 @@ Result<std::vector<std::string>> measured_configurations(const Database& databas
   filter.device_key = device_key;
   Result<Statement> rows = filtered(
       database,
-      "SELECT t.configuration" + std::string(kFrom) +
+      "SELECT t.configuration" + kFrom +
           "AND (t.code IS NULL OR (t.stage NOT IN ('Dispatch', 'Upload') AND t.code NOT IN "
           "('Canceled', 'Unreachable', 'WorkerLost', 'DeviceLost', 'MissingBlob', 'Disturbed'))) "
           "GROUP BY t.configuration ORDER BY min(t.id)",

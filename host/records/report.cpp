@@ -87,6 +87,7 @@ void show_measurement(const TuningRecord& r, const wire::MeasurementT& m, std::o
   }
   out << "samples        " << m.samples.size() << " of " << m.number << " runs, " << m.disturbed
       << " disturbed and taken again";
+  if (m.weights_bytes > 0) out << ", weights out of the caches";
   if (m.borrowed > 0) {
     out << ", " << m.borrowed << " of these samples borrowed from them: too few were clean";
   }

@@ -2,6 +2,7 @@
 #include "runtime/cpu/cpu_executor.h"
 
 #include <time.h>
+#include <algorithm>
 #include <cstring>
 #include <deque>
 
@@ -27,9 +28,25 @@ class CpuSeries final : public LaunchSeries {
     bound.entry = reinterpret_cast<CpuEntry>(const_cast<void*>(image.entry(launch.entry)));
     bound.extent = static_cast<std::int32_t>(launch.parallel_extent);
     for (const wire::Arg& arg : launch.args) {
-      bound.args.push_back(arg.kind() == wire::ArgKind::Buffer
-                               ? buffers[arg.buffer()]->data().data() + arg.offset()
-                               : scalar(arg));
+      if (arg.kind() != wire::ArgKind::Buffer) continue;
+      bound.rounds = std::max(bound.rounds, buffers[arg.buffer()]->copies());
+    }
+    bound.width = launch.args.size();
+    bound.args.reserve(bound.width * bound.rounds);
+    std::vector<void*> scalars;
+    for (const wire::Arg& arg : launch.args) {
+      scalars.push_back(arg.kind() == wire::ArgKind::Buffer ? nullptr : scalar(arg));
+    }
+    for (std::uint32_t round = 0; round < bound.rounds; ++round) {
+      for (std::size_t i = 0; i < bound.width; ++i) {
+        const wire::Arg& arg = launch.args[i];
+        if (scalars[i] == nullptr) {
+          const BufferMemory& memory = *buffers[arg.buffer()];
+          bound.args.push_back(memory.copy(round % memory.copies()) + arg.offset());
+        } else {
+          bound.args.push_back(scalars[i]);
+        }
+      }
     }
     launches_.push_back(std::move(bound));
     return {};
@@ -41,7 +58,9 @@ class CpuSeries final : public LaunchSeries {
     const std::uint64_t start = raw_ns();
     if (threads_ == 1 && launch_ticks.empty()) {
       for (std::uint32_t i = 0; i < times; ++i) {
-        for (const Bound& launch : launches_) launch.entry(launch.args.data(), 0, launch.extent, 0);
+        for (const Bound& launch : launches_) {
+          launch.entry(launch.args_of(round_ + i), 0, launch.extent, 0);
+        }
       }
     } else {
       pool_.run(
@@ -49,14 +68,21 @@ class CpuSeries final : public LaunchSeries {
           [](void* self, std::uint32_t thread) { static_cast<CpuSeries*>(self)->share(thread); },
           this);
     }
-    return raw_ns() - start;
+    const std::uint64_t took = raw_ns() - start;
+    round_ += times;
+    return took;
   }
 
  private:
   struct Bound {
     CpuEntry entry = nullptr;
-    std::vector<void*> args;
+    std::vector<void*> args;   // of each round, `width` of them
+    std::uint32_t rounds = 1;  // runs take turns with the copies of its buffers
+    std::size_t width = 0;
     std::int32_t extent = 1;
+    void* const* args_of(std::uint32_t run) const {
+      return args.data() + (rounds == 1 ? 0 : run % rounds * width);
+    }
   };
 
   // Address of the scalar's value, in its own width.
@@ -97,7 +123,7 @@ class CpuSeries final : public LaunchSeries {
         const auto begin = static_cast<std::int32_t>(extent * thread / threads_);
         const auto end = static_cast<std::int32_t>(extent * (thread + 1) / threads_);
         if (begin < end) {
-          launch.entry(launch.args.data(), begin, end, static_cast<std::int32_t>(thread));
+          launch.entry(launch.args_of(round_ + i), begin, end, static_cast<std::int32_t>(thread));
         }
         if (threads_ > 1) pool_.barrier().arrive_and_wait();
         if (!timed) continue;
@@ -110,6 +136,7 @@ class CpuSeries final : public LaunchSeries {
 
   ThreadPool& pool_;
   std::uint32_t threads_, times_ = 0;
+  std::uint32_t round_ = 0;  // of the next run
   std::span<std::uint64_t> launch_ticks_;
   std::vector<Bound> launches_;
   std::deque<std::uint64_t> scalars_;  // addresses stay

@@ -1,6 +1,8 @@
 // Cached fills (fill_cache.h).
 #include "runtime/cpu/fill_cache.h"
 
+#include "runtime/cpu/copies.h"
+
 namespace fettle::runtime {
 
 void FillCache::shrink(std::uint64_t needed) {
@@ -13,24 +15,25 @@ void FillCache::shrink(std::uint64_t needed) {
 }
 
 Result<std::shared_ptr<const GuardedBuffer>> FillCache::get(const wire::BufferT& buffer,
-                                                            const BlobLookup& blobs) {
+                                                            const BlobLookup& blobs,
+                                                            std::uint32_t copies) {
   const wire::FillT fill = buffer.fill ? *buffer.fill : wire::FillT();
   for (auto at = entries_.begin(); at != entries_.end(); ++at) {
-    if (at->bytes == buffer.bytes && at->alignment == buffer.alignment &&
+    if (at->bytes == buffer.bytes && at->alignment == buffer.alignment && at->copies == copies &&
         same_fill(at->fill, fill)) {
       entries_.splice(entries_.begin(), entries_, at);
       return at->buffer;
     }
   }
-  auto made = GuardedBuffer::make(buffer.bytes, buffer.alignment);
+  auto made =
+      GuardedBuffer::make(copies_bytes(buffer.bytes, buffer.alignment, copies), buffer.alignment);
   if (!made) return std::move(made).error();
   shrink(made->memory_bytes());
-  if (auto filled = fill_buffer(fill, blobs, made->data()); !filled) {
-    return std::move(filled).error();
-  }
+  auto filled = fill_copies(fill, blobs, made->data(), buffer, copies);
+  if (!filled) return std::move(filled).error();
   made->make_read_only();
   held_bytes_ += made->memory_bytes();
-  entries_.push_front({buffer.bytes, buffer.alignment, fill,
+  entries_.push_front({buffer.bytes, buffer.alignment, copies, fill,
                        std::make_shared<const GuardedBuffer>(std::move(*made))});
   return entries_.front().buffer;
 }

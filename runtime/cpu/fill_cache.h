@@ -14,16 +14,16 @@ namespace fettle::runtime {
 class FillCache {
  public:
   explicit FillCache(std::uint64_t limit_bytes) : limit_bytes_(limit_bytes) {}
-  // The buffer filled as told, read-only. What is in use is never dropped; unused
-  // ones go, the longest unused first, when the bound is passed.
+  // The buffer filled as told, so many times behind one another (copies.h), read-only. What is in
+  // use is never dropped; unused ones go, the longest unused first, when the bound is passed.
   Result<std::shared_ptr<const GuardedBuffer>> get(const wire::BufferT& buffer,
-                                                   const BlobLookup& blobs);
+                                                   const BlobLookup& blobs, std::uint32_t copies);
   void clear() { entries_.clear(); }
 
  private:
   struct Entry {
     std::uint64_t bytes;
-    std::uint32_t alignment;
+    std::uint32_t alignment, copies;
     wire::FillT fill;
     std::shared_ptr<const GuardedBuffer> buffer;
   };

@@ -1,76 +1,122 @@
 // Handing out guarded buffers (guarded_memory.h).
 #include "runtime/cpu/guarded_memory.h"
 
+#include <array>
 #include <cstring>
+
+#include "runtime/cpu/copies.h"
 
 namespace fettle::runtime {
 
-// Shared and read-only, or its program's own.
-class GuardedMemory::Block final : public BufferMemory {
- public:
-  explicit Block(std::shared_ptr<const GuardedBuffer> shared) : shared_(std::move(shared)) {}
-  explicit Block(std::unique_ptr<GuardedBuffer> own) : own_(std::move(own)) {}
+// Shared and read-only, or its program's own; the first copy, or the others of a buffer.
+struct GuardedMemory::Part {
+  std::shared_ptr<const GuardedBuffer> shared;
+  std::unique_ptr<GuardedBuffer> own;
 
-  std::span<std::uint8_t> data() const override { return buffer().data(); }
-  bool read_only() const override { return buffer().read_only(); }
-  AddressRange reserved() const override { return {buffer().guard_begin(), buffer().guard_end()}; }
-  Result<std::string> damage() const override {
-    return own_ ? own_->sentinel_damage() : std::string();
+  const GuardedBuffer& buffer() const { return own ? *own : *shared; }
+  std::string damage() const { return own ? own->sentinel_damage() : ""; }
+  void mend() const {
+    if (own) own->write_sentinels();
   }
-  void mend() override {
-    if (own_) own_->write_sentinels();
-  }
-  std::unique_ptr<GuardedBuffer> release() { return std::move(own_); }
-
- private:
-  const GuardedBuffer& buffer() const { return own_ ? *own_ : *shared_; }
-  std::shared_ptr<const GuardedBuffer> shared_;
-  std::unique_ptr<GuardedBuffer> own_;
 };
 
-Result<std::unique_ptr<BufferMemory>> GuardedMemory::take(const wire::BufferT& buffer,
-                                                          const BlobLookup& blobs) {
-  if (buffer.role == wire::BufferRole::Input || buffer.role == wire::BufferRole::Constant) {
-    auto filled = fills_.get(buffer, blobs);
-    if (!filled) return std::move(filled).error();
-    return std::unique_ptr<BufferMemory>(new Block(std::move(*filled)));
+class GuardedMemory::Block final : public BufferMemory {
+ public:
+  explicit Block(Part first) : first_(std::move(first)) {}
+  Block(Part first, Part others, std::uint32_t copies, std::uint64_t stride)
+      : first_(std::move(first)), others_(std::move(others)), copies_(copies), stride_(stride) {}
+
+  std::span<std::uint8_t> data() const override { return first_.buffer().data(); }
+  bool read_only() const override { return first_.buffer().read_only(); }
+  AddressRange reserved() const override {
+    return {first_.buffer().guard_begin(), first_.buffer().guard_end()};
   }
-  auto own = take_spare(buffer);
+  Result<std::string> damage() const override {
+    std::string found = first_.damage();
+    return found.empty() ? others_.damage() : found;
+  }
+  void mend() override {
+    first_.mend();
+    others_.mend();
+  }
+  std::uint32_t copies() const override { return copies_; }
+  std::uint8_t* copy(std::uint32_t index) const override {
+    return index == 0 ? data().data() : others_.buffer().data().data() + (index - 1) * stride_;
+  }
+  std::array<std::unique_ptr<GuardedBuffer>, 2> release() {
+    return {std::move(first_.own), std::move(others_.own)};
+  }
+
+ private:
+  Part first_, others_;  // the latter empty without copies
+  std::uint32_t copies_ = 1;
+  std::uint64_t stride_ = 0;  // of the others
+};
+
+Result<GuardedMemory::Part> GuardedMemory::take_part(const wire::BufferT& buffer,
+                                                     const BlobLookup& blobs,
+                                                     std::uint32_t copies) {
+  if (buffer.role == wire::BufferRole::Input || buffer.role == wire::BufferRole::Constant) {
+    auto filled = fills_.get(buffer, blobs, copies);
+    if (!filled) return std::move(filled).error();
+    return Part{std::move(*filled), nullptr};
+  }
+  auto own = take_spare(copies_bytes(buffer.bytes, buffer.alignment, copies), buffer.alignment);
   if (!own) return std::move(own).error();
   const auto data = (*own)->data();
   if (buffer.role == wire::BufferRole::Scratch && buffer.fill) {
-    if (auto filled = fill_buffer(*buffer.fill, blobs, data); !filled) {
-      return std::move(filled).error();
-    }
+    auto filled = fill_copies(*buffer.fill, blobs, data, buffer, copies);
+    if (!filled) return std::move(filled).error();
   } else {
     // Nothing of an earlier program may pass for this one's work.
     const auto type = buffer.fill ? buffer.fill->dtype : wire::ScalarType::Float32;
     std::memset(data.data(), unwritten_byte(type), data.size());
   }
-  return std::unique_ptr<BufferMemory>(new Block(std::move(*own)));
+  return Part{nullptr, std::move(*own)};
+}
+
+Result<std::unique_ptr<BufferMemory>> GuardedMemory::take(const wire::BufferT& buffer,
+                                                          const BlobLookup& blobs) {
+  auto part = take_part(buffer, blobs, 1);
+  if (!part) return std::move(part).error();
+  return std::unique_ptr<BufferMemory>(new Block(std::move(*part)));
+}
+
+Result<std::unique_ptr<BufferMemory>> GuardedMemory::take_copies(const wire::BufferT& buffer,
+                                                                 const BlobLookup& blobs,
+                                                                 std::uint32_t copies) {
+  if (copies == 1) return take(buffer, blobs);
+  auto first = take_part(buffer, blobs, 1);
+  if (!first) return std::move(first).error();
+  auto others = take_part(buffer, blobs, copies - 1);
+  if (!others) return std::move(others).error();
+  return std::unique_ptr<BufferMemory>(new Block(std::move(*first), std::move(*others), copies,
+                                                 copy_stride(buffer.bytes, buffer.alignment)));
 }
 
 void GuardedMemory::give_back(std::unique_ptr<BufferMemory> memory) {
-  auto buffer = static_cast<Block&>(*memory).release();
-  if (!buffer) return;
-  spare_bytes_ += buffer->memory_bytes();
-  spares_.push_front(std::move(buffer));
+  for (auto& buffer : static_cast<Block&>(*memory).release()) {
+    if (!buffer) continue;
+    spare_bytes_ += buffer->memory_bytes();
+    spares_.push_front(std::move(buffer));
+  }
   while (spare_bytes_ > kept_bytes_) {
     spare_bytes_ -= spares_.back()->memory_bytes();
     spares_.pop_back();
   }
 }
 
-Result<std::unique_ptr<GuardedBuffer>> GuardedMemory::take_spare(const wire::BufferT& buffer) {
+Result<std::unique_ptr<GuardedBuffer>> GuardedMemory::take_spare(std::uint64_t bytes,
+                                                                 std::uint32_t alignment) {
   for (auto at = spares_.begin(); at != spares_.end(); ++at) {
-    if ((*at)->data().size() == buffer.bytes && (*at)->alignment() == buffer.alignment) {
+    if ((*at)->data().size() == bytes && (*at)->alignment() == alignment) {
       auto found = std::move(*at);
       spare_bytes_ -= found->memory_bytes();
       spares_.erase(at);
       return found;
     }
   }
-  auto made = GuardedBuffer::make(buffer.bytes, buffer.alignment);
+  auto made = GuardedBuffer::make(bytes, alignment);
   if (!made) return std::move(made).error();
   return std::make_unique<GuardedBuffer>(std::move(*made));
 }

@@ -20,11 +20,18 @@ class GuardedMemory final : public Memory {
   // Inputs and constants are read-only and shared.
   Result<std::unique_ptr<BufferMemory>> take(const wire::BufferT& buffer,
                                              const BlobLookup& blobs) override;
+  // The first copy lies as ever, guarded by itself; the others behind one another.
+  Result<std::unique_ptr<BufferMemory>> take_copies(const wire::BufferT& buffer,
+                                                    const BlobLookup& blobs,
+                                                    std::uint32_t copies) override;
   void give_back(std::unique_ptr<BufferMemory> memory) override;
 
  private:
+  struct Part;
   class Block;
-  Result<std::unique_ptr<GuardedBuffer>> take_spare(const wire::BufferT& buffer);
+  Result<Part> take_part(const wire::BufferT& buffer, const BlobLookup& blobs,
+                         std::uint32_t copies);
+  Result<std::unique_ptr<GuardedBuffer>> take_spare(std::uint64_t bytes, std::uint32_t alignment);
 
   std::uint64_t kept_bytes_, spare_bytes_ = 0;
   FillCache fills_;

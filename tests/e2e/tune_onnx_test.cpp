@@ -46,7 +46,17 @@ TEST_F(TuneOnnx, EveryTaskHasARightRecord) {
     const wire::FailureT* failure = record.failure();
     EXPECT_TRUE(!failure || failure->error->code == ErrorCode::Disturbed)
         << failure->error->message;
+    if (failure) continue;
+    EXPECT_GT(record.measurement()->weights_bytes, 4'000'000u) << "as in its network";
   }
+  // Times with weights in the caches are another thing: they are not gone on from.
+  const auto warm = run_program(
+      {FETTLE_PROGRAM, "tune", model, "--json", "--db", db, "--resume", "--weights", "warm",
+       "--repeat", "3", "--min-repeat-ms", "1", "--searcher", "random", "--trials", "2"},
+      seconds(300), environment());
+  ASSERT_EQ(warm.status, 0) << warm.err;
+  EXPECT_NE(warm.err.find("resuming: 0 trials"), std::string::npos) << warm.err;
+  EXPECT_EQ(records().back().measurement()->weights_bytes, 0u);
 }
 
 TEST_F(TuneOnnx, MistakesAreOneLineEach) {
@@ -61,6 +71,9 @@ TEST_F(TuneOnnx, MistakesAreOneLineEach) {
   EXPECT_NE(said({"tasks", "resnet-18", "--extent", "batch=1"}).find("is for ONNX files"),
             std::string::npos);
   EXPECT_NE(said({"tasks", folder.file("none.onnx")}).find("cannot be read"), std::string::npos);
+  EXPECT_NE(said({"tune", "resnet-18", "--db", db, "--weights", "cold"})
+                .find("does not say how large a network's weights are"),
+            std::string::npos);
   EXPECT_NE(said({"zoo", "lenet"}).find("no network 'lenet'"), std::string::npos);
   EXPECT_NE(said({"tune", "--replay", FETTLE_RECORDING, "--extent", "a=1"}).find("excludes"),
             std::string::npos);

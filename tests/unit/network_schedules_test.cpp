@@ -6,6 +6,7 @@
 #include "host/network/adapted.h"
 #include "host/network/memory_plan.h"
 #include "host/network/schedules.h"
+#include "host/records/queries.h"
 #include "tests/support/native_run.h"
 #include "tests/unit/records_sample.h"
 
@@ -31,8 +32,9 @@ class NetworkSchedules : public ::testing::Test {
   }
   // A record of the workload with that configuration.
   void put(records::Database& database, const space::Workload& workload,
-           const std::string& configuration, double nanoseconds) {
+           const std::string& configuration, double nanoseconds, bool cold = false) {
     records::TuningRecord record = records::test::measured(n++, nanoseconds);
+    record.outcome.body.AsMeasurement()->weights_bytes = cold ? 1000 : 0;
     record.workload = workload.canonical();
     record.workload_hash = workload.hash();
     record.title = workload.title();
@@ -85,6 +87,32 @@ TEST_F(NetworkSchedules, TheBestRecordGoesFirstThenSimilarOnesThenTheModels) {
   const auto of_another_key = Schedules::of(db, target, "rk3399");
   ASSERT_TRUE(of_another_key);
   EXPECT_EQ(of_another_key->of(known, *task, 1)[0].origin, wire::ScheduleOrigin::Untuned);
+}
+
+TEST_F(NetworkSchedules, TimesWithColdWeightsGoBeforeFasterOnesInTheCaches) {
+  const space::Workload known = dense(4, 64, 96);
+  const auto task = open(known);
+  std::mt19937_64 rng(5);
+  const auto in_caches = task->space().random(rng), cold = task->space().random(rng);
+  ASSERT_FALSE(in_caches == cold);
+  auto db = database();
+  put(db, known, task->space().to_json(in_caches), 7000);
+  put(db, known, task->space().to_json(cold), 9000, true);
+  const auto schedules = Schedules::of(db, target, "local");
+  ASSERT_TRUE(schedules) << schedules.error().text();
+  const auto own = schedules->of(known, *task, 2);
+  ASSERT_EQ(own.size(), 1u) << "the two are not compared";
+  EXPECT_EQ(own[0].configuration, cold);
+  EXPECT_EQ(own[0].expected_ns, 9000);
+
+  records::Filter filter;
+  for (const bool wanted : {true, false}) {
+    filter.cold_weights = wanted;
+    const auto history = records::history(db, filter);
+    ASSERT_TRUE(history) << history.error().text();
+    ASSERT_EQ(history->size(), 1u);
+    EXPECT_EQ(history->front().measurement()->weights_bytes, wanted ? 1000u : 0u);
+  }
 }
 
 TEST_F(NetworkSchedules, OptionsThatAreNearestAreTaken) {

@@ -76,6 +76,91 @@ TEST(GuardedMemory, SharesWhatIsOnlyRead) {
   EXPECT_EQ((*own)->data()[0], unwritten_byte(wire::ScalarType::Float32));
 }
 
+TEST(GuardedMemory, CopiesHoldTheSameAndAreGuarded) {
+  GuardedMemory memory(1 << 20);
+  const Bytes contents = {1, 2, 3, 4, 5};
+  const BlobLookup blobs = [&](const wire::Hash&) { return ByteView(contents); };
+  wire::BufferT constant;
+  constant.bytes = contents.size();
+  constant.role = wire::BufferRole::Constant;
+  constant.fill = std::make_unique<wire::FillT>();
+  constant.fill->kind = wire::FillKind::Blob;
+  constant.fill->blob = std::make_unique<wire::Hash>();
+  auto weights = memory.take_copies(constant, blobs, 3),
+       again = memory.take_copies(constant, blobs, 3);
+  ASSERT_TRUE(weights.ok() && again.ok());
+  EXPECT_EQ((*weights)->copies(), 3u);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    const std::uint8_t* copy = (*weights)->copy(i);
+    EXPECT_EQ(Bytes(copy, copy + contents.size()), contents) << i;
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(copy) % 64, 0u) << i;
+    EXPECT_EQ(copy, (*again)->copy(i)) << "what is only read is shared";
+    for (std::uint32_t j = 0; j < i; ++j) EXPECT_NE(copy, (*weights)->copy(j));
+  }
+  EXPECT_EQ((*weights)->copy(0), (*weights)->data().data());
+
+  wire::BufferT scratch;
+  scratch.bytes = 60;
+  scratch.role = wire::BufferRole::Scratch;
+  auto packed = memory.take_copies(scratch, blobs, 4);
+  ASSERT_TRUE(packed.ok());
+  EXPECT_EQ(*(*packed)->damage(), "");
+  for (const std::uint32_t edge : {0u, 3u}) {
+    (*packed)->copy(edge)[60] ^= 1;
+    EXPECT_NE(*(*packed)->damage(), "") << "behind copy " << edge;
+    (*packed)->mend();
+    EXPECT_EQ(*(*packed)->damage(), "");
+  }
+  (*packed)->copy(2)[7] = 0;
+  const auto* first = (*packed)->copy(0);
+  const auto* third = (*packed)->copy(2);
+  memory.give_back(std::move(*packed));
+  auto next = memory.take_copies(scratch, blobs, 4);
+  ASSERT_TRUE(next.ok());
+  EXPECT_EQ((*next)->copy(0), first) << "mappings are used again";
+  EXPECT_EQ((*next)->copy(2), third);
+  EXPECT_EQ((*next)->copy(2)[7], unwritten_byte(wire::ScalarType::Float32));
+}
+
+std::vector<const void*> seen;
+void note_first(void* const* args, std::int32_t, std::int32_t, std::int32_t thread) {
+  if (thread == 0) seen.push_back(args[0]);
+}
+
+TEST(CpuExecutor, RunsTakeTurnsWithCopies) {
+  GuardedMemory memory(1 << 20);
+  wire::BufferT scratch;
+  scratch.bytes = 64;
+  scratch.role = wire::BufferRole::Scratch;
+  std::vector<std::unique_ptr<BufferMemory>> buffers;
+  for (const std::uint32_t copies : {3u, 1u}) {
+    auto taken = memory.take_copies(scratch, [](const wire::Hash&) { return ByteView(); }, copies);
+    ASSERT_TRUE(taken.ok());
+    buffers.push_back(std::move(*taken));
+  }
+  for (const std::uint32_t threads : {1u, 2u}) {
+    CpuExecutor executor({}, threads);
+    executor.use_threads(threads);
+    const Function image(note_first);
+    auto series = executor.make_series();
+    for (const std::uint32_t buffer : {0u, 1u}) {
+      wire::LaunchT launch;
+      launch.args = {wire::Arg(wire::ArgKind::Buffer, buffer, 8, 0, 0)};
+      launch.parallel_extent = 2;
+      ASSERT_TRUE(series->add(launch, image, buffers).ok());
+    }
+    seen.clear();
+    ASSERT_TRUE(series->run(2, {}).ok());
+    ASSERT_TRUE(series->run(2, {}).ok());
+    std::vector<const void*> wanted;
+    for (const std::uint32_t round : {0u, 1u, 2u, 0u}) {
+      wanted.push_back(buffers[0]->copy(round) + 8);
+      wanted.push_back(buffers[1]->data().data() + 8);
+    }
+    EXPECT_EQ(seen, wanted) << threads << " threads";
+  }
+}
+
 TEST(GuardedMemory, TellsAndMendsDamage) {
   GuardedMemory memory(1 << 20);
   wire::BufferT output;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/loaded_program.h"
+#include "runtime/weights.h"
 
 namespace fettle::runtime {
 namespace {
@@ -28,8 +29,14 @@ class PlainMemory final : public Memory {
     ++out;
     return std::unique_ptr<BufferMemory>(new PlainBlock(buffer.bytes));
   }
+  Result<std::unique_ptr<BufferMemory>> take_copies(const wire::BufferT& buffer,
+                                                    const BlobLookup& blobs,
+                                                    std::uint32_t copies) override {
+    return keeps_copies ? take(buffer, blobs) : Memory::take_copies(buffer, blobs, copies);
+  }
   void give_back(std::unique_ptr<BufferMemory>) override { --out; }
   int out = 0, most = 100;
+  bool keeps_copies = false;
 };
 
 class NamedImage final : public LoadedImage {
@@ -133,6 +140,44 @@ TEST(LoadedProgram, TicksOfALaunchStandAtItsPlace) {
   std::vector<std::uint64_t> ticks(loaded->run_launches());
   ASSERT_TRUE(loaded->run(3, ticks).ok());
   EXPECT_EQ(ticks, (std::vector<std::uint64_t>{30, 3, 3, 30}));
+}
+
+TEST(LoadedProgram, WeightsAreWhatRunsReadOfConstantsAndOfWhatWasPrepared) {
+  wire::ProgramT program = program_of({"p00", "p01", "r01", "r02", "r03", "r04"});
+  program.buffers.clear();
+  // 0: a constant that is only packed; 1: packed; 2: a constant; 3: between launches; 4: an output.
+  for (const auto role :
+       {wire::BufferRole::Constant, wire::BufferRole::Scratch, wire::BufferRole::Constant,
+        wire::BufferRole::Scratch, wire::BufferRole::Output}) {
+    program.buffers.push_back(std::make_unique<wire::BufferT>());
+    program.buffers.back()->role = role;
+    program.buffers.back()->bytes = 100;
+  }
+  for (std::size_t i = 0; i < program.launches.size(); ++i) {
+    const std::uint32_t buffers[] = {0, 1, 1, 2, 3, 4};
+    program.launches[i]->args = {wire::Arg(wire::ArgKind::Buffer, buffers[i], 0, 0, 0)};
+  }
+  EXPECT_EQ(weights_of(program), (std::vector<bool>{false, true, true, false, false}));
+  EXPECT_EQ(copies_of_weights(program, 0), 1u);
+  EXPECT_EQ(copies_of_weights(program, 200), 1u);
+  EXPECT_EQ(copies_of_weights(program, 401), 3u);
+  EXPECT_EQ(copies_of_weights(program, std::uint64_t{1} << 60), kMostCopies);
+  EXPECT_EQ(copies_of_weights(program_of({"r00"}), 1000), 1u) << "there are none";
+}
+
+TEST(LoadedProgram, CopiesOfWeightsAreEachPreparedOrRefused) {
+  Machine machine;
+  wire::ProgramT program = program_of({"p00", "r00"});
+  for (auto& buffer : program.buffers) buffer->role = wire::BufferRole::Scratch;
+  const BlobLookup none = [](const wire::Hash&) { return ByteView(); };
+  const auto refused = LoadedProgram::load(program, machine.memory, machine.kinds, none, 3);
+  ASSERT_FALSE(refused.ok()) << "this memory keeps none";
+  EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);
+  machine.memory.keeps_copies = true;
+  auto loaded = LoadedProgram::load(program, machine.memory, machine.kinds, none, 3);
+  ASSERT_TRUE(loaded.ok()) << loaded.error().text();
+  ASSERT_TRUE(loaded->prepare().ok());
+  EXPECT_EQ(machine.said, "c0 c0 c0 ");
 }
 
 TEST(LoadedProgram, AnImageOfNoKindHereIsUnsupported) {

@@ -11,6 +11,7 @@
 #include "runtime/cpu/cpu_image.h"
 #include "runtime/cpu/guarded_memory.h"
 #include "runtime/loaded_program.h"
+#include "runtime/weights.h"
 #include "schemas/wire/clock_domain.h"
 
 namespace fettle::agent {
@@ -38,11 +39,12 @@ class CpuDevice final : public Device {
   Result<std::uint64_t> prepare(const wire::ProgramT& program, const PrepareOptions& options,
                                 const BlobLookup& blobs) override {
     reset();
+    const std::uint32_t copies = copies_within(program, options.weights_bytes);
     if (auto fits = check_fit(program, options.threads); !fits) return std::move(fits).error();
     threads_ = options.threads;
     executor_.use_threads(threads_);
     const runtime::Kind kinds[] = {{wire::ImageKind::CpuImage, loader_, executor_}};
-    auto loaded = runtime::LoadedProgram::load(program, memory_, kinds, blobs);
+    auto loaded = runtime::LoadedProgram::load(program, memory_, kinds, blobs, copies);
     if (!loaded) return std::move(loaded).error();
     program_.emplace(std::move(*loaded));
     for (std::size_t i = 0; i < program.buffers.size(); ++i) {
@@ -121,6 +123,22 @@ class CpuDevice final : public Device {
   }
 
  private:
+  // Twice what the largest cache holds is not in it any more. A board's memory is for other things.
+  std::uint32_t copies_within(const wire::ProgramT& program, std::uint64_t wanted) const {
+    std::uint64_t most = std::uint64_t{1} << 20;
+    for (const auto& cache : info_.cpu->caches) most = std::max(most, cache->bytes * 2);
+    const std::uint64_t limit = info_.memory_limit_bytes, used = bytes_of(program);
+    most = std::min({most, limit / 4, limit - std::min(limit, used)});
+    return runtime::copies_of_weights(program, std::min(wanted, most));
+  }
+
+  static std::uint64_t bytes_of(const wire::ProgramT& program) {
+    std::uint64_t total = 0;
+    for (const auto& buffer : program.buffers) total += buffer->bytes;
+    for (const auto& image : program.images) total += image->cpu ? image->cpu->memory_bytes : 0;
+    return total;
+  }
+
   Result<void> check_fit(const wire::ProgramT& program, std::uint32_t threads) {
     if (threads > executor_.pool().size()) {
       return Error{ErrorCode::InvalidArgument, std::to_string(threads) +
@@ -132,9 +150,7 @@ class CpuDevice final : public Device {
                                                    " threads wanted, the program has room for " +
                                                    std::to_string(program.max_threads)};
     }
-    std::uint64_t total = 0;
-    for (const auto& buffer : program.buffers) total += buffer->bytes;
-    for (const auto& image : program.images) total += image->cpu ? image->cpu->memory_bytes : 0;
+    const std::uint64_t total = bytes_of(program);
     if (total > info_.memory_limit_bytes) {
       return Error{ErrorCode::OutOfMemory, "the program needs " + std::to_string(total >> 20) +
                                                " MiB, the device's limit is " +

@@ -180,7 +180,13 @@ Result<Bindings> bind(const Graph& graph, Pieces pieces) {
 }
 
 TaskList tasks_of(const std::string& name, const Bindings& bindings, bool accelerated) {
-  TaskList list{name, {}, accelerated ? std::vector<SkippedTask>() : bindings.untuned, {}};
+  TaskList list;
+  list.name = name;
+  if (!accelerated) list.skipped = bindings.untuned;
+  for (const Tensor& tensor : bindings.tensors) {
+    if (tensor.kind != Tensor::Kind::Constant) continue;
+    list.weights_bytes += static_cast<std::uint64_t>(tensor.bytes());
+  }
   for (const BoundPiece& piece : bindings.pieces) {
     if (piece.of_interface || piece.accelerated != accelerated) continue;
     const auto same =

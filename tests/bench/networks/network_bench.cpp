@@ -130,12 +130,17 @@ NetworkFigures time_network(const Bench& bench, const std::string& network, cons
 // With each number of threads.
 Result<std::vector<NetworkFigures>> run_network(const Bench& bench, const std::string& network,
                                                 const std::string& folder) {
-  auto model = write_model(network, folder);
+  auto model = write_model(
+      network, folder, bench.options.int8 ? model::ZooNumbers::Int8 : model::ZooNumbers::Float32);
   if (!model) return std::move(model).error();
   auto expected = expected_output(bench, *model);
   if (!expected) return std::move(expected).error().in("running onnxruntime, unoptimised");
   std::map<std::string, std::string> unconverted;
   for (const std::string& peer : bench.options.peers) {
+    if (bench.options.int8 && !takes_quantized(peer)) {
+      unconverted[peer] = "takes no QuantizeLinear of an ONNX file";
+      continue;
+    }
     if (auto made = convert_model(bench.python, peer, *model); !made) {
       unconverted[peer] = made.error().text();
     }
@@ -164,7 +169,8 @@ void summarise_all(const Bench& bench, const std::vector<NetworkFigures>& figure
     Json json = to_json(summary);
     json["benchmark"] = "networks";
     json["summary"] = true;
-    json["output_bound"] = kOutputBound;
+    json["output_bound"] = bench.options.turns.bound;
+    json["numbers"] = bench.options.int8 ? "int8" : "float32";
     json["conditions"] = conditions;
     std::cout << json.dump() << std::endl;
   }
@@ -174,7 +180,7 @@ void summarise_all(const Bench& bench, const std::vector<NetworkFigures>& figure
       "Outputs "
       "within {:.0e} of\nthe largest of onnxruntime's without optimisations.\nConditions: {}\n",
       bench.options.turns.starts * bench.options.turns.rounds, bench.options.turns.slice_ms,
-      bench.options.turns.starts, kOutputBound, conditions.dump());
+      bench.options.turns.starts, bench.options.turns.bound, conditions.dump());
 }
 
 }  // namespace

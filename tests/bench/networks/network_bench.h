@@ -1,6 +1,7 @@
 // `fettle-bench networks`: whole networks of the zoo as `fettle build` compiled them, beside
-// onnxruntime, ncnn, MNN and OpenVINO from PyPI, in float32: each in a process of its own on the
-// same cores, in turns, and every output compared with onnxruntime's without its optimisations.
+// onnxruntime, ncnn, MNN and OpenVINO from PyPI, in float32 or int8: each in a process of its own
+// on the same cores, in turns, and every output compared with onnxruntime's without its
+// optimisations.
 #pragma once
 
 #include <string>
@@ -18,6 +19,7 @@ struct NetworkBenchOptions {
   std::vector<std::string> compiled;    // NAME=FILE: the network as `fettle build` wrote it
   std::vector<unsigned> threads = {1};  // 0: one per core
   std::vector<std::string> peers = {"onnxruntime", "ncnn", "mnn", "openvino"};
+  bool int8 = false;  // quantised networks, beside the peers that take such files
   TurnOptions turns;
   std::string python;  // one that has the peers; "": that of toolchains/network_peers.sh
   std::string keep;    // models and what peers make of them stay in this folder, and are used again

@@ -150,11 +150,11 @@ TEST(NetworkFigures, AreSummedUpForEachNumberOfThreads) {
 
 TEST(NetworkFigures, HoldOutputsToTheLargest) {
   double difference = 0;
-  EXPECT_EQ(wrong_output({1, 99.995F}, {1, 100}, difference), "");
+  EXPECT_EQ(wrong_output({1, 99.995F}, {1, 100}, kOutputBound, difference), "");
   EXPECT_NEAR(difference, 5e-5, 1e-6);
-  EXPECT_NE(wrong_output({1.2F, 100}, {1, 100}, difference), "");
+  EXPECT_NE(wrong_output({1.2F, 100}, {1, 100}, kOutputBound, difference), "");
   EXPECT_NEAR(difference, 2e-3, 1e-6);
-  EXPECT_EQ(wrong_output({0, 0}, {0, 0}, difference), "");
+  EXPECT_EQ(wrong_output({0, 0}, {0, 0}, kOutputBound, difference), "");
 }
 
 TEST(NetworkGate, OpensForTheGoalOnly) {

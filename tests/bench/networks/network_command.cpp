@@ -19,6 +19,13 @@ CLI::App* add_networks_command(CLI::App& app, NetworkBenchOptions& options) {
   command->add_option("--net", options.compiled,
                       "NAME=FILE: that network as `fettle build` wrote it; without it the peers "
                       "alone are timed");
+  command->add_flag_callback(
+      "--int8",
+      [&options] {
+        options.int8 = true;
+        options.turns.bound = kInt8OutputBound;
+      },
+      "networks as `fettle zoo --int8` quantises them, beside the peers that take such files");
   command->add_option("--threads", options.threads, "of everyone, in turn: 1,2; 0: one per core")
       ->delimiter(',')
       ->check(CLI::Range(0u, 1024u))
@@ -41,9 +48,11 @@ CLI::App* add_networks_command(CLI::App& app, NetworkBenchOptions& options) {
                       "into the cache");
   command->add_option("--keep", options.keep,
                       "models, and what peers make of them, stay in this folder (5 GB for all)");
-  command->add_flag("--gate{goal}", options.gate,
-                    "status 1 where a contender is absent or wrong or a threshold is missed; "
-                    "--gate=resolved: those of a smaller claim");
+  command
+      ->add_flag("--gate{goal}", options.gate,
+                 "status 1 where a contender is absent or wrong or a threshold is missed; "
+                 "--gate=resolved: those of a smaller claim")
+      ->excludes("--int8");
   return command;
 }
 

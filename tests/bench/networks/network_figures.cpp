@@ -67,7 +67,7 @@ std::optional<double> NetworkFigures::ratio(const ContenderFigures* peer) const 
 }
 
 std::string wrong_output(const std::vector<float>& output, const std::vector<float>& expected,
-                         double& difference) {
+                         double bound, double& difference) {
   if (output.size() != expected.size()) {
     return fmt::format("has {} outputs, not {}", output.size(), expected.size());
   }
@@ -79,7 +79,7 @@ std::string wrong_output(const std::vector<float>& output, const std::vector<flo
     largest = std::max(largest, std::fabs(double(expected[i])));
   }
   difference = largest > 0 ? most / largest : most;
-  if (difference <= kOutputBound) return "";
+  if (difference <= bound) return "";
   return fmt::format("is wrong: off by {:.1e} of the largest output", difference);
 }
 

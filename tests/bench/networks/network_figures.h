@@ -13,6 +13,10 @@ namespace fettle::bench {
 // Winograd's tiles come to a hundredth of it, sums of bfloat16 are beyond.
 inline constexpr double kOutputBound = 1e-4;
 
+// Of int8 networks: steps of 1/127 of the largest. Who multiplies in float32 and who in integers
+// round to another step here and there, and what follows carries it on.
+inline constexpr double kInt8OutputBound = 3.0 / 127;
+
 struct ContenderFigures {
   std::string name, version;
   std::string absent;             // why it was not timed: not there, or wrong; else empty
@@ -51,7 +55,7 @@ struct NetworksSummary {
 
 // "" where `output` agrees, else what is wrong; the difference is told either way.
 std::string wrong_output(const std::vector<float>& output, const std::vector<float>& expected,
-                         double& difference);
+                         double bound, double& difference);
 
 // A summary for each number of threads, in their order.
 std::vector<NetworksSummary> summarise(const std::vector<NetworkFigures>& networks);

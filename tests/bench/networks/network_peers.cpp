@@ -7,7 +7,6 @@
 #include <filesystem>
 
 #include "host/model/onnx/import.h"
-#include "host/model/zoo/zoo.h"
 #include "host/process/child_process.h"
 #include "host/process/run_program.h"
 #include "schemas/fill/fill.h"
@@ -55,16 +54,22 @@ const std::vector<std::string>& network_peer_names() {
   return names;
 }
 
-Result<ModelFiles> write_model(const std::string& network, const std::string& folder) {
+bool takes_quantized(const std::string& peer) {
+  return peer == "onnxruntime" || peer == "openvino";
+}
+
+Result<ModelFiles> write_model(const std::string& network, const std::string& folder,
+                               model::ZooNumbers numbers) {
   const model::ZooNetwork* known = model::find_in_zoo(network);
   if (!known)
     return Error{ErrorCode::InvalidArgument, "no network '" + network + "' in the zoo", {}};
   std::error_code failed;
-  const fs::path at = fs::path(folder) / network;
+  const bool quantized = numbers != model::ZooNumbers::Float32;
+  const fs::path at = fs::path(folder) / (quantized ? network + "-int8" : network);
   fs::create_directories(at, failed);
   if (failed) return Error{ErrorCode::Io, "no folder " + at.string() + ": " + failed.message(), {}};
   ModelFiles files{at / "model.onnx", at / "input", {}, at};
-  if (auto written = model::write_zoo_network(*known, kModelSeed, files.onnx); !written) {
+  if (auto written = model::write_zoo_network(*known, kModelSeed, files.onnx, numbers); !written) {
     return std::move(written).error();
   }
   const auto graph = model::import_onnx(files.onnx);

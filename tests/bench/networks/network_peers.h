@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "host/model/zoo/zoo.h"
 #include "schemas/wire/result.h"
 
 namespace fettle::bench {
@@ -22,7 +23,10 @@ struct ModelFiles {
 
 // Writes all of them into `folder`, the input by a seed of its own. InvalidArgument: the zoo has no
 // such network. Unsupported: it has not one input of float32.
-Result<ModelFiles> write_model(const std::string& network, const std::string& folder);
+Result<ModelFiles> write_model(const std::string& network, const std::string& folder,
+                               model::ZooNumbers numbers);
+// Whether the peer computes in int8 what a file's QuantizeLinear and DequantizeLinear say.
+bool takes_quantized(const std::string& peer);
 
 // As toolchains/network_peers.sh brings it, which takes it from PyPI on first use.
 Result<std::string> python_with_peers();

@@ -42,7 +42,7 @@ class Turn {
 
 // Loaded and found right.
 Result<Started> start(const Entrant& entrant, const std::vector<float>& expected,
-                      const std::vector<int>& cores, double slice_ms) {
+                      const std::vector<int>& cores, const TurnOptions& options) {
   auto contender = NetworkContender::start(entrant.figures->name, entrant.argv, cores);
   if (!contender) return std::move(contender).error();
   ContenderFigures& figures = *entrant.figures;
@@ -51,13 +51,14 @@ Result<Started> start(const Entrant& entrant, const std::vector<float>& expected
   const Turn turn(**contender);
   auto output = (*contender)->output();
   if (!output) return std::move(output).error();
-  if (auto wrong = wrong_output(*output, expected, figures.difference); !wrong.empty()) {
+  if (auto wrong = wrong_output(*output, expected, options.bound, figures.difference);
+      !wrong.empty()) {
     return Error{ErrorCode::WrongAnswer, wrong, {}};
   }
   auto first = (*contender)->run(3);
   if (!first) return std::move(first).error();
   const double each = std::max(1.0, *std::min_element(first->begin(), first->end()));
-  const double runs = std::clamp(slice_ms * 1e6 / each, 1.0, double{kMostRuns});
+  const double runs = std::clamp(options.slice_ms * 1e6 / each, 1.0, double{kMostRuns});
   return Started{std::move(*contender), &figures, static_cast<unsigned>(runs)};
 }
 
@@ -87,7 +88,7 @@ void take_turns(std::vector<Entrant>& entrants, const std::vector<float>& expect
     std::vector<Started> started;
     for (const Entrant& entrant : entrants) {
       if (!entrant.figures->absent.empty()) continue;
-      auto one = start(entrant, expected, cores, options.slice_ms);
+      auto one = start(entrant, expected, cores, options);
       if (one) {
         started.push_back(std::move(*one));
       } else {

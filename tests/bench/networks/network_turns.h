@@ -12,8 +12,9 @@ namespace fettle::bench {
 struct TurnOptions {
   // Every contender is started so often: where its memory comes to lie moves its times, too.
   unsigned starts = 3;
-  unsigned rounds = 10;   // of each start; in each, each contender has a turn
-  double slice_ms = 150;  // a turn holds as many runs as take this long, at least one
+  unsigned rounds = 10;         // of each start; in each, each contender has a turn
+  double slice_ms = 150;        // a turn holds as many runs as take this long, at least one
+  double bound = kOutputBound;  // of differences between outputs
 };
 
 struct Entrant {
