@@ -127,6 +127,7 @@ class ClBlastPeer final : public Contender {
     cl_int status = CL_SUCCESS;
     out_ = clCreateBuffer(device_.context(), CL_MEM_READ_WRITE, bytes(), nullptr, &status);
     if (auto done = said(status, "clCreateBuffer"); !done) return done;
+    if (auto done = clear_out(); !done) return done;
     if (layer_.bias.empty() && layer_.residual.empty() && !layer_.relu && !layer_.gelu) return {};
     return build_tail();
   }
@@ -164,6 +165,16 @@ class ClBlastPeer final : public Contender {
     to = clCreateBuffer(device_.context(), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
                         values.size() * sizeof(float), const_cast<float*>(values.data()), &status);
     return said(status, "clCreateBuffer");
+  }
+
+  // CLBlast's Gemv adds beta times what was there also for a beta of 0: NaN where that is NaN, as
+  // fresh memory may be.
+  Result<void> clear_out() {
+    const float zero = 0;
+    const cl_int status = clEnqueueFillBuffer(device_.queue(), out_, &zero, sizeof zero, 0, bytes(),
+                                              0, nullptr, nullptr);
+    if (auto done = said(status, "clEnqueueFillBuffer"); !done) return done;
+    return said(clFinish(device_.queue()), "clFinish");
   }
 
   Result<void> build_tail() {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace fettle::bench {
 namespace {
 
@@ -53,6 +55,31 @@ TEST_F(ClBlast, ComputesWhatTheReferenceSays) {
     "kernel":[1,1],"tail":["bias","relu"]})");
   expect_right(R"({"op":"conv2d","layout":"NCHW","batch":2,"height":6,"width":5,"in_channels":24,
     "out_channels":16,"kernel":[1,1],"tail":["bias","relu"]})");
+}
+
+// Gives memory back that holds NaN, for the next buffer of as many bytes.
+void leave_nan(const ClBlastDevice& device, std::size_t bytes) {
+  std::vector<cl_mem> buffers(64);
+  for (cl_mem& buffer : buffers) {
+    buffer = clCreateBuffer(device.context(), CL_MEM_READ_WRITE, bytes, nullptr, nullptr);
+    const float nan = NAN;
+    clEnqueueFillBuffer(device.queue(), buffer, &nan, sizeof nan, 0, bytes, 0, nullptr, nullptr);
+  }
+  clFinish(device.queue());
+  for (cl_mem buffer : buffers) clReleaseMemObject(buffer);
+}
+
+TEST_F(ClBlast, WhatMemoryHeldBeforeIsNoPartOfAnAnswer) {
+  const Layer layer = layer_of(R"({"op":"dense","batch":1,"in_features":256,"out_features":128,
+    "tail":["bias","relu"]})");
+  for (int i = 0; i < 8; ++i) {
+    leave_nan(*device, layer.expected.size() * sizeof(float));
+    auto peer = make_clblast_peer(*device, layer, SecondFactor::AsGiven);
+    ASSERT_TRUE(peer.ok()) << peer.error().text();
+    auto output = (*peer)->output();
+    ASSERT_TRUE(output.ok()) << output.error().text();
+    EXPECT_EQ(wrong_answer(*output, layer), "");
+  }
 }
 
 TEST_F(ClBlast, RefusesWhatIsNoProduct) {
