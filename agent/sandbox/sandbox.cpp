@@ -2,18 +2,18 @@
 #include "agent/sandbox/sandbox.h"
 
 #include <fcntl.h>
+#include <link.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-
-#include "agent/sandbox/seccomp.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define FETTLE_SANITIZED 1
@@ -57,7 +57,39 @@ std::uint64_t address_space_bytes(int statm_fd) {
   return std::strtoull(text, nullptr, 10) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-SandboxState enter_sandbox(const SandboxPolicy& policy) {
+namespace {
+
+// From the program's first byte to the end of its code, which is one piece in a static one.
+Addresses own_image() {
+  Addresses out;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* to) {
+        auto& found = *static_cast<Addresses*>(to);
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const auto& part = info->dlpi_phdr[i];
+          if (part.p_type != PT_LOAD) continue;
+          const auto begin = static_cast<std::uintptr_t>(info->dlpi_addr + part.p_vaddr);
+          if (found.begin == 0 || begin < found.begin) found.begin = begin;
+          if (part.p_flags & PF_X) {
+            found.end = std::max(found.end, begin + static_cast<std::uintptr_t>(part.p_memsz));
+          }
+        }
+        return 1;  // the program is the first
+      },
+      &out);
+  return out;
+}
+
+std::string install_filter(const SandboxPolicy& policy, const SandboxSurroundings& surroundings) {
+  if (policy.calls != SystemCalls::Listed) {
+    return install_driver_filter(policy.calls == SystemCalls::Builds);
+  }
+  return install_system_call_filter({surroundings.socket, surroundings.code, own_image()});
+}
+
+}  // namespace
+
+SandboxState enter_sandbox(const SandboxPolicy& policy, const SandboxSurroundings& surroundings) {
   SandboxState state;
   // No core files, no other files written, no new processes (not enforced for
   // root), few descriptors (a request may pass a few hundred). No limit on CPU time: the process
@@ -65,7 +97,7 @@ SandboxState enter_sandbox(const SandboxPolicy& policy) {
   const rlimit none{0, 0}, few{512, 512};
   setrlimit(RLIMIT_CORE, &none);
   setrlimit(RLIMIT_NOFILE, &few);
-  if (policy.calls != SystemCalls::Any) setrlimit(RLIMIT_FSIZE, &none);
+  if (policy.calls != SystemCalls::Builds) setrlimit(RLIMIT_FSIZE, &none);
   if (policy.calls == SystemCalls::Listed) {
     setrlimit(RLIMIT_NPROC, &none);  // a driver may start threads; its filter forbids processes
   } else {
@@ -89,15 +121,22 @@ SandboxState enter_sandbox(const SandboxPolicy& policy) {
     else
       state.note = "the kernel does not keep memory limits";
   }
-  if (limited) state.level = wire::Sandbox::Limits;
+  const bool listed = policy.calls == SystemCalls::Listed;
   bool filtered = false;
-  if (policy.calls == SystemCalls::Driver || (policy.calls == SystemCalls::Listed && limited)) {
-    const bool listed = policy.calls == SystemCalls::Listed;
-    const std::string why_not = listed ? install_system_call_filter() : install_driver_filter();
+  if (FETTLE_SANITIZED == 0 || !listed) {
+    const std::string why_not = install_filter(policy, surroundings);
     filtered = why_not.empty();
     if (!filtered) state.note = why_not;
-    if (filtered && listed) state.level = wire::Sandbox::Strict;
   }
+  const bool keys_safe = listed || surroundings.keys_in_reach.empty();
+  if (filtered && !keys_safe) state.note = "keys are in reach: " + surroundings.keys_in_reach;
+  state.holds = filtered && keys_safe && (limited || !listed);
+  if (state.holds) {
+    state.level = listed ? wire::Sandbox::Strict : wire::Sandbox::Driver;
+  } else if (limited || filtered) {
+    state.level = wire::Sandbox::Limits;
+  }
+  if (FETTLE_SANITIZED == 1) state.holds = true;
   // Without a filter, a network namespace of its own keeps the worker off the net.
   if (!filtered) {
     if (unshare(CLONE_NEWNET) != 0 && state.note.empty()) state.note = "no own network namespace";
@@ -126,6 +165,8 @@ const char* system_call_name(std::uint32_t number) {
       FETTLE_CALL(reboot),       FETTLE_CALL(mount),    FETTLE_CALL(rt_sigaction),
       FETTLE_CALL(tgkill),       FETTLE_CALL(fcntl),    FETTLE_CALL(getppid),
       FETTLE_CALL(writev),       FETTLE_CALL(readv),    FETTLE_CALL(uname),
+      FETTLE_CALL(recvmsg),      FETTLE_CALL(futex),    FETTLE_CALL(mremap),
+      FETTLE_CALL(write),        FETTLE_CALL(recvfrom), FETTLE_CALL(getrandom),
 #if defined(__NR_mmap)
       FETTLE_CALL(mmap),
 #endif

@@ -1,43 +1,29 @@
-// seccomp-bpf program of CPU workers (seccomp.h). What is not named here traps
-// with SIGSYS, whose handler writes the death note.
+// The list of CPU workers (seccomp.h). What is not named here traps with SIGSYS, whose
+// handler writes the death note.
 #include "agent/sandbox/seccomp.h"
 
-#include <linux/audit.h>
-#include <linux/filter.h>
+#include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <cerrno>
-#include <cstddef>
-#include <cstring>
-#include <vector>
+#include <algorithm>
+
+#include "agent/sandbox/filter_program.h"
 
 namespace fettle::agent {
 namespace {
-
-#if defined(__x86_64__)
-constexpr unsigned kAuditArch = AUDIT_ARCH_X86_64;
-#elif defined(__aarch64__)
-constexpr unsigned kAuditArch = AUDIT_ARCH_AARCH64;
-#else
-constexpr unsigned kAuditArch = AUDIT_ARCH_ARM;
-#endif
 
 // Memory is bounded by RLIMIT_AS, so mapping is allowed; talking goes through the
 // one socket and the files opened before.
 constexpr unsigned kAllowed[] = {
     __NR_read,
-    __NR_write,
     __NR_pread64,
-    __NR_recvmsg,
     __NR_close,
     __NR_munmap,
-    __NR_mremap,
     __NR_madvise,
     __NR_brk,
-    __NR_futex,
     __NR_sched_yield,
     __NR_nanosleep,
     __NR_clock_nanosleep,
@@ -55,66 +41,95 @@ constexpr unsigned kAllowed[] = {
 #if defined(__arm__)
     __NR_clock_gettime64,
     __NR_clock_nanosleep_time64,
-    __NR_futex_time64,
     0x0f0002 /* __ARM_NR_cacheflush */,
     0x0f0005 /* __ARM_NR_set_tls */,
 #endif
 };
 
-// Mapping calls may not ask for memory that is writable and executable at once.
-constexpr unsigned kMapping[] = {
-    __NR_mprotect,
+// Waiting and waking; not those with priority inheritance, whose kernel code is intricate.
+constexpr unsigned kFutexCalls[] = {
+    __NR_futex,
 #if defined(__arm__)
-    __NR_mmap2,
-#else
-    __NR_mmap,
+    __NR_futex_time64,
 #endif
 };
+constexpr unsigned kFutexOperations[] = {FUTEX_WAIT, FUTEX_WAKE, FUTEX_REQUEUE, FUTEX_WAIT_BITSET,
+                                         FUTEX_WAKE_BITSET};
 
-// An abort signals its own process. The filter is made by the one that it confines.
-constexpr unsigned kSignal = __NR_tgkill;
+#if defined(__arm__)
+constexpr unsigned kMap = __NR_mmap2;
+#else
+constexpr unsigned kMap = __NR_mmap;
+#endif
+
+// Of one call that makes memory writable: more than a worker's allocator ever asks for, and as far
+// as a range that begins before the program's own image could reach into it.
+constexpr std::uint64_t kMostWritable = std::uint64_t{1} << 30;
 
 }  // namespace
 
-std::string install_system_call_filter() {
-  std::vector<sock_filter> code;
-  auto statement = [&](unsigned short op, unsigned k) { code.push_back(BPF_STMT(op, k)); };
-  auto jump_if = [&](unsigned k, unsigned char yes, unsigned char no) {
-    code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, yes, no));
-  };
-  statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch));
-  jump_if(kAuditArch, 1, 0);
-  statement(BPF_RET | BPF_K, SECCOMP_RET_TRAP);
-  statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr));
-  for (unsigned number : kAllowed) {
-    jump_if(number, 0, 1);
-    statement(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+std::string install_system_call_filter(const ListedCalls& calls) {
+  FilterProgram filter(SECCOMP_RET_TRAP);
+  const auto allow = [&] { filter.answer(SECCOMP_RET_ALLOW); };
+  const auto trap = [&] { filter.answer(SECCOMP_RET_TRAP); };
+  for (const unsigned number : kAllowed) filter.on(number, SECCOMP_RET_ALLOW);
+  filter.on(__NR_write, [&] {
+    for (const int fd : {calls.socket, STDERR_FILENO}) {
+      filter.where_low_is(0, static_cast<std::uint32_t>(fd), allow);
+    }
+    trap();
+  });
+  // As receive_request() does: no peeking.
+  filter.on(__NR_recvmsg, [&] {
+    filter.where_low_is(2, MSG_WAITALL | MSG_CMSG_CLOEXEC, allow);
+    trap();
+  });
+  for (const unsigned number : kFutexCalls) {
+    filter.on(number, [&] {
+      const auto which = static_cast<std::uint32_t>(FUTEX_CMD_MASK);
+      for (const unsigned operation : kFutexOperations) {
+        filter.where_low_masked_is(1, which, operation, allow);
+      }
+      trap();
+    });
   }
-  jump_if(kSignal, 0, 4);
-  // A pid is an int: what stands above its low word is not looked at by the kernel either.
-  statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[0]));
-  jump_if(static_cast<unsigned>(getpid()), 0, 1);
-  statement(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-  statement(BPF_RET | BPF_K, SECCOMP_RET_TRAP);
-  for (unsigned number : kMapping) {
-    jump_if(number, 0, 5);
-    statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[2]));
-    statement(BPF_ALU | BPF_AND | BPF_K, PROT_WRITE | PROT_EXEC);
-    jump_if(PROT_WRITE | PROT_EXEC, 1, 0);
-    statement(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    statement(BPF_RET | BPF_K, SECCOMP_RET_TRAP);
-  }
-  statement(BPF_RET | BPF_K, SECCOMP_RET_TRAP);
+  // An abort signals its own process. The filter is made by the one that it confines; a pid is an
+  // int: what stands above its low word is not looked at by the kernel either.
+  filter.on(__NR_tgkill, [&] {
+    filter.where_low_is(0, static_cast<std::uint32_t>(getpid()), allow);
+    trap();
+  });
 
-  const sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-    return std::string("no_new_privs: ") + std::strerror(errno);
-  }
-  // TSYNC: the measuring threads exist already.
-  if (syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) != 0) {
-    return std::string("seccomp: ") + std::strerror(errno);
-  }
-  return "";
+  // Memory. Executable is what a loader has put into its arena, and there is no other way to it:
+  // not by mapping, nor by moving a mapping over the program's own code.
+  filter.on(kMap, [&] {
+    filter.where_low_has(2, PROT_EXEC, trap);
+    allow();
+  });
+  filter.on(__NR_mremap, [&] {
+    filter.where_low_masked_is(3, ~std::uint32_t{MREMAP_MAYMOVE}, 0, allow);
+    trap();
+  });
+  filter.on(__NR_mprotect, [&] {
+    filter.where_low_has(2, PROT_EXEC, [&] {
+      filter.where_low_has(2, PROT_WRITE, trap);
+      filter.where_below(0, calls.arena.begin, trap);
+      filter.where_at_least(0, calls.arena.end, trap);
+      // What lies behind the arena is its own, as much again.
+      filter.where_at_least(1, std::uint64_t{calls.arena.end} - calls.arena.begin + 1, trap);
+      allow();
+    });
+    filter.where_low_has(2, PROT_WRITE, [&] {
+      filter.where_at_least(1, kMostWritable + 1, trap);
+      const std::uint64_t begin = calls.own.begin;
+      filter.where_at_least(0, begin - std::min(begin, kMostWritable),
+                            [&] { filter.where_below(0, calls.own.end, trap); });
+      allow();
+    });
+    allow();
+  });
+  trap();
+  return filter.install();
 }
 
 }  // namespace fettle::agent

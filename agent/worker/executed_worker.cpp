@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "agent/worker/request_link.h"
 #include "agent/worker/worker.h"
@@ -22,6 +24,8 @@ constexpr unsigned kMayExecute = 0x10;  // of memfd_create, since Linux 6.3
 constexpr unsigned kMayExecute = MFD_EXEC;
 #endif
 constexpr unsigned kCloseOnExec = 1;
+constexpr const char* kSandboxed = "sandboxed";  // the fourth argument: WorkerTerms
+constexpr const char* kUnsandboxed = "allow-unsandboxed";
 
 // A memory file that may be executed, also where the system's default says otherwise.
 Result<OwnedFd> make_executable(ByteView bytes) {
@@ -53,17 +57,22 @@ Result<wire::DeviceInfoT> read_info(int fd) {
 }  // namespace
 
 Error execute_worker(ByteView embedded, const std::string& path, const wire::DeviceInfoT& info,
-                     int socket, int status_memory) {
+                     int socket, int status_memory, const WorkerTerms& terms) {
   const Bytes said = encode(info);
   const ByteView pieces[] = {said};
   const auto memory = make_sealed_memory("fettle-device", pieces);
   if (!memory) return memory.error();
   fcntl(memory->get(), F_SETFD, 0);
-  std::string words[] = {path.empty() ? "fettle-worker-gpu" : path, std::to_string(socket),
-                         std::to_string(status_memory), std::to_string(memory->get())};
-  char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), nullptr};
+  std::vector<std::string> words = {path.empty() ? "fettle-worker-gpu" : path,
+                                    std::to_string(socket), std::to_string(status_memory),
+                                    std::to_string(memory->get()),
+                                    terms.allow_unsandboxed ? kUnsandboxed : kSandboxed};
+  words.insert(words.end(), terms.hidden.begin(), terms.hidden.end());
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
   if (!path.empty()) {
-    execve(path.c_str(), arguments, environ);
+    execve(path.c_str(), arguments.data(), environ);
     return {ErrorCode::NotFound,
             "cannot execute the worker program " + path + ": " + std::strerror(errno)};
   }
@@ -74,7 +83,7 @@ Error execute_worker(ByteView embedded, const std::string& path, const wire::Dev
         "agents`, for CUDA); --worker-gpu names its file"};
   }
   const auto program = make_executable(embedded);
-  if (program) syscall(__NR_execveat, program->get(), "", arguments, environ, AT_EMPTY_PATH);
+  if (program) syscall(__NR_execveat, program->get(), "", arguments.data(), environ, AT_EMPTY_PATH);
   const std::string why = program ? std::strerror(errno) : program.error().message;
   return {ErrorCode::Unsupported, "cannot execute the embedded worker program: " + why +
                                       " (a kernel before 3.19, one that forbids it, or no "
@@ -82,15 +91,16 @@ Error execute_worker(ByteView embedded, const std::string& path, const wire::Dev
 }
 
 int executed_worker_main(int argc, char** argv, std::span<const WorkerRow> rows) {
-  if (argc != 4) {
+  if (argc < 5) {
     std::fprintf(stderr, "%s: a part of fettle-agent, which starts it\n", argv[0]);
     return 2;
   }
   const int socket = std::atoi(argv[1]), status_memory = std::atoi(argv[2]);
   auto info = read_info(std::atoi(argv[3]));
   if (!info) return refuse_device(socket, std::move(info).error().in("reading what to open"));
+  const WorkerTerms terms{argv[4] == std::string(kUnsandboxed), {argv + 5, argv + argc}};
   for (const WorkerRow& row : rows) {
-    if (row.kind == info->kind) return run_worker(row, *info, socket, status_memory);
+    if (row.kind == info->kind) return run_worker(row, *info, socket, status_memory, terms);
   }
   return refuse_device(socket, {ErrorCode::Unsupported,
                                 std::string("this worker program drives no device of the kind ") +

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "agent/device/worker_row.h"
+#include "agent/worker/worker_terms.h"
 #include "schemas/wire/codec.h"
 
 namespace fettle::agent {
@@ -15,7 +16,7 @@ namespace fettle::agent {
 // `path`, or `embedded` when that is "". It gets `info` and both descriptors. Returns only
 // when it cannot be executed: why, and what helps.
 Error execute_worker(ByteView embedded, const std::string& path, const wire::DeviceInfoT& info,
-                     int socket, int status_memory);
+                     int socket, int status_memory, const WorkerTerms& terms = {});
 
 // The main function of such a program: serves the device with the row of its kind, or
 // says that it has none.

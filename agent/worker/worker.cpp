@@ -11,9 +11,12 @@
 
 #include "agent/measure/trial.h"
 #include "agent/platform/conditions.h"
+#include "agent/platform/cpu_facts.h"
+#include "agent/sandbox/hidden_files.h"
 #include "agent/sandbox/sandbox.h"
 #include "agent/worker/fault_handler.h"
 #include "agent/worker/request_link.h"
+#include "runtime/cpu/code_memory.h"
 #include "schemas/wire/content_hash.h"
 
 #ifdef __GLIBC__
@@ -102,6 +105,16 @@ void claim_core_time() {
   close(group);
 }
 
+// The first to go where memory is short, and never all that the board has.
+std::uint64_t bound_for_board(std::uint64_t wanted) {
+  if (const int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC); score >= 0) {
+    (void)!write(score, "1000", 4);
+    close(score);
+  }
+  const std::uint64_t all = physical_memory_bytes();
+  return all == 0 ? wanted : std::min(wanted, all - all / 8);
+}
+
 }  // namespace
 
 int refuse_device(int socket, const Error& why) {
@@ -109,9 +122,15 @@ int refuse_device(int socket, const Error& why) {
   return kCannotOpenExit;
 }
 
-int run_worker(const WorkerRow& row, const wire::DeviceInfoT& info, int socket, int status_memory) {
+int run_worker(const WorkerRow& row, const wire::DeviceInfoT& info, int socket, int status_memory,
+               const WorkerTerms& terms) {
   StatusPage* status = StatusPage::map(status_memory);
   if (!status) return refuse_device(socket, {ErrorCode::Io, "no memory for a status page"});
+  // Before a driver starts threads, on which it would not count.
+  const bool builds = row.sandbox(info).calls == SystemCalls::Builds;
+  SandboxSurroundings surroundings;
+  surroundings.socket = socket;
+  surroundings.keys_in_reach = hide_files({terms.hidden, builds});
 #ifdef __GLIBC__
   mallopt(M_ARENA_MAX, 1);  // arenas per thread reserve address space, which is limited
 #endif
@@ -130,9 +149,22 @@ int run_worker(const WorkerRow& row, const wire::DeviceInfoT& info, int socket, 
       std::min<std::uint64_t>(opened.memory_limit_bytes / 4, std::uint64_t{256} << 20);
   SandboxPolicy policy = row.sandbox(opened);
   if (policy.extra_memory_bytes > 0) {
-    policy.extra_memory_bytes += blob_bytes + (std::uint64_t{160} << 20);
+    policy.extra_memory_bytes = bound_for_board(policy.extra_memory_bytes + blob_bytes +
+                                                (std::uint64_t{160} << 20));
   }
-  const SandboxState sandbox = enter_sandbox(policy);
+  if (policy.calls == SystemCalls::Listed && policy.runs_candidates_code) {
+    const auto arena = runtime::reserve_code_arena();
+    if (!arena) return refuse_device(socket, arena.error());
+    surroundings.code = {arena->begin, arena->end};
+  }
+  const SandboxState sandbox = enter_sandbox(policy, surroundings);
+  if (!sandbox.holds && !terms.allow_unsandboxed) {
+    return refuse_device(
+        socket, {ErrorCode::Unsupported,
+                 "candidates would run here without their sandbox (" + sandbox.note +
+                     "): take a Linux with CONFIG_SECCOMP_FILTER, or start the agent with "
+                     "--allow-unsandboxed where you trust all who may send programs"});
+  }
   status->address_space_limit = sandbox.address_space_limit;
   wire::DeviceInfoT seen = opened;
   seen.sandbox = sandbox.level;

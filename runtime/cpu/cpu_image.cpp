@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 
+#include "runtime/cpu/code_memory.h"
 #include "schemas/wire/native_arch.h"
 
 namespace fettle::runtime {
@@ -26,13 +27,10 @@ Result<std::unique_ptr<LoadedImage>> CpuImage::load(const wire::ImageT& image, B
   std::unique_ptr<CpuImage> out(new CpuImage);
   for (const auto& entry : image.entries) out->entries_.push_back(entry->offset);
   out->mapped_ = (static_cast<std::size_t>(layout.memory_bytes) + page - 1) / page * page;
-  void* at =
-      mmap(nullptr, out->mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (at == MAP_FAILED) {
-    out->mapped_ = 0;
+  out->base_ = take_code_memory(out->mapped_);
+  if (out->base_ == nullptr) {
     return Error{ErrorCode::OutOfMemory, std::string("mapping the image: ") + std::strerror(errno)};
   }
-  out->base_ = static_cast<std::uint8_t*>(at);
   std::memcpy(out->base_, bytes.data(), bytes.size());
   for (const std::uint64_t offset : layout.relocations) {
     std::uintptr_t word;  // pointer-sized on this architecture, as check_program knows
@@ -52,7 +50,7 @@ Result<std::unique_ptr<LoadedImage>> CpuImage::load(const wire::ImageT& image, B
 }
 
 CpuImage::~CpuImage() {
-  if (mapped_ > 0) munmap(base_, mapped_);
+  if (base_ != nullptr) give_back_code_memory(base_, mapped_);
 }
 
 AddressRange CpuImage::code() const {

@@ -1,95 +1,17 @@
 // Evil candidates in a real worker: each ends as the failure it deserves, and the
 // next candidate is measured as if nothing had been.
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <sys/wait.h>
 #include <csignal>
 
-#include "agent/device/registry.h"
-#include "agent/server/device_queue.h"
-#include "agent/worker/worker_start.h"
-#include "tests/support/agent_candidates.h"
+#include "tests/fault/candidate_station.h"
 
 namespace fettle {
 namespace {
 
-using agent::BlobStore;
-using agent::DeviceQueue;
-using agent::Nursery;
 using test::candidate_request;
-
-constexpr std::uint64_t kMemoryLimit = std::uint64_t{64} << 20;
-
-// A nursery, a device queue and a worker, driven as the supervisor does it.
-class Station {
- public:
-  Station() {
-    signal(SIGPIPE, SIG_IGN);
-    agent::DeviceConfig config;
-    config.key = "test";
-    config.memory_limit_bytes = kMemoryLimit;
-    info_ = agent::find_device_row(wire::DeviceKind::Cpu)->describe(config, agent::SystemRoot());
-    auto nursery = Nursery::start([info = info_](std::uint32_t, int socket, int status_memory) {
-      return agent::start_worker(info, "", socket, status_memory);
-    });
-    nursery_ = std::make_unique<Nursery>(std::move(nursery).value());
-    answer_ = content_hash(test::candidate_answer());
-    EXPECT_TRUE(blobs_.put(answer_, test::candidate_answer()).ok());
-    queue_ = std::make_unique<DeviceQueue>(info_, *nursery_, blobs_,
-                                           [this](std::uint64_t lease, Bytes bytes) {
-                                             auto outcome = decode_outcome(bytes);
-                                             EXPECT_TRUE(outcome.ok()) << outcome.error().text();
-                                             if (outcome) outcomes_[lease] = std::move(*outcome);
-                                           });
-    pump([this] { return queue_->ready(); });
-  }
-
-  template <typename Until>
-  bool pump(Until until, int seconds = 20) {
-    const std::uint64_t start = agent::StatusPage::monotonic_ns();
-    while (!until()) {
-      if (agent::StatusPage::monotonic_ns() - start > seconds * std::uint64_t{1'000'000'000}) {
-        return false;
-      }
-      const int wait = std::min(queue_->on_time(), 100);
-      pollfd watched[2] = {{nursery_->fd(), POLLIN, 0}, {queue_->fd(), POLLIN, 0}};
-      poll(watched, 2, wait);
-      if (watched[1].revents) queue_->on_readable();
-      auto event = nursery_->next_event();
-      if (!event) return false;
-      if (*event) queue_->on_event(**event);
-    }
-    return true;
-  }
-
-  std::uint64_t submit(const wire::MeasureRequestT& request, std::uint64_t session = 1) {
-    EXPECT_TRUE(queue_->accept(++lease_, session, encode(request)).empty());
-    return lease_;
-  }
-  std::optional<wire::OutcomeT> wait_for(std::uint64_t lease) {
-    if (!pump([&] { return outcomes_.count(lease) > 0; })) return std::nullopt;
-    return outcomes_[lease];
-  }
-  wire::OutcomeT measure(CandidateKind kind) {
-    auto outcome = wait_for(submit(candidate_request(kind, answer_)));
-    EXPECT_TRUE(outcome.has_value()) << "no outcome in time";
-    return outcome.value_or(wire::OutcomeT());
-  }
-
-  DeviceQueue& queue() { return *queue_; }
-  const wire::Hash& answer() const { return answer_; }
-  bool strict() const { return queue_->info().sandbox == wire::Sandbox::Strict; }
-  bool limited() const { return queue_->info().sandbox >= wire::Sandbox::Limits; }
-
- private:
-  wire::DeviceInfoT info_;
-  std::unique_ptr<Nursery> nursery_;
-  BlobStore blobs_{std::uint64_t{16} << 20};
-  wire::Hash answer_;
-  std::unique_ptr<DeviceQueue> queue_;
-  std::map<std::uint64_t, wire::OutcomeT> outcomes_;
-  std::uint64_t lease_ = 0;
-};
+using test::kMemoryLimit;
+using test::said;
+using Station = test::CandidateStation;
 
 class WorkerFault : public testing::Test {
  protected:
@@ -107,12 +29,6 @@ class WorkerFault : public testing::Test {
     if (IsSkipped()) return;
     const auto outcome = station->measure(kGood);
     EXPECT_TRUE(outcome.body.AsMeasurement()) << said(outcome);
-  }
-  static std::string said(const wire::OutcomeT& outcome) {
-    const auto* failure = outcome.body.AsFailure();
-    if (!failure) return "a measurement";
-    return std::string(name_of(failure->stage)) + " " + name_of(failure->error->code) + ": " +
-           failure->error->message;
   }
   static void expect_failure(CandidateKind kind, ErrorCode code, wire::Stage stage,
                              const std::string& words) {
@@ -263,18 +179,6 @@ TEST_F(WorkerFault, WorkerKilledWhileIdle) {
   EXPECT_TRUE(station->pump([&] {
     return station->queue().worker_pid() != before && station->queue().worker_pid() > 0;
   }));
-}
-
-TEST_F(WorkerFault, ReadingAheadInItsSocketFindsNothing) {
-  std::vector<std::uint64_t> leases;
-  for (int i = 0; i < 4; ++i) {
-    leases.push_back(station->submit(candidate_request(kReadAhead, station->answer())));
-  }
-  for (const std::uint64_t lease : leases) {
-    const auto outcome = station->wait_for(lease);
-    ASSERT_TRUE(outcome);
-    EXPECT_TRUE(outcome->body.AsMeasurement()) << said(*outcome);
-  }
 }
 
 // Its client has gone: the board is free at once, not when the candidate pleases.

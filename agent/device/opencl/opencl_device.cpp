@@ -146,9 +146,8 @@ Result<std::unique_ptr<Device>> open_opencl(const wire::DeviceInfoT& info) {
 }
 
 // PoCL runs a linker for each kernel and loads what comes out; vendors keep caches in files. So
-// this worker may do what its user may, but for a core file and, where it can have a network of
-// its own, the board's. What a candidate is: OpenCL C, which a driver's compiler has accepted;
-// on PoCL it runs as code of this process.
-SandboxPolicy opencl_sandbox(const wire::DeviceInfoT&) { return {.calls = SystemCalls::Any}; }
+// this worker may start programs and write files where its user may, but for keys. What a candidate
+// is: OpenCL C, which a driver's compiler has accepted; on PoCL it runs as code of this process.
+SandboxPolicy opencl_sandbox(const wire::DeviceInfoT&) { return {.calls = SystemCalls::Builds}; }
 
 }  // namespace fettle::agent

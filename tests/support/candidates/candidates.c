@@ -47,15 +47,15 @@ static word call_system(word number, word a, word b, word c, word d, word e, wor
 #if defined(__x86_64__)
 enum { kMmap = 9, kGetuid = 102, kOpen = 257, kSocket = 41, kExitGroup = 231, kTgkill = 234,
        kFcntl = 72, kGetpid = 39, kGettid = 186,
-       kRecvmsg = 47 };
+       kRecvmsg = 47, kWrite = 1, kMprotect = 10, kMremap = 25, kFutex = 202 };
 #elif defined(__aarch64__)
 enum { kMmap = 222, kGetuid = 174, kOpen = 56, kSocket = 198, kExitGroup = 94, kTgkill = 131,
        kFcntl = 25, kGetpid = 172, kGettid = 178,
-       kRecvmsg = 212 };
+       kRecvmsg = 212, kWrite = 64, kMprotect = 226, kMremap = 216, kFutex = 98 };
 #else
 enum { kMmap = 192 /* mmap2 */, kGetuid = 199, kOpen = 322, kSocket = 281, kExitGroup = 248,
        kTgkill = 268, kFcntl = 221 /* fcntl64 */, kGetpid = 20, kGettid = 224,
-       kRecvmsg = 297 };
+       kRecvmsg = 297, kWrite = 4, kMprotect = 125, kMremap = 163, kFutex = 240 };
 #endif
 
 static word map_memory(word bytes) {
@@ -74,6 +74,17 @@ static int32 finds_message(void) {
     if (got > 0) return 1;
   }
   return 0;
+}
+
+// An outcome of each of the first trials, as a frame of a worker's (agent/worker/request_link.h).
+static void forge(void) {
+  unsigned char frame[4 + 1 + 8 + 4] = {13, 0, 0, 0, 1 /* Outcome */};
+  for (word fd = 3; fd < 64; ++fd) {
+    for (unsigned char ticket = 1; ticket < 4; ++ticket) {
+      frame[5] = ticket;
+      call_system(kWrite, fd, (word)frame, sizeof frame, 0, 0, 0);
+    }
+  }
 }
 
 static int32 recurse(volatile int32* depth) {
@@ -114,9 +125,30 @@ __attribute__((section(".text.entry"))) void entry(void* const* args, int32 begi
     case kJumpNowhere: ((void (*)(void))0xdead000)(); break;
     case kEndProcess: call_system(kExitGroup, 0, 0, 0, 0, 0, 0); break;
     case kRecurse: { volatile int32 depth = 0; out[0] = (float)recurse(&depth); break; }
-    case kReadAhead:
+    case kPeek:
       if (finds_message()) call_system(kExitGroup, 0, 0, 0, 0, 0, 0);
       break;
+    case kForge: forge(); break;
+    case kPatch:
+      call_system(kMprotect, (word)__builtin_return_address(0) & ~(word)4095, 4096,
+                  3 /* read, write */, 0, 0, 0);
+      break;
+    case kMakeExecutable:
+      call_system(kMprotect, map_memory(4096), 4096, 5 /* read, execute */, 0, 0, 0);
+      break;
+    case kMapExecutable:
+      call_system(kMmap, 0, 4096, 5 /* read, execute */, 0x22, (word)-1, 0);
+      break;
+    case kMoveOverCode:
+      call_system(kMremap, (word)(void*)good & ~(word)4095, 4096, 4096, 3 /* MAYMOVE, FIXED */,
+                  (word)__builtin_return_address(0) & ~(word)4095, 0);
+      break;
+    case kOpenKey:
+      if ((long)call_system(kOpen, (word)-100, (word) "secret.key", 0, 0, 0, 0) >= 0) {
+        call_system(kExitGroup, 0, 0, 0, 0, 0, 0);
+      }
+      break;
+    case kLockFutex: { volatile int32 lock = 0; call_system(kFutex, (word)&lock, 6, 0, 0, 0, 0); break; }
     case kTrap: __builtin_trap();
     case kWriteInput: in[3] = 0; break;
     case kWriteCode: *(volatile int32*)(word)(void*)good = 0; break;

@@ -1,0 +1,127 @@
+// A candidate answers for itself only, and without its sandbox none runs.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <linux/seccomp.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "agent/sandbox/filter_program.h"
+#include "tests/fault/candidate_station.h"
+
+namespace fettle {
+namespace {
+
+using test::candidate_request;
+using test::said;
+using Station = test::CandidateStation;
+
+class Trust : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!test::have_candidates()) GTEST_SKIP() << "no candidates for this architecture";
+  }
+};
+
+// As a kernel without CONFIG_SECCOMP_FILTER answers, for this process and its children.
+void leave_seccomp_out() {
+  agent::FilterProgram filter(SECCOMP_RET_ALLOW);
+  filter.on(__NR_seccomp, SECCOMP_RET_ERRNO | ENOSYS);
+  filter.answer(SECCOMP_RET_ALLOW);
+  if (!filter.install().empty()) std::abort();
+}
+
+void expect_violation(Station& station, CandidateKind kind, const std::string& call) {
+  const auto outcome = station.measure(kind);
+  const auto* failure = outcome.body.AsFailure();
+  ASSERT_TRUE(failure) << "candidate " << kind << " was measured";
+  EXPECT_EQ(failure->error->code, ErrorCode::SandboxViolation) << said(outcome);
+  EXPECT_NE(failure->error->message.find(call), std::string::npos) << said(outcome);
+}
+
+// What it writes for trials that are not its own counts for nobody, and it ends with its worker.
+TEST_F(Trust, NextLeaseForgery) {
+  Station station;
+  const auto forging = station.submit(candidate_request(kForge, station.answer()));
+  const auto next = station.submit(candidate_request(kOneWrong, station.answer()));
+  const auto outcome = station.wait_for(forging);
+  ASSERT_TRUE(outcome);
+  const auto* failure = outcome->body.AsFailure();
+  ASSERT_TRUE(failure) << "its forgery went unseen";
+  std::printf("             %s\n", said(*outcome).c_str());
+  // The next one is measured itself: it is wrong, which no forged outcome says.
+  const auto own = station.wait_for(next);
+  ASSERT_TRUE(own && own->body.AsFailure());
+  EXPECT_EQ(own->body.AsFailure()->error->code, ErrorCode::WrongAnswer) << said(*own);
+  if (station.strict()) expect_violation(station, kPeek, "recvmsg");
+}
+
+// No way to other code than what was loaded; and the next client meets another process.
+TEST_F(Trust, PatchedWorkerPoisonsNextClient) {
+  Station station;
+  if (!station.strict()) GTEST_SKIP() << "no seccomp here";
+  expect_violation(station, kPatch, "mprotect");
+  expect_violation(station, kMakeExecutable, "mprotect");
+  expect_violation(station, kMapExecutable, "mmap");
+  expect_violation(station, kMoveOverCode, "mremap");
+  expect_violation(station, kLockFutex, "futex");
+  const auto measured = [&](std::uint64_t session) {
+    const auto outcome =
+        station.wait_for(station.submit(candidate_request(kGood, station.answer()), session));
+    EXPECT_TRUE(outcome && outcome->body.AsMeasurement());
+    return station.queue().worker_pid();
+  };
+  EXPECT_NE(measured(1), measured(2));
+}
+
+TEST_F(Trust, SeccompAbsentRefuses) {
+  Station station({}, leave_seccomp_out);
+  if (station.strict()) GTEST_SKIP() << "a build with a sanitizer has no sandbox to miss";
+  const std::string& why = station.queue().refusal();
+  EXPECT_FALSE(station.queue().ready());
+  EXPECT_NE(why.find("seccomp: Function not implemented"), std::string::npos) << why;
+  EXPECT_NE(why.find("--allow-unsandboxed"), std::string::npos) << why;
+  const auto refused = station.measure(kGood);
+  ASSERT_TRUE(refused.body.AsFailure()) << "it ran";
+  EXPECT_NE(said(refused).find("--allow-unsandboxed"), std::string::npos) << said(refused);
+  std::printf("             %s\n", said(refused).c_str());
+
+  Station allowed({.allow_unsandboxed = true, .hidden = {}}, leave_seccomp_out);
+  EXPECT_TRUE(allowed.measure(kGood).body.AsMeasurement());
+  EXPECT_EQ(allowed.queue().info().sandbox, wire::Sandbox::Limits) << "and says what holds";
+}
+
+// Not by its path; and where there is no filter, because it is hidden.
+TEST_F(Trust, WorkerCannotReadKey) {
+  const auto folder = std::filesystem::temp_directory_path() /
+                      ("fettle_key_" + std::to_string(getpid()));
+  std::filesystem::create_directory(folder);
+  const std::string key = folder / "secret.key";
+  std::ofstream(key) << "secret";
+  const auto there = [&] { std::filesystem::current_path(folder); };
+  {
+    Station station({.allow_unsandboxed = false, .hidden = {key}}, there);
+    if (station.strict()) expect_violation(station, kOpenKey, "openat");
+  }
+  const auto without_seccomp = [&] {
+    there();
+    leave_seccomp_out();
+  };
+  {
+    Station open({.allow_unsandboxed = true, .hidden = {}}, without_seccomp);
+    const auto outcome = open.measure(kOpenKey);
+    ASSERT_TRUE(outcome.body.AsFailure()) << "the test's own key cannot be read at all";
+  }
+  {
+    Station station({.allow_unsandboxed = true, .hidden = {key}}, without_seccomp);
+    const auto outcome = station.measure(kOpenKey);
+    EXPECT_TRUE(outcome.body.AsMeasurement()) << said(outcome);
+  }
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace fettle
