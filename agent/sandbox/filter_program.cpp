@@ -34,9 +34,9 @@ FilterProgram::FilterProgram(std::uint32_t otherwise) {
 }
 
 void FilterProgram::load(int argument, int word) {
-  code_.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-                           static_cast<std::uint32_t>(offsetof(seccomp_data, args) +
-                                                      8 * argument + 4 * word)));
+  code_.push_back(
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+               static_cast<std::uint32_t>(offsetof(seccomp_data, args) + 8 * argument + 4 * word)));
 }
 
 std::uint8_t FilterProgram::distance_from(std::size_t at) {

@@ -20,8 +20,7 @@ namespace {
 
 bool write_text(const char* path, const std::string& text) {
   const OwnedFd file(open(path, O_WRONLY | O_CLOEXEC));
-  return file && write(file.get(), text.data(), text.size()) ==
-                     static_cast<ssize_t>(text.size());
+  return file && write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
 // Who has no right to mount gets it in a namespace of users, as whom it is.

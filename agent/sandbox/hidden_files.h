@@ -14,8 +14,8 @@ struct HiddenFiles {
 };
 
 // Puts them out of reach of the calling process and what it starts, for good; call it while there
-// is one thread. By Landlock (Linux 5.13), which also keeps signals, debugging and, from 6.7 on, TCP
-// from leaving the process; else by a mount namespace of its own. "" or why they are in reach.
+// is one thread. By Landlock (Linux 5.13), which also keeps signals, debugging and, from 6.7 on,
+// TCP from leaving the process; else by a mount namespace of its own. "" or why they are in reach.
 std::string hide_files(const HiddenFiles& hidden);
 
 }  // namespace fettle::agent

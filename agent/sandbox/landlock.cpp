@@ -1,5 +1,5 @@
-// Rules allow what lies beneath a path, so everything beside the hidden paths gets one (landlock.h).
-// Numbers as in Linux' uapi header, which older systems lack.
+// Rules allow what lies beneath a path, so everything beside the hidden paths gets one
+// (landlock.h). Numbers as in Linux' uapi header, which older systems lack.
 #include "agent/sandbox/landlock.h"
 
 #include <dirent.h>
@@ -22,6 +22,7 @@ namespace {
 constexpr long kCreateRuleset = 444, kAddRule = 445, kRestrictSelf = 446;
 constexpr unsigned kAskVersion = 1;
 constexpr int kPathBeneath = 1;
+constexpr std::uint64_t kScopeSignals = 2;
 constexpr int kMostRules = 20'000;
 
 struct RulesetAttributes {
@@ -54,7 +55,8 @@ class Rules {
       hidden_.emplace_back(real);
       std::free(real);
     }
-    RulesetAttributes attributes{handled_, version >= 4 ? 3u : 0u, version >= 6 ? 3u : 0u};
+    RulesetAttributes attributes{handled_, version >= 4 ? 3u : 0u,
+                                 version >= 6 ? kScopeSignals : 0u};
     const std::size_t size = version >= 6   ? sizeof attributes
                              : version >= 4 ? 2 * sizeof(std::uint64_t)
                                             : sizeof(std::uint64_t);
@@ -121,8 +123,7 @@ std::string hide_by_landlock(const HiddenFiles& hidden) {
   if (!rules.made()) return std::string("Landlock: ") + std::strerror(errno);
   rules.allow_inside("/");
   if (!rules.problem().empty()) return "Landlock: " + rules.problem();
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-      syscall(kRestrictSelf, rules.set(), 0) != 0) {
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || syscall(kRestrictSelf, rules.set(), 0) != 0) {
     return std::string("Landlock: ") + std::strerror(errno);
   }
   return "";

@@ -84,7 +84,7 @@ std::string install_filter(const SandboxPolicy& policy, const SandboxSurrounding
   if (policy.calls != SystemCalls::Listed) {
     return install_driver_filter(policy.calls == SystemCalls::Builds);
   }
-  return install_system_call_filter({surroundings.socket, surroundings.code, own_image()});
+  return install_system_call_filter({surroundings.code, own_image()});
 }
 
 }  // namespace

@@ -24,7 +24,6 @@ struct SandboxPolicy {
 
 // What the worker has when its sandbox closes.
 struct SandboxSurroundings {
-  int socket = -1;            // to the supervisor
   Addresses code;             // where loaders put machine code; empty: it loads none
   std::string keys_in_reach;  // why files with keys are in its reach; "": they are not
 };

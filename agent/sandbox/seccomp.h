@@ -11,15 +11,15 @@ struct Addresses {
   std::uintptr_t begin = 0, end = 0;
 };
 
-struct ListedCalls {
-  int socket = -1;   // the one that it reads requests from and writes outcomes to
-  Addresses arena;   // memory becomes executable here only (runtime/cpu/code_memory.h)
-  Addresses own;     // the program's own image, from its first byte to the end of its code
+// Where code is, for the list of a CPU worker.
+struct CodePlaces {
+  Addresses arena;  // memory becomes executable here only (runtime/cpu/code_memory.h)
+  Addresses own;    // the program's own image, from its first byte to the end of its code
 };
 
 // Installs the filter on all threads of the calling process, the only one that they may
 // signal from now on; "" or why it could not. A forbidden call raises SIGSYS.
-std::string install_system_call_filter(const ListedCalls& calls);
+std::string install_system_call_filter(const CodePlaces& places);
 
 // For a process that runs a vendor's driver: which calls that makes is unknown and changes with
 // its version, so it may make all but those that reach other processes, the network or the

@@ -177,7 +177,8 @@ std::string install_driver_filter(bool builds) {
       filter.answer(kRefuse);
     });
   }
-  // Signals to this process alone. One that it starts cannot abort by a signal; it ends all the same.
+  // Signals to this process alone. One that it starts cannot abort by a signal; it ends all the
+  // same.
   filter.on(__NR_tgkill, [&] {
     filter.where_low_is(0, static_cast<std::uint32_t>(getpid()), allow);
     filter.answer(kRefuse);

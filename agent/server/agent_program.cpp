@@ -3,9 +3,11 @@
 
 #include <sched.h>
 #include <sodium.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 
 #include "agent/device/registry.h"
 #include "agent/device/vta/vta_device.h"
@@ -26,6 +28,13 @@
 
 namespace fettle::agent {
 namespace {
+
+// What a sanitizer finds in a worker is to be seen whole.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kPipeWorkers = false;
+#else
+constexpr bool kPipeWorkers = true;
+#endif
 
 int usage_error(const Error& error) {
   std::fprintf(stderr, "fettle-agent: %s\n", error.text().c_str());
@@ -124,15 +133,28 @@ int run_agent(char** argv, const std::vector<std::string>& arguments) {
     }
   }
 
+  // In every worker's way, whatever its kind: this agent's key, and those of its user.
+  WorkerTerms terms{options->allow_unsandboxed, options->hidden};
+  if (!options->key_file.empty()) terms.hidden.push_back(options->key_file);
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') {
+    for (const char* name : {"/.ssh", "/.gnupg", "/.config/fettle"}) {
+      terms.hidden.push_back(home + std::string(name));
+    }
+  }
+
   // Forked now, while there is one thread; the workers inherit what was read so far, and
   // candidates can read it: the secret key comes later, its descriptor is closed.
-  auto nursery = Nursery::start([&](std::uint32_t device, int socket, int status_memory) {
-    if (options->key_fd >= 0) ::close(options->key_fd);
-    if (device >= devices.size()) return 1;
-    if (!devices[device].cpu) leave_device_cores(devices);  // a driver's threads, too
-    return start_worker(devices[device], options->worker_gpu, socket, status_memory);
-  });
+  auto nursery = Nursery::start(
+      [&](std::uint32_t device, int socket, int status_memory) {
+        if (options->key_fd >= 0) ::close(options->key_fd);
+        if (device >= devices.size()) return 1;
+        if (!devices[device].cpu) leave_device_cores(devices);  // a driver's threads, too
+        return start_worker(devices[device], options->worker_gpu, socket, status_memory, terms);
+      },
+      options->mode == AgentOptions::Mode::Serve && kPipeWorkers ? WorkerOutput::Piped
+                                                                 : WorkerOutput::Shared);
   if (!nursery) return usage_error(nursery.error());
+  prctl(PR_SET_DUMPABLE, 0);  // the key is going to be in this memory: nobody reads it from outside
   leave_device_cores(devices);
   if (options->mode == AgentOptions::Mode::SelfTest) {
     std::vector<bool> may_be_missing;

@@ -110,6 +110,16 @@ constexpr Row kRows[] = {
      [](Parsing& to, const std::string&) {
        return to.options.randomize_addresses = true, Result<void>();
      }},
+    {"allow-unsandboxed", nullptr,
+     "run candidates also where the system cannot hold them; anyone who may send programs can do "
+     "then what this agent's user can",
+     [](Parsing& to, const std::string&) {
+       return to.options.allow_unsandboxed = true, Result<void>();
+     }},
+    {"hide", "PATH", "a file or folder that no candidate reaches, beside the keys; may be repeated",
+     [](Parsing& to, const std::string& v) {
+       return to.options.hidden.push_back(v), Result<void>();
+     }},
     {"blob-cache", "MB",
      "bound of uploaded data kept (default: an eighth of the memory, "
      "64 to 512)",

@@ -26,8 +26,10 @@ struct AgentOptions {
   std::string worker_gpu;            // file of the GPUs' worker program; "": the embedded one
   std::uint32_t worker_seconds = 2;  // the first word to the broker waits so long for the workers'
   bool randomize_addresses = false;
-  std::uint32_t pin_khz = 0;  // --pin-clocks; 0: leave them, kHighestClock: as they go
-  std::string make_key_file;  // Mode::MakeKey: where the new pair goes
+  bool allow_unsandboxed = false;
+  std::vector<std::string> hidden;  // beside the key file: what no worker reaches
+  std::uint32_t pin_khz = 0;        // --pin-clocks; 0: leave them, kHighestClock: as they go
+  std::string make_key_file;        // Mode::MakeKey: where the new pair goes
   enum class Mode {
     Serve,
     Help,

@@ -51,6 +51,10 @@ Supervisor::Supervisor(const AgentOptions& options, wire::BoardT board,
       nursery_(std::move(nursery)),
       link_(std::move(link)),
       service_(std::move(service)),
+      output_(nursery_.output_fd(),
+              [](const std::string& line) {
+                log(LogLevel::Warning, "a worker says: %s", line.c_str());
+              }),
       blobs_(options.blob_cache_bytes),
       heartbeat_ns_(1000 * kMs),
       silence_ns_(10'000 * kMs),
@@ -79,12 +83,14 @@ int Supervisor::run() {
     items.assign({{link_.socket(), 0, ZMQ_POLLIN, 0},
                   {nullptr, nursery_.fd(), ZMQ_POLLIN, 0},
                   {nullptr, stop.get(), ZMQ_POLLIN, 0}});
+    const std::size_t fixed = items.size();
     std::vector<DeviceQueue*> watched;
     for (auto& device : devices_) {
       if (device->fd() < 0) continue;
       items.push_back({nullptr, device->fd(), ZMQ_POLLIN, 0});
       watched.push_back(device.get());
     }
+    if (output_.fd() >= 0) items.push_back({nullptr, output_.fd(), ZMQ_POLLIN, 0});
     const int wait = on_time();
     if (exit_status_ >= 0) break;
     if (zmq_poll(items.data(), static_cast<int>(items.size()), wait) < 0) {
@@ -94,8 +100,9 @@ int Supervisor::run() {
     }
     // Workers first: what they finished frees a place for what the broker sends.
     for (std::size_t i = 0; i < watched.size(); ++i) {
-      if (items[3 + i].revents) watched[i]->on_readable();
+      if (items[fixed + i].revents) watched[i]->on_readable();
     }
+    if (output_.fd() >= 0 && items.back().revents) output_.read(StatusPage::monotonic_ns());
     while (items[1].revents) {
       auto event = nursery_.next_event();
       if (!event) {

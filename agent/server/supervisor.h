@@ -9,6 +9,7 @@
 #include "agent/server/device_queue.h"
 #include "agent/server/notify.h"
 #include "agent/server/options.h"
+#include "agent/server/worker_output.h"
 
 namespace fettle::agent {
 
@@ -59,6 +60,7 @@ class Supervisor {
   Nursery nursery_;
   BrokerLink link_;
   ServiceNotifier service_;
+  WorkerOutputLog output_;
   BlobStore blobs_;
   std::vector<std::unique_ptr<DeviceQueue>> devices_;
 

@@ -1,6 +1,7 @@
 // Both sides of the nursery (nursery.h).
 #include "agent/worker/nursery.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -112,20 +113,32 @@ void report(int socket, NurseryEvent event) {
 
 }  // namespace
 
-Result<Nursery> Nursery::start(WorkerMain worker_main) {
-  int ends[2];
+Result<Nursery> Nursery::start(WorkerMain worker_main, WorkerOutput output) {
+  int ends[2], pipe_ends[2] = {-1, -1};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     return Error{ErrorCode::Io, std::string("socketpair: ") + std::strerror(errno)};
   }
+  if (output == WorkerOutput::Piped && pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK) != 0) {
+    return Error{ErrorCode::Io, std::string("pipe: ") + std::strerror(errno)};
+  }
+  OwnedFd output_end(pipe_ends[0]);
+  const OwnedFd worker_end(pipe_ends[1]);
   const pid_t supervisor = getpid();
   const pid_t pid = fork();
   if (pid < 0) return Error{ErrorCode::Io, std::string("fork: ") + std::strerror(errno)};
   if (pid == 0) {
     close(ends[0]);
+    if (worker_end) {
+      const OwnedFd nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
+      dup2(nothing.get(), STDIN_FILENO);
+      dup2(worker_end.get(), STDOUT_FILENO);
+      dup2(worker_end.get(), STDERR_FILENO);
+    }
     nursery_main(ends[1], supervisor, worker_main);
   }
   close(ends[1]);
   Nursery out;
+  out.output_ = std::move(output_end);
   out.socket_ = OwnedFd(ends[0]);
   return out;
 }

@@ -24,11 +24,16 @@ struct NurseryEvent {
   std::int32_t wait_status;  // of waitpid; Failed: errno of fork
 };
 
+// Where workers' standard output and error go: where this process' go, or into a pipe that holds 64
+// KiB; what is over that is lost, and nobody waits.
+enum class WorkerOutput : std::uint8_t { Shared, Piped };
+
 // The supervisor's side.
 class Nursery {
  public:
-  // Forks the nursery; call while the process has one thread.
-  static Result<Nursery> start(WorkerMain worker_main);
+  // Forks the nursery; call while the process has one thread. Piped workers read nothing from
+  // standard input either.
+  static Result<Nursery> start(WorkerMain worker_main, WorkerOutput output = WorkerOutput::Shared);
   Nursery(Nursery&&) noexcept = default;
   Nursery& operator=(Nursery&&) noexcept = default;
 
@@ -40,10 +45,11 @@ class Nursery {
   void kill_worker(std::uint64_t serial);
   // Nothing when there is none now; Unreachable when the nursery is gone.
   Result<std::optional<NurseryEvent>> next_event();
+  int output_fd() const { return output_.get(); }  // not blocking; -1: workers' output is shared
 
  private:
   Nursery() = default;
-  OwnedFd socket_;
+  OwnedFd socket_, output_;
 };
 
 }  // namespace fettle::agent

@@ -105,12 +105,15 @@ void claim_core_time() {
   close(group);
 }
 
-// The first to go where memory is short, and never all that the board has.
+void go_first_where_memory_is_short() {
+  const int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (score < 0) return;
+  (void)!write(score, "1000", 4);
+  close(score);
+}
+
+// Never all that the board has.
 std::uint64_t bound_for_board(std::uint64_t wanted) {
-  if (const int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC); score >= 0) {
-    (void)!write(score, "1000", 4);
-    close(score);
-  }
   const std::uint64_t all = physical_memory_bytes();
   return all == 0 ? wanted : std::min(wanted, all - all / 8);
 }
@@ -129,12 +132,12 @@ int run_worker(const WorkerRow& row, const wire::DeviceInfoT& info, int socket, 
   // Before a driver starts threads, on which it would not count.
   const bool builds = row.sandbox(info).calls == SystemCalls::Builds;
   SandboxSurroundings surroundings;
-  surroundings.socket = socket;
   surroundings.keys_in_reach = hide_files({terms.hidden, builds});
 #ifdef __GLIBC__
   mallopt(M_ARENA_MAX, 1);  // arenas per thread reserve address space, which is limited
 #endif
   claim_core_time();
+  go_first_where_memory_is_short();
   const SystemRoot root;
   auto device = row.open(info);
   if (!device) return refuse_device(socket, device.error());
@@ -149,8 +152,8 @@ int run_worker(const WorkerRow& row, const wire::DeviceInfoT& info, int socket, 
       std::min<std::uint64_t>(opened.memory_limit_bytes / 4, std::uint64_t{256} << 20);
   SandboxPolicy policy = row.sandbox(opened);
   if (policy.extra_memory_bytes > 0) {
-    policy.extra_memory_bytes = bound_for_board(policy.extra_memory_bytes + blob_bytes +
-                                                (std::uint64_t{160} << 20));
+    policy.extra_memory_bytes =
+        bound_for_board(policy.extra_memory_bytes + blob_bytes + (std::uint64_t{160} << 20));
   }
   if (policy.calls == SystemCalls::Listed && policy.runs_candidates_code) {
     const auto arena = runtime::reserve_code_arena();
@@ -160,10 +163,12 @@ int run_worker(const WorkerRow& row, const wire::DeviceInfoT& info, int socket, 
   const SandboxState sandbox = enter_sandbox(policy, surroundings);
   if (!sandbox.holds && !terms.allow_unsandboxed) {
     return refuse_device(
-        socket, {ErrorCode::Unsupported,
-                 "candidates would run here without their sandbox (" + sandbox.note +
-                     "): take a Linux with CONFIG_SECCOMP_FILTER, or start the agent with "
-                     "--allow-unsandboxed where you trust all who may send programs"});
+        socket,
+        {ErrorCode::Unsupported,
+         "candidates would run here without their sandbox (" + sandbox.note +
+             "): take a Linux with CONFIG_SECCOMP_FILTER, or, where you trust all who may send "
+             "programs, start the agent with --allow-unsandboxed (a session's own agent "
+             "takes it from $FETTLE_AGENT_OPTIONS)"});
   }
   status->address_space_limit = sandbox.address_space_limit;
   wire::DeviceInfoT seen = opened;

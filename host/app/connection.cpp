@@ -148,6 +148,10 @@ Result<void> Connection::start_local(const ConnectionOptions& options) {
   }
   agent_options.arguments.insert(agent_options.arguments.end(), device->agent_options.begin(),
                                  device->agent_options.end());
+  // Kernels of a driver that builds programs run as this user.
+  if (const auto home = fleet::fettle_home()) {
+    agent_options.arguments.insert(agent_options.arguments.end(), {"--hide", home->string()});
+  }
   agent_options.cores = cores;  // this process itself is going to keep off the device's
   // Drivers say the same thing for each candidate that they refuse.
   agent_options.log = [last = std::string()](const std::string& line) mutable {

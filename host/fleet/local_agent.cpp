@@ -17,6 +17,7 @@
 #include <cstring>
 #include <filesystem>
 #include <mutex>
+#include <sstream>
 #include <thread>
 
 #include "host/process/child_process.h"
@@ -106,6 +107,10 @@ struct LocalAgent::Loop {
       plan.argv.push_back(word);
     }
     plan.argv.insert(plan.argv.end(), options.arguments.begin(), options.arguments.end());
+    if (const char* more = std::getenv("FETTLE_AGENT_OPTIONS")) {
+      std::istringstream words(more);
+      for (std::string word; words >> word;) plan.argv.push_back(word);
+    }
     plan.descriptors = {{nothing, 0}, {nothing, 1}, {errors[1], 2}, {key[0], kKeyDescriptor}};
     // Far below a pipe's capacity: it does not block before the child reads.
     std::string text = options.keys.secret_key + "\n";

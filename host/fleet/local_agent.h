@@ -18,7 +18,7 @@ struct LocalAgentOptions {
   std::string broker_url, broker_public_key;
   KeyPair keys;  // of the agent; the secret goes through a pipe
   std::string device_key = "local";
-  std::vector<std::string> arguments;  // more of fettle-agent's options
+  std::vector<std::string> arguments;  // more of fettle-agent's options; then $FETTLE_AGENT_OPTIONS
   std::vector<int> cores;  // where it may run, at each start; empty: where this process may
   int restarts = 10;       // how often it is started again after it died
   std::function<void(const std::string&)> log;  // its lines; from a thread of this object

@@ -74,8 +74,8 @@ std::uint8_t* take_code_memory(std::size_t bytes) {
     errno = ENOMEM;
     return nullptr;
   }
-  void* at = mmap(reinterpret_cast<void*>(begin), bytes, PROT_READ | PROT_WRITE, kOwn | MAP_FIXED,
-                  -1, 0);
+  void* at =
+      mmap(reinterpret_cast<void*>(begin), bytes, PROT_READ | PROT_WRITE, kOwn | MAP_FIXED, -1, 0);
   if (at == MAP_FAILED) return nullptr;
   a.taken[begin] = bytes;
   return static_cast<std::uint8_t*>(at);

@@ -58,7 +58,7 @@ TEST_P(EmulatedBoard, FiftyTrialsAllCorrect) {
   options.broker_public_key = (*broker)->public_key();
   options.keys = agent_keys;
   options.device_key = board.arch;
-  options.arguments = {"--cpu", board.cpu, "--emulated", "--threads", "1"};
+  options.arguments = {"--cpu", board.cpu, "--emulated", "--threads", "1", "--allow-unsandboxed"};
   auto agent = fleet::LocalAgent::start(std::move(options));
   ASSERT_TRUE(agent.ok()) << agent.error().text();
   const fleet::BrokerAddress address{(*broker)->endpoint(), (*broker)->public_key(), client_keys};

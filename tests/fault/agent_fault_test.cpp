@@ -280,9 +280,13 @@ TEST_F(AgentFault, WorkersDoNotHoldTheSecretKey) {
     EXPECT_NE(known, "") << "what stands on its command line should be found";
     EXPECT_EQ(mapping_with(process, agent_keys.secret_key), "") << process;
   }
-  // The key came through a pipe that only the agent was given.
-  const std::set<std::string> ours = open_pipes("self");
-  for (const std::string& pipe : open_pipes(std::to_string(processes.back()))) {
+  // The key came through a pipe that only the agent was given. What workers say goes through
+  // another, made for that.
+  std::set<std::string> ours = open_pipes("self");
+  const std::string worker = std::to_string(processes.back());
+  const std::string output = std::filesystem::read_symlink("/proc/" + worker + "/fd/2");
+  ours.insert(output);
+  for (const std::string& pipe : open_pipes(worker)) {
     EXPECT_TRUE(ours.count(pipe)) << "the worker holds " << pipe;
   }
 }

@@ -29,8 +29,8 @@ inline std::string said(const wire::OutcomeT& outcome) {
 class CandidateStation {
  public:
   // before: what each worker does first, in its process.
-  explicit CandidateStation(const agent::WorkerTerms& terms = {},
-                            const std::function<void()>& before = [] {}) {
+  explicit CandidateStation(
+      const agent::WorkerTerms& terms = {}, const std::function<void()>& before = [] {}) {
     signal(SIGPIPE, SIG_IGN);
     agent::DeviceConfig config;
     config.key = "test";
@@ -44,12 +44,12 @@ class CandidateStation {
     nursery_ = std::make_unique<agent::Nursery>(std::move(nursery).value());
     answer_ = content_hash(candidate_answer());
     EXPECT_TRUE(blobs_.put(answer_, candidate_answer()).ok());
-    queue_ = std::make_unique<agent::DeviceQueue>(info_, *nursery_, blobs_,
-                                           [this](std::uint64_t lease, Bytes bytes) {
-                                             auto outcome = decode_outcome(bytes);
-                                             EXPECT_TRUE(outcome.ok()) << outcome.error().text();
-                                             if (outcome) outcomes_[lease] = std::move(*outcome);
-                                           });
+    queue_ = std::make_unique<agent::DeviceQueue>(
+        info_, *nursery_, blobs_, [this](std::uint64_t lease, Bytes bytes) {
+          auto outcome = decode_outcome(bytes);
+          EXPECT_TRUE(outcome.ok()) << outcome.error().text();
+          if (outcome) outcomes_[lease] = std::move(*outcome);
+        });
     pump([this] { return queue_->ready() || !queue_->refusal().empty(); });
   }
 

@@ -1,6 +1,7 @@
 // The sandbox, the nursery, passing of blobs and the blob store, with real processes.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <link.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -20,6 +21,7 @@
 #include "agent/sandbox/sandbox.h"
 #include "agent/server/blob_store.h"
 #include "agent/worker/nursery.h"
+#include "runtime/cpu/code_memory.h"
 
 namespace fettle::agent {
 namespace {
@@ -32,7 +34,11 @@ int sandboxed(wire::Sandbox wanted, int (*work)()) {
     SandboxPolicy policy;
     policy.extra_memory_bytes = std::uint64_t{64} << 20;
     policy.calls = wanted == wire::Sandbox::Strict ? SystemCalls::Listed : SystemCalls::Driver;
-    if (enter_sandbox(policy).level != wanted) _exit(99);
+    const auto arena = runtime::reserve_code_arena();
+    if (!arena) _exit(98);
+    SandboxSurroundings surroundings;
+    surroundings.code = {arena->begin, arena->end};
+    if (enter_sandbox(policy, surroundings).level != wanted) _exit(99);
     syscall(SYS_exit_group, work());
   }
   int status;
@@ -40,10 +46,22 @@ int sandboxed(wire::Sandbox wanted, int (*work)()) {
   return status;
 }
 
+// Of this program's first page.
+std::uintptr_t own_begin() {
+  std::uintptr_t begin = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* to) {
+        *static_cast<std::uintptr_t*>(to) = info->dlpi_addr & ~std::uintptr_t{4095};
+        return 1;
+      },
+      &begin);
+  return begin;
+}
+
 bool unavailable(int status) { return WIFEXITED(status) && WEXITSTATUS(status) == 99; }
 
 TEST(Sandbox, MemoryIsBounded) {
-  const int status = sandboxed(wire::Sandbox::Limits, [] {
+  const int status = sandboxed(wire::Sandbox::Driver, [] {
     void* small = mmap(nullptr, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     void* large = mmap(nullptr, 128 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return small != MAP_FAILED && large == MAP_FAILED ? 7 : 1;
@@ -55,7 +73,7 @@ TEST(Sandbox, MemoryIsBounded) {
 
 // What a GPU's driver may do and what it may not; a refusal is an error, no death.
 TEST(Sandbox, DriversMayOpenAndThreadButNotFork) {
-  const int status = sandboxed(wire::Sandbox::Limits, [] {
+  const int status = sandboxed(wire::Sandbox::Driver, [] {
     if (unlink("/nowhere") == 0 || errno == ENOENT) return 98;  // no filter here
     int done = 0;
     std::thread([&] { done = 1; }).join();
@@ -88,6 +106,25 @@ TEST(Sandbox, StrictForbidsFilesNetworkAndProcesses) {
                     -1, 0) == MAP_FAILED
                    ? 1
                    : 0;
+      },
+      [] {
+        void* data =
+            mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        return mprotect(data, 4096, PROT_READ | PROT_EXEC);
+      },
+      [] {
+        // From within the arena over its end, and what is reserved behind it, into what follows.
+        const auto arena = runtime::code_arena();
+        return mprotect(reinterpret_cast<void*>(arena.end - 4096),
+                        2 * runtime::kCodeArenaBytes + 8192, PROT_READ | PROT_EXEC);
+      },
+      [] {
+        const auto own = reinterpret_cast<std::uintptr_t>(&unavailable) & ~std::uintptr_t{4095};
+        return mprotect(reinterpret_cast<void*>(own), 4096, PROT_READ | PROT_WRITE);
+      },
+      [] {
+        // It begins before the program, and would reach into it.
+        return mprotect(reinterpret_cast<void*>(own_begin() - 4096), 8192, PROT_READ | PROT_WRITE);
       }};
   for (auto* work : forbidden) {
     const int status = sandboxed(wire::Sandbox::Strict, work);
@@ -101,7 +138,14 @@ TEST(Sandbox, StrictAllowsWhatAWorkerDoes) {
   const int status = sandboxed(wire::Sandbox::Strict, [] {
     void* memory =
         mmap(nullptr, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED || mprotect(memory, 4096, PROT_READ | PROT_EXEC) != 0) return 1;
+    if (memory == MAP_FAILED || mprotect(memory, 4096, PROT_NONE) != 0 ||
+        mprotect(memory, 4096, PROT_READ | PROT_WRITE) != 0) {
+      return 1;
+    }
+    std::uint8_t* code = runtime::take_code_memory(8192);
+    if (code == nullptr || mprotect(code, 8192, PROT_READ | PROT_EXEC) != 0) return 4;
+    runtime::give_back_code_memory(code, 8192);
+    if (runtime::take_code_memory(4096) != code) return 5;
     void* heap = malloc(3 << 20);
     free(heap);
     timespec now;

