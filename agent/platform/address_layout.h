@@ -6,11 +6,13 @@
 // and by which cache, is not known.
 #pragma once
 
+#include <string>
+
 namespace fettle::agent {
 
-// Starts this program once more in place (same process), without randomization. Returns
-// where that is done already, or the system allows it not: a seccomp filter, systemd's
-// LockPersonality, an emulator that cannot execute. Call it before anything is opened.
-void fix_address_layout(char** argv);
+// Starts this program once more in place (same process), without randomization and with `name` =
+// `value` in its environment. Returns where the system does not allow it: a seccomp filter,
+// systemd's LockPersonality, an emulator that cannot execute.
+void execute_with_fixed_layout(char** argv, const char* name, const std::string& value);
 
 }  // namespace fettle::agent

@@ -1,6 +1,7 @@
 // What the agent does (agent_program.h).
 #include "agent/server/agent_program.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sodium.h>
 #include <sys/prctl.h>
@@ -8,6 +9,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
+#include <string>
 
 #include "agent/device/registry.h"
 #include "agent/device/vta/vta_device.h"
@@ -68,6 +71,30 @@ bool wants_fixed_layout(const AgentOptions& options) {
   return true;
 }
 
+// Workers' addresses are laid out alike, those of the process that holds the key are not: so the
+// nursery is this program started once more, and finds here that it is.
+struct NurseryPlace {
+  static constexpr const char* kVariable = "FETTLE_NURSERY";
+  int socket = -1;
+  pid_t supervisor = 0;
+
+  static std::optional<NurseryPlace> from_environment() {
+    const char* text = std::getenv(kVariable);
+    NurseryPlace out;
+    if (text == nullptr || std::sscanf(text, "%d %d", &out.socket, &out.supervisor) != 2) {
+      return std::nullopt;
+    }
+    unsetenv(kVariable);
+    return out;
+  }
+  static void execute(char** argv, int socket, pid_t supervisor) {
+    fcntl(socket, F_SETFD, 0);
+    execute_with_fixed_layout(argv, kVariable,
+                              std::to_string(socket) + " " + std::to_string(supervisor));
+    fcntl(socket, F_SETFD, FD_CLOEXEC);
+  }
+};
+
 int run_agent(char** argv, const std::vector<std::string>& arguments) {
   auto options = parse_options(arguments);
   if (!options) return usage_error(options.error());
@@ -79,7 +106,7 @@ int run_agent(char** argv, const std::vector<std::string>& arguments) {
     std::printf("fettle-agent %s (%s)\n", agent_version(), native_arch());
     return 0;
   }
-  if (wants_fixed_layout(*options)) fix_address_layout(argv);
+  const auto place = NurseryPlace::from_environment();
   set_log_level(options->log_level);
   auto service = ServiceNotifier::from_environment();
   if (sodium_init() < 0) {
@@ -110,6 +137,7 @@ int run_agent(char** argv, const std::vector<std::string>& arguments) {
   while (instance == 0) randombytes_buf(&instance, sizeof instance);
   const wire::BoardT board = read_board(root, options->board_model, instance);
   for (std::uint32_t core : options->left_over_cores) {
+    if (place) break;
     log(LogLevel::Warning,
         "core %u (MIDR %08llx) is of no profile of this board and so no device; to use it, name "
         "a [[device]] with device-cores, or its midr in the profile",
@@ -121,7 +149,9 @@ int run_agent(char** argv, const std::vector<std::string>& arguments) {
   }
 
   PinnedClocks clocks;
-  if (options->pin_khz > 0) {
+  if (place) {
+    // The supervisor has seen to them.
+  } else if (options->pin_khz > 0) {
     std::vector<std::string> refused;
     auto pinned = PinnedClocks::pin(root, measured_cores(devices), options->pin_khz, refused);
     if (!pinned) return usage_error(pinned.error());
@@ -144,15 +174,23 @@ int run_agent(char** argv, const std::vector<std::string>& arguments) {
 
   // Forked now, while there is one thread; the workers inherit what was read so far, and
   // candidates can read it: the secret key comes later, its descriptor is closed.
+  const WorkerMain worker_main = [&](std::uint32_t device, int socket, int status_memory) {
+    if (options->key_fd >= 0) ::close(options->key_fd);
+    if (device >= devices.size()) return 1;
+    if (!devices[device].cpu) leave_device_cores(devices);  // a driver's threads, too
+    return start_worker(devices[device], options->worker_gpu, socket, status_memory, terms);
+  };
+  if (place) {
+    fcntl(place->socket, F_SETFD, FD_CLOEXEC);
+    Nursery::serve(place->socket, place->supervisor, worker_main);
+  }
+  const bool serves = options->mode == AgentOptions::Mode::Serve;
+  Nursery::Before before;
+  if (wants_fixed_layout(*options)) {
+    before = [&](int socket, pid_t supervisor) { NurseryPlace::execute(argv, socket, supervisor); };
+  }
   auto nursery = Nursery::start(
-      [&](std::uint32_t device, int socket, int status_memory) {
-        if (options->key_fd >= 0) ::close(options->key_fd);
-        if (device >= devices.size()) return 1;
-        if (!devices[device].cpu) leave_device_cores(devices);  // a driver's threads, too
-        return start_worker(devices[device], options->worker_gpu, socket, status_memory, terms);
-      },
-      options->mode == AgentOptions::Mode::Serve && kPipeWorkers ? WorkerOutput::Piped
-                                                                 : WorkerOutput::Shared);
+      worker_main, serves && kPipeWorkers ? WorkerOutput::Piped : WorkerOutput::Shared, before);
   if (!nursery) return usage_error(nursery.error());
   prctl(PR_SET_DUMPABLE, 0);  // the key is going to be in this memory: nobody reads it from outside
   leave_device_cores(devices);

@@ -49,8 +49,9 @@ void report(int socket, NurseryEvent event) {
   while (n < 0 && errno == EINTR);
 }
 
-// The nursery's loop; never returns.
-[[noreturn]] void nursery_main(int socket, pid_t supervisor, const WorkerMain& worker_main) {
+}  // namespace
+
+void Nursery::serve(int socket, pid_t supervisor, const WorkerMain& worker_main) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != supervisor) _exit(0);
   // Ctrl-C goes to the whole group, a service manager's SIGTERM to every process of the
@@ -111,9 +112,7 @@ void report(int socket, NurseryEvent event) {
   _exit(0);
 }
 
-}  // namespace
-
-Result<Nursery> Nursery::start(WorkerMain worker_main, WorkerOutput output) {
+Result<Nursery> Nursery::start(WorkerMain worker_main, WorkerOutput output, const Before& before) {
   int ends[2], pipe_ends[2] = {-1, -1};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     return Error{ErrorCode::Io, std::string("socketpair: ") + std::strerror(errno)};
@@ -134,7 +133,8 @@ Result<Nursery> Nursery::start(WorkerMain worker_main, WorkerOutput output) {
       dup2(worker_end.get(), STDOUT_FILENO);
       dup2(worker_end.get(), STDERR_FILENO);
     }
-    nursery_main(ends[1], supervisor, worker_main);
+    if (before) before(ends[1], supervisor);
+    serve(ends[1], supervisor, worker_main);
   }
   close(ends[1]);
   Nursery out;

@@ -33,7 +33,12 @@ class Nursery {
  public:
   // Forks the nursery; call while the process has one thread. Piped workers read nothing from
   // standard input either.
-  static Result<Nursery> start(WorkerMain worker_main, WorkerOutput output = WorkerOutput::Shared);
+  // `before` runs first in the nursery: it may execute a program in its place, which then calls
+  // serve() with that socket, inherited, and its parent's pid.
+  using Before = std::function<void(int socket, pid_t supervisor)>;
+  static Result<Nursery> start(WorkerMain worker_main, WorkerOutput output = WorkerOutput::Shared,
+                               const Before& before = nullptr);
+  [[noreturn]] static void serve(int socket, pid_t supervisor, const WorkerMain& worker_main);
   Nursery(Nursery&&) noexcept = default;
   Nursery& operator=(Nursery&&) noexcept = default;
 

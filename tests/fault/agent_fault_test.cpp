@@ -268,6 +268,25 @@ std::set<std::string> open_pipes(const std::string& process) {
   return out;
 }
 
+// "00040000": no randomization; "?" where that cannot be read.
+std::string personality_of(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/personality");
+  std::string text = "?";
+  file >> text;
+  return text;
+}
+
+// Workers' kernels vary less without it; the process with the key keeps it.
+TEST_F(AgentFault, OnlyWorkersHaveTheirAddressesInOrder) {
+  if (personality_of(getpid()) != "00000000") GTEST_SKIP() << "no randomization here, or unknown";
+  auto agent = start_agent();
+  ASSERT_TRUE(said(*agent, "worker ready", 10'000)) << agent->log();
+  const auto processes = testing::descendants(agent->pid(), FETTLE_AGENT);
+  ASSERT_EQ(processes.size(), 2u) << "the nursery and one worker";
+  EXPECT_EQ(personality_of(agent->pid()), "00000000");
+  for (const pid_t process : processes) EXPECT_EQ(personality_of(process), "00040000");
+}
+
 // A candidate can read all of its worker's memory, and its open descriptors.
 TEST_F(AgentFault, WorkersDoNotHoldTheSecretKey) {
   auto agent = start_agent();
