@@ -16,6 +16,7 @@
 #include "host/backend/cpu_llvm/object_writer.h"
 #include "host/backend/cpu_llvm/program.h"
 #include "host/backend/cpu_llvm/runtime.h"
+#include "host/backend/cpu_llvm/system_calls.h"
 #include "host/lower/cpu/lowering.h"
 #include "host/space/sketches/sketches.h"
 #include "host/space/workload.h"
@@ -264,6 +265,37 @@ TEST(Profile, AnFmaInAnArmImageIsFound) {
 }
 
 // vpdpbusd zmm1, zmm2, zmm3 and sdot v0.4s, v1.16b, v2.16b, by the architectures' manuals.
+std::string kernel_with(const std::string& assembly) {
+  return "define void @entry(ptr %args, i32 %begin, i32 %end, i32 %thread) nounwind {\n"
+         "  call void asm sideeffect \"" +
+         assembly + "\", \"~{memory}\"()\n  ret void\n}\n";
+}
+
+TEST(SystemCalls, AreFoundInMachineCode) {
+  const std::vector<std::pair<space::CpuTarget, std::vector<std::string>>> cases = {
+      {native_target(), {"syscall", "sysenter", "int $$0x80"}},
+      {aarch64_target(), {"svc #0", "svc #1234"}},
+      {armv7_target(), {"svc #0"}}};
+  for (const auto& [target, calls] : cases) {
+    for (const std::string& call : calls) {
+      const auto image = image_of(kernel_with(call), target);
+      ASSERT_TRUE(image.ok()) << image.error().text();
+      const auto quiet = cpu::check_no_system_calls(*image, target);
+      ASSERT_FALSE(quiet.ok()) << target.arch << ": " << call;
+      EXPECT_EQ(quiet.error().code, ErrorCode::BuildError);
+      EXPECT_NE(quiet.error().message.find(call.substr(0, 3)), std::string::npos)
+          << quiet.error().text();
+    }
+  }
+}
+
+// Bytes of another instruction that look like one are none.
+TEST(SystemCalls, ANumberIsNone) {
+  const auto number = image_of(kernel_with("movl $$0x80cd050f, %eax"), native_target());
+  ASSERT_TRUE(number.ok()) << number.error().text();
+  EXPECT_TRUE(cpu::check_no_system_calls(*number, native_target()).ok());
+}
+
 TEST(Profile, DotProductsAreFound) {
   space::CpuTarget x86;
   x86.arch = "x86_64";

@@ -231,6 +231,18 @@ TEST_F(KernelTasks, CFindsNoLibraryOnABoard) {
   EXPECT_NE(wrong.error().text().find("twice.c:1:"), std::string::npos) << wrong.error().text();
 }
 
+TEST_F(KernelTasks, CDoesNotCallTheSystem) {
+  use_c();
+  sample.write("twice.c",
+               std::string(kC).insert(std::string(kC).find('{') + 1, "\n__asm__(\"syscall\");\n"));
+  const auto output = built("twice.c", cpu_target("", "x86_64"));
+  ASSERT_FALSE(output.ok());
+  if (output.error().code == ErrorCode::Unsupported) GTEST_SKIP() << output.error().text();
+  EXPECT_EQ(output.error().code, ErrorCode::BuildError);
+  EXPECT_NE(output.error().text().find("calls the operating system (syscall"), std::string::npos)
+      << output.error().text();
+}
+
 TEST_F(KernelTasks, WithoutClangItIsSaid) {
   use_c();
   ::setenv("FETTLE_CLANG", "/nonexistent/clang", 1);

@@ -174,7 +174,9 @@ class Flattener {
       if (!name) return unreadable(name.takeError());
       if (symbol.getType() == llvm::ELF::STT_FUNC) symbols_[name->str()] = symbol.st_value;
       if (target_.arch != "x86_64" && name->size() > 1 && name->starts_with("$")) {
-        marks_[symbol.st_value] = (*name)[1] != 'd';
+        // Of an empty section of data, that lies where code begins, the mark says nothing.
+        bool& code = marks_[symbol.st_value];
+        code = code || (*name)[1] != 'd';
       }
     }
     return {};

@@ -8,6 +8,7 @@
 #include "host/backend/cpu_llvm/flatten.h"
 #include "host/backend/cpu_llvm/link.h"
 #include "host/backend/cpu_llvm/runtime.h"
+#include "host/backend/cpu_llvm/system_calls.h"
 #include "host/backend/module_program.h"
 
 namespace fettle::backend::cpu_llvm {
@@ -49,6 +50,9 @@ Result<wire::ImageT> link_image(std::span<const std::span<const std::uint8_t>> o
   if (!linked) return std::move(linked).error();
   Result<wire::ImageT> image = flatten(*linked, target, names);
   if (!image) return image;
+  if (Result<void> quiet = check_no_system_calls(*image, target); !quiet) {
+    return std::move(quiet).error();
+  }
   if (!target.fma || (bytes && !target.sums_of_byte_products())) {
     if (Result<void> clean = check_instructions(*image, target); !clean) {
       return std::move(clean).error();

@@ -23,7 +23,7 @@ Result<wire::ImageT> make_image(const ir::Module& module, const space::CpuTarget
 
 // One of compiled objects and what they call behind our back (runtime.h); `names` are its entry
 // points. `bytes`: the code may compute in int8, so that dot products of bytes are looked for too.
-// BuildError: as link_shared_object and flatten; Internal as make_program.
+// BuildError: as link_shared_object, flatten and check_no_system_calls; Internal as make_program.
 Result<wire::ImageT> link_image(std::span<const std::span<const std::uint8_t>> objects,
                                 std::span<const std::string> names, const space::CpuTarget& target,
                                 bool bytes);
