@@ -8,6 +8,11 @@
 #include "schemas/wire/limits.h"
 
 namespace fettle::fleet {
+namespace {
+
+constexpr std::size_t kMostEvents = 4096;  // between two calls of take_events
+
+}  // namespace
 
 BrokerCore::BrokerCore(std::uint64_t instance, BrokerTimes times, BrokerLimits limits)
     : instance_(instance),
@@ -21,7 +26,24 @@ void BrokerCore::send(const PeerId& to, SharedBytes bytes) {
   if (!to.empty()) outgoing_.push_back({to, std::move(bytes)});
 }
 
-void BrokerCore::reject(const PeerId& to, ErrorCode code, std::string message) {
+// The event is the list's, or one that nobody reads: to be filled in before the next call.
+BrokerEvent& BrokerCore::tell(BrokerEventKind kind, const Permission& who, std::string text) {
+  BrokerEvent event;
+  event.kind = kind;
+  event.name = who.name;
+  event.public_key = who.public_key;
+  event.text = std::move(text);
+  if (events_.size() >= kMostEvents) {
+    ++counters_.events_dropped;
+    return dropped_event_ = std::move(event);
+  }
+  return events_.emplace_back(std::move(event));
+}
+
+void BrokerCore::reject(const PeerId& to, const Permission& who, ErrorCode code,
+                        std::string message) {
+  ++counters_.rejected;
+  tell(BrokerEventKind::PeerRejected, who, message);
   wire::RejectT body;
   body.error = std::make_unique<wire::ErrorT>(to_wire({code, std::move(message), {}}));
   send(to, std::move(body));
@@ -31,7 +53,7 @@ void BrokerCore::receive(const PeerId& from, const Permission& who, ByteView byt
   auto decoded = decode_message(bytes);
   if (!decoded) {
     ++counters_.malformed;
-    return reject(from, decoded.error().code, decoded.error().message);
+    return reject(from, who, decoded.error().code, decoded.error().message);
   }
   auto& body = decoded->body;
   if (auto* hello = body.AsHello()) return on_hello(from, who, *hello, now);
@@ -67,7 +89,7 @@ void BrokerCore::receive(const PeerId& from, const Permission& who, ByteView byt
     }
   }
   ++counters_.unauthorized;
-  reject(from, ErrorCode::Unauthorized,
+  reject(from, who, ErrorCode::Unauthorized,
          std::string("the key '") + who.name + "' has the role " + role_name(who.role) +
              ", which may not send this kind of message");
 }
@@ -75,19 +97,20 @@ void BrokerCore::receive(const PeerId& from, const Permission& who, ByteView byt
 void BrokerCore::on_hello(const PeerId& from, const Permission& who, wire::HelloT& hello,
                           TimePoint now) {
   if (hello.protocol_version != limits::kProtocolVersion) {
-    return reject(from, ErrorCode::VersionMismatch,
+    return reject(from, who, ErrorCode::VersionMismatch,
                   "the broker speaks protocol " + std::to_string(limits::kProtocolVersion) +
                       ", this peer " + std::to_string(hello.protocol_version) + " (software '" +
                       hello.software_version + "'): install the same version on both sides");
   }
   if (hello.role != who.role) {
     ++counters_.unauthorized;
-    return reject(from, ErrorCode::Unauthorized,
+    return reject(from, who, ErrorCode::Unauthorized,
                   "the key '" + who.name + "' is allowed as " + role_name(who.role) + ", not as " +
                       role_name(hello.role) + ": change that with `fettle keys allow " + who.name +
                       " '" + who.public_key + "' --role " + role_name(hello.role) + "`");
   }
-  if (hello.instance == 0) return reject(from, ErrorCode::Malformed, "hello without an instance");
+  if (hello.instance == 0)
+    return reject(from, who, ErrorCode::Malformed, "hello without an instance");
   // A peer chooses its connection's name: one that another key used before is another peer's.
   if (const auto before = peers_.find(from);
       before != peers_.end() &&
@@ -102,7 +125,7 @@ void BrokerCore::on_hello(const PeerId& from, const Permission& who, wire::Hello
       on_client_hello(from, who, hello, now);
       break;
     default:
-      reject(from, ErrorCode::Unsupported, "this broker takes no build workers");
+      reject(from, who, ErrorCode::Unsupported, "this broker takes no build workers");
   }
 }
 
@@ -122,11 +145,13 @@ void BrokerCore::on_client_hello(const PeerId& from, const Permission& who,
   const auto found = clients_.find(hello.instance);
   if (found != clients_.end() && found->second.who.public_key != who.public_key) {
     ++counters_.unauthorized;
-    return reject(from, ErrorCode::Unauthorized, "this client instance belongs to another key");
+    return reject(from, who, ErrorCode::Unauthorized,
+                  "this client instance belongs to another key");
   }
   if (const auto before = peers_.find(from);
       before != peers_.end() && before->second.client != hello.instance) {
-    drop_client(before->second.client, now);  // it calls itself another now
+    drop_client(before->second.client, "its connection is another's now",
+                now);  // it calls itself another now
   }
   Client& client = clients_[hello.instance];
   if (client.peer != from) peers_.erase(client.peer);
@@ -142,7 +167,7 @@ void BrokerCore::on_agent_hello(const PeerId& from, const Permission& who, wire:
                                 TimePoint now) {
   if (!hello.board || hello.board->id.empty() || hello.devices.empty() ||
       hello.devices.size() > limits_.devices) {
-    return reject(from, ErrorCode::Malformed,
+    return reject(from, who, ErrorCode::Malformed,
                   "an agent's hello names its board and 1 to " + std::to_string(limits_.devices) +
                       " devices");
   }
@@ -157,7 +182,7 @@ void BrokerCore::on_agent_hello(const PeerId& from, const Permission& who, wire:
     const bool rises = i == 0 || device.index > hello.devices[i - 1]->index;
     if (!fit || !rises || device.index >= limits_.devices) {
       return reject(
-          from, ErrorCode::Malformed,
+          from, who, ErrorCode::Malformed,
           "device " + std::to_string(i) +
               " needs a key of up to 64 characters (no ')' at the end), at most 7 others, and "
               "an index above the one before, below " +
@@ -167,7 +192,8 @@ void BrokerCore::on_agent_hello(const PeerId& from, const Permission& who, wire:
   }
   if (const auto before = peers_.find(from);
       before != peers_.end() && agents_.at(before->second.agent).instance != hello.instance) {
-    drop_agent(before->second.agent, now);  // it calls itself another now
+    drop_agent(before->second.agent, "its connection is another's now",
+               now);  // it calls itself another now
   }
   Agent* agent = nullptr;
   for (auto& [id, other] : agents_) {
@@ -185,6 +211,7 @@ void BrokerCore::on_agent_hello(const PeerId& from, const Permission& who, wire:
     agent = &agents_[id];
     agent->id = id;
     agent->instance = hello.instance;
+    tell(BrokerEventKind::AgentJoined, who).board_id = hello.board->id;
   }
   const bool dialled_anew = agent->peer != from;
   if (dialled_anew) {
@@ -258,9 +285,10 @@ void BrokerCore::close_devices(Agent& agent) {
   for (const auto& device : agent.devices) scheduler_.remove_device({agent.id, device.index});
 }
 
-void BrokerCore::drop_agent(AgentId id, TimePoint now) {
+void BrokerCore::drop_agent(AgentId id, const std::string& why, TimePoint now) {
   auto node = agents_.extract(id);
   Agent& agent = node.mapped();
+  tell(BrokerEventKind::AgentLost, agent.who, why).board_id = agent.board.id;
   peers_.erase(agent.peer);
   close_devices(agent);
   std::set<std::string> keys;
@@ -269,13 +297,14 @@ void BrokerCore::drop_agent(AgentId id, TimePoint now) {
   }
   for (Lease& lease : leases_.lost(id)) {
     give_back(lease, now);
-    requeue_or_fail(std::move(lease), now, "board " + agent.board.id + " went silent");
+    requeue_or_fail(std::move(lease), now, "board " + agent.board.id + " is gone: " + why);
   }
   for (const std::string& key : keys) tell_sessions_of(key);
 }
 
-void BrokerCore::drop_client(ClientId id, TimePoint now) {
+void BrokerCore::drop_client(ClientId id, const std::string& why, TimePoint now) {
   Client& client = clients_.at(id);
+  tell(BrokerEventKind::ClientLost, client.who, why);
   while (!client.sessions.empty()) on_close_session(client, client.sessions.begin()->first, now);
   peers_.erase(client.peer);
   clients_.erase(id);
@@ -302,8 +331,8 @@ void BrokerCore::recheck(const std::function<bool(const Permission&)>& allowed, 
     if (!allowed(agent.who)) agents.push_back(id);
   for (const auto& [id, client] : clients_)
     if (!allowed(client.who)) clients.push_back(id);
-  for (AgentId id : agents) drop_agent(id, now);
-  for (ClientId id : clients) drop_client(id, now);
+  for (AgentId id : agents) drop_agent(id, "its key is not allowed as it was", now);
+  for (ClientId id : clients) drop_client(id, "its key is not allowed as it was", now);
 }
 
 void BrokerCore::tick(TimePoint now) {
@@ -318,14 +347,15 @@ void BrokerCore::tick(TimePoint now) {
   }
   for (AgentId id : agents) {
     const Permission who = agents_.at(id).who;
-    drop_agent(id, now);
+    const bool replaced = agents_.at(id).give_up <= now;
+    drop_agent(id, replaced ? "it was started anew" : "it went silent", now);
     // One that was started anew lives on under another id.
     const bool lives = std::any_of(agents_.begin(), agents_.end(), [&](const auto& entry) {
       return entry.second.who.public_key == who.public_key;
     });
     if (!lives) board_changes_.push_back({who.name, true});
   }
-  for (ClientId id : clients) drop_client(id, now);
+  for (ClientId id : clients) drop_client(id, "it went silent", now);
   if (now - last_board_check_ >= times_.heartbeat) {
     last_board_check_ = now;
     fail_without_boards(now);

@@ -22,6 +22,7 @@
 
 #include "host/fleet/allow_list.h"
 #include "host/fleet/blob_store.h"
+#include "host/fleet/broker_events.h"
 #include "host/fleet/lease_table.h"
 #include "host/fleet/scheduler.h"
 #include "host/fleet/slow_link.h"
@@ -49,7 +50,8 @@ struct BrokerLimits {
 // Read by other threads while the broker runs.
 struct BrokerCounters {
   std::atomic<std::uint64_t> submitted{0}, completed{0}, requeued{0}, device_lost{0},
-      stale_results{0}, malformed{0}, unauthorized{0};
+      stale_results{0}, malformed{0}, unauthorized{0}, rejected{0}, quota_hits{0}, overdue{0},
+      events_dropped{0};
 };
 
 bool works_in(const wire::DeviceInfoT& device, const std::string& pool);
@@ -77,6 +79,9 @@ class BrokerCore {
     bool silent;
   };
   std::vector<BoardChange> take_board_changes() { return std::exchange(board_changes_, {}); }
+
+  // What was decided about peers since the last call: the first 4,096 of it, the rest is counted.
+  std::vector<BrokerEvent> take_events() { return std::exchange(events_, {}); }
 
   std::vector<Outgoing> take_outgoing() { return std::exchange(outgoing_, {}); }
   const BrokerCounters& counters() const { return counters_; }
@@ -135,14 +140,15 @@ class BrokerCore {
   void release_unknown(const Agent& agent, const std::vector<LeaseId>& listed);
   void open_devices(Agent& agent, TimePoint now);
   void close_devices(Agent& agent);
-  void drop_agent(AgentId id, TimePoint now);
-  void drop_client(ClientId id, TimePoint now);
+  void drop_agent(AgentId id, const std::string& why, TimePoint now);
+  void drop_client(ClientId id, const std::string& why, TimePoint now);
   void send(const PeerId& to, SharedBytes bytes);
   template <typename BodyT>
   void send(const PeerId& to, BodyT body) {
     send(to, pack_message(std::move(body)));
   }
-  void reject(const PeerId& to, ErrorCode code, std::string message);
+  void reject(const PeerId& to, const Permission& who, ErrorCode code, std::string message);
+  BrokerEvent& tell(BrokerEventKind kind, const Permission& who, std::string text = {});
 
   // broker_blobs.cpp: blobs from clients to agents
   void ask_for_blobs(const Client& client, const Trial& trial);
@@ -188,6 +194,8 @@ class BrokerCore {
   TimePoint last_board_check_;
   std::vector<Outgoing> outgoing_;
   std::vector<BoardChange> board_changes_;
+  std::vector<BrokerEvent> events_;
+  BrokerEvent dropped_event_;  // what is told when the list is full
   BrokerCounters counters_;
 };
 

@@ -105,6 +105,7 @@ void BrokerCore::on_open_session(Client& client, const wire::OpenSessionT& open,
   session.priority = open.priority;
   session.number = next_session_++;
   if (next_session_ == 0) next_session_ = 1;
+  tell(BrokerEventKind::SessionOpened, client.who, session.device_key).session = session.number;
   send(client.peer, describe(session));
 }
 
@@ -114,6 +115,7 @@ void BrokerCore::on_close_session(Client& client, std::uint64_t number, TimePoin
   const auto trials = found->second.trials;
   for (const auto& [id, trial] : trials) drop_trial(trial, now);
   scheduler_.forget_session(found->second.key);
+  tell(BrokerEventKind::SessionClosed, client.who).session = found->second.number;
   client.sessions.erase(found);
 }
 
