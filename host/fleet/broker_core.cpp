@@ -11,6 +11,7 @@ namespace fettle::fleet {
 namespace {
 
 constexpr std::size_t kMostEvents = 4096;  // between two calls of take_events
+constexpr std::size_t kMostReleases = 64;  // that one message is answered with
 
 }  // namespace
 
@@ -45,7 +46,7 @@ void BrokerCore::reject(const PeerId& to, const Permission& who, ErrorCode code,
   ++counters_.rejected;
   tell(BrokerEventKind::PeerRejected, who, message);
   wire::RejectT body;
-  body.error = std::make_unique<wire::ErrorT>(to_wire({code, std::move(message), {}}));
+  body.error = std::make_unique<wire::ErrorT>(to_wire(clipped({code, std::move(message), {}})));
   send(to, std::move(body));
 }
 
@@ -56,7 +57,7 @@ void BrokerCore::receive(const PeerId& from, const Permission& who, ByteView byt
     return reject(from, who, decoded.error().code, decoded.error().message);
   }
   auto& body = decoded->body;
-  if (auto* hello = body.AsHello()) return on_hello(from, who, *hello, now);
+  if (auto* hello = body.AsHello()) return on_hello(from, who, *hello, bytes.size(), now);
 
   const auto known = peers_.find(from);
   if (known == peers_.end() || known->second.who.public_key != who.public_key) {
@@ -68,7 +69,7 @@ void BrokerCore::receive(const PeerId& from, const Permission& who, ByteView byt
     if (auto* done = body.AsDone()) return on_done(agent, *done, now);
     if (auto* wanted = body.AsBlobsWanted()) return on_blobs_wanted(agent, wanted->hashes, now);
     if (auto* beat = body.AsHeartbeat()) {
-      on_agent_heartbeat(agent, beat->leases, now);
+      if (!on_agent_heartbeat(agent, beat->leases, now)) return;
       wire::HeartbeatT echo;
       echo.instance = instance_;
       return send(from, std::move(echo));
@@ -95,7 +96,7 @@ void BrokerCore::receive(const PeerId& from, const Permission& who, ByteView byt
 }
 
 void BrokerCore::on_hello(const PeerId& from, const Permission& who, wire::HelloT& hello,
-                          TimePoint now) {
+                          std::size_t message_bytes, TimePoint now) {
   if (hello.protocol_version != limits::kProtocolVersion) {
     return reject(from, who, ErrorCode::VersionMismatch,
                   "the broker speaks protocol " + std::to_string(limits::kProtocolVersion) +
@@ -108,6 +109,11 @@ void BrokerCore::on_hello(const PeerId& from, const Permission& who, wire::Hello
                   "the key '" + who.name + "' is allowed as " + role_name(who.role) + ", not as " +
                       role_name(hello.role) + ": change that with `fettle keys allow " + who.name +
                       " '" + who.public_key + "' --role " + role_name(hello.role) + "`");
+  }
+  if (message_bytes > limits::kHelloBytes) {
+    return reject(from, who, ErrorCode::Malformed,
+                  "a hello of " + std::to_string(message_bytes) + " bytes, at most " +
+                      std::to_string(limits::kHelloBytes));
   }
   if (hello.instance == 0)
     return reject(from, who, ErrorCode::Malformed, "hello without an instance");
@@ -225,6 +231,10 @@ void BrokerCore::on_agent_hello(const PeerId& from, const Permission& who, wire:
   peers_[from] = {who, agent->id, 0};
   send(from, make_welcome(instance_, times_));
 
+  std::size_t depths = 0;
+  for (const auto& device : hello.devices) depths += device->queue_depth;
+  // Of a broker before this one, or of devices that it had before, it may hold more.
+  agent->most_leases = std::max({agent->most_leases, depths, hello.leases.size()});
   // What a peer that dialled in anew does not list never arrived there: no grace. Further
   // hellos of one connection, that a cut network held back, may be older than a lease.
   std::vector<Lease> ended =
@@ -245,18 +255,29 @@ void BrokerCore::on_agent_hello(const PeerId& from, const Permission& who, wire:
   board_changes_.push_back({who.name, false});
 }
 
-void BrokerCore::on_agent_heartbeat(Agent& agent, const std::vector<LeaseId>& listed,
+// False: it lists more than it can hold, and nothing of it counts.
+bool BrokerCore::on_agent_heartbeat(Agent& agent, const std::vector<LeaseId>& listed,
                                     TimePoint now) {
+  if (listed.size() > agent.most_leases) {
+    ++counters_.malformed;
+    reject(agent.peer, agent.who, ErrorCode::Malformed,
+           "a heartbeat with " + std::to_string(listed.size()) + " leases: all devices of board " +
+               agent.board.id + " together hold " + std::to_string(agent.most_leases));
+    return false;
+  }
   agent.give_up = TimePoint::max();
   release_unknown(agent, listed);
   for (Lease& lease : leases_.missing(agent.id, listed, now)) {
     give_back(lease, now);
     requeue_or_fail(std::move(lease), now, "its agent no longer holds it");
   }
+  return true;
 }
 
 void BrokerCore::release_unknown(const Agent& agent, const std::vector<LeaseId>& listed) {
-  for (LeaseId lease : leases_.unknown(agent.id, listed)) {
+  std::vector<LeaseId> unknown = leases_.unknown(agent.id, listed);
+  if (unknown.size() > kMostReleases) unknown.resize(kMostReleases);  // it lists the rest again
+  for (LeaseId lease : unknown) {
     wire::ReleaseT release;
     release.lease = lease;
     send(agent.peer, std::move(release));

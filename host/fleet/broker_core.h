@@ -27,6 +27,7 @@
 #include "host/fleet/scheduler.h"
 #include "host/fleet/slow_link.h"
 #include "schemas/wire/blob_pieces.h"
+#include "schemas/wire/limits.h"
 
 namespace fettle::fleet {
 
@@ -38,13 +39,13 @@ struct BrokerTimes {
 };
 
 struct BrokerLimits {
-  std::uint32_t attempts = 3;                     // boards that one trial may be given to
-  std::size_t in_flight = 4096;                   // unfinished trials of one session
-  std::size_t sessions = 64;                      // of one client
-  std::size_t devices = 64;                       // of one agent
-  std::uint32_t queue_depth = 64;                 // of one device; more is cut to this
-  std::size_t blob_bytes = std::size_t{2} << 30;  // of blobs: a network of 1 GiB is two in turn
-  std::size_t completed_kept = 1024;              // per session, for a client that reconnects
+  std::uint32_t attempts = 3;                       // boards that one trial may be given to
+  std::size_t in_flight = 4096;                     // unfinished trials of one session
+  std::size_t sessions = 64;                        // of one client
+  std::size_t devices = limits::kDevices;           // of one agent
+  std::uint32_t queue_depth = limits::kQueueDepth;  // of one device; more is cut to this
+  std::size_t blob_bytes = std::size_t{2} << 30;    // of blobs: a network of 1 GiB is two in turn
+  std::size_t completed_kept = 1024;                // per session, for a client that reconnects
 };
 
 // Read by other threads while the broker runs.
@@ -103,6 +104,7 @@ class BrokerCore {
     std::vector<wire::DeviceInfoT> devices;
     std::vector<TimePoint> last_done;  // by the device's index
     std::set<wire::Hash, HashLess> blobs;
+    std::size_t most_leases = 0;   // that it can hold, as far as the broker knows
     TimePoint last_seen, give_up;  // give_up: earlier than silence when it was replaced
     SlowLink link;                 // blobs and assignments on their way
   };
@@ -131,12 +133,13 @@ class BrokerCore {
   };
 
   // broker_core.cpp: peers
-  void on_hello(const PeerId& from, const Permission& who, wire::HelloT& hello, TimePoint now);
+  void on_hello(const PeerId& from, const Permission& who, wire::HelloT& hello,
+                std::size_t message_bytes, TimePoint now);
   void on_agent_hello(const PeerId& from, const Permission& who, wire::HelloT& hello,
                       TimePoint now);
   void on_client_hello(const PeerId& from, const Permission& who, const wire::HelloT& hello,
                        TimePoint now);
-  void on_agent_heartbeat(Agent& agent, const std::vector<LeaseId>& leases, TimePoint now);
+  bool on_agent_heartbeat(Agent& agent, const std::vector<LeaseId>& leases, TimePoint now);
   void release_unknown(const Agent& agent, const std::vector<LeaseId>& listed);
   void open_devices(Agent& agent, TimePoint now);
   void close_devices(Agent& agent);

@@ -1,0 +1,126 @@
+// One valid key must not end or starve the broker, nor pass for another (issue 18, part 5).
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <fstream>
+
+#include "tests/unit/broker_fixture.h"
+
+namespace fettle::fleet {
+namespace {
+
+class Trust : public BrokerTest {
+ protected:
+  // Highest resident size of this process, bytes.
+  static std::size_t peak_bytes() {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with("VmHWM:")) return std::stoul(line.substr(6)) * 1024;
+    }
+    return 0;
+  }
+  static Bytes heartbeat_of(std::size_t leases) {
+    flatbuffers::FlatBufferBuilder builder(leases * 8 + 256);
+    std::uint64_t* ids = nullptr;
+    const auto list = builder.CreateUninitializedVector(leases, &ids);
+    for (std::size_t i = 0; i < leases; ++i) ids[i] = i + 1;
+    const auto body = wire::CreateHeartbeat(builder, 1, list);
+    wire::FinishMessageBuffer(builder,
+                              wire::CreateMessage(builder, wire::Body::Heartbeat, body.Union()));
+    return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
+  }
+};
+
+// In a child: where it is not refused it takes gigabytes.
+TEST_F(Trust, HeartbeatOfTwentyMillionLeases) {
+  agent("a", 1, "board");
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const Bytes message = heartbeat_of(20'000'000);
+    const std::size_t before = peak_bytes();
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    const rlimit most{std::size_t{2} << 30, std::size_t{2} << 30};
+    ::setrlimit(RLIMIT_AS, &most);
+#endif
+    const auto start = Clock::now();
+    core.receive("a", kAgent, message, now);
+    const auto took = std::chrono::duration_cast<milliseconds>(Clock::now() - start);
+    const std::size_t grown = peak_bytes() - before, answers = core.take_outgoing().size();
+    std::printf("%zu MB more at the peak, %zu answers, %d ms\n", grown >> 20, answers,
+                static_cast<int>(took.count()));
+    std::fflush(stdout);
+    ::_exit(grown < (std::size_t{64} << 20) && answers == 1 ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "wait status " << status;
+
+  // As many as one socket's message takes, and one more than the board can hold.
+  for (const std::size_t leases : {std::size_t{250'000}, std::size_t{3}}) {
+    core.receive("a", kAgent, heartbeat_of(leases), now);
+    collect();
+    const auto rejects = take<wire::RejectT>("a");
+    ASSERT_EQ(rejects.size(), 1u) << leases;
+    EXPECT_EQ(rejects[0].error->code, ErrorCode::Malformed);
+    EXPECT_TRUE(take<wire::ReleaseT>("a").empty()) << leases;
+    EXPECT_TRUE(take<wire::HeartbeatT>("a").empty()) << leases;
+  }
+  beat("a", kAgent, {4, 5});  // as many as it can hold, though none is known
+  EXPECT_EQ(take<wire::ReleaseT>("a").size(), 2u);
+  EXPECT_EQ(take<wire::HeartbeatT>("a").size(), 1u);
+  const auto events = core.take_events();
+  EXPECT_EQ(std::count_if(events.begin(), events.end(),
+                          [](const BrokerEvent& event) {
+                            return event.kind == BrokerEventKind::PeerRejected &&
+                                   event.name == "agent";
+                          }),
+            2);
+}
+
+TEST_F(Trust, WhatAPeerSaysOfItselfIsBounded) {
+  const auto refused = [&](wire::HelloT hello, const char* what) {
+    say("a", kAgent, std::move(hello));
+    EXPECT_TRUE(take<wire::WelcomeT>("a").empty()) << what;
+    const auto rejects = take<wire::RejectT>("a");
+    ASSERT_EQ(rejects.size(), 1u) << what;
+    EXPECT_EQ(rejects[0].error->code, ErrorCode::Malformed) << what;
+    EXPECT_LE(rejects[0].error->message.size(), limits::kErrorBytes) << what;
+  };
+  const std::string page(100'000, 'x');
+  auto hello = agent_hello(1, "board", "pynq");
+  hello.board->id = std::string(200, 'x');
+  refused(std::move(hello), "board id");
+  hello = agent_hello(1, "board", "pynq");
+  hello.board->hostname = page;
+  refused(std::move(hello), "host name");
+  hello = agent_hello(1, "board", "pynq");
+  hello.devices[0]->name = page;
+  refused(std::move(hello), "device name");
+  hello = agent_hello(1, "board", "pynq");
+  hello.software_version = page;
+  refused(std::move(hello), "software version");
+  hello = agent_hello(1, "board", "pynq");
+  hello.leases.assign(limits::kLeases + 1, 7);
+  refused(std::move(hello), "leases");
+  hello = agent_hello(1, "board", "pynq");
+  hello.devices[0]->aliases.assign(8, "pynq-z2");
+  refused(std::move(hello), "aliases");
+  hello = agent_hello(1, "board", "pynq");
+  hello.devices[0]->cpu = std::make_unique<wire::CpuFactsT>();
+  hello.devices[0]->cpu->features.assign(1000, std::string(1000, 'x'));
+  refused(std::move(hello), "all together");
+
+  agent("a", 1, "board");
+  client("c", 10);
+  wire::OpenSessionT open;
+  open.session = 5;
+  open.device_key = "pynq";
+  open.name = page;
+  say("c", kClient, std::move(open));
+  EXPECT_EQ(take<wire::RejectT>("c").size(), 1u);
+  EXPECT_TRUE(take<wire::SessionOpenedT>("c").empty());
+}
+
+}  // namespace
+}  // namespace fettle::fleet
