@@ -165,10 +165,11 @@ struct Broker::Loop {
     read_allow_list();
     const std::uint64_t version = allowed.version();
     if (std::exchange(rechecked, version) == version) return;
+    core.set_allowed(allowed.entries());
     core.recheck(
         [this](const Permission& who) {
           const auto listed = allowed.find(who.public_key);
-          return listed && listed->role == who.role;
+          return listed && *listed == who;  // also as it was: it says Hello again
         },
         now);
     log("read the allow list " + options.allow_file.string());
@@ -269,6 +270,7 @@ Result<std::unique_ptr<Broker>> Broker::start(BrokerOptions options) {
     return std::move(loaded).error().in("starting the broker");
   }
   loop.rechecked = loop.allowed.version();
+  loop.core.set_allowed(loop.allowed.entries());
   loop.wake_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (loop.wake_fd < 0) return Error{ErrorCode::Io, "cannot make an eventfd"};
   loop.zap = std::make_unique<ZapHandler>(

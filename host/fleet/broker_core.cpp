@@ -201,6 +201,8 @@ void BrokerCore::on_agent_hello(const PeerId& from, const Permission& who, wire:
     drop_agent(before->second.agent, "its connection is another's now",
                now);  // it calls itself another now
   }
+  if (!may_be(from, who, hello, now)) return;
+  if (!make_room_for_agent(from, who, hello.board->id, hello.instance, now)) return;
   Agent* agent = nullptr;
   for (auto& [id, other] : agents_) {
     if (other.who.public_key != who.public_key) continue;
@@ -270,6 +272,58 @@ bool BrokerCore::on_agent_heartbeat(Agent& agent, const std::vector<LeaseId>& li
   for (Lease& lease : leases_.missing(agent.id, listed, now)) {
     give_back(lease, now);
     requeue_or_fail(std::move(lease), now, "its agent no longer holds it");
+  }
+  return true;
+}
+
+// Whether that key may be that board. If so, it is.
+bool BrokerCore::may_be(const PeerId& from, const Permission& who, const wire::HelloT& hello,
+                        TimePoint now) {
+  std::vector<std::string> keys;
+  for (const auto& device : hello.devices) {
+    keys.push_back(device->key);
+    keys.insert(keys.end(), device->aliases.begin(), device->aliases.end());
+  }
+  const std::string& board = hello.board->id;
+  std::vector<Permission> others;
+  std::vector<AgentId> pinned;  // of other keys that only said they are it
+  for (const auto& [id, agent] : agents_) {
+    if (agent.board.id != board || agent.who.public_key == who.public_key) continue;
+    others.push_back(agent.who);
+    if (agent.who.boards.empty()) pinned.push_back(id);
+  }
+  if (auto good = claims_.check(who, board, keys, others); !good) {
+    ++counters_.unauthorized;
+    reject(from, who, ErrorCode::Unauthorized, good.error().message);
+    return false;
+  }
+  claims_.claim(who, board);
+  for (AgentId id : pinned) drop_agent(id, "the board is another key's, which names it", now);
+  return true;
+}
+
+// Agents that are started over and over, or are many by choice, are bounded.
+bool BrokerCore::make_room_for_agent(const PeerId& from, const Permission& who,
+                                     const std::string& board, std::uint64_t instance,
+                                     TimePoint now) {
+  std::size_t all = 0, same = 0;
+  AgentId longest_silent = 0;
+  for (const auto& [id, agent] : agents_) {
+    if (agent.who.public_key != who.public_key) continue;
+    if (agent.instance == instance) return true;
+    ++all;
+    if (agent.board.id != board) continue;
+    ++same;
+    if (longest_silent == 0 || agent.last_seen < agents_.at(longest_silent).last_seen)
+      longest_silent = id;
+  }
+  if (same >= limits_.agents_of_board) {
+    drop_agent(longest_silent, "its board was started anew too often", now);
+  } else if (all >= limits_.agents) {
+    tell(BrokerEventKind::QuotaHit, who, "boards of one key").board_id = board;
+    reject(from, who, ErrorCode::TooLarge,
+           "the key '" + who.name + "' serves " + std::to_string(all) + " boards already");
+    return false;
   }
   return true;
 }
@@ -352,6 +406,10 @@ void BrokerCore::recheck(const std::function<bool(const Permission&)>& allowed, 
     if (!allowed(agent.who)) agents.push_back(id);
   for (const auto& [id, client] : clients_)
     if (!allowed(client.who)) clients.push_back(id);
+  std::vector<std::string> pinned;
+  for (const auto& [key, pin] : claims_.pins())
+    if (!allowed(pin.who)) pinned.push_back(key);
+  for (const std::string& key : pinned) claims_.forget(key);
   for (AgentId id : agents) drop_agent(id, "its key is not allowed as it was", now);
   for (ClientId id : clients) drop_client(id, "its key is not allowed as it was", now);
 }

@@ -22,6 +22,7 @@
 
 #include "host/fleet/allow_list.h"
 #include "host/fleet/blob_store.h"
+#include "host/fleet/board_claims.h"
 #include "host/fleet/broker_events.h"
 #include "host/fleet/lease_table.h"
 #include "host/fleet/scheduler.h"
@@ -43,6 +44,8 @@ struct BrokerLimits {
   std::size_t in_flight = 4096;                     // unfinished trials of one session
   std::size_t sessions = 64;                        // of one client
   std::size_t devices = limits::kDevices;           // of one agent
+  std::size_t agents = 1024;                        // of one key, where it may be any board
+  std::size_t agents_of_board = 4;                  // of one key that say they are one board
   std::uint32_t queue_depth = limits::kQueueDepth;  // of one device; more is cut to this
   std::size_t blob_bytes = std::size_t{2} << 30;    // of blobs: a network of 1 GiB is two in turn
   std::size_t completed_kept = 1024;                // per session, for a client that reconnects
@@ -65,6 +68,8 @@ class BrokerCore {
   void receive(const PeerId& from, const Permission& who, ByteView bytes, TimePoint now);
   // A message could not be delivered: that connection is gone.
   void unreachable(const PeerId& peer, TimePoint now);
+  // The allow list as it is now: which boards are whose. Before any peer, and when it changes.
+  void set_allowed(const std::vector<Permission>& entries) { claims_.set_entries(entries); }
   // Peers whose key `allowed` refuses are dropped (a key was revoked).
   void recheck(const std::function<bool(const Permission&)>& allowed, TimePoint now);
   // Call at least every half heartbeat.
@@ -140,6 +145,9 @@ class BrokerCore {
   void on_client_hello(const PeerId& from, const Permission& who, const wire::HelloT& hello,
                        TimePoint now);
   bool on_agent_heartbeat(Agent& agent, const std::vector<LeaseId>& leases, TimePoint now);
+  bool may_be(const PeerId& from, const Permission& who, const wire::HelloT& hello, TimePoint now);
+  bool make_room_for_agent(const PeerId& from, const Permission& who, const std::string& board,
+                           std::uint64_t instance, TimePoint now);
   void release_unknown(const Agent& agent, const std::vector<LeaseId>& listed);
   void open_devices(Agent& agent, TimePoint now);
   void close_devices(Agent& agent);
@@ -189,6 +197,7 @@ class BrokerCore {
   std::map<ClientId, Client> clients_;
   AgentId next_agent_ = 1;
   std::uint64_t next_session_;  // from a random number per broker run; never 0
+  BoardClaims claims_;
   BlobStore blobs_;
   std::map<wire::Hash, std::vector<TrialPtr>, HashLess> waiting_for_blob_;
   LeaseTable leases_;

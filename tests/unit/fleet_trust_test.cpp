@@ -78,6 +78,71 @@ TEST_F(Trust, HeartbeatOfTwentyMillionLeases) {
             2);
 }
 
+Permission board_key(const std::string& name, std::vector<std::string> device_keys = {},
+                     std::vector<std::string> boards = {}) {
+  return {name, wire::Role::Agent, "key-of-" + name, std::move(device_keys), std::move(boards)};
+}
+
+TEST_F(Trust, ImpostorBoardId) {
+  const auto joins = [&](const PeerId& peer, const Permission& who, std::uint64_t instance,
+                         const std::string& board, const std::string& key = "pynq") {
+    say(peer, who, agent_hello(instance, board, key, 1));
+    const auto rejects = take<wire::RejectT>(peer);
+    if (!rejects.empty()) {
+      EXPECT_EQ(rejects[0].error->code, ErrorCode::Unauthorized);
+      EXPECT_NE(rejects[0].error->message.find("fettle keys allow"), std::string::npos);
+    }
+    return take<wire::WelcomeT>(peer).size() == 1 && rejects.empty();
+  };
+  // Ten Pynqs, each with its own key, share a device key without ceremony.
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    const std::string name = "pynq-" + std::to_string(i);
+    EXPECT_TRUE(joins(name, board_key(name), 10 + i, "board-" + std::to_string(i)));
+  }
+  client("c", 10);
+  open("c", 5);
+  EXPECT_EQ(take<wire::SessionOpenedT>("c").at(0).boards, 10u);
+
+  // Another key says that it is one of them: it gets none of its trials.
+  const Permission impostor = board_key("impostor");
+  EXPECT_FALSE(joins("evil", impostor, 50, "board-3"));
+  for (std::uint64_t trial = 0; trial < 20; ++trial) submit("c", 5, trial, {}, "board-3");
+  EXPECT_TRUE(assigned("evil").empty());
+  EXPECT_EQ(assigned("pynq-3").size(), 1u);
+  // Nor while the board itself is away, and not by a key that was another board before.
+  core.unreachable("pynq-3", now);
+  for (int i = 0; i < 12; ++i) pass(milliseconds(100));
+  EXPECT_FALSE(joins("evil", impostor, 51, "board-3"));
+  EXPECT_TRUE(joins("evil", impostor, 52, "evil-board"));
+  EXPECT_FALSE(joins("evil", impostor, 53, "board-99"));
+  EXPECT_TRUE(joins("pynq-3", board_key("pynq-3"), 60, "board-3")) << "itself again";
+
+  // Bound to device keys, it serves no others; aliases are device keys too.
+  const Permission bound = board_key("bound", {"rk3399"});
+  EXPECT_FALSE(joins("b", bound, 70, "board-b"));
+  auto aliased = agent_hello(71, "board-b", "rk3399", 1);
+  aliased.devices[0]->aliases = {"pynq"};
+  say("b", bound, std::move(aliased));
+  EXPECT_EQ(take<wire::RejectT>("b").size(), 1u);
+  EXPECT_TRUE(joins("b", bound, 72, "board-b", "rk3399"));
+  EXPECT_TRUE(joins("any", board_key("any", {"*"}), 73, "board-any"));
+
+  // Bound to boards: those, whoever was first, as soon as the list says so.
+  const Permission owner = board_key("owner", {}, {"board-x"}), twin = board_key("twin");
+  EXPECT_FALSE(joins("o", owner, 80, "board-y"));
+  EXPECT_TRUE(joins("t", twin, 81, "board-x")) << "nobody claims it yet";
+  EXPECT_TRUE(joins("o", owner, 82, "board-x")) << "its entry names it";
+  EXPECT_FALSE(joins("t", twin, 83, "board-x"));
+  core.set_allowed({board_key("absent", {}, {"board-z"})});
+  EXPECT_FALSE(joins("t", twin, 84, "board-z")) << "named by an entry, though it is not here";
+  // Two keys share an id where both may have it.
+  EXPECT_TRUE(joins("w", board_key("wild", {}, {"*"}), 85, "board-x"));
+  EXPECT_FALSE(joins("w", board_key("wild", {}, {"*"}), 86, "board-5")) << "pynq-5 is not";
+  // A revoked key's pin is gone with it.
+  core.recheck([](const Permission& who) { return who.name != "pynq-7"; }, now);
+  EXPECT_TRUE(joins("new", board_key("new"), 90, "board-7"));
+}
+
 TEST_F(Trust, WhatAPeerSaysOfItselfIsBounded) {
   const auto refused = [&](wire::HelloT hello, const char* what) {
     say("a", kAgent, std::move(hello));
