@@ -10,6 +10,7 @@
 
 #include "agent/platform/board.h"
 #include "agent/server/log.h"
+#include "schemas/wire/clip_outcome.h"
 #include "schemas/wire/clock_domain.h"
 #include "schemas/wire/limits.h"
 
@@ -231,12 +232,13 @@ void Supervisor::send_done(std::uint64_t lease, Bytes outcome) {
   auto decoded = decode_outcome(outcome);
   if (decoded) {
     decoded->board_id = board_.id;
+    clip_texts(*decoded);  // a compiler's log may be longer than a message
     outcome = encode(*decoded);
   } else {
     // A candidate that wrote into the worker's own memory can do this.
     wire::OutcomeT failed;
-    failed.body.Set(make_failure(wire::Stage::Run,
-                                 std::move(decoded).error().in("reading the worker's outcome")));
+    failed.body.Set(make_failure(
+        wire::Stage::Run, clipped(std::move(decoded).error().in("reading the worker's outcome"))));
     failed.times = std::make_unique<wire::StageTimesT>();
     failed.board_id = board_.id;
     outcome = encode(failed);

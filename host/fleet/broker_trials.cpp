@@ -4,6 +4,7 @@
 
 #include "host/fleet/broker_core.h"
 #include "host/fleet/pool.h"
+#include "schemas/wire/clip_outcome.h"
 #include "schemas/wire/limits.h"
 
 namespace fettle::fleet {
@@ -102,7 +103,7 @@ void BrokerCore::on_open_session(Client& client, const wire::OpenSessionT& open,
   session.key = {client.id, open.session};
   session.device_key = *pool;
   session.name = open.name;
-  session.priority = open.priority;
+  session.priority = std::clamp(open.priority, -limits::kPriority, limits::kPriority);
   session.number = next_session_++;
   if (next_session_ == 0) next_session_ = 1;
   tell(BrokerEventKind::SessionOpened, client.who, session.device_key).session = session.number;
@@ -231,6 +232,7 @@ void BrokerCore::on_done(Agent& agent, wire::DoneT& done, TimePoint now) {
                 std::move(outcome).error().in("reading the answer of board " + agent.board.id),
                 now);
   }
+  clip_texts(*outcome);
   const auto* failure = outcome->body.AsFailure();
   if (failure && failure->error->code == ErrorCode::MissingBlob &&
       trial->attempts < limits_.attempts) {
@@ -287,7 +289,7 @@ void BrokerCore::complete(const TrialPtr& trial, ByteView outcome) {
 
 void BrokerCore::fail(const TrialPtr& trial, wire::Stage stage, Error error, TimePoint now) {
   wire::OutcomeT outcome;
-  outcome.body.Set(make_failure(stage, std::move(error)));
+  outcome.body.Set(make_failure(stage, clipped(std::move(error))));
   outcome.times = std::make_unique<wire::StageTimesT>();
   outcome.times->queue_ns = nanoseconds_between(trial->submitted, now);
   complete(trial, encode(outcome));

@@ -143,6 +143,76 @@ TEST_F(Trust, ImpostorBoardId) {
   EXPECT_TRUE(joins("new", board_key("new"), 90, "board-7"));
 }
 
+// Extreme priorities: no overflow, the same as the nearest that is allowed, and no starving.
+TEST_F(Trust, IntMinPriority) {
+  constexpr int kLowest = std::numeric_limits<int>::min(),
+                kHighest = std::numeric_limits<int>::max();
+  agent("a", 1, "board", {}, 1);
+  client("c", 10);
+  client("d", 11, kOther);
+  open("c", 1, kLowest);
+  open("c", 2, 0);
+  open("d", 3, kHighest, kOther);
+  open("d", 4, limits::kPriority, kOther);
+  submit("c", 2, 1);  // the board is busy
+  for (std::uint64_t i = 0; i < 3; ++i) submit("c", 1, 100 + i);
+  for (std::uint64_t i = 0; i < 3; ++i) submit("c", 2, 200 + i);
+  std::uint64_t next = 1000;
+  std::vector<std::uint64_t> order;
+  for (int i = 0; i < 150; ++i) {
+    // The greedy client never runs out of trials.
+    submit("d", 3, next++, {}, "", kOther);
+    if (i == 0) submit("d", 4, 500, {}, "", kOther);
+    const auto assigns = take<wire::AssignT>("a");
+    ASSERT_EQ(assigns.size(), 1u);
+    order.push_back(trial_of(assigns[0]));
+    done("a", assigns[0].lease, measured(1));
+  }
+  const auto at = [&](std::uint64_t trial) {
+    return std::find(order.begin(), order.end(), trial) - order.begin();
+  };
+  EXPECT_GE(order[1], 500u) << "the highest goes first";
+  EXPECT_LE(at(500), 3) << "2^31 - 1 is no higher than what is allowed";
+  EXPECT_LT(at(200), at(100)) << "the lowest is the lowest";
+  for (std::uint64_t trial : {100, 101, 102, 200, 201, 202}) {
+    EXPECT_LT(at(trial), 150) << "trial " << trial << " never had its turn";
+  }
+  const auto greedy = std::count_if(order.begin(), order.end(), [](auto t) { return t >= 1000; });
+  EXPECT_GE(greedy, 120) << "priority still counts";
+}
+
+TEST_F(Trust, SixteenMiBFailureText) {
+  agent("a", 1, "board");
+  client("c", 10);
+  open("c", 5);
+  for (std::uint64_t trial = 1; trial <= 3; ++trial) submit("c", 5, trial);
+  auto leases = assigned("a");
+  ASSERT_EQ(leases.size(), 2u);
+  const std::string text = "begins " + std::string(std::size_t{16} << 20, 'x');
+  wire::OutcomeT outcome;
+  outcome.body.Set(make_failure(wire::Stage::Load, {ErrorCode::BuildError, text, {text, text}}));
+  done("a", leases[0], outcome);
+  auto measurement = measured(5);
+  auto& readings = measurement.body.AsMeasurement()->before;
+  readings = std::make_unique<wire::ConditionsT>();
+  readings->governor = text;
+  done("a", leases[1], measurement);
+  outcome.body.AsFailure()->stage = static_cast<wire::Stage>(200);  // its text is quoted
+  done("a", assigned("a").at(0), outcome);
+  const auto completed = take<wire::CompletedT>("c");
+  ASSERT_EQ(completed.size(), 3u);
+  for (const auto& one : completed) EXPECT_LT(one.outcome.size(), std::size_t{64} << 10);
+  const auto failed = decode_outcome(completed[0].outcome);
+  ASSERT_TRUE(failed.ok() && failed->body.AsFailure());
+  const auto& error = *failed->body.AsFailure()->error;
+  EXPECT_EQ(error.code, ErrorCode::BuildError);
+  EXPECT_TRUE(error.message.starts_with("begins xxx"));
+  EXPECT_NE(error.message.find("more bytes left out]"), std::string::npos);
+  EXPECT_LE(error.message.size(), limits::kErrorBytes);
+  EXPECT_EQ(decode_outcome(completed[1].outcome)->body.AsMeasurement()->median, 5);
+  EXPECT_EQ(failure_of(completed[2]), ErrorCode::Malformed);
+}
+
 TEST_F(Trust, WhatAPeerSaysOfItselfIsBounded) {
   const auto refused = [&](wire::HelloT hello, const char* what) {
     say("a", kAgent, std::move(hello));
