@@ -21,9 +21,6 @@ constexpr std::uint64_t kMs = 1'000'000;
 constexpr std::uint64_t kHelloEvery = 1000 * kMs;  // while no Welcome has come
 constexpr std::uint64_t kComplainAfter = 5000 * kMs;
 constexpr std::uint64_t kComplainEvery = 60'000 * kMs;
-// An emulator executes this much less than the billion instructions a second by which
-// icount counts its seconds: the broker, who has a real clock, must not give us up.
-constexpr std::uint64_t kInstructionClockLag = 20;
 
 }  // namespace
 
@@ -59,6 +56,7 @@ Supervisor::Supervisor(const AgentOptions& options, wire::BoardT board,
       started_(StatusPage::monotonic_ns()),
       next_complaint_(started_ + kComplainAfter) {
   for (wire::DeviceInfoT& info : devices) {
+    // The broker, who has a real clock, must not give us up.
     if (!clock_facts(info.clock).has_rate) clock_lag_ = kInstructionClockLag;
     devices_.push_back(std::make_unique<DeviceQueue>(
         std::move(info), nursery_, blobs_,

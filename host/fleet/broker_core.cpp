@@ -344,16 +344,7 @@ bool works_in(const wire::DeviceInfoT& device, const std::string& pool) {
 }
 
 void BrokerCore::open_devices(Agent& agent, TimePoint now) {
-  std::set<std::string> keys;
-  for (const auto& device : agent.devices) {
-    const DeviceId id{agent.id, device.index};
-    std::vector<std::string> own = pools_of(device);
-    keys.insert(own.begin(), own.end());
-    auto placed = scheduler_.add_device(id, std::move(own), agent.board.id, device.queue_depth,
-                                        leases_.count(id));
-    for (Placement& placement : placed) assign(std::move(placement), now);
-  }
-  for (const std::string& key : keys) tell_sessions_of(key);
+  for (const auto& device : agent.devices) open_device(agent, device, now);
 }
 
 void BrokerCore::close_devices(Agent& agent) {
@@ -437,6 +428,7 @@ void BrokerCore::tick(TimePoint now) {
   for (ClientId id : clients) drop_client(id, "it went silent", now);
   if (now - last_board_check_ >= times_.heartbeat) {
     last_board_check_ = now;
+    end_overdue_leases(now);
     fail_without_boards(now);
   }
 }
@@ -447,6 +439,7 @@ void BrokerCore::stood_still(milliseconds time) {
     if (agent.give_up != TimePoint::max()) agent.give_up += time;
   }
   for (auto& [id, client] : clients_) client.last_seen += time;
+  leases_.postpone(time);
 }
 
 wire::DeviceListT BrokerCore::device_list() const {

@@ -24,6 +24,7 @@
 #include "host/fleet/blob_store.h"
 #include "host/fleet/board_claims.h"
 #include "host/fleet/broker_events.h"
+#include "host/fleet/device_standing.h"
 #include "host/fleet/lease_table.h"
 #include "host/fleet/scheduler.h"
 #include "host/fleet/slow_link.h"
@@ -33,10 +34,12 @@
 namespace fettle::fleet {
 
 struct BrokerTimes {
-  milliseconds heartbeat{1000};    // peers send one this often
-  milliseconds silence{10'000};    // a peer silent for this long is given up
-  milliseconds no_board{120'000};  // trials of a key without boards fail after this
-  milliseconds upload{600'000};    // a client's word may be stuck behind a blob for so long
+  milliseconds heartbeat{1000};       // peers send one this often
+  milliseconds silence{10'000};       // a peer silent for this long is given up
+  milliseconds no_board{120'000};     // trials of a key without boards fail after this
+  milliseconds upload{600'000};       // a client's word may be stuck behind a blob for so long
+  milliseconds trial{7'200'000};      // the longest that a request's own limits may add up to
+  milliseconds lease_slack{300'000};  // beyond those: workers that start, blobs that went astray
 };
 
 struct BrokerLimits {
@@ -149,6 +152,12 @@ class BrokerCore {
   bool make_room_for_agent(const PeerId& from, const Permission& who, const std::string& board,
                            std::uint64_t instance, TimePoint now);
   void release_unknown(const Agent& agent, const std::vector<LeaseId>& listed);
+  Result<milliseconds> longest_time(ByteView request) const;
+  milliseconds allowed_time(const Agent& agent, std::uint32_t index, const Trial& trial) const;
+  void end_overdue_leases(TimePoint now);
+  void open_device(Agent& agent, const wire::DeviceInfoT& device, TimePoint now);
+  void answered_in_time(Agent& agent, std::uint32_t index, TimePoint now);
+  void tell_sessions_of_device(const Agent& agent, std::uint32_t index);
   void open_devices(Agent& agent, TimePoint now);
   void close_devices(Agent& agent);
   void drop_agent(AgentId id, const std::string& why, TimePoint now);
@@ -201,6 +210,7 @@ class BrokerCore {
   BlobStore blobs_;
   std::map<wire::Hash, std::vector<TrialPtr>, HashLess> waiting_for_blob_;
   LeaseTable leases_;
+  DeviceStandings standings_;
   Scheduler scheduler_;
   std::map<std::string, TimePoint> without_board_since_;  // key, or key + '\n' + board id
   TimePoint last_board_check_;

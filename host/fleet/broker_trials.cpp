@@ -167,6 +167,9 @@ void BrokerCore::on_submit(Client& client, wire::SubmitT& submit, TimePoint now)
                  {}},
                 now);
   }
+  const auto longest = longest_time(trial->request);
+  if (!longest) return fail(trial, wire::Stage::Dispatch, longest.error(), now);
+  trial->longest = *longest;
   std::vector<wire::Hash> wanted;
   for (const auto& hash : trial->blobs) {
     if (blobs_.holds(hash)) continue;
@@ -199,8 +202,10 @@ void BrokerCore::assign(Placement placement, TimePoint now) {
   // Behind the blobs, also those of earlier trials.
   agent.link.send(trial.request.size(), now);
   ++trial.attempts;
-  const Lease& lease = leases_.grant(placement.trial, placement.device, now,
-                                     agent.link.arrived(now) + times_.silence, agent.link.mark());
+  const TimePoint arrives = agent.link.arrived(now);
+  const Lease& lease = leases_.grant(placement.trial, placement.device,
+                                     {now, arrives, arrives + times_.silence, agent.link.mark(),
+                                      allowed_time(agent, placement.device.index, trial)});
   trial.lease = lease.id;
   send(agent.peer, pack_assign(lease.id, placement.device.index, trial));
 }
@@ -222,6 +227,7 @@ void BrokerCore::on_done(Agent& agent, wire::DoneT& done, TimePoint now) {
   last_done = now;
   agent.link.answered(lease->sent, now);
   give_back(*lease, now);
+  answered_in_time(agent, lease->device.index, now);
   if (!lease->trial) return;  // canceled meanwhile
   const TrialPtr trial = lease->trial;
   trial->lease = 0;

@@ -57,6 +57,7 @@ class Scheduler {
   bool has_board(const std::string& key, const std::string& board_id) const;
   // Waiting trials, in no particular order; for time limits.
   std::vector<TrialPtr> waiting() const;
+  bool knows(DeviceId device) const { return devices_.count(device) != 0; }
   std::uint32_t in_use(DeviceId device) const;
 
  private:

@@ -36,6 +36,7 @@ struct Trial {
       0;          // its session by the broker's own number: agents keep them apart
   Bytes request;  // encoded MeasureRequest, forwarded as it came
   std::vector<wire::Hash> blobs;
+  milliseconds longest{0};  // by the limits that the request states, all stages of it
 
   std::uint32_t attempts = 0;      // boards it was given to
   std::size_t blobs_missing = 0;   // 0: may be given to a board

@@ -97,6 +97,15 @@ Result<wire::MeasureRequestT> decode_request(ByteView bytes) {
   return request;
 }
 
+Result<wire::MeasureOptionsT> decode_options(ByteView request) {
+  const Aligned aligned(request);
+  auto table = verified<wire::MeasureRequest>(aligned.view(), nullptr, "measure request");
+  if (!table) return std::move(table).error();
+  auto options = unpack<wire::MeasureOptionsT>((*table)->options());
+  if (auto checked = check_options(options); !checked) return std::move(checked).error();
+  return options;
+}
+
 Result<wire::DeviceInfoT> decode_device_info(ByteView bytes) {
   const Aligned aligned(bytes);
   auto table = verified<wire::DeviceInfo>(aligned.view(), nullptr, "device");
