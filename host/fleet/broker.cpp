@@ -16,10 +16,9 @@
 namespace fettle::fleet {
 namespace {
 
-constexpr std::size_t kCopyBelow = 4096;                     // smaller messages are copied
-constexpr std::size_t kBacklogBytes = std::size_t{1} << 30;  // of one peer that does not read
-constexpr std::size_t kMostStrangers = 1000;                 // unknown keys named in the log
-constexpr int kBatch = 256;  // messages between two looks at the time
+constexpr std::size_t kCopyBelow = 4096;      // smaller messages are copied
+constexpr std::size_t kMostStrangers = 1000;  // unknown keys named in the log
+constexpr int kBatch = 256;                   // messages between two looks at the time
 
 zmq::message_t to_message(const SharedBytes& bytes) {
   if (bytes->size() < kCopyBelow) return zmq::message_t(bytes->data(), bytes->size());
@@ -89,6 +88,16 @@ struct Broker::Loop {
     core.unreachable(peer, now);
   }
 
+  // Of a peer that does not read, with what others of its key do not read.
+  std::size_t backlog_with(const PeerId& peer) const {
+    const std::string key = core.client_key_of(peer);
+    std::size_t all = 0;
+    for (const auto& [other, waiting] : backlogs) {
+      if (other == peer || (!key.empty() && core.client_key_of(other) == key)) all += waiting.bytes;
+    }
+    return all;
+  }
+
   void flush(TimePoint now) {
     for (auto outgoing = core.take_outgoing(); !outgoing.empty(); outgoing = core.take_outgoing()) {
       for (Outgoing& next : outgoing) {
@@ -99,7 +108,7 @@ struct Broker::Loop {
         Backlog& waiting = backlogs[next.to];
         waiting.bytes += next.bytes->size();
         waiting.messages.push_back(std::move(next.bytes));
-        if (waiting.bytes > kBacklogBytes) gone(next.to, now);
+        if (backlog_with(next.to) > core.backlog_limit(next.to)) gone(next.to, now);
       }
     }
   }

@@ -20,7 +20,7 @@ BrokerCore::BrokerCore(std::uint64_t instance, BrokerTimes times, BrokerLimits l
       times_(times),
       limits_(limits),
       next_session_(random_id() | 1),
-      blobs_(limits.blob_bytes),
+      blobs_(limits.blob_bytes, times.unused),
       leases_(random_id()) {}
 
 void BrokerCore::send(const PeerId& to, SharedBytes bytes) {
@@ -158,6 +158,10 @@ void BrokerCore::on_client_hello(const PeerId& from, const Permission& who,
       before != peers_.end() && before->second.client != hello.instance) {
     drop_client(before->second.client, "its connection is another's now",
                 now);  // it calls itself another now
+  }
+  if (clients_.count(hello.instance) == 0) {
+    if (!make_room_for_client(from, who, now)) return;
+    ++accounts_[who.public_key].clients;
   }
   Client& client = clients_[hello.instance];
   if (client.peer != from) peers_.erase(client.peer);
@@ -372,6 +376,9 @@ void BrokerCore::drop_client(ClientId id, const std::string& why, TimePoint now)
   Client& client = clients_.at(id);
   tell(BrokerEventKind::ClientLost, client.who, why);
   while (!client.sessions.empty()) on_close_session(client, client.sessions.begin()->first, now);
+  blobs_.abandon(id);
+  const auto account = accounts_.find(client.who.public_key);
+  if (--account->second.clients == 0) accounts_.erase(account);
   peers_.erase(client.peer);
   clients_.erase(id);
 }
@@ -429,6 +436,7 @@ void BrokerCore::tick(TimePoint now) {
   if (now - last_board_check_ >= times_.heartbeat) {
     last_board_check_ = now;
     end_overdue_leases(now);
+    fail_without_blobs(now);
     fail_without_boards(now);
   }
 }

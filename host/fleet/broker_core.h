@@ -38,6 +38,7 @@ struct BrokerTimes {
   milliseconds silence{10'000};       // a peer silent for this long is given up
   milliseconds no_board{120'000};     // trials of a key without boards fail after this
   milliseconds upload{600'000};       // a client's word may be stuck behind a blob for so long
+  milliseconds unused{1'800'000};     // a blob of no use for so long may go though it is needed
   milliseconds trial{7'200'000};      // the longest that a request's own limits may add up to
   milliseconds lease_slack{300'000};  // beyond those: workers that start, blobs that went astray
 };
@@ -52,6 +53,20 @@ struct BrokerLimits {
   std::uint32_t queue_depth = limits::kQueueDepth;  // of one device; more is cut to this
   std::size_t blob_bytes = std::size_t{2} << 30;    // of blobs: a network of 1 GiB is two in turn
   std::size_t completed_kept = 1024;                // per session, for a client that reconnects
+  // Of one client key, over all its connections.
+  std::size_t clients = 256;  // connections
+  std::size_t sessions_of_key = 512;
+  std::size_t request_bytes = std::size_t{256} << 20;        // of trials that have not ended
+  std::size_t completed_bytes = std::size_t{64} << 20;       // of outcomes kept
+  std::size_t client_backlog_bytes = std::size_t{64} << 20;  // sent and not read yet
+  std::size_t agent_backlog_bytes = std::size_t{1} << 30;    // of one agent: blobs
+};
+
+// What one client key has of the broker now.
+struct ClientUsage {
+  std::string name, public_key;
+  std::size_t connections = 0, sessions = 0, trials = 0;
+  std::size_t request_bytes = 0, completed_bytes = 0, blob_bytes = 0;
 };
 
 // Read by other threads while the broker runs.
@@ -95,6 +110,12 @@ class BrokerCore {
   std::vector<Outgoing> take_outgoing() { return std::exchange(outgoing_, {}); }
   const BrokerCounters& counters() const { return counters_; }
   std::uint64_t instance() const { return instance_; }
+  // Bytes that may wait for the connections of one client key together, or for one agent.
+  std::size_t backlog_limit(const PeerId& peer) const;
+  std::string client_key_of(const PeerId& peer) const;  // "": no client
+  std::vector<ClientUsage> usage() const;
+  std::size_t leases() const { return leases_.size(); }
+  std::size_t blob_bytes() const { return blobs_.bytes(); }
   wire::DeviceListT device_list() const;
 
  private:
@@ -124,11 +145,14 @@ class BrokerCore {
     std::unordered_map<std::uint64_t, TrialPtr> trials;
     std::deque<std::uint64_t> completed_order;
     std::unordered_map<std::uint64_t, SharedBytes> completed;
+    std::size_t completed_bytes = 0;
+  };
+  struct Account {  // of one client key
+    std::size_t clients = 0, request_bytes = 0, completed_bytes = 0;
   };
   // The blob whose pieces a client sends now.
   struct Incoming {
     BlobPieces pieces;
-    StoredBlob blob;
     std::optional<ContentHasher> hasher;  // absent: it is not wanted, or not any more
   };
   struct Client {
@@ -138,6 +162,7 @@ class BrokerCore {
     TimePoint last_seen;
     std::map<std::uint64_t, Session> sessions;
     Incoming incoming;
+    TimePoint last_piece;  // of a blob that was wanted
   };
 
   // broker_core.cpp: peers
@@ -170,11 +195,26 @@ class BrokerCore {
   void reject(const PeerId& to, const Permission& who, ErrorCode code, std::string message);
   BrokerEvent& tell(BrokerEventKind kind, const Permission& who, std::string text = {});
 
+  // broker_accounts.cpp: what one client key may have
+  bool make_room_for_client(const PeerId& from, const Permission& who, TimePoint now);
+  std::size_t sessions_of(const std::string& public_key) const;
+  Result<void> charge_request(const Client& client, Trial& trial);
+  void keep_completed(const Client& client, Session& session, std::uint64_t trial,
+                      SharedBytes message);
+  void forget_completed(Account& account, Session& session);
+
   // broker_blobs.cpp: blobs from clients to agents
   void ask_for_blobs(const Client& client, const Trial& trial);
   bool uploads(const Client& client) const;
   void on_put_blob(Client& client, const wire::PutBlobT& piece, ByteView message, TimePoint now);
-  void end_upload(const wire::Hash& hash, bool kept, std::uint64_t bytes, TimePoint now);
+  void blob_is_here(const wire::Hash& hash, TimePoint now);
+  void refuse_upload(const Client& client, const wire::Hash& hash, std::uint64_t bytes,
+                     TimePoint now);
+  void fail_waiting(const wire::Hash& hash, const std::string& public_key, TimePoint now,
+                    const Error& error);
+  void on_lost_blob(const BlobStore::Lost& lost, TimePoint now);
+  void wait_for_blob(const TrialPtr& trial, const wire::Hash& hash, TimePoint now);
+  void fail_without_blobs(TimePoint now);
   void ask_for(const Client& client, std::vector<wire::Hash> hashes);
   void on_blobs_wanted(Agent& agent, const std::vector<wire::Hash>& hashes, TimePoint now);
   void send_blob(Agent& agent, const StoredBlob& blob, TimePoint now);
@@ -204,6 +244,7 @@ class BrokerCore {
   std::unordered_map<PeerId, Peer> peers_;
   std::map<AgentId, Agent> agents_;
   std::map<ClientId, Client> clients_;
+  std::map<std::string, Account> accounts_;  // by public key
   AgentId next_agent_ = 1;
   std::uint64_t next_session_;  // from a random number per broker run; never 0
   BoardClaims claims_;

@@ -77,10 +77,14 @@ void BrokerCore::on_open_session(Client& client, const wire::OpenSessionT& open,
   wire::SessionOpenedT refused;
   refused.session = open.session;
   refused.broker_instance = instance_;
-  if (client.sessions.size() >= limits_.sessions) {
+  if (client.sessions.size() >= limits_.sessions ||
+      sessions_of(client.who.public_key) >= limits_.sessions_of_key) {
+    ++counters_.quota_hits;
+    tell(BrokerEventKind::QuotaHit, client.who, "sessions");
     refused.error =
-        wire_error(ErrorCode::TooLarge, "this client has " + std::to_string(limits_.sessions) +
-                                            " sessions open already");
+        wire_error(ErrorCode::TooLarge, "a client has at most " + std::to_string(limits_.sessions) +
+                                            " sessions open, and its key " +
+                                            std::to_string(limits_.sessions_of_key));
     return send(client.peer, std::move(refused));
   }
   const auto pools = pools_named(open.device_key);
@@ -116,6 +120,7 @@ void BrokerCore::on_close_session(Client& client, std::uint64_t number, TimePoin
   const auto trials = found->second.trials;
   for (const auto& [id, trial] : trials) drop_trial(trial, now);
   scheduler_.forget_session(found->second.key);
+  accounts_[client.who.public_key].completed_bytes -= found->second.completed_bytes;
   tell(BrokerEventKind::SessionClosed, client.who).session = found->second.number;
   client.sessions.erase(found);
 }
@@ -154,8 +159,11 @@ void BrokerCore::on_submit(Client& client, wire::SubmitT& submit, TimePoint now)
                      submit.blobs.end());
   trial->blobs = std::move(submit.blobs);
   const bool full = session.trials.size() >= limits_.in_flight;
+  const auto fits = charge_request(client, *trial);
+  if (!fits) trial->request = {};
   session.trials[trial->number] = trial;
   for (const auto& hash : trial->blobs) blobs_.pin(hash);
+  if (!fits) return fail(trial, wire::Stage::Dispatch, fits.error(), now);
   if (trial->request.empty()) {
     return fail(trial, wire::Stage::Dispatch,
                 {ErrorCode::Malformed, "submit without a request", {}}, now);
@@ -170,23 +178,25 @@ void BrokerCore::on_submit(Client& client, wire::SubmitT& submit, TimePoint now)
   const auto longest = longest_time(trial->request);
   if (!longest) return fail(trial, wire::Stage::Dispatch, longest.error(), now);
   trial->longest = *longest;
+  trial_ready(trial, now, false);
+}
+
+// To a board, unless blobs of it are not here, or not any more.
+void BrokerCore::trial_ready(const TrialPtr& trial, TimePoint now, bool front) {
   std::vector<wire::Hash> wanted;
   for (const auto& hash : trial->blobs) {
     if (blobs_.holds(hash)) continue;
-    auto& waiters = waiting_for_blob_[hash];
     // Ask each client that waits: the one asked first may be gone.
+    const auto& waiters = waiting_for_blob_[hash];
     const bool asked = std::any_of(waiters.begin(), waiters.end(), [&](const TrialPtr& other) {
-      return other->session.client == client.id;
+      return other->session.client == trial->session.client;
     });
     if (!asked) wanted.push_back(hash);
-    waiters.push_back(trial);
-    ++trial->blobs_missing;
+    wait_for_blob(trial, hash, now);
   }
-  if (trial->blobs_missing == 0) return trial_ready(trial, now, false);
-  ask_for(client, std::move(wanted));
-}
-
-void BrokerCore::trial_ready(const TrialPtr& trial, TimePoint now, bool front) {
+  const auto client = clients_.find(trial->session.client);
+  if (client != clients_.end()) ask_for(client->second, std::move(wanted));
+  if (trial->blobs_missing > 0) return;
   trial->ready = now;
   if (auto placed = scheduler_.enqueue(trial, front)) assign(std::move(*placed), now);
 }
@@ -197,7 +207,7 @@ void BrokerCore::assign(Placement placement, TimePoint now) {
   if (agent.blobs.size() > 65'536) agent.blobs.clear();  // worst case: sent once more
   for (const auto& hash : trial.blobs) {
     if (!agent.blobs.insert(hash).second) continue;
-    send_blob(agent, *blobs_.get(hash), now);  // held: pinned since the trial was ready
+    send_blob(agent, *blobs_.get(hash, now), now);  // held: trial_ready saw to it
   }
   // Behind the blobs, also those of earlier trials.
   agent.link.send(trial.request.size(), now);
@@ -282,13 +292,9 @@ void BrokerCore::complete(const TrialPtr& trial, ByteView outcome) {
   Session* session = find_session(trial->session);
   if (session != nullptr) {
     SharedBytes message = pack_completed(*trial, outcome);
-    session->completed[trial->number] = message;
-    session->completed_order.push_back(trial->number);
-    if (session->completed_order.size() > limits_.completed_kept) {
-      session->completed.erase(session->completed_order.front());
-      session->completed_order.pop_front();
-    }
-    send(clients_.at(trial->session.client).peer, std::move(message));
+    const Client& client = clients_.at(trial->session.client);
+    keep_completed(client, *session, trial->number, message);
+    send(client.peer, std::move(message));
   }
   forget_trial(trial);
 }
@@ -313,6 +319,10 @@ void BrokerCore::forget_trial(const TrialPtr& trial) {
   scheduler_.remove(trial);
   for (const auto& hash : trial->blobs) blobs_.unpin(hash);
   if (Session* session = find_session(trial->session)) session->trials.erase(trial->number);
+  const auto client = clients_.find(trial->session.client);
+  if (client != clients_.end()) {
+    accounts_[client->second.who.public_key].request_bytes -= std::exchange(trial->charged, 0);
+  }
 }
 
 void BrokerCore::drop_trial(const TrialPtr& trial, TimePoint now) {
