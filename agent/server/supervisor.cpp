@@ -146,6 +146,10 @@ void Supervisor::on_welcome(wire::WelcomeT& welcome) {
     forget_leases();
   }
   broker_instance_ = welcome.broker_instance;
+  // It was away, or we were: what it was told last may not have reached it.
+  if (!welcomed_) {
+    for (const auto& outcome : kept_.outcomes()) say_done(outcome.lease, outcome.bytes);
+  }
   heartbeat_ns_ = std::clamp<std::uint64_t>(welcome.heartbeat_ms, 10, 60'000) * kMs / clock_lag_;
   silence_ns_ = std::max<std::uint64_t>(welcome.silence_ms, 100) * kMs;
   if (!welcomed_) {
@@ -169,7 +173,8 @@ void Supervisor::on_hello_needed(wire::HelloNeededT&) {
 
 void Supervisor::on_heartbeat(wire::HeartbeatT& heartbeat) {
   // Another broker at the same address: it must learn who we are.
-  if (broker_instance_ == 0 || heartbeat.instance == broker_instance_) return;
+  if (broker_instance_ == 0) return;
+  if (heartbeat.instance == broker_instance_) return kept_.heartbeat_answered();
   welcomed_ = false;
   say_hello();
 }
@@ -205,6 +210,7 @@ void Supervisor::on_assign(wire::AssignT& assign) {
 }
 
 void Supervisor::on_release(wire::ReleaseT& release) {
+  kept_.forget(release.lease);
   for (auto& device : devices_) device->release(release.lease);
 }
 
@@ -220,6 +226,8 @@ void Supervisor::say_hello() {
     hello.devices.push_back(std::make_unique<wire::DeviceInfoT>(device->info()));
   }
   hello.leases = leases();
+  const auto kept = kept_.leases();
+  hello.leases.insert(hello.leases.end(), kept.begin(), kept.end());
   link_.send(message_of(std::move(hello)));
   last_hello_ = StatusPage::monotonic_ns();
   told_ready_ = ready_workers();
@@ -241,15 +249,21 @@ void Supervisor::send_done(std::uint64_t lease, Bytes outcome) {
     failed.board_id = board_.id;
     outcome = encode(failed);
   }
+  if (!say_done(lease, outcome)) {
+    log(LogLevel::Warning, "the broker does not take outcomes: one waits for its return");
+  }
+  kept_.sent(lease, std::move(outcome));
+}
+
+bool Supervisor::say_done(std::uint64_t lease, const Bytes& outcome) {
   wire::DoneT done;
   done.lease = lease;
-  done.outcome = std::move(outcome);
-  if (!link_.send(message_of(std::move(done)))) {
-    log(LogLevel::Warning, "the broker does not take outcomes: one was dropped");
-  }
+  done.outcome = outcome;
+  return link_.send(message_of(std::move(done)));
 }
 
 void Supervisor::forget_leases() {
+  kept_.forget_all();
   for (auto& device : devices_) device->release_all();
 }
 

@@ -7,6 +7,7 @@
 
 #include "agent/server/broker_link.h"
 #include "agent/server/device_queue.h"
+#include "agent/server/kept_outcomes.h"
 #include "agent/server/notify.h"
 #include "agent/server/options.h"
 
@@ -38,6 +39,7 @@ class Supervisor {
 
   void say_hello();
   void send_done(std::uint64_t lease, Bytes outcome);
+  bool say_done(std::uint64_t lease, const Bytes& outcome);
   void forget_leases();
   std::vector<std::uint64_t> leases() const;
   void feed_watchdog();
@@ -62,6 +64,7 @@ class Supervisor {
   BlobStore blobs_;
   std::vector<std::unique_ptr<DeviceQueue>> devices_;
 
+  KeptOutcomes kept_;
   bool welcomed_ = false;
   std::size_t told_ready_ = 0;    // the last Hello had so many workers' word of their devices
   std::size_t told_devices_ = 0;  // that it named

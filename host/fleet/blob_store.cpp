@@ -34,6 +34,7 @@ void BlobStore::evict(const wire::Hash& hash) {
   const auto found = entries_.find(hash);
   const Entry& entry = found->second;
   if (pins_.count(hash) != 0) lost_.push_back({hash, std::nullopt, entry.owner});
+  gone_.push_back(hash);
   refund(entry.owner, entry.blob.bytes);
   uses_.erase(entry.order);
   entries_.erase(found);

@@ -50,6 +50,9 @@ class BlobStore {
   };
   std::vector<Lost> take_lost() { return std::exchange(lost_, {}); }
 
+  // All that went since the last call.
+  std::vector<wire::Hash> take_gone() { return std::exchange(gone_, {}); }
+
   // Null when it is not held; good until the next change. Counts as a use.
   const StoredBlob* get(const wire::Hash& hash, TimePoint now);
   bool holds(const wire::Hash& hash) const;
@@ -87,6 +90,7 @@ class BlobStore {
   std::map<std::uint64_t, wire::Hash> uses_;  // least recent first
   std::uint64_t next_use_ = 1;
   std::vector<Lost> lost_;
+  std::vector<wire::Hash> gone_;
 };
 
 }  // namespace fettle::fleet

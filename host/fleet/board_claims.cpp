@@ -90,13 +90,17 @@ Result<void> BoardClaims::check(const Permission& who, const std::string& board,
   return {};
 }
 
-void BoardClaims::claim(const Permission& who, const std::string& board) {
+std::vector<std::string> BoardClaims::claim(const Permission& who, const std::string& board) {
+  std::vector<std::string> gone;
   if (names_board(who, board)) {
     std::erase_if(pins_, [&](const auto& entry) {
-      return entry.second.board == board && entry.first != who.public_key;
+      if (entry.second.board != board || entry.first == who.public_key) return false;
+      gone.push_back(entry.first);
+      return true;
     });
   }
   if (who.boards.empty()) pins_[who.public_key] = {who, board};
+  return gone;
 }
 
 }  // namespace fettle::fleet

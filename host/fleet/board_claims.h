@@ -25,7 +25,8 @@ class BoardClaims {
                      const std::vector<std::string>& keys,
                      const std::vector<Permission>& others) const;
   // After check: it is that board now, and pins of others to an id that `who` names are gone.
-  void claim(const Permission& who, const std::string& board);
+  // Gives back the keys whose pins those were.
+  std::vector<std::string> claim(const Permission& who, const std::string& board);
   // Of a key that is not allowed any more, or not as it was.
   void forget(const std::string& public_key) { pins_.erase(public_key); }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "host/fleet/curve.h"
+#include "host/fleet/state_file.h"
 #include "host/fleet/zap.h"
 
 namespace fettle::fleet {
@@ -31,10 +32,11 @@ zmq::message_t to_message(const SharedBytes& bytes) {
 }  // namespace
 
 struct Broker::Loop {
-  Loop(BrokerOptions given)
+  Loop(BrokerOptions given, std::unique_ptr<StateFile> kept)
       : options(std::move(given)),
         context(1),
-        core(random_id(), options.times, options.limits),
+        state(std::move(kept)),
+        core(state ? state->instance() : random_id(), options.times, options.limits),
         power(options.power_cycle, [this](const std::string& board, const std::string& command) {
           log("board '" + board + "' is silent: " + command);
           if (!run_detached(board, command)) log("cannot start the power-cycle command");
@@ -45,6 +47,7 @@ struct Broker::Loop {
   AllowList allowed;
   std::unique_ptr<ZapHandler> zap;
   zmq::socket_t socket;
+  std::unique_ptr<StateFile> state;  // null: nothing outlives it
   BrokerCore core;
   PowerCycle power;
   int wake_fd = -1;
@@ -211,6 +214,7 @@ struct Broker::Loop {
     }
     flush(now);
     retry_backlogs(now);
+    save();
     auto wait = std::chrono::ceil<milliseconds>(std::min(next_tick, next_reload) - now);
     if (!backlogs.empty())
       wait = std::min(wait, milliseconds(2));  // ROUTER tells no single pipe's room
@@ -220,6 +224,22 @@ struct Broker::Loop {
     if (items[0].revents == 0) return;
     now = Clock::now();
     for (int i = 0; i < kBatch && receive_one(now); ++i) flush(now);
+    save();
+  }
+
+  // What another run left, but for keys that are not allowed as they were.
+  void restore() {
+    if (!state) return;
+    core.keep_changes();
+    core.restore(state->take_state(), Clock::now());
+    core.recheck([this](const Permission& who) { return allowed.find(who.public_key) == who; },
+                 Clock::now());
+    save();
+  }
+
+  void save() {
+    if (!state) return;
+    if (auto changes = core.take_changes(); !changes.empty()) state->save(std::move(changes));
   }
 
   // A turn that fails is told, and the fleet goes on.
@@ -257,8 +277,14 @@ std::string plain_endpoint(const std::string& endpoint) {
 Result<std::unique_ptr<Broker>> Broker::start(BrokerOptions options) {
   auto derived = public_key_of(options.keys.secret_key);
   if (!derived) return std::move(derived).error().in("starting the broker");
+  std::unique_ptr<StateFile> state;
+  if (!options.state_folder.empty()) {
+    auto opened = StateFile::open(options.state_folder, options.log);
+    if (!opened) return std::move(opened).error().in("starting the broker");
+    state = std::move(*opened);
+  }
   std::unique_ptr<Broker> broker(new Broker);
-  broker->loop_ = std::make_unique<Loop>(std::move(options));
+  broker->loop_ = std::make_unique<Loop>(std::move(options), std::move(state));
   Loop& loop = *broker->loop_;
   broker->public_key_ = *derived;
   auto listed = loop.options.allow_file.empty()
@@ -280,6 +306,7 @@ Result<std::unique_ptr<Broker>> Broker::start(BrokerOptions options) {
   }
   loop.rechecked = loop.allowed.version();
   loop.core.set_allowed(loop.allowed.entries());
+  loop.restore();
   loop.wake_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (loop.wake_fd < 0) return Error{ErrorCode::Io, "cannot make an eventfd"};
   loop.zap = std::make_unique<ZapHandler>(

@@ -45,7 +45,7 @@ std::size_t BrokerCore::sessions_of(const std::string& public_key) const {
 // gives back what was charged.
 Result<void> BrokerCore::charge_request(const Client& client, Trial& trial) {
   const std::size_t bytes =
-      trial.request.size() + trial.blobs.size() * sizeof(wire::Hash) + kTrialBytes;
+      trial.request->size() + trial.blobs.size() * sizeof(wire::Hash) + kTrialBytes;
   Account& account = accounts_[client.who.public_key];
   if (account.request_bytes + bytes > limits_.request_bytes) {
     ++counters_.quota_hits;
@@ -82,12 +82,14 @@ void BrokerCore::keep_completed(const Client& client, Session& session, std::uin
 }
 
 void BrokerCore::forget_completed(Account& account, Session& session) {
-  const auto oldest = session.completed.find(session.completed_order.front());
+  const std::uint64_t trial = session.completed_order.front();
+  const auto oldest = session.completed.find(trial);
   session.completed_order.pop_front();
   if (oldest == session.completed.end()) return;
   session.completed_bytes -= oldest->second->size();
   account.completed_bytes -= oldest->second->size();
   session.completed.erase(oldest);
+  note_change(OutcomeForgotten{{session.key, trial}});
 }
 
 std::size_t BrokerCore::backlog_limit(const PeerId& peer) const {

@@ -57,6 +57,7 @@ void BrokerCore::on_put_blob(Client& client, const wire::PutBlobT& piece, ByteVi
   incoming.hasher->add(piece.bytes);
   client.last_piece = now;
   const bool kept = blobs_.add(client.id, share({message.begin(), message.end()}), now);
+  for (const wire::Hash& gone : blobs_.take_gone()) note_change(BlobGone{gone});
   for (const BlobStore::Lost& lost : blobs_.take_lost()) on_lost_blob(lost, now);
   if (!kept) {
     incoming.hasher.reset();
@@ -71,6 +72,8 @@ void BrokerCore::on_put_blob(Client& client, const wire::PutBlobT& piece, ByteVi
     return;  // the right bytes may still come
   }
   blobs_.finish(client.id, now);
+  if (const StoredBlob* blob = keep_changes_ ? blobs_.get(hash, now) : nullptr)
+    note_change(SavedBlob{hash, *blob, client.who.public_key});
   blob_is_here(hash, now);
 }
 

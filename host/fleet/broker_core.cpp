@@ -301,7 +301,9 @@ bool BrokerCore::may_be(const PeerId& from, const Permission& who, const wire::H
     reject(from, who, ErrorCode::Unauthorized, good.error().message);
     return false;
   }
-  claims_.claim(who, board);
+  const bool is_new_pin = who.boards.empty() && claims_.pins().count(who.public_key) == 0;
+  for (std::string& key : claims_.claim(who, board)) note_change(PinGone{std::move(key)});
+  if (is_new_pin) note_change(SavedPin{who, board});
   for (AgentId id : pinned) drop_agent(id, "the board is another key's, which names it", now);
   return true;
 }
@@ -407,7 +409,10 @@ void BrokerCore::recheck(const std::function<bool(const Permission&)>& allowed, 
   std::vector<std::string> pinned;
   for (const auto& [key, pin] : claims_.pins())
     if (!allowed(pin.who)) pinned.push_back(key);
-  for (const std::string& key : pinned) claims_.forget(key);
+  for (const std::string& key : pinned) {
+    claims_.forget(key);
+    note_change(PinGone{key});
+  }
   for (AgentId id : agents) drop_agent(id, "its key is not allowed as it was", now);
   for (ClientId id : clients) drop_client(id, "its key is not allowed as it was", now);
 }

@@ -24,6 +24,7 @@
 #include "host/fleet/blob_store.h"
 #include "host/fleet/board_claims.h"
 #include "host/fleet/broker_events.h"
+#include "host/fleet/broker_state.h"
 #include "host/fleet/device_standing.h"
 #include "host/fleet/lease_table.h"
 #include "host/fleet/scheduler.h"
@@ -106,6 +107,12 @@ class BrokerCore {
 
   // What was decided about peers since the last call: the first 4,096 of it, the rest is counted.
   std::vector<BrokerEvent> take_events() { return std::exchange(events_, {}); }
+
+  // What another run of the broker left. Before any peer and after set_allowed.
+  void restore(BrokerState state, TimePoint now);
+  // From now on what changes is told, for the next run.
+  void keep_changes() { keep_changes_ = true; }
+  std::vector<StateChange> take_changes() { return std::exchange(changes_, {}); }
 
   std::vector<Outgoing> take_outgoing() { return std::exchange(outgoing_, {}); }
   const BrokerCounters& counters() const { return counters_; }
@@ -195,6 +202,14 @@ class BrokerCore {
   void reject(const PeerId& to, const Permission& who, ErrorCode code, std::string message);
   BrokerEvent& tell(BrokerEventKind kind, const Permission& who, std::string text = {});
 
+  void note_change(StateChange change) {
+    if (keep_changes_) changes_.push_back(std::move(change));
+  }
+
+  // broker_restore.cpp: after a restart
+  TrialPtr restore_trial(SavedTrial& saved, TimePoint now);
+  void restore_lease(const TrialPtr& trial, SavedLease& saved, TimePoint seen);
+
   // broker_accounts.cpp: what one client key may have
   bool make_room_for_client(const PeerId& from, const Permission& who, TimePoint now);
   std::size_t sessions_of(const std::string& public_key) const;
@@ -257,6 +272,8 @@ class BrokerCore {
   TimePoint last_board_check_;
   std::vector<Outgoing> outgoing_;
   std::vector<BoardChange> board_changes_;
+  bool keep_changes_ = false;
+  std::vector<StateChange> changes_;
   std::vector<BrokerEvent> events_;
   BrokerEvent dropped_event_;  // what is told when the list is full
   BrokerCounters counters_;

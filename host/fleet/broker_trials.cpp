@@ -16,7 +16,7 @@ std::unique_ptr<wire::ErrorT> wire_error(ErrorCode code, std::string message) {
 
 // The nested request or outcome is copied into the message as it came.
 SharedBytes pack_assign(LeaseId lease, std::uint32_t device, const Trial& trial) {
-  const Bytes& request = trial.request;
+  const Bytes& request = *trial.request;
   flatbuffers::FlatBufferBuilder builder(request.size() + 256);
   builder.ForceVectorAlignment(request.size(), 1, 16);
   const auto bytes = builder.CreateVector(request.data(), request.size());
@@ -111,6 +111,8 @@ void BrokerCore::on_open_session(Client& client, const wire::OpenSessionT& open,
   session.number = next_session_++;
   if (next_session_ == 0) next_session_ = 1;
   tell(BrokerEventKind::SessionOpened, client.who, session.device_key).session = session.number;
+  note_change(SavedSession{session.key, client.who, session.device_key, session.name,
+                           session.priority, session.number});
   send(client.peer, describe(session));
 }
 
@@ -122,6 +124,7 @@ void BrokerCore::on_close_session(Client& client, std::uint64_t number, TimePoin
   scheduler_.forget_session(found->second.key);
   accounts_[client.who.public_key].completed_bytes -= found->second.completed_bytes;
   tell(BrokerEventKind::SessionClosed, client.who).session = found->second.number;
+  note_change(SessionEnded{found->second.key});
   client.sessions.erase(found);
 }
 
@@ -149,7 +152,7 @@ void BrokerCore::on_submit(Client& client, wire::SubmitT& submit, TimePoint now)
   trial->board_id = std::move(submit.board_id);
   trial->priority = session.priority;
   trial->worker_session = session.number;
-  trial->request = std::move(submit.request);
+  trial->request = share(std::move(submit.request));
   trial->submitted = trial->ready = now;
   std::sort(submit.blobs.begin(), submit.blobs.end(), HashLess());
   const auto same = [](const wire::Hash& a, const wire::Hash& b) {
@@ -160,11 +163,11 @@ void BrokerCore::on_submit(Client& client, wire::SubmitT& submit, TimePoint now)
   trial->blobs = std::move(submit.blobs);
   const bool full = session.trials.size() >= limits_.in_flight;
   const auto fits = charge_request(client, *trial);
-  if (!fits) trial->request = {};
+  if (!fits) trial->request = nullptr;
   session.trials[trial->number] = trial;
   for (const auto& hash : trial->blobs) blobs_.pin(hash);
   if (!fits) return fail(trial, wire::Stage::Dispatch, fits.error(), now);
-  if (trial->request.empty()) {
+  if (trial->request->empty()) {
     return fail(trial, wire::Stage::Dispatch,
                 {ErrorCode::Malformed, "submit without a request", {}}, now);
   }
@@ -175,9 +178,12 @@ void BrokerCore::on_submit(Client& client, wire::SubmitT& submit, TimePoint now)
                  {}},
                 now);
   }
-  const auto longest = longest_time(trial->request);
+  const auto longest = longest_time(*trial->request);
   if (!longest) return fail(trial, wire::Stage::Dispatch, longest.error(), now);
   trial->longest = *longest;
+  if (keep_changes_)
+    note_change(
+        SavedTrial{{session.key, trial->number}, trial->board_id, trial->request, trial->blobs, 0});
   trial_ready(trial, now, false);
 }
 
@@ -210,13 +216,22 @@ void BrokerCore::assign(Placement placement, TimePoint now) {
     send_blob(agent, *blobs_.get(hash, now), now);  // held: trial_ready saw to it
   }
   // Behind the blobs, also those of earlier trials.
-  agent.link.send(trial.request.size(), now);
+  agent.link.send(trial.request->size(), now);
   ++trial.attempts;
   const TimePoint arrives = agent.link.arrived(now);
   const Lease& lease = leases_.grant(placement.trial, placement.device,
                                      {now, arrives, arrives + times_.silence, agent.link.mark(),
                                       allowed_time(agent, placement.device.index, trial)});
   trial.lease = lease.id;
+  if (keep_changes_)
+    note_change(SavedLease{{trial.session, trial.number},
+                           lease.id,
+                           agent.who,
+                           agent.instance,
+                           agent.board.id,
+                           placement.device.index,
+                           trial.attempts,
+                           lease.allowed});
   send(agent.peer, pack_assign(lease.id, placement.device.index, trial));
 }
 
@@ -284,6 +299,7 @@ void BrokerCore::requeue_or_fail(Lease lease, TimePoint now, const std::string& 
                 now);
   }
   ++counters_.requeued;
+  note_change(LeaseEnded{{trial->session, trial->number}, trial->attempts});
   trial_ready(trial, now, true);
 }
 
@@ -293,6 +309,7 @@ void BrokerCore::complete(const TrialPtr& trial, ByteView outcome) {
   if (session != nullptr) {
     SharedBytes message = pack_completed(*trial, outcome);
     const Client& client = clients_.at(trial->session.client);
+    note_change(SavedOutcome{{session->key, trial->number}, message});
     keep_completed(client, *session, trial->number, message);
     send(client.peer, std::move(message));
   }

@@ -24,6 +24,12 @@ const Lease& LeaseTable::grant(TrialPtr trial, DeviceId device, const Sending& s
   return leases_[id] = std::move(lease);
 }
 
+void LeaseTable::adopt(Lease lease) {
+  of_agent_[lease.device.agent].insert(lease.id);
+  const LeaseId id = lease.id;
+  leases_[id] = std::move(lease);
+}
+
 const Lease* LeaseTable::find(LeaseId id) const {
   const auto found = leases_.find(id);
   return found == leases_.end() ? nullptr : &found->second;

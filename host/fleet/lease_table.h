@@ -38,6 +38,8 @@ class LeaseTable {
     milliseconds allowed{0};
   };
   const Lease& grant(TrialPtr trial, DeviceId device, const Sending& sending);
+  // One of another run, under its own id.
+  void adopt(Lease lease);
   const Lease* find(LeaseId id) const;
   // Ends a lease if it is `agent`'s; empty when it is not (late, or another's).
   std::optional<Lease> finish(LeaseId id, AgentId agent);

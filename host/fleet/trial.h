@@ -33,8 +33,8 @@ struct Trial {
   std::string board_id;  // only this board, when set
   int priority = 0;
   std::uint64_t worker_session =
-      0;          // its session by the broker's own number: agents keep them apart
-  Bytes request;  // encoded MeasureRequest, forwarded as it came
+      0;                // its session by the broker's own number: agents keep them apart
+  SharedBytes request;  // encoded MeasureRequest, forwarded as it came; null: refused
   std::vector<wire::Hash> blobs;
   milliseconds longest{0};  // by the limits that the request states, all stages of it
 
