@@ -15,8 +15,8 @@
 
 #include "agent/server/blob_store.h"
 #include "agent/server/death_note.h"
-#include "agent/server/stage_limits.h"
 #include "agent/server/worker_process.h"
+#include "schemas/wire/stage_limits.h"
 
 namespace fettle::agent {
 

@@ -10,6 +10,7 @@
 
 #include "agent/platform/board.h"
 #include "agent/server/log.h"
+#include "schemas/wire/clip_outcome.h"
 #include "schemas/wire/clock_domain.h"
 #include "schemas/wire/limits.h"
 
@@ -20,9 +21,6 @@ constexpr std::uint64_t kMs = 1'000'000;
 constexpr std::uint64_t kHelloEvery = 1000 * kMs;  // while no Welcome has come
 constexpr std::uint64_t kComplainAfter = 5000 * kMs;
 constexpr std::uint64_t kComplainEvery = 60'000 * kMs;
-// An emulator executes this much less than the billion instructions a second by which
-// icount counts its seconds: the broker, who has a real clock, must not give us up.
-constexpr std::uint64_t kInstructionClockLag = 20;
 
 }  // namespace
 
@@ -62,6 +60,7 @@ Supervisor::Supervisor(const AgentOptions& options, wire::BoardT board,
       started_(StatusPage::monotonic_ns()),
       next_complaint_(started_ + kComplainAfter) {
   for (wire::DeviceInfoT& info : devices) {
+    // The broker, who has a real clock, must not give us up.
     if (!clock_facts(info.clock).has_rate) clock_lag_ = kInstructionClockLag;
     devices_.push_back(std::make_unique<DeviceQueue>(
         std::move(info), nursery_, blobs_,
@@ -154,6 +153,10 @@ void Supervisor::on_welcome(wire::WelcomeT& welcome) {
     forget_leases();
   }
   broker_instance_ = welcome.broker_instance;
+  // It was away, or we were: what it was told last may not have reached it.
+  if (!welcomed_) {
+    for (const auto& outcome : kept_.outcomes()) say_done(outcome.lease, outcome.bytes);
+  }
   heartbeat_ns_ = std::clamp<std::uint64_t>(welcome.heartbeat_ms, 10, 60'000) * kMs / clock_lag_;
   silence_ns_ = std::max<std::uint64_t>(welcome.silence_ms, 100) * kMs;
   if (!welcomed_) {
@@ -177,7 +180,8 @@ void Supervisor::on_hello_needed(wire::HelloNeededT&) {
 
 void Supervisor::on_heartbeat(wire::HeartbeatT& heartbeat) {
   // Another broker at the same address: it must learn who we are.
-  if (broker_instance_ == 0 || heartbeat.instance == broker_instance_) return;
+  if (broker_instance_ == 0) return;
+  if (heartbeat.instance == broker_instance_) return kept_.heartbeat_answered();
   welcomed_ = false;
   say_hello();
 }
@@ -213,6 +217,7 @@ void Supervisor::on_assign(wire::AssignT& assign) {
 }
 
 void Supervisor::on_release(wire::ReleaseT& release) {
+  kept_.forget(release.lease);
   for (auto& device : devices_) device->release(release.lease);
 }
 
@@ -228,6 +233,8 @@ void Supervisor::say_hello() {
     hello.devices.push_back(std::make_unique<wire::DeviceInfoT>(device->info()));
   }
   hello.leases = leases();
+  const auto kept = kept_.leases();
+  hello.leases.insert(hello.leases.end(), kept.begin(), kept.end());
   link_.send(message_of(std::move(hello)));
   last_hello_ = StatusPage::monotonic_ns();
   told_ready_ = ready_workers();
@@ -238,25 +245,32 @@ void Supervisor::send_done(std::uint64_t lease, Bytes outcome) {
   auto decoded = decode_outcome(outcome);
   if (decoded) {
     decoded->board_id = board_.id;
+    clip_texts(*decoded);  // a compiler's log may be longer than a message
     outcome = encode(*decoded);
   } else {
     // A candidate that wrote into the worker's own memory can do this.
     wire::OutcomeT failed;
-    failed.body.Set(make_failure(wire::Stage::Run,
-                                 std::move(decoded).error().in("reading the worker's outcome")));
+    failed.body.Set(make_failure(
+        wire::Stage::Run, clipped(std::move(decoded).error().in("reading the worker's outcome"))));
     failed.times = std::make_unique<wire::StageTimesT>();
     failed.board_id = board_.id;
     outcome = encode(failed);
   }
+  if (!say_done(lease, outcome)) {
+    log(LogLevel::Warning, "the broker does not take outcomes: one waits for its return");
+  }
+  kept_.sent(lease, std::move(outcome));
+}
+
+bool Supervisor::say_done(std::uint64_t lease, const Bytes& outcome) {
   wire::DoneT done;
   done.lease = lease;
-  done.outcome = std::move(outcome);
-  if (!link_.send(message_of(std::move(done)))) {
-    log(LogLevel::Warning, "the broker does not take outcomes: one was dropped");
-  }
+  done.outcome = outcome;
+  return link_.send(message_of(std::move(done)));
 }
 
 void Supervisor::forget_leases() {
+  kept_.forget_all();
   for (auto& device : devices_) device->release_all();
 }
 

@@ -7,6 +7,7 @@
 
 #include "agent/server/broker_link.h"
 #include "agent/server/device_queue.h"
+#include "agent/server/kept_outcomes.h"
 #include "agent/server/notify.h"
 #include "agent/server/options.h"
 #include "agent/server/worker_output.h"
@@ -39,6 +40,7 @@ class Supervisor {
 
   void say_hello();
   void send_done(std::uint64_t lease, Bytes outcome);
+  bool say_done(std::uint64_t lease, const Bytes& outcome);
   void forget_leases();
   std::vector<std::uint64_t> leases() const;
   void feed_watchdog();
@@ -64,6 +66,7 @@ class Supervisor {
   BlobStore blobs_;
   std::vector<std::unique_ptr<DeviceQueue>> devices_;
 
+  KeptOutcomes kept_;
   bool welcomed_ = false;
   std::size_t told_ready_ = 0;    // the last Hello had so many workers' word of their devices
   std::size_t told_devices_ = 0;  // that it named

@@ -1,5 +1,6 @@
 // fettle keys: key pairs of this account, and whom its broker lets in.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -15,6 +16,7 @@ namespace {
 struct KeysOptions {
   std::string name, public_key;
   std::optional<std::string> role;
+  std::vector<std::string> device_keys, boards;
   bool json = false;
 };
 
@@ -47,7 +49,9 @@ Result<void> list_keys(const fleet::KeyFolder& folder, const KeysOptions& option
     for (const auto& entry : *allowed) {
       object["allowed"].push_back({{"name", entry.name},
                                    {"role", fleet::role_name(entry.role)},
-                                   {"public_key", entry.public_key}});
+                                   {"public_key", entry.public_key},
+                                   {"device_keys", entry.device_keys},
+                                   {"boards", entry.boards}});
     }
     print_json_line(object);
     return {};
@@ -56,7 +60,10 @@ Result<void> list_keys(const fleet::KeyFolder& folder, const KeysOptions& option
   for (const auto& pair : *pairs) print("  {:<16} {}\n", pair.name, pair.public_key);
   print("let in by the broker of this account:\n");
   for (const auto& entry : *allowed) {
-    print("  {:<16} {}  {}\n", entry.name, entry.public_key, fleet::role_name(entry.role));
+    print("  {:<16} {}  {}", entry.name, entry.public_key, fleet::role_name(entry.role));
+    if (!entry.device_keys.empty()) print("  device keys {}", fmt::join(entry.device_keys, ", "));
+    if (!entry.boards.empty()) print("  boards {}", fmt::join(entry.boards, ", "));
+    print("\n");
   }
   return {};
 }
@@ -69,8 +76,11 @@ Result<void> allow(const fleet::KeyFolder& folder, const KeysOptions& options) {
     if (!named) return named.error();
     role = *named;
   }
+  fleet::Bindings bindings;
+  if (!options.device_keys.empty()) bindings.device_keys = options.device_keys;
+  if (!options.boards.empty()) bindings.boards = options.boards;
   const auto allowed =
-      fleet::allow_key(folder.allow_file(), options.name, options.public_key, role);
+      fleet::allow_key(folder.allow_file(), options.name, options.public_key, role, bindings);
   if (!allowed) return allowed.error();
   const char* now = fleet::role_name(allowed->role);
   if (allowed->before && *allowed->before != allowed->role) {
@@ -119,6 +129,16 @@ void add_keys_command(CLI::App& app, int& status) {
       ->add_option("--role", options->role,
                    "client or agent; left out: the role that it has already, else client")
       ->check(CLI::IsMember({"client", "agent"}));
+  let_in
+      ->add_option("--device-key", options->device_keys,
+                   "A device key that this agent may serve (repeatable; '*': any, as where none "
+                   "was ever given)")
+      ->allow_extra_args(false);
+  let_in
+      ->add_option("--board", options->boards,
+                   "The id of a board that this agent may be, as `fettle devices` shows it "
+                   "(repeatable; '*': any). Where none was ever given: the one that it is first")
+      ->allow_extra_args(false);
   auto* revoke = add("revoke", "Lets a key in no more",
                      [](const fleet::KeyFolder& folder, const KeysOptions& chosen) {
                        return fleet::revoke_key(folder.allow_file(), chosen.name);

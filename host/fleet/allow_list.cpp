@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "host/fleet/keys.h"
+#include "schemas/wire/limits.h"
 
 namespace fettle::fleet {
 
@@ -32,6 +33,47 @@ Result<wire::Role> role_from_name(const std::string& name) {
                "'" + name + "' is no role: use client, agent or build-worker"};
 }
 
+namespace {
+
+constexpr const char *kDeviceKey = "device-key=", *kBoard = "board=";
+constexpr std::size_t kMostBindings = 64;
+
+Result<void> check_bindings(const Permission& entry) {
+  for (const auto* list : {&entry.device_keys, &entry.boards}) {
+    if (!list->empty() && entry.role != wire::Role::Agent) {
+      return Error{ErrorCode::InvalidArgument,
+                   "'" + entry.name + "' is no agent: only an agent's key is bound to boards"};
+    }
+    if (list->size() > kMostBindings) {
+      return Error{ErrorCode::InvalidArgument, "'" + entry.name + "' is bound to more than " +
+                                                   std::to_string(kMostBindings) + " of a kind"};
+    }
+    for (const std::string& word : *list) {
+      const bool good = !word.empty() && word.size() <= limits::kKeyBytes &&
+                        std::all_of(word.begin(), word.end(),
+                                    [](unsigned char c) { return c > ' ' && c != 0x7f; });
+      if (good) continue;
+      return Error{ErrorCode::InvalidArgument, "a device key or board id is a word of 1 to " +
+                                                   std::to_string(limits::kKeyBytes) +
+                                                   " characters without spaces, or '*'"};
+    }
+  }
+  return {};
+}
+
+// Behind the key: what it is bound to. False: a word that says neither.
+bool add_binding(Permission& entry, const std::string& word) {
+  for (auto& [prefix, list] :
+       {std::pair{kDeviceKey, &entry.device_keys}, std::pair{kBoard, &entry.boards}}) {
+    if (!word.starts_with(prefix)) continue;
+    list->push_back(word.substr(std::strlen(prefix)));
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 Result<std::vector<Permission>> parse_allow_list(const std::string& text) {
   std::vector<Permission> permissions;
   std::istringstream lines(text);
@@ -42,7 +84,7 @@ Result<std::vector<Permission>> parse_allow_list(const std::string& text) {
     std::istringstream words(line);
     std::string role, name, key, more;
     const std::string where = "line " + std::to_string(number) + " of the allow list";
-    if (!(words >> role >> name >> key) || words >> more) {
+    if (!(words >> role >> name >> key)) {
       return Error{ErrorCode::Malformed, where + " is not 'role name public-key'"};
     }
     auto known = role_from_name(role);
@@ -57,17 +99,28 @@ Result<std::vector<Permission>> parse_allow_list(const std::string& text) {
                      where + " names '" + name + "' or its key a second time"};
       }
     }
-    permissions.push_back({name, *known, key});
+    Permission entry{name, *known, key, {}, {}};
+    while (words >> more) {
+      if (add_binding(entry, more)) continue;
+      return Error{ErrorCode::Malformed,
+                   where + " is not 'role name public-key', device-key=KEY and board=ID"};
+    }
+    if (auto good = check_bindings(entry); !good)
+      return std::move(good).error().in("reading " + where);
+    permissions.push_back(std::move(entry));
   }
   return permissions;
 }
 
 std::string format_allow_list(const std::vector<Permission>& permissions) {
   std::string text =
-      "# Keys that this broker answers: role name public-key. "
+      "# Keys that this broker answers: role name public-key [device-key=KEY…] [board=ID…]. "
       "Written by `fettle keys allow` and `revoke`.\n";
   for (const auto& entry : permissions) {
-    text += std::string(role_name(entry.role)) + " " + entry.name + " " + entry.public_key + "\n";
+    text += std::string(role_name(entry.role)) + " " + entry.name + " " + entry.public_key;
+    for (const std::string& key : entry.device_keys) text += std::string(" ") + kDeviceKey + key;
+    for (const std::string& board : entry.boards) text += std::string(" ") + kBoard + board;
+    text += "\n";
   }
   return text;
 }
@@ -103,24 +156,32 @@ Result<void> check_permission(const std::vector<Permission>& list, const Permiss
 }
 
 Result<Allowed> allow_key(const std::filesystem::path& file, const std::string& name,
-                          const std::string& public_key, std::optional<wire::Role> role) {
+                          const std::string& public_key, std::optional<wire::Role> role,
+                          const Bindings& bindings) {
   if (auto good = check_public_key(public_key); !good) return std::move(good).error();
   std::error_code failed;
   std::filesystem::create_directories(file.parent_path(), failed);
   const FolderLock lock(file.parent_path());
   auto list = load_allow_list(file);
   if (!list) return std::move(list).error();
-  Permission permission{name, role.value_or(wire::Role::Client), public_key};
+  Permission permission{name, role.value_or(wire::Role::Client), public_key, {}, {}};
   if (auto good = check_permission(*list, permission); !good) return std::move(good).error();
   const auto entry = std::find_if(list->begin(), list->end(),
                                   [&](const Permission& other) { return other.name == name; });
   Allowed allowed{permission.role, {}};
-  if (entry == list->end()) {
-    list->push_back(std::move(permission));
-  } else {  // with the same key: check_permission
+  if (entry != list->end()) {  // with the same key: check_permission
     allowed = {role.value_or(entry->role), entry->role};
-    entry->role = allowed.role;
+    permission = *entry;
+    permission.role = allowed.role;
+    if (permission.role != wire::Role::Agent) permission.device_keys = permission.boards = {};
   }
+  if (bindings.device_keys) permission.device_keys = *bindings.device_keys;
+  if (bindings.boards) permission.boards = *bindings.boards;
+  if (auto good = check_bindings(permission); !good) return std::move(good).error();
+  if (entry == list->end())
+    list->push_back(std::move(permission));
+  else
+    *entry = std::move(permission);
   if (auto good = write_file_atomically(file, format_allow_list(*list), 0600); !good) {
     return std::move(good).error();
   }
@@ -128,7 +189,10 @@ Result<Allowed> allow_key(const std::filesystem::path& file, const std::string& 
 }
 
 Result<void> allow_key(const std::filesystem::path& file, const Permission& permission) {
-  auto allowed = allow_key(file, permission.name, permission.public_key, permission.role);
+  Bindings bindings;
+  if (!permission.device_keys.empty()) bindings.device_keys = permission.device_keys;
+  if (!permission.boards.empty()) bindings.boards = permission.boards;
+  auto allowed = allow_key(file, permission.name, permission.public_key, permission.role, bindings);
   if (!allowed) return std::move(allowed).error();
   return {};
 }
@@ -158,6 +222,12 @@ void AllowList::set(const std::vector<Permission>& permissions) {
 std::shared_ptr<const AllowList::Map> AllowList::snapshot() const {
   std::lock_guard lock(mutex_);
   return map_;
+}
+
+std::vector<Permission> AllowList::entries() const {
+  std::vector<Permission> all;
+  for (const auto& [key, entry] : *snapshot()) all.push_back(entry);
+  return all;
 }
 
 std::optional<Permission> AllowList::find(const std::string& public_key) const {

@@ -1,8 +1,9 @@
 // Who may do what: the broker's list of public keys, with a name and a role each.
 //
 // The file holds one line per key, "role name public-key", role being client or
-// agent; lines starting with "# " are notes. The list is shared by the broker's
-// loop and the ZAP thread, which see whole versions of it.
+// agent; lines starting with "# " are notes. Behind an agent's key may stand what it is bound
+// to: "device-key=pynq board=0123abcd", each as often as it takes. The list is shared by the
+// broker's loop and the ZAP thread, which see whole versions of it.
 #pragma once
 
 #include <atomic>
@@ -24,6 +25,10 @@ struct Permission {
   std::string name;
   wire::Role role = wire::Role::Client;
   std::string public_key;
+  // Of an agent: the device keys that it may serve, and the ids of boards that it may be; "*" is
+  // any. Empty: any device key, and the one board that it says first (board_claims.h).
+  std::vector<std::string> device_keys, boards;
+  bool operator==(const Permission&) const = default;
 };
 
 Result<std::vector<Permission>> parse_allow_list(const std::string& text);
@@ -39,10 +44,16 @@ struct Allowed {
   wire::Role role = wire::Role::Client;  // now
   std::optional<wire::Role> before;      // nothing: the key was not on the list
 };
+// What an agent's key is bound to (Permission); nothing: as it was.
+struct Bindings {
+  std::optional<std::vector<std::string>> device_keys, boards;
+};
 // Adds the entry, or changes its role. Without a `role` an entry keeps its own, and a new one
-// is a client's. Errors are check_permission's, check_public_key's, Io and DiskFull.
+// is a client's. Errors are check_permission's, check_public_key's, Io and DiskFull;
+// InvalidArgument: a client that is bound, or a word that no device key or board id is.
 Result<Allowed> allow_key(const std::filesystem::path& file, const std::string& name,
-                          const std::string& public_key, std::optional<wire::Role> role);
+                          const std::string& public_key, std::optional<wire::Role> role,
+                          const Bindings& bindings = {});
 Result<void> allow_key(const std::filesystem::path& file, const Permission& permission);
 // NotFound names the entries that there are.
 Result<void> revoke_key(const std::filesystem::path& file, const std::string& name);
@@ -53,6 +64,7 @@ class AllowList {
 
   void set(const std::vector<Permission>& permissions);
   std::optional<Permission> find(const std::string& public_key) const;
+  std::vector<Permission> entries() const;
   // Reads `file` again when it changed since the last call. From any thread.
   // An unreadable or wrong file is an Error, told once, and leaves the list as it was.
   Result<void> reload(const std::filesystem::path& file);

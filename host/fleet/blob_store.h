@@ -1,16 +1,20 @@
-// The broker's blobs by content hash: bounded, least recently used goes first,
-// and what a pending request needs (a pin) never goes.
+// The broker's blobs by content hash: bounded, least recently used goes first, and each is
+// charged to the client key that brought it, from its first piece on.
+//
+// What a pending request needs (a pin) stays, but for two cases: it was of no use for a long
+// time, or its owner has more than its share while another has less and needs the room.
 //
 // A blob is kept as the encoded PutBlob messages that brought it, so that it goes
 // to any number of agents without being copied or encoded again.
 #pragma once
 
 #include <cstddef>
-#include <list>
 #include <map>
+#include <optional>
+#include <string>
 #include <vector>
 
-#include "host/fleet/peer.h"
+#include "host/fleet/trial.h"
 #include "schemas/wire/content_hash.h"
 
 namespace fettle::fleet {
@@ -22,29 +26,71 @@ struct StoredBlob {
 
 class BlobStore {
  public:
-  explicit BlobStore(std::size_t capacity_bytes) : capacity_(capacity_bytes) {}
+  using Owner = std::string;  // public key of a client
 
-  // False: there is no room even without all unpinned blobs.
-  bool put(const wire::Hash& hash, StoredBlob blob);
-  // Null when it is not held; good until the next put. Counts as a use.
-  const StoredBlob* get(const wire::Hash& hash);
+  BlobStore(std::size_t capacity_bytes, milliseconds unused)
+      : capacity_(capacity_bytes), unused_(unused) {}
+
+  // One upload a client at a time; beginning one ends what was under way.
+  void begin(ClientId client, const Owner& owner, const wire::Hash& hash);
+  // False: there is no room for the piece, and the upload is ended.
+  bool add(ClientId client, SharedBytes piece, TimePoint now);
+  bool uploading(ClientId client) const { return uploads_.count(client) != 0; }
+  // All pieces were right: it is held now.
+  void finish(ClientId client, TimePoint now);
+  void abandon(ClientId client);
+  // One that is held already from elsewhere; false: no room.
+  bool put(const wire::Hash& hash, StoredBlob blob, const Owner& owner, TimePoint now);
+
+  // What had to make room since the last call, though it was needed: pinned blobs, and uploads.
+  struct Lost {
+    wire::Hash hash;
+    std::optional<ClientId> upload;  // it was this client's
+    Owner owner;
+  };
+  std::vector<Lost> take_lost() { return std::exchange(lost_, {}); }
+
+  // All that went since the last call.
+  std::vector<wire::Hash> take_gone() { return std::exchange(gone_, {}); }
+
+  // Null when it is not held; good until the next change. Counts as a use.
+  const StoredBlob* get(const wire::Hash& hash, TimePoint now);
   bool holds(const wire::Hash& hash) const;
   // Pins count; they may precede the blob itself.
   void pin(const wire::Hash& hash) { ++pins_[hash]; }
   void unpin(const wire::Hash& hash);
   std::size_t bytes() const { return bytes_; }
+  std::size_t bytes_of(const Owner& owner) const;
 
  private:
   struct Entry {
     StoredBlob blob;
-    std::list<wire::Hash>::iterator use;
+    Owner owner;
+    TimePoint used;
+    std::uint64_t order = 0;  // of the last use
   };
-  bool make_room(std::size_t wanted);
+  struct Upload {
+    wire::Hash hash;
+    StoredBlob blob;
+    Owner owner;
+  };
+  bool make_room(std::size_t wanted, const Owner& owner, TimePoint now);
+  bool take_from_largest(const Owner& except);
+  void evict(const wire::Hash& hash);
+  void charge(const Owner& owner, std::size_t bytes);
+  void refund(const Owner& owner, std::size_t bytes);
+  void touch(const wire::Hash& hash, Entry& entry, TimePoint now);
 
   std::size_t capacity_, bytes_ = 0;
+  milliseconds unused_;
   std::map<wire::Hash, Entry, HashLess> entries_;
+  std::map<ClientId, Upload> uploads_;
+  std::map<Owner, std::size_t> charged_;
   std::map<wire::Hash, std::size_t, HashLess> pins_;
-  std::list<wire::Hash> uses_;  // least recent first
+  std::map<std::uint64_t, wire::Hash> uses_;  // least recent first
+  std::uint64_t next_use_ = 1;
+  std::vector<Lost> lost_;
+  std::vector<wire::Hash> gone_;
 };
 
 }  // namespace fettle::fleet

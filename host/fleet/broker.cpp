@@ -11,15 +11,15 @@
 #include <utility>
 
 #include "host/fleet/curve.h"
+#include "host/fleet/state_file.h"
 #include "host/fleet/zap.h"
 
 namespace fettle::fleet {
 namespace {
 
-constexpr std::size_t kCopyBelow = 4096;                     // smaller messages are copied
-constexpr std::size_t kBacklogBytes = std::size_t{1} << 30;  // of one peer that does not read
-constexpr std::size_t kMostStrangers = 1000;                 // unknown keys named in the log
-constexpr int kBatch = 256;  // messages between two looks at the time
+constexpr std::size_t kCopyBelow = 4096;      // smaller messages are copied
+constexpr std::size_t kMostStrangers = 1000;  // unknown keys named in the log
+constexpr int kBatch = 256;                   // messages between two looks at the time
 
 zmq::message_t to_message(const SharedBytes& bytes) {
   if (bytes->size() < kCopyBelow) return zmq::message_t(bytes->data(), bytes->size());
@@ -32,10 +32,11 @@ zmq::message_t to_message(const SharedBytes& bytes) {
 }  // namespace
 
 struct Broker::Loop {
-  Loop(BrokerOptions given)
+  Loop(BrokerOptions given, std::unique_ptr<StateFile> kept)
       : options(std::move(given)),
         context(1),
-        core(random_id(), options.times, options.limits),
+        state(std::move(kept)),
+        core(state ? state->instance() : random_id(), options.times, options.limits),
         power(options.power_cycle, [this](const std::string& board, const std::string& command) {
           log("board '" + board + "' is silent: " + command);
           if (!run_detached(board, command)) log("cannot start the power-cycle command");
@@ -46,6 +47,7 @@ struct Broker::Loop {
   AllowList allowed;
   std::unique_ptr<ZapHandler> zap;
   zmq::socket_t socket;
+  std::unique_ptr<StateFile> state;  // null: nothing outlives it
   BrokerCore core;
   PowerCycle power;
   int wake_fd = -1;
@@ -89,6 +91,16 @@ struct Broker::Loop {
     core.unreachable(peer, now);
   }
 
+  // Of a peer that does not read, with what others of its key do not read.
+  std::size_t backlog_with(const PeerId& peer) const {
+    const std::string key = core.client_key_of(peer);
+    std::size_t all = 0;
+    for (const auto& [other, waiting] : backlogs) {
+      if (other == peer || (!key.empty() && core.client_key_of(other) == key)) all += waiting.bytes;
+    }
+    return all;
+  }
+
   void flush(TimePoint now) {
     for (auto outgoing = core.take_outgoing(); !outgoing.empty(); outgoing = core.take_outgoing()) {
       for (Outgoing& next : outgoing) {
@@ -99,7 +111,7 @@ struct Broker::Loop {
         Backlog& waiting = backlogs[next.to];
         waiting.bytes += next.bytes->size();
         waiting.messages.push_back(std::move(next.bytes));
-        if (waiting.bytes > kBacklogBytes) gone(next.to, now);
+        if (backlog_with(next.to) > core.backlog_limit(next.to)) gone(next.to, now);
       }
     }
   }
@@ -165,10 +177,11 @@ struct Broker::Loop {
     read_allow_list();
     const std::uint64_t version = allowed.version();
     if (std::exchange(rechecked, version) == version) return;
+    core.set_allowed(allowed.entries());
     core.recheck(
         [this](const Permission& who) {
           const auto listed = allowed.find(who.public_key);
-          return listed && listed->role == who.role;
+          return listed && *listed == who;  // also as it was: it says Hello again
         },
         now);
     log("read the allow list " + options.allow_file.string());
@@ -201,6 +214,7 @@ struct Broker::Loop {
     }
     flush(now);
     retry_backlogs(now);
+    save();
     auto wait = std::chrono::ceil<milliseconds>(std::min(next_tick, next_reload) - now);
     if (!backlogs.empty())
       wait = std::min(wait, milliseconds(2));  // ROUTER tells no single pipe's room
@@ -210,6 +224,22 @@ struct Broker::Loop {
     if (items[0].revents == 0) return;
     now = Clock::now();
     for (int i = 0; i < kBatch && receive_one(now); ++i) flush(now);
+    save();
+  }
+
+  // What another run left, but for keys that are not allowed as they were.
+  void restore() {
+    if (!state) return;
+    core.keep_changes();
+    core.restore(state->take_state(), Clock::now());
+    core.recheck([this](const Permission& who) { return allowed.find(who.public_key) == who; },
+                 Clock::now());
+    save();
+  }
+
+  void save() {
+    if (!state) return;
+    if (auto changes = core.take_changes(); !changes.empty()) state->save(std::move(changes));
   }
 
   // A turn that fails is told, and the fleet goes on.
@@ -247,8 +277,14 @@ std::string plain_endpoint(const std::string& endpoint) {
 Result<std::unique_ptr<Broker>> Broker::start(BrokerOptions options) {
   auto derived = public_key_of(options.keys.secret_key);
   if (!derived) return std::move(derived).error().in("starting the broker");
+  std::unique_ptr<StateFile> state;
+  if (!options.state_folder.empty()) {
+    auto opened = StateFile::open(options.state_folder, options.log);
+    if (!opened) return std::move(opened).error().in("starting the broker");
+    state = std::move(*opened);
+  }
   std::unique_ptr<Broker> broker(new Broker);
-  broker->loop_ = std::make_unique<Loop>(std::move(options));
+  broker->loop_ = std::make_unique<Loop>(std::move(options), std::move(state));
   Loop& loop = *broker->loop_;
   broker->public_key_ = *derived;
   auto listed = loop.options.allow_file.empty()
@@ -269,6 +305,8 @@ Result<std::unique_ptr<Broker>> Broker::start(BrokerOptions options) {
     return std::move(loaded).error().in("starting the broker");
   }
   loop.rechecked = loop.allowed.version();
+  loop.core.set_allowed(loop.allowed.entries());
+  loop.restore();
   loop.wake_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (loop.wake_fd < 0) return Error{ErrorCode::Io, "cannot make an eventfd"};
   loop.zap = std::make_unique<ZapHandler>(

@@ -22,6 +22,8 @@ struct BrokerOptions {
   BrokerTimes times;
   BrokerLimits limits;
   PowerCycleOptions power_cycle;
+  // Where it keeps what must outlive it (state_file.h); empty: nowhere.
+  std::filesystem::path state_folder;
   // One line for people: unknown keys, allow list reloaded. From threads of the broker.
   std::function<void(const std::string&)> log;
 };

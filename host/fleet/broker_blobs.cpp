@@ -38,7 +38,7 @@ void BrokerCore::on_put_blob(Client& client, const wire::PutBlobT& piece, ByteVi
   const wire::Hash& hash = *piece.hash;
   auto last = incoming.pieces.take(piece);
   if (!last || piece.offset == 0) {
-    incoming.blob = {};
+    blobs_.abandon(client.id);
     incoming.hasher.reset();
   }
   if (!last) {
@@ -48,43 +48,126 @@ void BrokerCore::on_put_blob(Client& client, const wire::PutBlobT& piece, ByteVi
   if (piece.offset == 0) {
     if (waiting_for_blob_.count(hash) == 0) return;  // not asked for, or here already
     if (total_bytes(piece) > limits_.blob_bytes) {
-      return end_upload(hash, false, total_bytes(piece), now);
+      return refuse_upload(client, hash, total_bytes(piece), now);
     }
     incoming.hasher.emplace();
+    blobs_.begin(client.id, client.who.public_key, hash);
   }
   if (!incoming.hasher) return;
   incoming.hasher->add(piece.bytes);
-  incoming.blob.messages.push_back(share({message.begin(), message.end()}));
-  incoming.blob.bytes += message.size();
+  client.last_piece = now;
+  const bool kept = blobs_.add(client.id, share({message.begin(), message.end()}), now);
+  for (const wire::Hash& gone : blobs_.take_gone()) note_change(BlobGone{gone});
+  for (const BlobStore::Lost& lost : blobs_.take_lost()) on_lost_blob(lost, now);
+  if (!kept) {
+    incoming.hasher.reset();
+    return refuse_upload(client, hash, total_bytes(piece), now);
+  }
   if (!*last) return;
   const wire::Hash actual = incoming.hasher->end();
   incoming.hasher.reset();
-  StoredBlob blob = std::exchange(incoming.blob, {});
   if (std::memcmp(&actual, &hash, sizeof hash) != 0) {
     ++counters_.malformed;
+    blobs_.abandon(client.id);
     return;  // the right bytes may still come
   }
-  end_upload(hash, blobs_.put(hash, std::move(blob)), total_bytes(piece), now);
+  blobs_.finish(client.id, now);
+  if (const StoredBlob* blob = keep_changes_ ? blobs_.get(hash, now) : nullptr)
+    note_change(SavedBlob{hash, *blob, client.who.public_key});
+  blob_is_here(hash, now);
 }
 
-// The trials that wait for that blob have it now, or never will.
-void BrokerCore::end_upload(const wire::Hash& hash, bool kept, std::uint64_t bytes, TimePoint now) {
+// The trials that wait for that blob have it now.
+void BrokerCore::blob_is_here(const wire::Hash& hash, TimePoint now) {
   const auto waiting = waiting_for_blob_.find(hash);
   if (waiting == waiting_for_blob_.end()) return;  // another client brought it meanwhile
   const std::vector<TrialPtr> trials = std::move(waiting->second);
   waiting_for_blob_.erase(waiting);
   for (const TrialPtr& trial : trials) {
-    if (!kept) {
-      fail(trial, wire::Stage::Upload,
-           {ErrorCode::TooLarge,
-            "the broker's store of " + std::to_string(limits_.blob_bytes >> 20) +
-                " MiB has no room for a blob of " + std::to_string(bytes) + " bytes",
-            {}},
-           now);
-    } else if (--trial->blobs_missing == 0) {
-      trial->blob_wait_ns = nanoseconds_between(trial->submitted, now);
-      trial_ready(trial, now, false);
+    if (--trial->blobs_missing > 0) continue;
+    trial->blob_wait_ns = nanoseconds_between(trial->submitted, now);
+    trial_ready(trial, now, false);
+  }
+}
+
+// What others wait for they may yet bring themselves.
+void BrokerCore::refuse_upload(const Client& client, const wire::Hash& hash, std::uint64_t bytes,
+                               TimePoint now) {
+  BrokerEvent& event = tell(BrokerEventKind::QuotaHit, client.who, "bytes of blobs");
+  event.bytes = blobs_.bytes_of(client.who.public_key) + bytes;
+  ++counters_.quota_hits;
+  fail_waiting(hash, client.who.public_key, now,
+               {ErrorCode::TooLarge,
+                "the broker's store of " + std::to_string(limits_.blob_bytes >> 20) +
+                    " MiB, of which this key's pending requests have " +
+                    std::to_string(blobs_.bytes_of(client.who.public_key) >> 20) +
+                    ", has no room for a blob of " + std::to_string(bytes) + " bytes",
+                {}});
+}
+
+// Ends the trials of one key that wait for that blob.
+void BrokerCore::fail_waiting(const wire::Hash& hash, const std::string& public_key, TimePoint now,
+                              const Error& error) {
+  const auto waiting = waiting_for_blob_.find(hash);
+  if (waiting == waiting_for_blob_.end()) return;
+  const std::vector<TrialPtr> trials = waiting->second;
+  for (const TrialPtr& trial : trials) {
+    const auto client = clients_.find(trial->session.client);
+    if (client != clients_.end() && client->second.who.public_key == public_key)
+      fail(trial, wire::Stage::Upload, error, now);
+  }
+}
+
+// It had to make room. Trials that no board has yet wait for it again, and their clients are
+// asked; one that is on a board is given back by it if the board lacks the blob.
+void BrokerCore::on_lost_blob(const BlobStore::Lost& lost, TimePoint now) {
+  if (lost.upload) {
+    const auto client = clients_.find(*lost.upload);
+    if (client == clients_.end()) return;
+    client->second.incoming.hasher.reset();
+    return refuse_upload(client->second, lost.hash, 0, now);
+  }
+  for (auto& [id, client] : clients_) {
+    bool asked = false;
+    for (auto& [number, session] : client.sessions) {
+      for (auto& [key, trial] : session.trials) {
+        if (trial->lease != 0 ||
+            !std::binary_search(trial->blobs.begin(), trial->blobs.end(), lost.hash, HashLess())) {
+          continue;
+        }
+        scheduler_.remove(trial);
+        wait_for_blob(trial, lost.hash, now);
+        if (!std::exchange(asked, true)) ask_for(client, {lost.hash});
+      }
     }
+  }
+}
+
+void BrokerCore::wait_for_blob(const TrialPtr& trial, const wire::Hash& hash, TimePoint now) {
+  waiting_for_blob_[hash].push_back(trial);
+  ++trial->blobs_missing;
+  trial->waits_since = now;
+}
+
+// Clients that do not bring what their trials need must not keep other blobs here by them.
+void BrokerCore::fail_without_blobs(TimePoint now) {
+  std::vector<TrialPtr> late;
+  for (const auto& [hash, trials] : waiting_for_blob_) {
+    for (const TrialPtr& trial : trials) {
+      const auto client = clients_.find(trial->session.client);
+      if (client == clients_.end()) continue;
+      const TimePoint since = std::max(trial->waits_since, client->second.last_piece);
+      if (now - since >= times_.upload) late.push_back(trial);
+    }
+  }
+  for (const TrialPtr& trial : late) {
+    if (trial->blobs_missing == 0) continue;  // ended, as it waited for two
+    fail(trial, wire::Stage::Upload,
+         {ErrorCode::Timeout,
+          "a blob of it did not come within " + std::to_string(times_.upload.count() / 1000) + " s",
+          {}},
+         now);
+    trial->blobs_missing = 0;
   }
 }
 
@@ -96,8 +179,10 @@ void BrokerCore::send_blob(Agent& agent, const StoredBlob& blob, TimePoint now) 
 void BrokerCore::on_blobs_wanted(Agent& agent, const std::vector<wire::Hash>& hashes,
                                  TimePoint now) {
   for (const auto& hash : hashes) {
+    const StoredBlob* blob = blobs_.get(hash, now);
+    if (blob == nullptr) continue;
     agent.blobs.insert(hash);
-    if (const StoredBlob* blob = blobs_.get(hash)) send_blob(agent, *blob, now);
+    send_blob(agent, *blob, now);
   }
 }
 

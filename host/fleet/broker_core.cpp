@@ -8,22 +8,45 @@
 #include "schemas/wire/limits.h"
 
 namespace fettle::fleet {
+namespace {
+
+constexpr std::size_t kMostEvents = 4096;  // between two calls of take_events
+constexpr std::size_t kMostReleases = 64;  // that one message is answered with
+
+}  // namespace
 
 BrokerCore::BrokerCore(std::uint64_t instance, BrokerTimes times, BrokerLimits limits)
     : instance_(instance),
       times_(times),
       limits_(limits),
       next_session_(random_id() | 1),
-      blobs_(limits.blob_bytes),
+      blobs_(limits.blob_bytes, times.unused),
       leases_(random_id()) {}
 
 void BrokerCore::send(const PeerId& to, SharedBytes bytes) {
   if (!to.empty()) outgoing_.push_back({to, std::move(bytes)});
 }
 
-void BrokerCore::reject(const PeerId& to, ErrorCode code, std::string message) {
+// The event is the list's, or one that nobody reads: to be filled in before the next call.
+BrokerEvent& BrokerCore::tell(BrokerEventKind kind, const Permission& who, std::string text) {
+  BrokerEvent event;
+  event.kind = kind;
+  event.name = who.name;
+  event.public_key = who.public_key;
+  event.text = std::move(text);
+  if (events_.size() >= kMostEvents) {
+    ++counters_.events_dropped;
+    return dropped_event_ = std::move(event);
+  }
+  return events_.emplace_back(std::move(event));
+}
+
+void BrokerCore::reject(const PeerId& to, const Permission& who, ErrorCode code,
+                        std::string message) {
+  ++counters_.rejected;
+  tell(BrokerEventKind::PeerRejected, who, message);
   wire::RejectT body;
-  body.error = std::make_unique<wire::ErrorT>(to_wire({code, std::move(message), {}}));
+  body.error = std::make_unique<wire::ErrorT>(to_wire(clipped({code, std::move(message), {}})));
   send(to, std::move(body));
 }
 
@@ -31,10 +54,10 @@ void BrokerCore::receive(const PeerId& from, const Permission& who, ByteView byt
   auto decoded = decode_message(bytes);
   if (!decoded) {
     ++counters_.malformed;
-    return reject(from, decoded.error().code, decoded.error().message);
+    return reject(from, who, decoded.error().code, decoded.error().message);
   }
   auto& body = decoded->body;
-  if (auto* hello = body.AsHello()) return on_hello(from, who, *hello, now);
+  if (auto* hello = body.AsHello()) return on_hello(from, who, *hello, bytes.size(), now);
 
   const auto known = peers_.find(from);
   if (known == peers_.end() || known->second.who.public_key != who.public_key) {
@@ -46,7 +69,7 @@ void BrokerCore::receive(const PeerId& from, const Permission& who, ByteView byt
     if (auto* done = body.AsDone()) return on_done(agent, *done, now);
     if (auto* wanted = body.AsBlobsWanted()) return on_blobs_wanted(agent, wanted->hashes, now);
     if (auto* beat = body.AsHeartbeat()) {
-      on_agent_heartbeat(agent, beat->leases, now);
+      if (!on_agent_heartbeat(agent, beat->leases, now)) return;
       wire::HeartbeatT echo;
       echo.instance = instance_;
       return send(from, std::move(echo));
@@ -67,27 +90,33 @@ void BrokerCore::receive(const PeerId& from, const Permission& who, ByteView byt
     }
   }
   ++counters_.unauthorized;
-  reject(from, ErrorCode::Unauthorized,
+  reject(from, who, ErrorCode::Unauthorized,
          std::string("the key '") + who.name + "' has the role " + role_name(who.role) +
              ", which may not send this kind of message");
 }
 
 void BrokerCore::on_hello(const PeerId& from, const Permission& who, wire::HelloT& hello,
-                          TimePoint now) {
+                          std::size_t message_bytes, TimePoint now) {
   if (hello.protocol_version != limits::kProtocolVersion) {
-    return reject(from, ErrorCode::VersionMismatch,
+    return reject(from, who, ErrorCode::VersionMismatch,
                   "the broker speaks protocol " + std::to_string(limits::kProtocolVersion) +
                       ", this peer " + std::to_string(hello.protocol_version) + " (software '" +
                       hello.software_version + "'): install the same version on both sides");
   }
   if (hello.role != who.role) {
     ++counters_.unauthorized;
-    return reject(from, ErrorCode::Unauthorized,
+    return reject(from, who, ErrorCode::Unauthorized,
                   "the key '" + who.name + "' is allowed as " + role_name(who.role) + ", not as " +
                       role_name(hello.role) + ": change that with `fettle keys allow " + who.name +
                       " '" + who.public_key + "' --role " + role_name(hello.role) + "`");
   }
-  if (hello.instance == 0) return reject(from, ErrorCode::Malformed, "hello without an instance");
+  if (message_bytes > limits::kHelloBytes) {
+    return reject(from, who, ErrorCode::Malformed,
+                  "a hello of " + std::to_string(message_bytes) + " bytes, at most " +
+                      std::to_string(limits::kHelloBytes));
+  }
+  if (hello.instance == 0)
+    return reject(from, who, ErrorCode::Malformed, "hello without an instance");
   // A peer chooses its connection's name: one that another key used before is another peer's.
   if (const auto before = peers_.find(from);
       before != peers_.end() &&
@@ -102,7 +131,7 @@ void BrokerCore::on_hello(const PeerId& from, const Permission& who, wire::Hello
       on_client_hello(from, who, hello, now);
       break;
     default:
-      reject(from, ErrorCode::Unsupported, "this broker takes no build workers");
+      reject(from, who, ErrorCode::Unsupported, "this broker takes no build workers");
   }
 }
 
@@ -122,11 +151,17 @@ void BrokerCore::on_client_hello(const PeerId& from, const Permission& who,
   const auto found = clients_.find(hello.instance);
   if (found != clients_.end() && found->second.who.public_key != who.public_key) {
     ++counters_.unauthorized;
-    return reject(from, ErrorCode::Unauthorized, "this client instance belongs to another key");
+    return reject(from, who, ErrorCode::Unauthorized,
+                  "this client instance belongs to another key");
   }
   if (const auto before = peers_.find(from);
       before != peers_.end() && before->second.client != hello.instance) {
-    drop_client(before->second.client, now);  // it calls itself another now
+    drop_client(before->second.client, "its connection is another's now",
+                now);  // it calls itself another now
+  }
+  if (clients_.count(hello.instance) == 0) {
+    if (!make_room_for_client(from, who, now)) return;
+    ++accounts_[who.public_key].clients;
   }
   Client& client = clients_[hello.instance];
   if (client.peer != from) peers_.erase(client.peer);
@@ -142,7 +177,7 @@ void BrokerCore::on_agent_hello(const PeerId& from, const Permission& who, wire:
                                 TimePoint now) {
   if (!hello.board || hello.board->id.empty() || hello.devices.empty() ||
       hello.devices.size() > limits_.devices) {
-    return reject(from, ErrorCode::Malformed,
+    return reject(from, who, ErrorCode::Malformed,
                   "an agent's hello names its board and 1 to " + std::to_string(limits_.devices) +
                       " devices");
   }
@@ -157,7 +192,7 @@ void BrokerCore::on_agent_hello(const PeerId& from, const Permission& who, wire:
     const bool rises = i == 0 || device.index > hello.devices[i - 1]->index;
     if (!fit || !rises || device.index >= limits_.devices) {
       return reject(
-          from, ErrorCode::Malformed,
+          from, who, ErrorCode::Malformed,
           "device " + std::to_string(i) +
               " needs a key of up to 64 characters (no ')' at the end), at most 7 others, and "
               "an index above the one before, below " +
@@ -167,8 +202,11 @@ void BrokerCore::on_agent_hello(const PeerId& from, const Permission& who, wire:
   }
   if (const auto before = peers_.find(from);
       before != peers_.end() && agents_.at(before->second.agent).instance != hello.instance) {
-    drop_agent(before->second.agent, now);  // it calls itself another now
+    drop_agent(before->second.agent, "its connection is another's now",
+               now);  // it calls itself another now
   }
+  if (!may_be(from, who, hello, now)) return;
+  if (!make_room_for_agent(from, who, hello.board->id, hello.instance, now)) return;
   Agent* agent = nullptr;
   for (auto& [id, other] : agents_) {
     if (other.who.public_key != who.public_key) continue;
@@ -185,6 +223,7 @@ void BrokerCore::on_agent_hello(const PeerId& from, const Permission& who, wire:
     agent = &agents_[id];
     agent->id = id;
     agent->instance = hello.instance;
+    tell(BrokerEventKind::AgentJoined, who).board_id = hello.board->id;
   }
   const bool dialled_anew = agent->peer != from;
   if (dialled_anew) {
@@ -198,6 +237,10 @@ void BrokerCore::on_agent_hello(const PeerId& from, const Permission& who, wire:
   peers_[from] = {who, agent->id, 0};
   send(from, make_welcome(instance_, times_));
 
+  std::size_t depths = 0;
+  for (const auto& device : hello.devices) depths += device->queue_depth;
+  // Of a broker before this one, or of devices that it had before, it may hold more.
+  agent->most_leases = std::max({agent->most_leases, depths, hello.leases.size()});
   // What a peer that dialled in anew does not list never arrived there: no grace. Further
   // hellos of one connection, that a cut network held back, may be older than a lease.
   std::vector<Lease> ended =
@@ -218,18 +261,83 @@ void BrokerCore::on_agent_hello(const PeerId& from, const Permission& who, wire:
   board_changes_.push_back({who.name, false});
 }
 
-void BrokerCore::on_agent_heartbeat(Agent& agent, const std::vector<LeaseId>& listed,
+// False: it lists more than it can hold, and nothing of it counts.
+bool BrokerCore::on_agent_heartbeat(Agent& agent, const std::vector<LeaseId>& listed,
                                     TimePoint now) {
+  if (listed.size() > agent.most_leases) {
+    ++counters_.malformed;
+    reject(agent.peer, agent.who, ErrorCode::Malformed,
+           "a heartbeat with " + std::to_string(listed.size()) + " leases: all devices of board " +
+               agent.board.id + " together hold " + std::to_string(agent.most_leases));
+    return false;
+  }
   agent.give_up = TimePoint::max();
   release_unknown(agent, listed);
   for (Lease& lease : leases_.missing(agent.id, listed, now)) {
     give_back(lease, now);
     requeue_or_fail(std::move(lease), now, "its agent no longer holds it");
   }
+  return true;
+}
+
+// Whether that key may be that board. If so, it is.
+bool BrokerCore::may_be(const PeerId& from, const Permission& who, const wire::HelloT& hello,
+                        TimePoint now) {
+  std::vector<std::string> keys;
+  for (const auto& device : hello.devices) {
+    keys.push_back(device->key);
+    keys.insert(keys.end(), device->aliases.begin(), device->aliases.end());
+  }
+  const std::string& board = hello.board->id;
+  std::vector<Permission> others;
+  std::vector<AgentId> pinned;  // of other keys that only said they are it
+  for (const auto& [id, agent] : agents_) {
+    if (agent.board.id != board || agent.who.public_key == who.public_key) continue;
+    others.push_back(agent.who);
+    if (agent.who.boards.empty()) pinned.push_back(id);
+  }
+  if (auto good = claims_.check(who, board, keys, others); !good) {
+    ++counters_.unauthorized;
+    reject(from, who, ErrorCode::Unauthorized, good.error().message);
+    return false;
+  }
+  const bool is_new_pin = who.boards.empty() && claims_.pins().count(who.public_key) == 0;
+  for (std::string& key : claims_.claim(who, board)) note_change(PinGone{std::move(key)});
+  if (is_new_pin) note_change(SavedPin{who, board});
+  for (AgentId id : pinned) drop_agent(id, "the board is another key's, which names it", now);
+  return true;
+}
+
+// Agents that are started over and over, or are many by choice, are bounded.
+bool BrokerCore::make_room_for_agent(const PeerId& from, const Permission& who,
+                                     const std::string& board, std::uint64_t instance,
+                                     TimePoint now) {
+  std::size_t all = 0, same = 0;
+  AgentId longest_silent = 0;
+  for (const auto& [id, agent] : agents_) {
+    if (agent.who.public_key != who.public_key) continue;
+    if (agent.instance == instance) return true;
+    ++all;
+    if (agent.board.id != board) continue;
+    ++same;
+    if (longest_silent == 0 || agent.last_seen < agents_.at(longest_silent).last_seen)
+      longest_silent = id;
+  }
+  if (same >= limits_.agents_of_board) {
+    drop_agent(longest_silent, "its board was started anew too often", now);
+  } else if (all >= limits_.agents) {
+    tell(BrokerEventKind::QuotaHit, who, "boards of one key").board_id = board;
+    reject(from, who, ErrorCode::TooLarge,
+           "the key '" + who.name + "' serves " + std::to_string(all) + " boards already");
+    return false;
+  }
+  return true;
 }
 
 void BrokerCore::release_unknown(const Agent& agent, const std::vector<LeaseId>& listed) {
-  for (LeaseId lease : leases_.unknown(agent.id, listed)) {
+  std::vector<LeaseId> unknown = leases_.unknown(agent.id, listed);
+  if (unknown.size() > kMostReleases) unknown.resize(kMostReleases);  // it lists the rest again
+  for (LeaseId lease : unknown) {
     wire::ReleaseT release;
     release.lease = lease;
     send(agent.peer, std::move(release));
@@ -242,25 +350,17 @@ bool works_in(const wire::DeviceInfoT& device, const std::string& pool) {
 }
 
 void BrokerCore::open_devices(Agent& agent, TimePoint now) {
-  std::set<std::string> keys;
-  for (const auto& device : agent.devices) {
-    const DeviceId id{agent.id, device.index};
-    std::vector<std::string> own = pools_of(device);
-    keys.insert(own.begin(), own.end());
-    auto placed = scheduler_.add_device(id, std::move(own), agent.board.id, device.queue_depth,
-                                        leases_.count(id));
-    for (Placement& placement : placed) assign(std::move(placement), now);
-  }
-  for (const std::string& key : keys) tell_sessions_of(key);
+  for (const auto& device : agent.devices) open_device(agent, device, now);
 }
 
 void BrokerCore::close_devices(Agent& agent) {
   for (const auto& device : agent.devices) scheduler_.remove_device({agent.id, device.index});
 }
 
-void BrokerCore::drop_agent(AgentId id, TimePoint now) {
+void BrokerCore::drop_agent(AgentId id, const std::string& why, TimePoint now) {
   auto node = agents_.extract(id);
   Agent& agent = node.mapped();
+  tell(BrokerEventKind::AgentLost, agent.who, why).board_id = agent.board.id;
   peers_.erase(agent.peer);
   close_devices(agent);
   std::set<std::string> keys;
@@ -269,14 +369,18 @@ void BrokerCore::drop_agent(AgentId id, TimePoint now) {
   }
   for (Lease& lease : leases_.lost(id)) {
     give_back(lease, now);
-    requeue_or_fail(std::move(lease), now, "board " + agent.board.id + " went silent");
+    requeue_or_fail(std::move(lease), now, "board " + agent.board.id + " is gone: " + why);
   }
   for (const std::string& key : keys) tell_sessions_of(key);
 }
 
-void BrokerCore::drop_client(ClientId id, TimePoint now) {
+void BrokerCore::drop_client(ClientId id, const std::string& why, TimePoint now) {
   Client& client = clients_.at(id);
+  tell(BrokerEventKind::ClientLost, client.who, why);
   while (!client.sessions.empty()) on_close_session(client, client.sessions.begin()->first, now);
+  blobs_.abandon(id);
+  const auto account = accounts_.find(client.who.public_key);
+  if (--account->second.clients == 0) accounts_.erase(account);
   peers_.erase(client.peer);
   clients_.erase(id);
 }
@@ -302,8 +406,15 @@ void BrokerCore::recheck(const std::function<bool(const Permission&)>& allowed, 
     if (!allowed(agent.who)) agents.push_back(id);
   for (const auto& [id, client] : clients_)
     if (!allowed(client.who)) clients.push_back(id);
-  for (AgentId id : agents) drop_agent(id, now);
-  for (ClientId id : clients) drop_client(id, now);
+  std::vector<std::string> pinned;
+  for (const auto& [key, pin] : claims_.pins())
+    if (!allowed(pin.who)) pinned.push_back(key);
+  for (const std::string& key : pinned) {
+    claims_.forget(key);
+    note_change(PinGone{key});
+  }
+  for (AgentId id : agents) drop_agent(id, "its key is not allowed as it was", now);
+  for (ClientId id : clients) drop_client(id, "its key is not allowed as it was", now);
 }
 
 void BrokerCore::tick(TimePoint now) {
@@ -318,16 +429,19 @@ void BrokerCore::tick(TimePoint now) {
   }
   for (AgentId id : agents) {
     const Permission who = agents_.at(id).who;
-    drop_agent(id, now);
+    const bool replaced = agents_.at(id).give_up <= now;
+    drop_agent(id, replaced ? "it was started anew" : "it went silent", now);
     // One that was started anew lives on under another id.
     const bool lives = std::any_of(agents_.begin(), agents_.end(), [&](const auto& entry) {
       return entry.second.who.public_key == who.public_key;
     });
     if (!lives) board_changes_.push_back({who.name, true});
   }
-  for (ClientId id : clients) drop_client(id, now);
+  for (ClientId id : clients) drop_client(id, "it went silent", now);
   if (now - last_board_check_ >= times_.heartbeat) {
     last_board_check_ = now;
+    end_overdue_leases(now);
+    fail_without_blobs(now);
     fail_without_boards(now);
   }
 }
@@ -338,6 +452,7 @@ void BrokerCore::stood_still(milliseconds time) {
     if (agent.give_up != TimePoint::max()) agent.give_up += time;
   }
   for (auto& [id, client] : clients_) client.last_seen += time;
+  leases_.postpone(time);
 }
 
 wire::DeviceListT BrokerCore::device_list() const {

@@ -22,34 +22,59 @@
 
 #include "host/fleet/allow_list.h"
 #include "host/fleet/blob_store.h"
+#include "host/fleet/board_claims.h"
+#include "host/fleet/broker_events.h"
+#include "host/fleet/broker_state.h"
+#include "host/fleet/device_standing.h"
 #include "host/fleet/lease_table.h"
 #include "host/fleet/scheduler.h"
 #include "host/fleet/slow_link.h"
 #include "schemas/wire/blob_pieces.h"
+#include "schemas/wire/limits.h"
 
 namespace fettle::fleet {
 
 struct BrokerTimes {
-  milliseconds heartbeat{1000};    // peers send one this often
-  milliseconds silence{10'000};    // a peer silent for this long is given up
-  milliseconds no_board{120'000};  // trials of a key without boards fail after this
-  milliseconds upload{600'000};    // a client's word may be stuck behind a blob for so long
+  milliseconds heartbeat{1000};       // peers send one this often
+  milliseconds silence{10'000};       // a peer silent for this long is given up
+  milliseconds no_board{120'000};     // trials of a key without boards fail after this
+  milliseconds upload{600'000};       // a client's word may be stuck behind a blob for so long
+  milliseconds unused{1'800'000};     // a blob of no use for so long may go though it is needed
+  milliseconds trial{7'200'000};      // the longest that a request's own limits may add up to
+  milliseconds lease_slack{300'000};  // beyond those: workers that start, blobs that went astray
 };
 
 struct BrokerLimits {
-  std::uint32_t attempts = 3;                     // boards that one trial may be given to
-  std::size_t in_flight = 4096;                   // unfinished trials of one session
-  std::size_t sessions = 64;                      // of one client
-  std::size_t devices = 64;                       // of one agent
-  std::uint32_t queue_depth = 64;                 // of one device; more is cut to this
-  std::size_t blob_bytes = std::size_t{2} << 30;  // of blobs: a network of 1 GiB is two in turn
-  std::size_t completed_kept = 1024;              // per session, for a client that reconnects
+  std::uint32_t attempts = 3;                       // boards that one trial may be given to
+  std::size_t in_flight = 4096;                     // unfinished trials of one session
+  std::size_t sessions = 64;                        // of one client
+  std::size_t devices = limits::kDevices;           // of one agent
+  std::size_t agents = 1024;                        // of one key, where it may be any board
+  std::size_t agents_of_board = 4;                  // of one key that say they are one board
+  std::uint32_t queue_depth = limits::kQueueDepth;  // of one device; more is cut to this
+  std::size_t blob_bytes = std::size_t{2} << 30;    // of blobs: a network of 1 GiB is two in turn
+  std::size_t completed_kept = 1024;                // per session, for a client that reconnects
+  // Of one client key, over all its connections.
+  std::size_t clients = 256;  // connections
+  std::size_t sessions_of_key = 512;
+  std::size_t request_bytes = std::size_t{256} << 20;        // of trials that have not ended
+  std::size_t completed_bytes = std::size_t{64} << 20;       // of outcomes kept
+  std::size_t client_backlog_bytes = std::size_t{64} << 20;  // sent and not read yet
+  std::size_t agent_backlog_bytes = std::size_t{1} << 30;    // of one agent: blobs
+};
+
+// What one client key has of the broker now.
+struct ClientUsage {
+  std::string name, public_key;
+  std::size_t connections = 0, sessions = 0, trials = 0;
+  std::size_t request_bytes = 0, completed_bytes = 0, blob_bytes = 0;
 };
 
 // Read by other threads while the broker runs.
 struct BrokerCounters {
   std::atomic<std::uint64_t> submitted{0}, completed{0}, requeued{0}, device_lost{0},
-      stale_results{0}, malformed{0}, unauthorized{0};
+      stale_results{0}, malformed{0}, unauthorized{0}, rejected{0}, quota_hits{0}, overdue{0},
+      events_dropped{0};
 };
 
 bool works_in(const wire::DeviceInfoT& device, const std::string& pool);
@@ -62,6 +87,8 @@ class BrokerCore {
   void receive(const PeerId& from, const Permission& who, ByteView bytes, TimePoint now);
   // A message could not be delivered: that connection is gone.
   void unreachable(const PeerId& peer, TimePoint now);
+  // The allow list as it is now: which boards are whose. Before any peer, and when it changes.
+  void set_allowed(const std::vector<Permission>& entries) { claims_.set_entries(entries); }
   // Peers whose key `allowed` refuses are dropped (a key was revoked).
   void recheck(const std::function<bool(const Permission&)>& allowed, TimePoint now);
   // Call at least every half heartbeat.
@@ -78,9 +105,24 @@ class BrokerCore {
   };
   std::vector<BoardChange> take_board_changes() { return std::exchange(board_changes_, {}); }
 
+  // What was decided about peers since the last call: the first 4,096 of it, the rest is counted.
+  std::vector<BrokerEvent> take_events() { return std::exchange(events_, {}); }
+
+  // What another run of the broker left. Before any peer and after set_allowed.
+  void restore(BrokerState state, TimePoint now);
+  // From now on what changes is told, for the next run.
+  void keep_changes() { keep_changes_ = true; }
+  std::vector<StateChange> take_changes() { return std::exchange(changes_, {}); }
+
   std::vector<Outgoing> take_outgoing() { return std::exchange(outgoing_, {}); }
   const BrokerCounters& counters() const { return counters_; }
   std::uint64_t instance() const { return instance_; }
+  // Bytes that may wait for the connections of one client key together, or for one agent.
+  std::size_t backlog_limit(const PeerId& peer) const;
+  std::string client_key_of(const PeerId& peer) const;  // "": no client
+  std::vector<ClientUsage> usage() const;
+  std::size_t leases() const { return leases_.size(); }
+  std::size_t blob_bytes() const { return blobs_.bytes(); }
   wire::DeviceListT device_list() const;
 
  private:
@@ -98,6 +140,7 @@ class BrokerCore {
     std::vector<wire::DeviceInfoT> devices;
     std::vector<TimePoint> last_done;  // by the device's index
     std::set<wire::Hash, HashLess> blobs;
+    std::size_t most_leases = 0;   // that it can hold, as far as the broker knows
     TimePoint last_seen, give_up;  // give_up: earlier than silence when it was replaced
     SlowLink link;                 // blobs and assignments on their way
   };
@@ -109,11 +152,14 @@ class BrokerCore {
     std::unordered_map<std::uint64_t, TrialPtr> trials;
     std::deque<std::uint64_t> completed_order;
     std::unordered_map<std::uint64_t, SharedBytes> completed;
+    std::size_t completed_bytes = 0;
+  };
+  struct Account {  // of one client key
+    std::size_t clients = 0, request_bytes = 0, completed_bytes = 0;
   };
   // The blob whose pieces a client sends now.
   struct Incoming {
     BlobPieces pieces;
-    StoredBlob blob;
     std::optional<ContentHasher> hasher;  // absent: it is not wanted, or not any more
   };
   struct Client {
@@ -123,32 +169,67 @@ class BrokerCore {
     TimePoint last_seen;
     std::map<std::uint64_t, Session> sessions;
     Incoming incoming;
+    TimePoint last_piece;  // of a blob that was wanted
   };
 
   // broker_core.cpp: peers
-  void on_hello(const PeerId& from, const Permission& who, wire::HelloT& hello, TimePoint now);
+  void on_hello(const PeerId& from, const Permission& who, wire::HelloT& hello,
+                std::size_t message_bytes, TimePoint now);
   void on_agent_hello(const PeerId& from, const Permission& who, wire::HelloT& hello,
                       TimePoint now);
   void on_client_hello(const PeerId& from, const Permission& who, const wire::HelloT& hello,
                        TimePoint now);
-  void on_agent_heartbeat(Agent& agent, const std::vector<LeaseId>& leases, TimePoint now);
+  bool on_agent_heartbeat(Agent& agent, const std::vector<LeaseId>& leases, TimePoint now);
+  bool may_be(const PeerId& from, const Permission& who, const wire::HelloT& hello, TimePoint now);
+  bool make_room_for_agent(const PeerId& from, const Permission& who, const std::string& board,
+                           std::uint64_t instance, TimePoint now);
   void release_unknown(const Agent& agent, const std::vector<LeaseId>& listed);
+  Result<milliseconds> longest_time(ByteView request) const;
+  milliseconds allowed_time(const Agent& agent, std::uint32_t index, const Trial& trial) const;
+  void end_overdue_leases(TimePoint now);
+  void open_device(Agent& agent, const wire::DeviceInfoT& device, TimePoint now);
+  void answered_in_time(Agent& agent, std::uint32_t index, TimePoint now);
+  void tell_sessions_of_device(const Agent& agent, std::uint32_t index);
   void open_devices(Agent& agent, TimePoint now);
   void close_devices(Agent& agent);
-  void drop_agent(AgentId id, TimePoint now);
-  void drop_client(ClientId id, TimePoint now);
+  void drop_agent(AgentId id, const std::string& why, TimePoint now);
+  void drop_client(ClientId id, const std::string& why, TimePoint now);
   void send(const PeerId& to, SharedBytes bytes);
   template <typename BodyT>
   void send(const PeerId& to, BodyT body) {
     send(to, pack_message(std::move(body)));
   }
-  void reject(const PeerId& to, ErrorCode code, std::string message);
+  void reject(const PeerId& to, const Permission& who, ErrorCode code, std::string message);
+  BrokerEvent& tell(BrokerEventKind kind, const Permission& who, std::string text = {});
+
+  void note_change(StateChange change) {
+    if (keep_changes_) changes_.push_back(std::move(change));
+  }
+
+  // broker_restore.cpp: after a restart
+  TrialPtr restore_trial(SavedTrial& saved, TimePoint now);
+  void restore_lease(const TrialPtr& trial, SavedLease& saved, TimePoint seen);
+
+  // broker_accounts.cpp: what one client key may have
+  bool make_room_for_client(const PeerId& from, const Permission& who, TimePoint now);
+  std::size_t sessions_of(const std::string& public_key) const;
+  Result<void> charge_request(const Client& client, Trial& trial);
+  void keep_completed(const Client& client, Session& session, std::uint64_t trial,
+                      SharedBytes message);
+  void forget_completed(Account& account, Session& session);
 
   // broker_blobs.cpp: blobs from clients to agents
   void ask_for_blobs(const Client& client, const Trial& trial);
   bool uploads(const Client& client) const;
   void on_put_blob(Client& client, const wire::PutBlobT& piece, ByteView message, TimePoint now);
-  void end_upload(const wire::Hash& hash, bool kept, std::uint64_t bytes, TimePoint now);
+  void blob_is_here(const wire::Hash& hash, TimePoint now);
+  void refuse_upload(const Client& client, const wire::Hash& hash, std::uint64_t bytes,
+                     TimePoint now);
+  void fail_waiting(const wire::Hash& hash, const std::string& public_key, TimePoint now,
+                    const Error& error);
+  void on_lost_blob(const BlobStore::Lost& lost, TimePoint now);
+  void wait_for_blob(const TrialPtr& trial, const wire::Hash& hash, TimePoint now);
+  void fail_without_blobs(TimePoint now);
   void ask_for(const Client& client, std::vector<wire::Hash> hashes);
   void on_blobs_wanted(Agent& agent, const std::vector<wire::Hash>& hashes, TimePoint now);
   void send_blob(Agent& agent, const StoredBlob& blob, TimePoint now);
@@ -178,16 +259,23 @@ class BrokerCore {
   std::unordered_map<PeerId, Peer> peers_;
   std::map<AgentId, Agent> agents_;
   std::map<ClientId, Client> clients_;
+  std::map<std::string, Account> accounts_;  // by public key
   AgentId next_agent_ = 1;
   std::uint64_t next_session_;  // from a random number per broker run; never 0
+  BoardClaims claims_;
   BlobStore blobs_;
   std::map<wire::Hash, std::vector<TrialPtr>, HashLess> waiting_for_blob_;
   LeaseTable leases_;
+  DeviceStandings standings_;
   Scheduler scheduler_;
   std::map<std::string, TimePoint> without_board_since_;  // key, or key + '\n' + board id
   TimePoint last_board_check_;
   std::vector<Outgoing> outgoing_;
   std::vector<BoardChange> board_changes_;
+  bool keep_changes_ = false;
+  std::vector<StateChange> changes_;
+  std::vector<BrokerEvent> events_;
+  BrokerEvent dropped_event_;  // what is told when the list is full
   BrokerCounters counters_;
 };
 

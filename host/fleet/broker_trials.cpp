@@ -4,6 +4,7 @@
 
 #include "host/fleet/broker_core.h"
 #include "host/fleet/pool.h"
+#include "schemas/wire/clip_outcome.h"
 #include "schemas/wire/limits.h"
 
 namespace fettle::fleet {
@@ -15,7 +16,7 @@ std::unique_ptr<wire::ErrorT> wire_error(ErrorCode code, std::string message) {
 
 // The nested request or outcome is copied into the message as it came.
 SharedBytes pack_assign(LeaseId lease, std::uint32_t device, const Trial& trial) {
-  const Bytes& request = trial.request;
+  const Bytes& request = *trial.request;
   flatbuffers::FlatBufferBuilder builder(request.size() + 256);
   builder.ForceVectorAlignment(request.size(), 1, 16);
   const auto bytes = builder.CreateVector(request.data(), request.size());
@@ -76,10 +77,14 @@ void BrokerCore::on_open_session(Client& client, const wire::OpenSessionT& open,
   wire::SessionOpenedT refused;
   refused.session = open.session;
   refused.broker_instance = instance_;
-  if (client.sessions.size() >= limits_.sessions) {
+  if (client.sessions.size() >= limits_.sessions ||
+      sessions_of(client.who.public_key) >= limits_.sessions_of_key) {
+    ++counters_.quota_hits;
+    tell(BrokerEventKind::QuotaHit, client.who, "sessions");
     refused.error =
-        wire_error(ErrorCode::TooLarge, "this client has " + std::to_string(limits_.sessions) +
-                                            " sessions open already");
+        wire_error(ErrorCode::TooLarge, "a client has at most " + std::to_string(limits_.sessions) +
+                                            " sessions open, and its key " +
+                                            std::to_string(limits_.sessions_of_key));
     return send(client.peer, std::move(refused));
   }
   const auto pools = pools_named(open.device_key);
@@ -102,9 +107,12 @@ void BrokerCore::on_open_session(Client& client, const wire::OpenSessionT& open,
   session.key = {client.id, open.session};
   session.device_key = *pool;
   session.name = open.name;
-  session.priority = open.priority;
+  session.priority = std::clamp(open.priority, -limits::kPriority, limits::kPriority);
   session.number = next_session_++;
   if (next_session_ == 0) next_session_ = 1;
+  tell(BrokerEventKind::SessionOpened, client.who, session.device_key).session = session.number;
+  note_change(SavedSession{session.key, client.who, session.device_key, session.name,
+                           session.priority, session.number});
   send(client.peer, describe(session));
 }
 
@@ -114,6 +122,9 @@ void BrokerCore::on_close_session(Client& client, std::uint64_t number, TimePoin
   const auto trials = found->second.trials;
   for (const auto& [id, trial] : trials) drop_trial(trial, now);
   scheduler_.forget_session(found->second.key);
+  accounts_[client.who.public_key].completed_bytes -= found->second.completed_bytes;
+  tell(BrokerEventKind::SessionClosed, client.who).session = found->second.number;
+  note_change(SessionEnded{found->second.key});
   client.sessions.erase(found);
 }
 
@@ -141,7 +152,7 @@ void BrokerCore::on_submit(Client& client, wire::SubmitT& submit, TimePoint now)
   trial->board_id = std::move(submit.board_id);
   trial->priority = session.priority;
   trial->worker_session = session.number;
-  trial->request = std::move(submit.request);
+  trial->request = share(std::move(submit.request));
   trial->submitted = trial->ready = now;
   std::sort(submit.blobs.begin(), submit.blobs.end(), HashLess());
   const auto same = [](const wire::Hash& a, const wire::Hash& b) {
@@ -151,9 +162,12 @@ void BrokerCore::on_submit(Client& client, wire::SubmitT& submit, TimePoint now)
                      submit.blobs.end());
   trial->blobs = std::move(submit.blobs);
   const bool full = session.trials.size() >= limits_.in_flight;
+  const auto fits = charge_request(client, *trial);
+  if (!fits) trial->request = nullptr;
   session.trials[trial->number] = trial;
   for (const auto& hash : trial->blobs) blobs_.pin(hash);
-  if (trial->request.empty()) {
+  if (!fits) return fail(trial, wire::Stage::Dispatch, fits.error(), now);
+  if (trial->request->empty()) {
     return fail(trial, wire::Stage::Dispatch,
                 {ErrorCode::Malformed, "submit without a request", {}}, now);
   }
@@ -164,23 +178,31 @@ void BrokerCore::on_submit(Client& client, wire::SubmitT& submit, TimePoint now)
                  {}},
                 now);
   }
+  const auto longest = longest_time(*trial->request);
+  if (!longest) return fail(trial, wire::Stage::Dispatch, longest.error(), now);
+  trial->longest = *longest;
+  if (keep_changes_)
+    note_change(
+        SavedTrial{{session.key, trial->number}, trial->board_id, trial->request, trial->blobs, 0});
+  trial_ready(trial, now, false);
+}
+
+// To a board, unless blobs of it are not here, or not any more.
+void BrokerCore::trial_ready(const TrialPtr& trial, TimePoint now, bool front) {
   std::vector<wire::Hash> wanted;
   for (const auto& hash : trial->blobs) {
     if (blobs_.holds(hash)) continue;
-    auto& waiters = waiting_for_blob_[hash];
     // Ask each client that waits: the one asked first may be gone.
+    const auto& waiters = waiting_for_blob_[hash];
     const bool asked = std::any_of(waiters.begin(), waiters.end(), [&](const TrialPtr& other) {
-      return other->session.client == client.id;
+      return other->session.client == trial->session.client;
     });
     if (!asked) wanted.push_back(hash);
-    waiters.push_back(trial);
-    ++trial->blobs_missing;
+    wait_for_blob(trial, hash, now);
   }
-  if (trial->blobs_missing == 0) return trial_ready(trial, now, false);
-  ask_for(client, std::move(wanted));
-}
-
-void BrokerCore::trial_ready(const TrialPtr& trial, TimePoint now, bool front) {
+  const auto client = clients_.find(trial->session.client);
+  if (client != clients_.end()) ask_for(client->second, std::move(wanted));
+  if (trial->blobs_missing > 0) return;
   trial->ready = now;
   if (auto placed = scheduler_.enqueue(trial, front)) assign(std::move(*placed), now);
 }
@@ -191,14 +213,25 @@ void BrokerCore::assign(Placement placement, TimePoint now) {
   if (agent.blobs.size() > 65'536) agent.blobs.clear();  // worst case: sent once more
   for (const auto& hash : trial.blobs) {
     if (!agent.blobs.insert(hash).second) continue;
-    send_blob(agent, *blobs_.get(hash), now);  // held: pinned since the trial was ready
+    send_blob(agent, *blobs_.get(hash, now), now);  // held: trial_ready saw to it
   }
   // Behind the blobs, also those of earlier trials.
-  agent.link.send(trial.request.size(), now);
+  agent.link.send(trial.request->size(), now);
   ++trial.attempts;
-  const Lease& lease = leases_.grant(placement.trial, placement.device, now,
-                                     agent.link.arrived(now) + times_.silence, agent.link.mark());
+  const TimePoint arrives = agent.link.arrived(now);
+  const Lease& lease = leases_.grant(placement.trial, placement.device,
+                                     {now, arrives, arrives + times_.silence, agent.link.mark(),
+                                      allowed_time(agent, placement.device.index, trial)});
   trial.lease = lease.id;
+  if (keep_changes_)
+    note_change(SavedLease{{trial.session, trial.number},
+                           lease.id,
+                           agent.who,
+                           agent.instance,
+                           agent.board.id,
+                           placement.device.index,
+                           trial.attempts,
+                           lease.allowed});
   send(agent.peer, pack_assign(lease.id, placement.device.index, trial));
 }
 
@@ -219,6 +252,7 @@ void BrokerCore::on_done(Agent& agent, wire::DoneT& done, TimePoint now) {
   last_done = now;
   agent.link.answered(lease->sent, now);
   give_back(*lease, now);
+  answered_in_time(agent, lease->device.index, now);
   if (!lease->trial) return;  // canceled meanwhile
   const TrialPtr trial = lease->trial;
   trial->lease = 0;
@@ -229,6 +263,7 @@ void BrokerCore::on_done(Agent& agent, wire::DoneT& done, TimePoint now) {
                 std::move(outcome).error().in("reading the answer of board " + agent.board.id),
                 now);
   }
+  clip_texts(*outcome);
   const auto* failure = outcome->body.AsFailure();
   if (failure && failure->error->code == ErrorCode::MissingBlob &&
       trial->attempts < limits_.attempts) {
@@ -264,6 +299,7 @@ void BrokerCore::requeue_or_fail(Lease lease, TimePoint now, const std::string& 
                 now);
   }
   ++counters_.requeued;
+  note_change(LeaseEnded{{trial->session, trial->number}, trial->attempts});
   trial_ready(trial, now, true);
 }
 
@@ -272,20 +308,17 @@ void BrokerCore::complete(const TrialPtr& trial, ByteView outcome) {
   Session* session = find_session(trial->session);
   if (session != nullptr) {
     SharedBytes message = pack_completed(*trial, outcome);
-    session->completed[trial->number] = message;
-    session->completed_order.push_back(trial->number);
-    if (session->completed_order.size() > limits_.completed_kept) {
-      session->completed.erase(session->completed_order.front());
-      session->completed_order.pop_front();
-    }
-    send(clients_.at(trial->session.client).peer, std::move(message));
+    const Client& client = clients_.at(trial->session.client);
+    note_change(SavedOutcome{{session->key, trial->number}, message});
+    keep_completed(client, *session, trial->number, message);
+    send(client.peer, std::move(message));
   }
   forget_trial(trial);
 }
 
 void BrokerCore::fail(const TrialPtr& trial, wire::Stage stage, Error error, TimePoint now) {
   wire::OutcomeT outcome;
-  outcome.body.Set(make_failure(stage, std::move(error)));
+  outcome.body.Set(make_failure(stage, clipped(std::move(error))));
   outcome.times = std::make_unique<wire::StageTimesT>();
   outcome.times->queue_ns = nanoseconds_between(trial->submitted, now);
   complete(trial, encode(outcome));
@@ -303,6 +336,10 @@ void BrokerCore::forget_trial(const TrialPtr& trial) {
   scheduler_.remove(trial);
   for (const auto& hash : trial->blobs) blobs_.unpin(hash);
   if (Session* session = find_session(trial->session)) session->trials.erase(trial->number);
+  const auto client = clients_.find(trial->session.client);
+  if (client != clients_.end()) {
+    accounts_[client->second.who.public_key].request_bytes -= std::exchange(trial->charged, 0);
+  }
 }
 
 void BrokerCore::drop_trial(const TrialPtr& trial, TimePoint now) {

@@ -5,14 +5,29 @@
 
 namespace fettle::fleet {
 
-const Lease& LeaseTable::grant(TrialPtr trial, DeviceId device, TimePoint now,
-                               TimePoint believed_until, std::uint64_t sent) {
+const Lease& LeaseTable::grant(TrialPtr trial, DeviceId device, const Sending& sending) {
   if (next_ == 0) ++next_;  // 0 means no lease
   const LeaseId id = next_++;
   of_agent_[device.agent].insert(id);
-  Lease lease{id, device, nullptr, trial->device_key, trial->session, now, believed_until, sent};
+  Lease lease{id,
+              device,
+              nullptr,
+              trial->device_key,
+              trial->session,
+              sending.now,
+              sending.believed_until,
+              sending.mark,
+              sending.arrives,
+              sending.allowed,
+              std::nullopt};
   lease.trial = std::move(trial);
   return leases_[id] = std::move(lease);
+}
+
+void LeaseTable::adopt(Lease lease) {
+  of_agent_[lease.device.agent].insert(lease.id);
+  const LeaseId id = lease.id;
+  leases_[id] = std::move(lease);
 }
 
 const Lease* LeaseTable::find(LeaseId id) const {
@@ -71,6 +86,50 @@ std::vector<LeaseId> LeaseTable::unknown(AgentId agent, std::span<const LeaseId>
     if (lease == nullptr || lease->device.agent != agent) strangers.push_back(id);
   }
   return strangers;
+}
+
+std::vector<LeaseTable::Overdue> LeaseTable::overdue(TimePoint now) {
+  struct OnDevice {
+    Lease* first = nullptr;
+    milliseconds others{0};
+  };
+  std::vector<Overdue> late;
+  for (const auto& [agent, ids] : of_agent_) {
+    std::map<std::uint32_t, OnDevice> devices;
+    for (LeaseId id : ids) {  // in the order of their granting
+      Lease& lease = leases_.at(id);
+      OnDevice& on = devices[lease.device.index];
+      if (on.first == nullptr)
+        on.first = &lease;
+      else
+        on.others = std::max(on.others, lease.allowed);
+    }
+    for (const auto& [index, on] : devices) {
+      Lease& first = *on.first;
+      if (!first.first_since) first.first_since = std::max(now, first.arrives);
+      const milliseconds allowed = first.allowed + on.others;
+      if (now - *first.first_since >= allowed) late.push_back({first.id, first.device, allowed});
+    }
+  }
+  return late;
+}
+
+std::vector<Lease> LeaseTable::end_all(DeviceId device) {
+  std::vector<LeaseId> ids;
+  if (const auto found = of_agent_.find(device.agent); found != of_agent_.end()) {
+    for (LeaseId id : found->second)
+      if (leases_.at(id).device == device) ids.push_back(id);
+  }
+  std::vector<Lease> ended;
+  for (LeaseId id : ids) ended.push_back(take(id));
+  return ended;
+}
+
+void LeaseTable::postpone(milliseconds time) {
+  for (auto& [id, lease] : leases_) {
+    lease.arrives += time;
+    if (lease.first_since) *lease.first_since += time;
+  }
 }
 
 std::uint32_t LeaseTable::count(DeviceId device) const {

@@ -22,6 +22,9 @@ struct Lease {
   TimePoint granted;
   TimePoint believed_until;  // until then an agent that does not list it may not have seen it yet
   std::uint64_t sent = 0;    // its link's mark when it was on its way
+  TimePoint arrives;         // at the agent, with its blobs, at the latest
+  milliseconds allowed{0};   // once it is the first on its device
+  std::optional<TimePoint> first_since;
 };
 
 class LeaseTable {
@@ -29,8 +32,14 @@ class LeaseTable {
   // Lease ids count up from `first`, a random number per broker run.
   explicit LeaseTable(LeaseId first) : next_(first) {}
 
-  const Lease& grant(TrialPtr trial, DeviceId device, TimePoint now, TimePoint believed_until,
-                     std::uint64_t sent);
+  struct Sending {
+    TimePoint now, arrives, believed_until;
+    std::uint64_t mark = 0;  // of the link
+    milliseconds allowed{0};
+  };
+  const Lease& grant(TrialPtr trial, DeviceId device, const Sending& sending);
+  // One of another run, under its own id.
+  void adopt(Lease lease);
   const Lease* find(LeaseId id) const;
   // Ends a lease if it is `agent`'s; empty when it is not (late, or another's).
   std::optional<Lease> finish(LeaseId id, AgentId agent);
@@ -43,6 +52,18 @@ class LeaseTable {
   std::vector<Lease> missing(AgentId agent, std::span<const LeaseId> listed, TimePoint now);
   // Of `listed`, those that are not leases of `agent`.
   std::vector<LeaseId> unknown(AgentId agent, std::span<const LeaseId> listed) const;
+  // The first lease of each device that has been the first for longer than it is allowed, and
+  // than the longest of the others: one whose blobs were awaited may have gone before it.
+  struct Overdue {
+    LeaseId lease;
+    DeviceId device;
+    milliseconds allowed;
+  };
+  std::vector<Overdue> overdue(TimePoint now);
+  // Ends and returns all leases of a device.
+  std::vector<Lease> end_all(DeviceId device);
+  // That time has not passed for anybody.
+  void postpone(milliseconds time);
   std::uint32_t count(DeviceId device) const;
   std::size_t size() const { return leases_.size(); }
 

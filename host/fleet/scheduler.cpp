@@ -6,6 +6,22 @@
 
 namespace fettle::fleet {
 
+bool Scheduler::Share::goes_before(const Share& other) const {
+  const bool due = passed_over >= kMostPassedOver, other_due = other.passed_over >= kMostPassedOver;
+  if (due != other_due) return due;
+  if (due && passed_over != other.passed_over) return passed_over > other.passed_over;
+  if (priority != other.priority) return priority > other.priority;
+  return std::tuple(active, last_served) < std::tuple(other.active, other.last_served);
+}
+
+// Keys that nobody has or wants any more: peers may name any number of them.
+void Scheduler::forget_if_empty(const std::string& name) {
+  const auto found = keys_.find(name);
+  if (found != keys_.end() && found->second.devices.empty() && found->second.shares.empty()) {
+    keys_.erase(found);
+  }
+}
+
 void Scheduler::open_up(DeviceId id, const Device& device) {
   if (device.used >= device.credits) return;
   for (const std::string& key : device.keys) {
@@ -28,6 +44,7 @@ Placement Scheduler::place(TrialPtr trial, DeviceId id) {
   Share& share = keys_[trial->device_key].shares[trial->session];
   share.priority = trial->priority;
   share.last_served = ticket_;
+  share.passed_over = 0;
   ++share.active;
   return {std::move(trial), id};
 }
@@ -37,6 +54,7 @@ std::optional<Placement> Scheduler::fill(DeviceId id) {
   if (found == devices_.end() || found->second.used >= found->second.credits) return std::nullopt;
   Key* from = nullptr;
   Share* best = nullptr;
+  std::vector<Share*> candidates;
   std::deque<TrialPtr>* queue = nullptr;
   for (const std::string& name : found->second.keys) {
     Key& key = keys_[name];
@@ -51,8 +69,8 @@ std::optional<Placement> Scheduler::fill(DeviceId id) {
         }
       }
       if (mine == nullptr) continue;
-      if (best == nullptr || std::tuple(-share.priority, share.active, share.last_served) <
-                                 std::tuple(-best->priority, best->active, best->last_served)) {
+      candidates.push_back(&share);
+      if (best == nullptr || share.goes_before(*best)) {
         from = &key;
         best = &share;
         queue = mine;
@@ -60,6 +78,7 @@ std::optional<Placement> Scheduler::fill(DeviceId id) {
     }
   }
   if (best == nullptr) return std::nullopt;
+  for (Share* other : candidates) other->passed_over += other->priority < best->priority;
   TrialPtr trial = std::move(queue->front());
   queue->pop_front();
   trial->waiting = false;
@@ -84,7 +103,10 @@ void Scheduler::remove_device(DeviceId id) {
   const auto found = devices_.find(id);
   if (found == devices_.end()) return;
   close_down(id, found->second);
-  for (const std::string& key : found->second.keys) keys_[key].devices.erase(id);
+  for (const std::string& key : found->second.keys) {
+    keys_[key].devices.erase(id);
+    forget_if_empty(key);
+  }
   devices_.erase(found);
 }
 
@@ -112,9 +134,10 @@ std::optional<Placement> Scheduler::enqueue(TrialPtr trial, bool front) {
 
 std::optional<Placement> Scheduler::give_back(DeviceId id, const std::string& key_name,
                                               const SessionKey& session) {
-  auto& shares = keys_[key_name].shares;
-  const auto share = shares.find(session);
-  if (share != shares.end() && share->second.active > 0) --share->second.active;
+  if (const auto key = keys_.find(key_name); key != keys_.end()) {
+    const auto share = key->second.shares.find(session);
+    if (share != key->second.shares.end() && share->second.active > 0) --share->second.active;
+  }
   const auto found = devices_.find(id);
   if (found == devices_.end()) return std::nullopt;
   Device& device = found->second;
@@ -143,13 +166,16 @@ bool Scheduler::remove(const TrialPtr& trial) {
 }
 
 void Scheduler::forget_session(const SessionKey& session) {
-  for (auto& [name, key] : keys_) {
+  for (auto at = keys_.begin(); at != keys_.end();) {
+    const auto current = at++;
+    Key& key = current->second;
     const auto share = key.shares.find(session);
     if (share == key.shares.end()) continue;
     key.waiting -= share->second.waiting;
     share->second.waiting = 0;
     share->second.by_board.clear();
     key.shares.erase(share);  // give_back copes with its absence
+    if (key.shares.empty() && key.devices.empty()) keys_.erase(current);
   }
 }
 

@@ -1,7 +1,8 @@
 // Which ready trial goes to which device next.
 //
 // Devices have credits: the requests that the agent can hold for them. Higher
-// priority goes first; among sessions of one priority the one with the fewest
+// priority goes first, but not for ever: a session that was passed over kMostPassedOver
+// times is next. Among sessions of one priority the one with the fewest
 // trials on devices of the key goes first, and of equals the one served longest
 // ago. Within a session trials keep their order; one that comes back from a
 // lost board goes to the front.
@@ -28,6 +29,8 @@ struct Placement {
 
 class Scheduler {
  public:
+  static constexpr std::uint32_t kMostPassedOver = 16;
+
   // What became placed is returned and has used its credit already.
   // `keys`: those it answers to, its own first. `used`: credits that are in use from before.
   std::vector<Placement> add_device(DeviceId device, std::vector<std::string> keys,
@@ -54,6 +57,7 @@ class Scheduler {
   bool has_board(const std::string& key, const std::string& board_id) const;
   // Waiting trials, in no particular order; for time limits.
   std::vector<TrialPtr> waiting() const;
+  bool knows(DeviceId device) const { return devices_.count(device) != 0; }
   std::uint32_t in_use(DeviceId device) const;
 
  private:
@@ -68,6 +72,8 @@ class Scheduler {
     int priority = 0;
     std::uint32_t active = 0;  // trials on devices now
     std::uint64_t last_served = 0;
+    std::uint32_t passed_over = 0;  // since then, by sessions of higher priority
+    bool goes_before(const Share& other) const;
     std::map<std::string, std::deque<TrialPtr>> by_board;
     std::size_t waiting = 0;
   };
@@ -79,6 +85,7 @@ class Scheduler {
     std::size_t waiting = 0;
   };
 
+  void forget_if_empty(const std::string& key);
   void open_up(DeviceId id, const Device& device);
   void close_down(DeviceId id, const Device& device);
   std::optional<Placement> fill(DeviceId id);

@@ -6,6 +6,7 @@
 #include "host/fleet/keys.h"
 #include "host/fleet/pool.h"
 #include "schemas/wire/blob_pieces.h"
+#include "schemas/wire/clip_outcome.h"
 #include "schemas/wire/limits.h"
 
 namespace fettle::fleet {
@@ -214,9 +215,10 @@ void SessionCore::on_completed(wire::CompletedT& completed) {
   auto outcome = decode_outcome(completed.outcome);
   if (!outcome) {
     wire::OutcomeT malformed;
-    malformed.body.Set(make_failure(wire::Stage::Dispatch, std::move(outcome).error()));
+    malformed.body.Set(make_failure(wire::Stage::Dispatch, clipped(std::move(outcome).error())));
     return finish(completed.trial, completed.attempt, std::move(malformed));
   }
+  clip_texts(*outcome);
   finish(completed.trial, completed.attempt, std::move(*outcome));
 }
 

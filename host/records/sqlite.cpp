@@ -22,6 +22,14 @@ Statement& Statement::bind(int at, std::string_view text) {
   return *this;
 }
 
+Statement& Statement::bind_blob(int at, std::span<const std::uint8_t> bytes) {
+  if (bytes.empty())
+    sqlite3_bind_zeroblob(handle_.get(), at, 0);
+  else
+    sqlite3_bind_blob64(handle_.get(), at, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
+  return *this;
+}
+
 Statement& Statement::bind_null(int at) {
   sqlite3_bind_null(handle_.get(), at);
   return *this;
@@ -64,6 +72,13 @@ std::string Statement::text(int column) const {
   const unsigned char* bytes = sqlite3_column_text(handle_.get(), column);
   if (bytes == nullptr) return {};
   return {reinterpret_cast<const char*>(bytes),
+          static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column))};
+}
+
+std::span<const std::uint8_t> Statement::blob(int column) const {
+  const void* bytes = sqlite3_column_blob(handle_.get(), column);
+  if (bytes == nullptr) return {};
+  return {static_cast<const std::uint8_t*>(bytes),
           static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column))};
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,7 +25,8 @@ class Statement {
  public:
   Statement& bind(int at, std::int64_t value);
   Statement& bind(int at, double value);
-  Statement& bind(int at, std::string_view text);  // copied
+  Statement& bind(int at, std::string_view text);                     // copied
+  Statement& bind_blob(int at, std::span<const std::uint8_t> bytes);  // copied
   Statement& bind_null(int at);
   Statement& bind(int at, const std::optional<double>& value) {
     return value ? bind(at, *value) : bind_null(at);
@@ -39,6 +41,7 @@ class Statement {
   std::int64_t integer(int column) const;
   double real(int column) const;
   std::string text(int column) const;
+  std::span<const std::uint8_t> blob(int column) const;  // good until the next step
 
  private:
   friend class Connection;

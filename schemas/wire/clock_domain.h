@@ -35,6 +35,10 @@ constexpr const ClockFacts& clock_facts(wire::ClockDomain domain) {
                                          : kClocks[static_cast<std::size_t>(domain)];
 }
 
+// Real seconds in one of an agent's that counts instructions, at most: an emulator executes
+// this much less than the billion instructions a second by which icount counts its seconds.
+inline constexpr std::uint64_t kInstructionClockLag = 20;
+
 // How long they lasted; nothing where that is not known.
 constexpr std::optional<double> ticks_to_nanoseconds(double ticks, wire::ClockDomain domain,
                                                      double ticks_per_second) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "schemas/wire/blob_pieces.h"
+#include "schemas/wire/check_message.h"
 #include "schemas/wire/limits.h"
 #include "schemas/wire/verified.h"
 
@@ -29,6 +30,7 @@ Result<wire::MessageT> decode_message(ByteView bytes) {
   if ((*table)->body_type() == wire::Body::NONE || (*table)->body_type() > wire::Body::MAX) {
     return Error{ErrorCode::Malformed, "message of a kind that this version does not know"};
   }
+  if (auto checked = check_message(**table); !checked) return std::move(checked).error();
   auto message = unpack<wire::MessageT>(*table);
   if (const auto* piece = message.body.AsPutBlob()) {
     if (auto checked = check_piece(*piece); !checked) return std::move(checked).error();
@@ -93,6 +95,15 @@ Result<wire::MeasureRequestT> decode_request(ByteView bytes) {
     }
   }
   return request;
+}
+
+Result<wire::MeasureOptionsT> decode_options(ByteView request) {
+  const Aligned aligned(request);
+  auto table = verified<wire::MeasureRequest>(aligned.view(), nullptr, "measure request");
+  if (!table) return std::move(table).error();
+  auto options = unpack<wire::MeasureOptionsT>((*table)->options());
+  if (auto checked = check_options(options); !checked) return std::move(checked).error();
+  return options;
 }
 
 Result<wire::DeviceInfoT> decode_device_info(ByteView bytes) {

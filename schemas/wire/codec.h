@@ -40,6 +40,8 @@ Result<wire::MessageT> decode_message(ByteView bytes);
 Result<wire::BuildMessageT> decode_build_message(ByteView bytes);
 Result<wire::ProgramT> decode_program(ByteView bytes);
 Result<wire::MeasureRequestT> decode_request(ByteView bytes);
+// Of a request that verifies: its options only, checked. The program is not unpacked.
+Result<wire::MeasureOptionsT> decode_options(ByteView request);
 Result<wire::OutcomeT> decode_outcome(ByteView bytes);
 Result<wire::DeviceInfoT> decode_device_info(ByteView bytes);
 

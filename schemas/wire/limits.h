@@ -14,8 +14,20 @@ inline constexpr std::size_t kSocketBytes = std::size_t{2} << 20;       // one Z
 inline constexpr std::size_t kRequestBytes = kSocketBytes - (1 << 16);  // in one of those
 inline constexpr std::size_t kPieceBytes = std::size_t{1} << 20;        // of a blob
 inline constexpr std::uint64_t kBlobBytes = std::uint64_t{4} << 30;
-inline constexpr std::uint32_t kTableDepth = 64;     // nesting, FlatBuffers verifier
-inline constexpr std::uint32_t kTables = 1'000'000;  // tables in one message
+// Of what peers tell of themselves, and of what they may list in one message.
+inline constexpr std::size_t kDevices = 64;                     // of one agent
+inline constexpr std::uint32_t kQueueDepth = 64;                // of one device
+inline constexpr std::size_t kLeases = kDevices * kQueueDepth;  // that one agent can hold
+inline constexpr std::size_t kRequestBlobs = 1024;              // that one request names
+inline constexpr std::size_t kKeyBytes = 128;                   // ids of boards, device keys
+inline constexpr std::size_t kTextBytes = 1024;                 // one word or name
+inline constexpr std::size_t kListed = 4096;                    // words in one list
+inline constexpr std::size_t kHelloBytes = std::size_t{512}
+                                           << 10;  // all that an agent says of itself
+inline constexpr std::size_t kErrorBytes = std::size_t{16} << 10;  // an error's text
+inline constexpr int kPriority = 100;                              // of a session: -100 to 100
+inline constexpr std::uint32_t kTableDepth = 64;                   // nesting, FlatBuffers verifier
+inline constexpr std::uint32_t kTables = 1'000'000;                // tables in one message
 inline constexpr std::size_t kImageBytes = std::size_t{64} << 20;
 inline constexpr std::uint64_t kBufferBytes = std::uint64_t{4} << 30;
 inline constexpr std::size_t kBuffers = 65'536;

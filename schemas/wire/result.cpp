@@ -2,6 +2,7 @@
 #include "schemas/wire/result.h"
 
 #include "schemas/wire/codec.h"
+#include "schemas/wire/limits.h"
 
 namespace fettle {
 
@@ -22,6 +23,27 @@ std::string Error::text() const {
 
 const char* name_of(ErrorCode code) { return wire::EnumNameErrorCode(code); }
 const char* name_of(wire::Stage stage) { return wire::EnumNameStage(stage); }
+
+void clip(std::string& text, std::size_t most) {
+  if (text.size() <= most) return;
+  const std::string before = " [", after = " more bytes left out]";
+  const std::size_t mark = before.size() + 20 + after.size();  // with the longest number
+  std::size_t keep = most > mark ? most - mark : 0;
+  // Not inside of a character of UTF-8.
+  while (keep > 0 && (static_cast<unsigned char>(text[keep]) & 0xc0) == 0x80) --keep;
+  const std::size_t left_out = text.size() - keep;
+  text.resize(keep);
+  text.shrink_to_fit();
+  text += before + std::to_string(left_out) + after;
+}
+
+Error clipped(Error error) {
+  constexpr std::size_t kLines = 16;
+  clip(error.message, limits::kErrorBytes);
+  if (error.context.size() > kLines) error.context.resize(kLines);
+  for (std::string& line : error.context) clip(line, limits::kTextBytes);
+  return error;
+}
 
 wire::ErrorT to_wire(const Error& error) {
   wire::ErrorT out;

@@ -32,6 +32,13 @@ struct Error {
 const char* name_of(ErrorCode code);
 const char* name_of(wire::Stage stage);
 
+// `text` cut to `most` bytes, at the beginning of a character, with a mark that tells how much
+// was left out.
+void clip(std::string& text, std::size_t most);
+// Its message and each line of its context cut to what an error may say on the wire
+// (limits.h).
+Error clipped(Error error);
+
 wire::ErrorT to_wire(const Error& error);
 Error from_wire(const wire::ErrorT& error);
 

@@ -24,7 +24,7 @@ class Fleet : public ::testing::Test {
     options.listen = listen;
     options.keys = broker_keys;
     options.allowed = {{"client", wire::Role::Client, client_keys.public_key},
-                       {"agent", wire::Role::Agent, agent_keys.public_key}};
+                       {"agent", wire::Role::Agent, agent_keys.public_key, {}, {"*"}}};
     options.times = {milliseconds(50), milliseconds(400), milliseconds(1000)};
     options.log = [this](const std::string& line) {
       std::lock_guard lock(log_mutex);

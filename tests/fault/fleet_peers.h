@@ -104,6 +104,11 @@ class ScriptedAgent {
     stopping_ = true;
     if (thread_.joinable()) thread_.join();
   }
+  // Ends a lease that the script left open; from any thread.
+  void answer_later(LeaseId lease, wire::OutcomeT outcome) {
+    std::lock_guard lock(mutex_);
+    later_.emplace_back(lease, std::move(outcome));
+  }
   int welcomes() const { return welcomes_; }
   int blobs() const { return blobs_; }
   int assigned() const { return assigned_; }
@@ -129,6 +134,7 @@ class ScriptedAgent {
         ASSERT_TRUE(decoded.ok()) << decoded.error().text();
         handle(*decoded);
       }
+      say_what_waited();
       if (Clock::now() - last_beat > std::chrono::milliseconds(30)) {
         last_beat = Clock::now();
         wire::HeartbeatT beat;
@@ -138,6 +144,18 @@ class ScriptedAgent {
       }
     }
     socket_.close();
+  }
+
+  void say_what_waited() {
+    std::lock_guard lock(mutex_);
+    for (auto& [lease, outcome] : later_) {
+      wire::DoneT done;
+      done.lease = lease;
+      done.outcome = encode(outcome);
+      std::erase(held_, lease);
+      say(std::move(done));
+    }
+    later_.clear();
   }
 
   void handle(const wire::MessageT& message) {
@@ -168,6 +186,8 @@ class ScriptedAgent {
   zmq::context_t context_;
   zmq::socket_t socket_;
   std::vector<std::uint64_t> held_;
+  std::mutex mutex_;  // guards what is said later
+  std::vector<std::pair<LeaseId, wire::OutcomeT>> later_;
   std::atomic<int> welcomes_{0}, blobs_{0}, assigned_{0}, most_held_{0};
   std::atomic<bool> stopping_{false};
   std::thread thread_;

@@ -17,7 +17,7 @@ class WorkerStation {
  public:
   // devices[i].index is i, as the worker is told.
   WorkerStation(agent::WorkerMain worker, std::vector<wire::DeviceInfoT> devices,
-                const agent::StageLimits& limits = {})
+                const StageLimits& limits = {})
       : nursery_(agent::Nursery::start(std::move(worker)).value()) {
     signal(SIGPIPE, SIG_IGN);
     for (wire::DeviceInfoT& info : devices) {

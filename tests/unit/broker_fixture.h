@@ -14,7 +14,7 @@ namespace fettle::fleet {
 
 inline const Permission kClient{"client", wire::Role::Client, "client-key"};
 inline const Permission kOther{"other", wire::Role::Client, "other-key"};
-inline const Permission kAgent{"agent", wire::Role::Agent, "agent-key"};
+inline const Permission kAgent{"agent", wire::Role::Agent, "agent-key", {}, {"*"}};
 
 // A broker and everything it said, peer by peer.
 class BrokerTest : public ::testing::Test {

@@ -139,6 +139,28 @@ TEST_F(Keys, ARoleChangesOnlyWhenOneIsNamed) {
   EXPECT_EQ(load_allow_list(file)->size(), 1u);
 }
 
+TEST_F(Keys, AnAgentsKeyIsBoundToDeviceKeysAndBoards) {
+  const auto file = folder.allow_file();
+  const auto key = make_key_pair()->public_key, other = make_key_pair()->public_key;
+  const auto entry = [&] { return load_allow_list(file)->at(0); };
+  Bindings bindings{{{"pynq", "pynq-z2"}}, {{"0123abcd"}}};
+  ASSERT_TRUE(allow_key(file, "pynq-1", key, wire::Role::Agent, bindings).ok());
+  EXPECT_EQ(entry().device_keys, (std::vector<std::string>{"pynq", "pynq-z2"}));
+  EXPECT_EQ(entry().boards, (std::vector<std::string>{"0123abcd"}));
+  EXPECT_EQ(parse_allow_list(format_allow_list({entry()}))->at(0), entry());
+  ASSERT_TRUE(allow_key(file, "pynq-1", key, std::nullopt, {{}, {{"*"}}}).ok());
+  EXPECT_EQ(entry().device_keys.size(), 2u) << "what is left out stays";
+  EXPECT_EQ(entry().boards, (std::vector<std::string>{"*"}));
+  for (const char* bad : {"", "a b", "a\tb"}) {
+    EXPECT_FALSE(allow_key(file, "pynq-1", key, std::nullopt, {{{bad}}, {}}).ok()) << bad;
+  }
+  EXPECT_FALSE(allow_key(file, "me", other, wire::Role::Client, bindings).ok());
+  EXPECT_FALSE(parse_allow_list("agent pynq-1 " + key + " bord=1\n").ok());
+  EXPECT_FALSE(parse_allow_list("client me " + other + " board=1\n").ok());
+  ASSERT_TRUE(allow_key(file, "pynq-1", key, wire::Role::Client).ok());
+  EXPECT_TRUE(entry().device_keys.empty() && entry().boards.empty()) << "a client is no board";
+}
+
 // Boards are often let in by a script, several at once.
 TEST_F(Keys, ChangesAtTheSameTimeAllCount) {
   const auto file = folder.allow_file();

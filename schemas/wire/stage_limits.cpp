@@ -1,7 +1,7 @@
 // The limit of a whole trial (stage_limits.h).
-#include "agent/server/stage_limits.h"
+#include "schemas/wire/stage_limits.h"
 
-namespace fettle::agent {
+namespace fettle {
 
 std::uint64_t StageLimits::whole_trial_ns(const wire::MeasureOptionsT& options) const {
   constexpr std::uint64_t kMs = 1'000'000, kCalibrations = 10;
@@ -12,4 +12,4 @@ std::uint64_t StageLimits::whole_trial_ns(const wire::MeasureOptionsT& options) 
          samples * between_samples_ns + spare_ns;
 }
 
-}  // namespace fettle::agent
+}  // namespace fettle

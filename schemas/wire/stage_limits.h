@@ -5,7 +5,7 @@
 
 #include "schemas/measure_generated.h"
 
-namespace fettle::agent {
+namespace fettle {
 
 // Deadlines of one trial, nanoseconds of CLOCK_MONOTONIC; its run time has the request's own
 // limit. Loading fills and packs, checking compares: bounded by memory speed, so these are
@@ -19,8 +19,9 @@ struct StageLimits {
   std::uint64_t between_samples_ns = 2'000'000'000, spare_ns = 120'000'000'000;
 
   // More than all stages can take together within their limits. The supervisor's own clock
-  // holds the worker to it, since a candidate can write the page that tells of the stages.
+  // holds the worker to it, since a candidate can write the page that tells of the stages; and
+  // the broker's holds the board to it, which may be anyone's.
   std::uint64_t whole_trial_ns(const wire::MeasureOptionsT& options) const;
 };
 
-}  // namespace fettle::agent
+}  // namespace fettle

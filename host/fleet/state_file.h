@@ -1,0 +1,60 @@
+// A broker's state on disk: FOLDER/broker.db and FOLDER/blobs. What is saved survives the end of
+// the process however it ends; after a power cut the last moments may be missing, the rest is
+// whole. One broker at a time has it.
+#pragma once
+
+#include <condition_variable>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "host/fleet/broker_state.h"
+#include "host/fleet/state_blobs.h"
+#include "host/records/sqlite.h"
+
+namespace fettle::fleet {
+
+class StateFile {
+ public:
+  using Log = std::function<void(const std::string&)>;
+
+  // What cannot be read is put aside under another name and told to `log`, which is called from
+  // the file's own thread later. Errors: Timeout (another broker has it), Io, DiskFull.
+  static Result<std::unique_ptr<StateFile>> open(const std::filesystem::path& folder, Log log);
+  ~StateFile();  // writes what was saved
+
+  // Of the broker, the same in each run.
+  std::uint64_t instance() const { return instance_; }
+  // What was there when it was opened, once.
+  BrokerState take_state() { return std::exchange(state_, {}); }
+
+  // In order, by a thread of its own, many in one transaction. Waits while too much waits.
+  void save(std::vector<StateChange> changes);
+
+ private:
+  StateFile(StateBlobs blobs, Log log) : blobs_(std::move(blobs)), log_(std::move(log)) {}
+  Result<void> load(const std::filesystem::path& file);
+  void load_blobs();
+  void run();
+  Result<void> write(const std::vector<StateChange>& changes);
+
+  StateBlobs blobs_;
+  Log log_;
+  std::unique_ptr<records::Connection> connection_;
+  BrokerState state_;
+  std::uint64_t instance_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<StateChange> waiting_;  // guarded, as those below
+  std::size_t waiting_bytes_ = 0;
+  bool stopping_ = false;
+  std::string complaint_;  // of the thread alone: told once
+  std::thread thread_;
+};
+
+}  // namespace fettle::fleet
