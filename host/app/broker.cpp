@@ -1,5 +1,6 @@
 // fettle broker: pairs clients with boards until it is stopped.
 #include <poll.h>
+#include <sys/resource.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -25,6 +26,12 @@ int run(const BrokerCommand& command) {
   const fleet::KeyFolder folder(*home);
   auto keys = folder.load_or_create("broker");
   if (!keys) return fail(keys.error());
+  // Each peer is a descriptor.
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
   Interrupt interrupt;
   fleet::BrokerOptions options;
   options.listen = command.listen;

@@ -1,12 +1,15 @@
 // The allow list's file and its shared, replaceable copy in memory.
 #include "host/fleet/allow_list.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include "host/fleet/keys.h"
 #include "schemas/wire/limits.h"
@@ -211,6 +214,16 @@ Result<void> revoke_key(const std::filesystem::path& file, const std::string& na
   return write_file_atomically(file, format_allow_list(*list), 0600);
 }
 
+namespace {
+int open_reserve() { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
+}  // namespace
+
+AllowList::AllowList() : map_(std::make_shared<Map>()), reserve_(open_reserve()) {}
+
+AllowList::~AllowList() {
+  if (reserve_ >= 0) ::close(reserve_);
+}
+
 void AllowList::set(const std::vector<Permission>& permissions) {
   auto map = std::make_shared<Map>();
   for (const auto& entry : permissions) (*map)[entry.public_key] = entry;
@@ -246,10 +259,15 @@ Result<void> AllowList::reload(const std::filesystem::path& file) {
             std::to_string(status.st_mtim.tv_sec) + " " + std::to_string(status.st_mtim.tv_nsec);
   }
   if (stamp == stamp_) return {};
-  stamp_ = stamp;  // a wrong file is told once, not at every look
   auto list = load_allow_list(file);
+  if (!list && reserve_ >= 0) {
+    ::close(std::exchange(reserve_, -1));
+    list = load_allow_list(file);
+  }
+  if (reserve_ < 0) reserve_ = open_reserve();
   if (!list) return std::move(list).error();
   set(*list);
+  stamp_ = stamp;
   return {};
 }
 

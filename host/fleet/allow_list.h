@@ -60,13 +60,17 @@ Result<void> revoke_key(const std::filesystem::path& file, const std::string& na
 
 class AllowList {
  public:
-  AllowList() : map_(std::make_shared<Map>()) {}
+  AllowList();
+  ~AllowList();
+  AllowList(const AllowList&) = delete;
+  AllowList& operator=(const AllowList&) = delete;
 
   void set(const std::vector<Permission>& permissions);
   std::optional<Permission> find(const std::string& public_key) const;
   std::vector<Permission> entries() const;
-  // Reads `file` again when it changed since the last call. From any thread.
-  // An unreadable or wrong file is an Error, told once, and leaves the list as it was.
+  // Reads `file` again when it is not the one that was read last. From any thread. An unreadable or
+  // wrong file is an Error and leaves the list as it was; the next call tries it again, so that a
+  // revocation is late but not lost. One descriptor is kept for it, for when there are no others.
   Result<void> reload(const std::filesystem::path& file);
   // Another number whenever the list has changed.
   std::uint64_t version() const { return version_; }
@@ -79,7 +83,8 @@ class AllowList {
   std::shared_ptr<const Map> map_;
   std::atomic<std::uint64_t> version_{0};
   std::mutex reading_;
-  std::string stamp_;  // of the file as last read
+  std::string stamp_;  // of the file that was read last
+  int reserve_ = -1;   // a descriptor to give up for reading
 };
 
 const char* role_name(wire::Role role);  // "client", "agent", "build-worker"

@@ -2,14 +2,17 @@
 #include "host/fleet/broker.h"
 
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <atomic>
 #include <deque>
+#include <mutex>
 #include <set>
 #include <thread>
 #include <unordered_map>
 #include <utility>
 
+#include "host/fleet/connection_guard.h"
 #include "host/fleet/curve.h"
 #include "host/fleet/state_file.h"
 #include "host/fleet/zap.h"
@@ -47,6 +50,7 @@ struct Broker::Loop {
   AllowList allowed;
   std::unique_ptr<ZapHandler> zap;
   zmq::socket_t socket;
+  std::unique_ptr<ConnectionGuard> guard;
   std::unique_ptr<StateFile> state;  // null: nothing outlives it
   BrokerCore core;
   PowerCycle power;
@@ -151,17 +155,30 @@ struct Broker::Loop {
     const char* user = zmq_msg_gets(message.handle(), "User-Id");
     const auto who = allowed.find(user ? user : "");
     if (!who) return true;  // revoked since it dialled in: no answer
+    guard->proven(message, who->public_key);
     core.receive(address.to_string(), *who,
                  {static_cast<const std::uint8_t*>(message.data()), message.size()}, now);
     return true;
   }
 
-  // From the loop and the ZAP thread.
+  // From the loop and the ZAP thread. A problem that stays is told now and then.
+  std::mutex telling;
+  std::string problem;
+  TimePoint told;
   void read_allow_list() {
     if (options.allow_file.empty()) return;
-    if (auto read = allowed.reload(options.allow_file); !read) {
-      log("the allow list stays as it was: " + read.error().text());
+    const auto read = allowed.reload(options.allow_file);
+    const std::lock_guard hold(telling);
+    const std::string now_wrong = read ? "" : read.error().text();
+    const TimePoint now = Clock::now();
+    if (now_wrong == problem && (problem.empty() || now - told < std::chrono::minutes(1))) return;
+    if (now_wrong.empty()) {
+      log("the allow list can be read again");
+    } else {
+      log("the allow list stays as it was, and is tried again: " + now_wrong);
     }
+    problem = now_wrong;
+    told = now;
   }
 
   // One who was let in a moment ago may dial before the loop's next look.
@@ -219,8 +236,10 @@ struct Broker::Loop {
     if (!backlogs.empty())
       wait = std::min(wait, milliseconds(2));  // ROUTER tells no single pipe's room
     zmq::pollitem_t items[] = {{socket.handle(), 0, ZMQ_POLLIN, 0},
-                               {nullptr, wake_fd, ZMQ_POLLIN, 0}};
-    zmq::poll(items, 2, std::max(wait, milliseconds(0)));
+                               {nullptr, wake_fd, ZMQ_POLLIN, 0},
+                               {guard->handle(), 0, ZMQ_POLLIN, 0}};
+    zmq::poll(items, 3, std::max(wait, milliseconds(0)));
+    guard->read();  // before messages: who accepted them is known then
     if (items[0].revents == 0) return;
     now = Clock::now();
     for (int i = 0; i < kBatch && receive_one(now); ++i) flush(now);
@@ -262,6 +281,16 @@ struct Broker::Loop {
 };
 
 namespace {
+
+// Half of the descriptors are for peers that have proven who they are.
+ConnectionLimits within_files(ConnectionLimits limits) {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY) return limits;
+  const auto most = std::max<std::size_t>(static_cast<std::size_t>(files.rlim_cur) / 4, 4);
+  limits.unproven = std::min(limits.unproven, most);
+  limits.unproven_of_address = std::min(limits.unproven_of_address, (most + 1) / 2);
+  return limits;
+}
 
 // A dual-stack socket says tcp://[::ffff:127.0.0.1]:9190 of an IPv4 address.
 std::string plain_endpoint(const std::string& endpoint) {
@@ -315,6 +344,12 @@ Result<std::unique_ptr<Broker>> Broker::start(BrokerOptions options) {
   auto socket = make_server(loop.context, loop.options.listen, loop.options.keys);
   if (!socket) return std::move(socket).error();
   loop.socket = std::move(*socket);
+  try {
+    loop.guard = std::make_unique<ConnectionGuard>(loop.context, loop.socket,
+                                                   within_files(loop.options.connections));
+  } catch (const zmq::error_t& error) {
+    return Error{ErrorCode::Io, std::string("watching connections: ") + error.what()};
+  }
   broker->endpoint_ = plain_endpoint(loop.socket.get(zmq::sockopt::last_endpoint));
   loop.thread = std::thread([&loop] { loop.run(); });
   return broker;
@@ -328,12 +363,14 @@ void Broker::stop() {
   if (::write(loop.wake_fd, &one, sizeof one) < 0) { /* full: it is awake already */
   }
   loop.thread.join();
+  loop.guard.reset();
   loop.socket.close();
 }
 
 Broker::~Broker() {
   if (!loop_) return;
   stop();
+  loop_->guard.reset();
   loop_->socket.close();
   loop_->zap.reset();
   if (loop_->wake_fd >= 0) ::close(loop_->wake_fd);

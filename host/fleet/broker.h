@@ -10,6 +10,7 @@
 
 #include "host/fleet/broker_core.h"
 #include "host/fleet/keys.h"
+#include "host/fleet/open_connections.h"
 #include "host/fleet/power_cycle.h"
 
 namespace fettle::fleet {
@@ -21,6 +22,7 @@ struct BrokerOptions {
   std::filesystem::path allow_file;  // read at start and again whenever it changes
   BrokerTimes times;
   BrokerLimits limits;
+  ConnectionLimits connections;  // fewer where this process may open few files
   PowerCycleOptions power_cycle;
   // Where it keeps what must outlive it (state_file.h); empty: nowhere.
   std::filesystem::path state_folder;

@@ -54,6 +54,8 @@ Result<zmq::socket_t> make_server(zmq::context_t& context, const std::string& ur
     socket.set(zmq::sockopt::sndhwm, 1000);
     socket.set(zmq::sockopt::rcvhwm, 10'000);
     socket.set(zmq::sockopt::backlog, 1024);
+    // A stranger's connection is over by then, however slowly it talks.
+    socket.set(zmq::sockopt::handshake_ivl, 5000);
     socket.bind(url);
     return socket;
   } catch (const zmq::error_t& error) {
