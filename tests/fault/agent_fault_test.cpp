@@ -224,10 +224,11 @@ TEST_F(AgentFault, DeliversWhatItMeasuredWhileTheBrokerWasAway) {
   request.options->timeout_ms = 1000;
   session->submit(1, request);
   session->submit(2, candidate_request(kGood, answer));  // behind it
-  std::this_thread::sleep_for(milliseconds(400));
+  std::this_thread::sleep_for(milliseconds(800));
   const std::string endpoint = broker->endpoint();
   broker.reset();
-  std::this_thread::sleep_for(milliseconds(1500));  // it ends meanwhile
+  // It ends before the agent misses the broker: its word of it waits in front of its next Hello.
+  std::this_thread::sleep_for(milliseconds(1500));
   broker = start_broker(endpoint, state);
   const auto all = collect(*session, 2);
   EXPECT_EQ(all.at(1).outcome.body.AsFailure()->error->code, ErrorCode::RunTimeout);
