@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "host/app/commands.h"
 #include "host/app/interrupt.h"
@@ -16,6 +17,7 @@ namespace {
 struct BrokerCommand {
   std::string listen;
   std::vector<std::string> power_cycle;
+  std::optional<std::string> state;
   int power_cycle_after_s = 120;
   bool json = false;
 };
@@ -37,6 +39,7 @@ int run(const BrokerCommand& command) {
   options.listen = command.listen;
   options.keys = *keys;
   options.allow_file = folder.allow_file();
+  options.state_folder = command.state ? *command.state : (*home / "broker").string();
   for (const std::string& text : command.power_cycle) {
     if (auto added = fleet::add_power_cycle(options.power_cycle, text); !added) {
       throw CLI::ValidationError(added.error().text());
@@ -81,6 +84,9 @@ void add_broker_command(CLI::App& app, int& status) {
                    "Seconds that a silent board gets to come back by itself, as after a reboot")
       ->check(CLI::Range(0, 86'400))
       ->capture_default_str();
+  broker->add_option("--state", command->state,
+                     "Where it keeps what must survive its end: results that no client has "
+                     "fetched, trials on boards, blobs (default $FETTLE_HOME/broker; '': nowhere)");
   broker->add_flag("--json", command->json, "Prints a JSON line once it listens");
   broker->footer(
       "Keys: $FETTLE_HOME/broker.key is made at the first start. Let clients and agents "

@@ -60,10 +60,11 @@ Result<void> list_keys(const fleet::KeyFolder& folder, const KeysOptions& option
   for (const auto& pair : *pairs) print("  {:<16} {}\n", pair.name, pair.public_key);
   print("let in by the broker of this account:\n");
   for (const auto& entry : *allowed) {
-    print("  {:<16} {}  {}", entry.name, entry.public_key, fleet::role_name(entry.role));
-    if (!entry.device_keys.empty()) print("  device keys {}", fmt::join(entry.device_keys, ", "));
-    if (!entry.boards.empty()) print("  boards {}", fmt::join(entry.boards, ", "));
-    print("\n");
+    std::string bound;
+    if (!entry.device_keys.empty())
+      bound += fmt::format("  device keys {}", fmt::join(entry.device_keys, ", "));
+    if (!entry.boards.empty()) bound += fmt::format("  boards {}", fmt::join(entry.boards, ", "));
+    print("  {:<16} {}  {}{}\n", entry.name, entry.public_key, fleet::role_name(entry.role), bound);
   }
   return {};
 }

@@ -72,6 +72,12 @@ Result<std::unique_ptr<StateFile>> StateFile::open(const std::filesystem::path& 
     state->state_ = {};
     loaded = state->load(file);
   }
+  if (!loaded && loaded.error().code == ErrorCode::Timeout) {
+    return Error{ErrorCode::Timeout,
+                 "another broker keeps its state in " + folder.string() +
+                     ": give this one a folder of its own (--state)",
+                 {doing}};
+  }
   if (!loaded) return std::move(loaded).error().in(doing);
   state->load_blobs();
   state->thread_ = std::thread([raw = state.get()] { raw->run(); });

@@ -27,13 +27,16 @@ class AgentFault : public ::testing::Test {
     broker = start_broker("tcp://127.0.0.1:*");
   }
 
-  std::unique_ptr<fleet::Broker> start_broker(const std::string& listen) {
+  std::unique_ptr<fleet::Broker> start_broker(const std::string& listen,
+                                              const std::string& state = "") {
     fleet::BrokerOptions options;
     options.listen = listen;
     options.keys = broker_keys;
     options.allowed = {{"client", wire::Role::Client, client_keys.public_key},
                        {"agent", wire::Role::Agent, agent_keys.public_key}};
-    options.times = {milliseconds(50), milliseconds(500), milliseconds(1000)};
+    options.times = {milliseconds(50), milliseconds(500),
+                     milliseconds(state.empty() ? 1000 : 10'000)};
+    options.state_folder = state;
     auto started = fleet::Broker::start(std::move(options));
     EXPECT_TRUE(started.ok()) << started.error().text();
     return std::move(*started);

@@ -211,6 +211,32 @@ TEST_F(AgentFault, BrokerRestarted) {
   }
 }
 
+// The broker's state brings the lease back, and the agent the outcome: no second attempt.
+TEST_F(AgentFault, DeliversWhatItMeasuredWhileTheBrokerWasAway) {
+  const testing::ScratchFolder scratch;
+  const std::string state = scratch.path() + "/state";
+  broker.reset();
+  broker = start_broker("tcp://127.0.0.1:*", state);
+  auto agent = start_agent();
+  auto session = open_session();
+  ASSERT_TRUE(session);
+  auto request = candidate_request(kLoop, answer);
+  request.options->timeout_ms = 1000;
+  session->submit(1, request);
+  session->submit(2, candidate_request(kGood, answer));  // behind it
+  std::this_thread::sleep_for(milliseconds(800));
+  const std::string endpoint = broker->endpoint();
+  broker.reset();
+  // It ends before the agent misses the broker: its word of it waits in front of its next Hello.
+  std::this_thread::sleep_for(milliseconds(1500));
+  broker = start_broker(endpoint, state);
+  const auto all = collect(*session, 2);
+  EXPECT_EQ(all.at(1).outcome.body.AsFailure()->error->code, ErrorCode::RunTimeout);
+  EXPECT_TRUE(all.at(2).outcome.body.AsMeasurement());
+  for (const auto& [trial, measured] : all) EXPECT_EQ(measured.attempt, 1u) << trial;
+  EXPECT_EQ(agent->log().find("was restarted"), std::string::npos) << "it is the same to it";
+}
+
 TEST_F(AgentFault, UnknownKeyGetsNoAnswerAndIsTold) {
   auto agent = start_agent(broker->endpoint(), broker->public_key(), *fleet::make_key_pair());
   EXPECT_TRUE(said(*agent, "no answer from the broker", 8000)) << agent->log();

@@ -358,6 +358,12 @@ TEST_F(CommandLine, KeysAreMadeListedAllowedAndRevoked) {
   EXPECT_NE(allow({"--role", "client"}).find("is client now; it was agent"), std::string::npos);
   EXPECT_NE(allow({"--role", "agent"}).find("is agent now; it was client"), std::string::npos);
   expect_error(fettle({"keys", "allow", "desk", key, "--role", "king"}), 2, {"king", "agent"});
+  allow({"--device-key", "pynq", "--device-key", "pynq-z2", "--board", "0123abcd"});
+  EXPECT_NE(fettle({"keys", "list"}).out.find("agent  device keys pynq, pynq-z2  boards 0123abcd"),
+            std::string::npos);
+  EXPECT_NE(fettle({"keys", "list", "--json"}).out.find("\"boards\":[\"0123abcd\"]"),
+            std::string::npos);
+  expect_error(fettle({"keys", "allow", "desk", key, "--board", "a b"}), 1, {"without spaces"});
   const auto list = fettle({"keys", "list"});
   EXPECT_NE(list.out.find(key), std::string::npos);
   EXPECT_NE(list.out.find("agent"), std::string::npos);
