@@ -1,28 +1,66 @@
 // fettle broker: pairs clients with boards until it is stopped.
 #include <poll.h>
 #include <sys/resource.h>
+#include <csignal>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "host/app/broker_monitor.h"
 #include "host/app/commands.h"
 #include "host/app/interrupt.h"
 #include "host/app/message.h"
+#include "host/fleet/audit_log.h"
 #include "host/fleet/broker.h"
 
 namespace fettle::app {
 namespace {
+
+constexpr const char* kMetricsPort = "9191";  // of --status, where none is named
 
 struct BrokerCommand {
   std::string listen;
   std::vector<std::string> power_cycle;
   std::optional<std::string> state;
   int power_cycle_after_s = 120;
-  bool json = false;
+  std::string metrics, audit;
+  bool json = false, status = false;
 };
 
+// What a broker that runs says of itself.
+int print_status(const BrokerCommand& command) {
+  const auto address = monitor_address(command.metrics.empty() ? kMetricsPort : command.metrics);
+  if (!address) return fail(address.error());
+  const auto text = ask_monitor(*address, "/status");
+  if (!text) return fail(text.error());
+  if (command.json) {
+    print("{}", *text);
+    return kFine;
+  }
+  const auto said = nlohmann::json::parse(*text, nullptr, false);
+  if (!said.is_object()) return fail({ErrorCode::Malformed, "that is no fettle broker", {}});
+  for (const auto& [name, value] : said.items()) {
+    if (name != "clients")
+      print("{:22} {}\n", name, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  for (const auto& client : said.value("clients", nlohmann::json::array())) {
+    print(
+        "client {}: {} connections, {} sessions, {} trials, {} bytes of requests, {} of outcomes, "
+        "{} of blobs\n",
+        client.value("name", ""), client.value("connections", 0), client.value("sessions", 0),
+        client.value("trials", 0), client.value("request_bytes", 0),
+        client.value("completed_bytes", 0), client.value("blob_bytes", 0));
+  }
+  return kFine;
+}
+
+volatile std::sig_atomic_t reopen_wanted = 0;
+
 int run(const BrokerCommand& command) {
+  if (command.status) return print_status(command);
+  if (command.listen.empty()) throw CLI::RequiredError("--listen");
   auto home = fleet::fettle_home();
   if (!home) return fail(home.error());
   const fleet::KeyFolder folder(*home);
@@ -47,12 +85,29 @@ int run(const BrokerCommand& command) {
   }
   options.power_cycle.patience = std::chrono::seconds(command.power_cycle_after_s);
   options.log = [](const std::string& line) { note(line); };
+  std::unique_ptr<fleet::AuditLog> audit;
+  if (!command.audit.empty()) {
+    auto opened = fleet::AuditLog::open(command.audit);
+    if (!opened) return fail(std::move(opened).error().in("opening the audit log"));
+    audit = std::move(*opened);
+    options.audit = [&log = *audit](const fleet::BrokerEvent& event) { log.write(event); };
+    std::signal(SIGHUP, [](int) { reopen_wanted = 1; });
+  }
   auto broker = fleet::Broker::start(std::move(options));
   if (!broker) return fail(broker.error());
+  std::unique_ptr<BrokerMonitor> monitor;
+  if (!command.metrics.empty()) {
+    const auto address = monitor_address(command.metrics);
+    if (!address) return fail(address.error());
+    auto started = BrokerMonitor::start(*address, **broker);
+    if (!started) return fail(started.error());
+    monitor = std::move(*started);
+  }
   if (command.json) {
     print("{}\n", nlohmann::json{{"event", "listening"},
                                  {"endpoint", (*broker)->endpoint()},
-                                 {"public_key", (*broker)->public_key()}}
+                                 {"public_key", (*broker)->public_key()},
+                                 {"metrics_port", monitor ? monitor->port() : 0}}
                       .dump());
   } else {
     print("listening on {}\nbroker's public key {}\n", (*broker)->endpoint(),
@@ -62,7 +117,11 @@ int run(const BrokerCommand& command) {
   while (!interrupt.requested()) {
     pollfd stop{interrupt.fd(), POLLIN, 0};
     ::poll(&stop, 1, 1000);
+    if (audit && std::exchange(reopen_wanted, 0) != 0) {
+      if (auto done = audit->reopen(); !done) note("the audit log: " + done.error().text());
+    }
   }
+  monitor.reset();
   (*broker)->stop();
   return kFine;
 }
@@ -72,8 +131,7 @@ int run(const BrokerCommand& command) {
 void add_broker_command(CLI::App& app, int& status) {
   auto* broker = app.add_subcommand("broker", "Pairs clients with boards; both dial in here");
   auto command = std::make_shared<BrokerCommand>();
-  broker->add_option("--listen", command->listen, "Where to listen: tcp://ADDRESS:PORT")
-      ->required();
+  broker->add_option("--listen", command->listen, "Where to listen: tcp://ADDRESS:PORT");
   broker
       ->add_option("--power-cycle", command->power_cycle,
                    "NAME=COMMAND: what switches that board off and on; called when it stays "
@@ -87,7 +145,18 @@ void add_broker_command(CLI::App& app, int& status) {
   broker->add_option("--state", command->state,
                      "Where it keeps what must survive its end: results that no client has "
                      "fetched, trials on boards, blobs (default $FETTLE_HOME/broker; '': nowhere)");
-  broker->add_flag("--json", command->json, "Prints a JSON line once it listens");
+  broker->add_option("--audit", command->audit,
+                     "Who did what, as JSON lines, appended to this file, or - for standard error; "
+                     "SIGHUP opens the file again");
+  broker->add_option("--metrics", command->metrics,
+                     "PORT on this machine, or ADDRESS:PORT: the broker in numbers over HTTP, "
+                     "/metrics for Prometheus, /status as JSON");
+  broker->add_flag("--status", command->status,
+                   fmt::format("Prints the numbers of a broker that runs with --metrics (default "
+                               "{}), and ends",
+                               kMetricsPort));
+  broker->add_flag("--json", command->json,
+                   "Prints a JSON line once it listens; the numbers as JSON");
   broker->footer(
       "Keys: $FETTLE_HOME/broker.key is made at the first start. Let clients and agents "
       "in with `fettle keys allow`.");

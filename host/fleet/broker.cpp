@@ -68,10 +68,19 @@ struct Broker::Loop {
     if (options.log) options.log(line);
   }
 
+  void audit(const BrokerEvent& event) const {
+    if (options.audit) options.audit(event);
+  }
+
   // Each stranger is told of once, however often it dials. Of the ZAP thread alone.
   std::set<std::string> strangers;
   void refused(const std::string& key, const std::string& address) {
     if (strangers.size() >= kMostStrangers || !strangers.insert(key).second) return;
+    BrokerEvent event;
+    event.kind = BrokerEventKind::KeyUnknown;
+    event.public_key = key;
+    event.text = address;
+    audit(event);
     log("no answer to the unknown key " + key + " at " + address +
         " (`fettle keys allow NAME KEY` lets a client in, with --role agent an agent)");
   }
@@ -207,6 +216,30 @@ struct Broker::Loop {
   TimePoint next_tick = Clock::now(), next_reload = Clock::now() + std::chrono::seconds(1);
   TimePoint last_turn = Clock::now();
 
+  // For those who watch.
+  const TimePoint started = Clock::now();
+  std::mutex watching;
+  BrokerStatus watched;
+  std::uint64_t cut_told = 0;
+  void take_stock(TimePoint now) {
+    for (const BrokerEvent& event : core.take_events()) audit(event);
+    if (const std::uint64_t cut = guard->cut_off(); cut != cut_told) {
+      BrokerEvent event;
+      event.kind = BrokerEventKind::ConnectionsCut;
+      event.text = std::to_string(cut - std::exchange(cut_told, cut)) + " connections";
+      audit(event);
+    }
+    BrokerStatus status = status_of(core);
+    status.up_seconds =
+        static_cast<std::uint64_t>(std::chrono::floor<std::chrono::seconds>(now - started).count());
+    status.connections = guard->open().all() - guard->open().unproven();
+    status.unproven = guard->open().unproven();
+    status.cut_off = guard->cut_off();
+    const std::lock_guard hold(watching);
+    status.endpoint = watched.endpoint;
+    watched = std::move(status);
+  }
+
   // One turn of the loop: due work, then what has arrived within half a beat at most.
   void turn() {
     TimePoint now = Clock::now();
@@ -224,6 +257,7 @@ struct Broker::Loop {
           power.seen(change.name);
       }
       power.tick(now);
+      take_stock(now);
     }
     if (now >= next_reload) {
       next_reload = now + std::chrono::seconds(1);
@@ -351,6 +385,7 @@ Result<std::unique_ptr<Broker>> Broker::start(BrokerOptions options) {
     return Error{ErrorCode::Io, std::string("watching connections: ") + error.what()};
   }
   broker->endpoint_ = plain_endpoint(loop.socket.get(zmq::sockopt::last_endpoint));
+  loop.watched.endpoint = broker->endpoint_;
   loop.thread = std::thread([&loop] { loop.run(); });
   return broker;
 }
@@ -374,6 +409,11 @@ Broker::~Broker() {
   loop_->socket.close();
   loop_->zap.reset();
   if (loop_->wake_fd >= 0) ::close(loop_->wake_fd);
+}
+
+BrokerStatus Broker::status() const {
+  const std::lock_guard hold(loop_->watching);
+  return loop_->watched;
 }
 
 const BrokerCounters& Broker::counters() const { return loop_->core.counters(); }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "host/fleet/broker_core.h"
+#include "host/fleet/broker_status.h"
 #include "host/fleet/keys.h"
 #include "host/fleet/open_connections.h"
 #include "host/fleet/power_cycle.h"
@@ -28,6 +29,8 @@ struct BrokerOptions {
   std::filesystem::path state_folder;
   // One line for people: unknown keys, allow list reloaded. From threads of the broker.
   std::function<void(const std::string&)> log;
+  // What was decided about peers, for an audit log. From threads of the broker.
+  std::function<void(const BrokerEvent&)> audit;
 };
 
 class Broker {
@@ -43,6 +46,7 @@ class Broker {
   const std::string& endpoint() const { return endpoint_; }
   const std::string& public_key() const { return public_key_; }
   const BrokerCounters& counters() const;
+  BrokerStatus status() const;  // as of a moment ago; from any thread
 
  private:
   struct Loop;

@@ -8,15 +8,17 @@
 namespace fettle::fleet {
 
 enum class BrokerEventKind : std::uint8_t {
-  PeerRejected,   // a message of it was answered by a Reject: text says why
-  QuotaHit,       // over a bound of its key or session: text says which, `bytes` how far, if bytes
-  LeaseOverdue,   // an agent held a lease beyond its deadline: taken from it, its device rests
-  SessionOpened,  // by a client
-  SessionClosed,  // by the client, or with it; also at the end of one whose key was revoked
-  AgentJoined,    // said its first Hello
-  AgentLost,      // silent, replaced, or its key was revoked
-  ClientLost,     // silent, or its key was revoked
-  StateRestored,  // what another run of the broker had measured, read from its state
+  PeerRejected,    // a message of it was answered by a Reject: text says why
+  QuotaHit,        // over a bound of its key or session: text says which, `bytes` how far, if bytes
+  LeaseOverdue,    // an agent held a lease beyond its deadline: taken from it, its device rests
+  SessionOpened,   // by a client
+  SessionClosed,   // by the client, or with it; also at the end of one whose key was revoked
+  AgentJoined,     // said its first Hello
+  AgentLost,       // silent, replaced, or its key was revoked
+  ClientLost,      // silent, or its key was revoked
+  KeyUnknown,      // somebody dialled with a key that is not on the allow list
+  ConnectionsCut,  // strangers' connections, since the last of these: text says how many
+  StateRestored,   // what another run of the broker had measured, read from its state
 };
 
 struct BrokerEvent {
@@ -50,6 +52,10 @@ constexpr const char* event_name(BrokerEventKind kind) {
       return "agent-lost";
     case BrokerEventKind::ClientLost:
       return "client-lost";
+    case BrokerEventKind::KeyUnknown:
+      return "key-unknown";
+    case BrokerEventKind::ConnectionsCut:
+      return "connections-cut";
     case BrokerEventKind::StateRestored:
       return "state-restored";
   }

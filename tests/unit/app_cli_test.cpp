@@ -203,6 +203,37 @@ TEST_F(CommandLine, AKeyThatIsNotLetInIsToldApart) {
   EXPECT_EQ(broker.wait(std::chrono::seconds(10)), 0);
 }
 
+TEST_F(CommandLine, ABrokerSaysHowItIsAndWhoDidWhat) {
+  const std::string audit = folder.file("audit.jsonl");
+  RunningProgram broker({FETTLE_PROGRAM, "broker", "--listen", "tcp://127.0.0.1:*", "--metrics",
+                         "127.0.0.1:0", "--audit", audit, "--json"},
+                        {{"FETTLE_HOME", folder.file("home")}});
+  ASSERT_TRUE(broker.wait_for_out("metrics_port", std::chrono::seconds(10))) << broker.err();
+  const auto said = nlohmann::json::parse(broker.out());
+  const std::string port = std::to_string(said["metrics_port"].get<int>());
+  const std::string url = said["endpoint"];
+  EXPECT_EQ(fettle({"devices", "--broker", url}).status, 1) << "not let in yet";
+  ASSERT_EQ(fettle({"keys", "allow", "me", public_key("client")}).status, 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  EXPECT_EQ(fettle({"devices", "--broker", url}).status, 0);
+  const auto status = fettle({"broker", "--status", "--metrics", port, "--json"});
+  EXPECT_EQ(status.status, 0) << status.err;
+  const auto numbers = nlohmann::json::parse(status.out);
+  EXPECT_EQ(numbers["endpoint"], url);
+  EXPECT_EQ(numbers["agents"], 0);
+  EXPECT_NE(fettle({"broker", "--status", "--metrics", port}).out.find("endpoint"),
+            std::string::npos);
+  broker.signal(SIGTERM);
+  EXPECT_EQ(broker.wait(std::chrono::seconds(10)), 0);
+  std::ifstream file(audit);
+  const std::string lines(std::istreambuf_iterator<char>(file), {});
+  EXPECT_NE(lines.find("\"event\":\"key-unknown\",\"key\":\"" + public_key("client").substr(0, 4)),
+            std::string::npos)
+      << lines;
+  expect_error(fettle({"broker", "--status", "--metrics", port}), 1, {"no broker answers", port});
+  expect_error(fettle({"broker"}), 2, {"--listen"});
+}
+
 TEST_F(CommandLine, FlashRefusesWhatIsNoCard) {
   const auto image = write("board.img", "an image");
   expect_error(fettle({"flash", "--image", image, "--to", folder.file("absent")}), 1, {"absent"});

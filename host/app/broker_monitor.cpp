@@ -1,0 +1,87 @@
+// By cpp-httplib (broker_monitor.h).
+#include "host/app/broker_monitor.h"
+
+#include <fmt/format.h>
+#include <httplib.h>
+
+#include <thread>
+
+#include "host/fleet/broker_status.h"
+
+namespace fettle::app {
+
+Result<MonitorAddress> monitor_address(const std::string& text) {
+  MonitorAddress out;
+  const std::size_t colon = text.rfind(':');
+  const std::string port = colon == text.npos ? text : text.substr(colon + 1);
+  if (colon != text.npos) out.host = text.substr(0, colon);
+  if (port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != port.npos ||
+      std::stoi(port) > 65'535 || out.host.empty()) {
+    return Error{ErrorCode::InvalidArgument, "'" + text + "' is no PORT and no ADDRESS:PORT", {}};
+  }
+  out.port = std::stoi(port);
+  return out;
+}
+
+struct BrokerMonitor::Server {
+  httplib::Server http;
+  std::thread thread;
+  int port = 0;
+};
+
+Result<std::unique_ptr<BrokerMonitor>> BrokerMonitor::start(const MonitorAddress& address,
+                                                            const fleet::Broker& broker) {
+  std::unique_ptr<BrokerMonitor> out(new BrokerMonitor);
+  out->server_ = std::make_unique<Server>();
+  Server& server = *out->server_;
+  server.http.new_task_queue = [] { return new httplib::ThreadPool(2); };
+  server.http.set_read_timeout(2);
+  server.http.set_write_timeout(2);
+  server.http.set_keep_alive_max_count(1);
+  server.http.set_payload_max_length(1024);
+  server.http.Get("/metrics", [&broker](const httplib::Request&, httplib::Response& answer) {
+    answer.set_content(fleet::to_prometheus(broker.status()), "text/plain; version=0.0.4");
+  });
+  server.http.Get("/status", [&broker](const httplib::Request&, httplib::Response& answer) {
+    answer.set_content(fleet::to_json(broker.status()) + "\n", "application/json");
+  });
+  const bool bound = address.port != 0
+                         ? server.http.bind_to_port(address.host.c_str(), address.port)
+                         : (server.port = server.http.bind_to_any_port(address.host.c_str())) > 0;
+  if (!bound) {
+    return Error{ErrorCode::Io,
+                 fmt::format("--metrics: cannot listen at {}:{}", address.host, address.port),
+                 {}};
+  }
+  if (address.port != 0) server.port = address.port;
+  server.thread = std::thread([&server] { server.http.listen_after_bind(); });
+  return out;
+}
+
+BrokerMonitor::~BrokerMonitor() {
+  if (!server_ || !server_->thread.joinable()) return;
+  // stop() before the loop has begun is forgotten.
+  for (int i = 0; i < 200 && !server_->http.is_running(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  server_->http.stop();
+  server_->thread.join();
+}
+
+int BrokerMonitor::port() const { return server_->port; }
+
+Result<std::string> ask_monitor(const MonitorAddress& address, const std::string& path) {
+  httplib::Client client(address.host, address.port);
+  client.set_connection_timeout(2);
+  client.set_read_timeout(5);
+  const auto answer = client.Get(path.c_str());
+  if (!answer || answer->status != 200) {
+    return Error{ErrorCode::Unreachable,
+                 fmt::format("no broker answers at {}:{}: start it with --metrics {}", address.host,
+                             address.port, address.port),
+                 {}};
+  }
+  return answer->body;
+}
+
+}  // namespace fettle::app
