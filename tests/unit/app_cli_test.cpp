@@ -259,8 +259,11 @@ class FlashOverSsh : public CommandLine {
       ASSERT_EQ(fettle({"keys", "new", name}).status, 0);
     }
     ASSERT_EQ(fettle({"keys", "allow", "me", public_key("client")}).status, 0);
-    ASSERT_EQ(fettle({"keys", "allow", "pynq-1", public_key("pynq-1"), "--role", "agent"}).status,
-              0);
+    // Agents of this machine say that they are one board, whichever board they stand for.
+    ASSERT_EQ(
+        fettle({"keys", "allow", "pynq-1", public_key("pynq-1"), "--role", "agent", "--board", "*"})
+            .status,
+        0);
     broker = std::make_unique<RunningProgram>(
         std::vector<std::string>{FETTLE_PROGRAM, "broker", "--listen", "tcp://127.0.0.1:*"},
         std::map<std::string, std::string>{{"FETTLE_HOME", folder.file("home")}});
@@ -346,6 +349,7 @@ TEST_F(FlashOverSsh, ASecondBoardOfAHostNameIsNeitherTheFirstNorInItsPlace) {
   EXPECT_TRUE(std::filesystem::exists(folder.file("installed")));
   EXPECT_TRUE(std::filesystem::exists(folder.file("agent.toml")));
 
+  ASSERT_EQ(fettle({"keys", "allow", "pynq-2", public_key("pynq-2"), "--board", "*"}).status, 0);
   std::string start;
   for (const std::string& word : agent("pynq-2")) start += "'" + word + "' ";
   const std::string pid_file = folder.file("pid");
