@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <mutex>
+#include <string_view>
 
 namespace fettle::app {
 namespace {
@@ -29,6 +30,13 @@ int fail(const std::string& line) {
 }
 
 int fail(const Error& error) { return fail(error.text()); }
+
+bool ask_for_yes(const std::string& question) {
+  const std::string text = question + " Type yes: ";
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  char line[16] = {};
+  return std::fgets(line, sizeof line, stdin) != nullptr && std::string_view(line) == "yes\n";
+}
 
 void print_text(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 

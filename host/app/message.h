@@ -17,6 +17,9 @@ void warn(const std::string& line);  // "fettle: warning: …"
 int fail(const Error& error);        // "fettle: error: …"; returns kFailed
 int fail(const std::string& line);
 
+// Asks on stderr and reads one line of standard input; true for "yes" alone.
+bool ask_for_yes(const std::string& question);
+
 // Standard output. An output that cannot be written ends no work: the output stays marked as
 // failed (ferror), and main() tells of it at the end.
 void print_text(const std::string& text);
