@@ -14,6 +14,7 @@
 #include "agent/server/options.h"
 #include "host/fleet/allow_list.h"
 #include "host/fleet/keys.h"
+#include "host/model/kernel_file.h"
 #include "host/model/source_text.h"
 #include "host/model/task_list.h"
 #include "host/records/export.h"
@@ -115,6 +116,12 @@ TEST(EndlessInput, TextFiles) {
   std::filesystem::resize_file(large, std::uintmax_t{1} << 40);
   expect_refused(error_of([&] { return said(model::load_workload_file(large)); }),
                  large + " has 1048576 MiB", "16 MiB");
+  const std::string kernel = folder.file("own.cl"), toml = folder.file("own.toml");
+  std::ofstream(kernel) << "";
+  std::ofstream(toml) << "#";
+  std::filesystem::resize_file(toml, std::uintmax_t{1} << 40);
+  expect_refused(error_of([&] { return said(model::load_kernel(kernel)); }),
+                 toml + " has 1048576 MiB", "16 MiB");
 }
 
 TEST(EndlessInput, TensorsAndImages) {

@@ -41,7 +41,7 @@ TEST(ServiceUnits, TheAgentKeepsWhatItNeeds) {
   text << std::ifstream(unit("fettle-agent.service")).rdbuf();
   const std::string lines = "\n" + text.str();
   for (const char* needed :
-       {"\nReadWritePaths=-/sys/devices\n", "\nDevicePolicy=closed\n",
+       {"\nReadWritePaths=-/sys/devices -/sys/class/devfreq\n", "\nDevicePolicy=closed\n",
         "\nDeviceAllow=char-drm rw\n", "\nDeviceAllow=/dev/mali0 rw\n",
         "\nDeviceAllow=char-nvidia* rw\n", "\nRestrictNamespaces=user net mnt\n",
         "\nSystemCallErrorNumber=EPERM\n"}) {
