@@ -38,6 +38,11 @@ readonly fettle=${FETTLE_PROGRAM:-$build/bin/fettle}
 source "$here/board_key.sh"
 
 die() { printf 'add_agent: %s\n' "$*" >&2; exit 1; }
+# A value as a string of TOML, whatever stands in it.
+toml_string() {
+  local text=${1//\\/\\\\}
+  printf '"%s"' "${text//\"/\\\"}"
+}
 
 target=${1:?usage: add_agent.sh IMAGE|FOLDER --name NAME --broker URL …}
 shift
@@ -57,6 +62,10 @@ while (($#)); do
   shift 2
 done
 [[ -n $name && -n $broker ]] || die "--name and --broker are needed"
+for value in "$name" "$broker" "$broker_key" "$key" "${devices[@]}" "${settings[@]}"; do
+  # A line of its own could be any setting.
+  [[ $value != *[[:cntrl:]]* ]] || die "$(printf '%q' "$value") has a control character in it"
+done
 command -v dpkg-deb >/dev/null || die "no dpkg-deb here (package dpkg)"
 
 umask 077
@@ -129,11 +138,13 @@ if [[ -z $installed ]]; then
 fi
 mkdir -p "$files"/{etc/fettle,"$state"}
 {
-  printf 'broker = "%s"\nbroker-key = "%s"\nkey-file = "/var/lib/fettle/agent.key"\n' "$broker" "$broker_key"
+  printf 'broker = %s\nbroker-key = %s\nkey-file = "/var/lib/fettle/agent.key"\n' \
+    "$(toml_string "$broker")" "$(toml_string "$broker_key")"
   if ((${#settings[@]})); then printf '%s\n' "${settings[@]}"; fi
-  if [[ -n $key ]]; then printf '[[device]]\nkey = "%s"\n' "$key"; fi
+  if [[ -n $key ]]; then printf '[[device]]\nkey = %s\n' "$(toml_string "$key")"; fi
   for device in "${devices[@]}"; do
-    printf '[[device]]\nkey = "%s"\ndevice-kind = "%s"\n' "${device%%=*}" "${device#*=}"
+    printf '[[device]]\nkey = %s\ndevice-kind = %s\n' \
+      "$(toml_string "${device%%=*}")" "$(toml_string "${device#*=}")"
   done
 } >"$files/etc/fettle/agent.toml"
 # A card of debian/disk.sh, known by its /etc/hosts, is called as its key is.

@@ -35,6 +35,10 @@ print_file() { debugfs -R "cat $1" "$part" 2>/dev/null; }
 # would damage.
 write_tree() {
   local path kind mode owner commands=$work/commands
+  # debugfs takes a line as words: a name with a space in it, or a quote, would be others.
+  if [[ -n $(find "$work" -path '*[[:space:]"]*' -print -quit) ]]; then
+    die "a file to write, or the folder $work, has a space or a quote in its name"
+  fi
   while read -r path; do
     if is_link "/$path"; then die "/$path is a link in $target: nothing was written"; fi
   done < <(find "$files" -mindepth 1 ! -type d -printf '%h\n' | sed "s#^$files/##" | sort -u)

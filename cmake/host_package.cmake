@@ -7,6 +7,9 @@ install(TARGETS fettle RUNTIME DESTINATION ${home}/bin)
 install(PROGRAMS ${images}/add_agent.sh DESTINATION ${home}/board_images)
 install(FILES ${images}/write_image.sh ${images}/write_folder.sh ${images}/linux_partition.sh ${images}/board_key.sh
   DESTINATION ${home}/board_images)
+# The broker as a service, which nobody starts but the machine's owner (docs/fleet.md).
+install(FILES ${images}/package/fettle-broker.service DESTINATION /lib/systemd/system)
+install(FILES ${images}/package/fettle-broker.sysusers DESTINATION lib/sysusers.d RENAME fettle-broker.conf)
 install(FILES LICENSE DESTINATION share/doc/fettle RENAME copyright)
 install(FILES README.md CHANGELOG.md DESTINATION share/doc/fettle)
 install(CODE "file(MAKE_DIRECTORY \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/bin)

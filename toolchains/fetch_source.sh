@@ -43,3 +43,12 @@ if ! fetch; then
 fi
 for tree in "$name"-*/; do mv "$tree" tree; break; done
 [[ -d tree ]]
+# Another of Debian's revisions is taken, for its caller to tell of; another program or another
+# upstream version is not what was asked for. The first line is "NAME (VERSION) …".
+upstream() { local revised=${1#*:}; printf '%s' "${revised%-*}"; }
+read -r found_name found_version _ <tree/debian/changelog
+found_version=${found_version//[()]/}
+if [[ $found_name != "$name" || $(upstream "$found_version") != "$(upstream "$version")" ]]; then
+  echo "E: asked for $name $version, got $found_name $found_version" >&2
+  exit 1
+fi

@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include "agent/device/registry.h"
 #include "agent/platform/cpu_facts.h"
 #include "agent/server/board_devices.h"
+#include "schemas/wire/bounded_read.h"
 
 namespace fettle::agent {
 namespace {
@@ -194,14 +193,9 @@ Result<void> check_options_of_kind(const AgentOptions& options) {
 }
 
 Result<std::vector<std::string>> read_config(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) {
-    return Error{ErrorCode::NotFound,
-                 "cannot read the configuration file " + path + ": " + std::strerror(errno)};
-  }
-  return options_of_config(text.str(), path);
+  auto text = read_whole(path, kMostTextBytes);
+  if (!text) return std::move(text).error().in("reading the configuration file");
+  return options_of_config(*text, path);
 }
 
 Result<void> apply_options(Parsing& to, const std::vector<std::string>& arguments) {

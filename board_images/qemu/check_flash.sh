@@ -71,13 +71,13 @@ esac
 
 printf '== fettle flash\n'
 loop_device 1024
-refuses 'too small\|holds' "$fettle" flash --image "$run/image" --to "$device" --force
+refuses 'too small\|holds' "$fettle" flash --image "$run/image" --to "$device" --yes --force=fixed-disk
 loop_device 2048
 readonly card=$device
 refuses 'fixed disk' "$fettle" flash --image "$run/image" --to "$card"
 head -c 1M "$run/image" | gzip >"$run/image.gz"
-refuses 'unpack it first' "$fettle" flash --image "$run/image.gz" --to "$card" --force
-"$fettle" flash --image "$run/image" --to "$card" --force
+refuses 'unpack it first' "$fettle" flash --image "$run/image.gz" --to "$card" --yes --force=fixed-disk
+"$fettle" flash --image "$run/image" --to "$card" --yes --force=fixed-disk
 partx -u "$card" 2>/dev/null || true
 mkdir "$run/mounted"
 read -r number _ < <(linux_partition "$card")

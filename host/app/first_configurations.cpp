@@ -39,8 +39,9 @@ Result<std::vector<std::vector<space::Configuration>>> first_configurations(
   if (!design) return design.error();
   std::ifstream in(path);
   if (!in) return Error{ErrorCode::NotFound, "cannot read " + path, {}};
-  vta::host::AutotvmLog log = vta::host::read_autotvm_log(in);
-  if (in.bad()) return Error{ErrorCode::Io, "cannot read all of " + path, {}};
+  auto read = vta::host::read_autotvm_log(in);
+  if (!read) return std::move(read).error().in("reading " + path);
+  vta::host::AutotvmLog& log = *read;
   std::stable_sort(log.trials.begin(), log.trials.end(), [](const auto& a, const auto& b) {
     return a.second.seconds < b.second.seconds;
   });

@@ -3,7 +3,6 @@
 #include <unistd.h>
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <iterator>
 #include <set>
 #include <sstream>
@@ -30,7 +29,8 @@ struct FlashCommand {
   std::string ssh, ssh_command = "ssh", broker;  // the agent onto a running board
   int wait_s = 90;                               // until it has registered
   InstallPlan install;
-  bool force = false, json = false;
+  std::vector<flash::Check> force;
+  bool yes = false, json = false;
 };
 
 // One line on a terminal, rewritten twice a second: how far, how fast, how long still.
@@ -132,31 +132,39 @@ int run(const FlashCommand& command) {
   if (command.image.empty() || command.to.empty()) {
     return fail("--image FILE --to DISK, or --ssh USER@HOST --broker URL"), kUsage;
   }
-  const auto disk = flash::read_disk(command.to);
+  const flash::DroppedChecks dropped(command.force.begin(), command.force.end());
+  // Both are opened once, here: nothing below goes by their names.
+  const auto image = flash::open_image(command.image);
+  if (!image) return fail(image.error());
+  const auto to = flash::open_disk(command.to, dropped);
+  if (!to) return fail(to.error());
+  const auto disk = flash::read_disk(*to);
   if (!disk) return fail(disk.error());
-  std::error_code failed;
-  const auto bytes = std::filesystem::file_size(command.image, failed);
-  if (failed) return fail(command.image + ": " + failed.message());
-  if (auto whole = flash::check_image(command.image, command.force); !whole) {
-    return fail(whole.error());
+  if (auto whole = flash::check_image(*image, dropped); !whole) return fail(whole.error());
+  const auto bytes = flash::image_bytes(*image);
+  if (!bytes) return fail(bytes.error());
+  if (auto fit = flash::check_disk(*disk, *bytes, dropped); !fit) return fail(fit.error());
+  if (!command.yes) {
+    note(flash::describe(*disk));
+    if (!ask_for_yes("All of it is overwritten by " + command.image + ".")) {
+      return fail(command.to + " was left as it is: nobody said yes (--yes asks nobody)");
+    }
   }
-  if (auto fit = flash::check_disk(*disk, bytes, command.force); !fit) return fail(fit.error());
   Interrupt interrupt;
   ProgressLine line;
-  const auto written =
-      flash::write_image(command.image, command.to, !command.force,
-                         [&](const char* phase, std::uint64_t done, std::uint64_t total) {
-                           line.show(phase, done, total);
-                           return !interrupt.requested();
-                         });
+  const auto written = flash::write_image(
+      *image, *to, [&](const char* phase, std::uint64_t done, std::uint64_t total) {
+        line.show(phase, done, total);
+        return !interrupt.requested();
+      });
   if (!written) {
     fail(written.error());
     return written.error().code == ErrorCode::Canceled ? kInterrupted : kFailed;
   }
   if (command.json) {
-    print_json_line({{"image", command.image}, {"disk", command.to}, {"bytes", bytes}});
+    print_json_line({{"image", command.image}, {"disk", command.to}, {"bytes", *bytes}});
   } else {
-    print("{} holds {}: {} bytes written and read back\n", command.to, command.image, bytes);
+    print("{} holds {}: {} bytes written and read back\n", command.to, command.image, *bytes);
   }
   return kFine;
 }
@@ -197,9 +205,15 @@ void add_flash_command(CLI::App& app, int& status) {
   of_ssh("--wait", command->wait_s, "Seconds until the board must have registered")
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
-  flash->add_flag("--force", command->force,
-                  "Also where the disk is in use, fixed, or only a partition, or the image has no "
-                  "boot signature");
+  flash
+      ->add_option("--force", command->force,
+                   "Checks to drop, by name: in-use, system-disk, fixed-disk, partition, "
+                   "boot-signature")
+      ->delimiter(',')
+      ->transform(CLI::CheckedTransformer(flash::check_names()))
+      ->needs(image);
+  flash->add_flag("--yes", command->yes, "Does not ask before the disk is overwritten")
+      ->needs(image);
   flash->add_flag("--json", command->json, "Prints a JSON object at the end");
   flash->callback([command, &status] { status = run(*command); });
 }

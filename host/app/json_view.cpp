@@ -6,6 +6,7 @@
 #include "host/app/text.h"
 #include "host/app/views.h"
 #include "host/records/json_fields.h"
+#include "schemas/wire/printable.h"
 
 namespace fettle::app {
 namespace {
@@ -141,7 +142,7 @@ json summary_json(const tune::TuneSummary& summary) {
 }
 
 void print_json_line(const json& object) {
-  const std::string text = records::dump_json(object) + "\n";
+  const std::string text = printable(records::dump_json(object)) + "\n";
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
 }

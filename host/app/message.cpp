@@ -3,6 +3,9 @@
 
 #include <cstdio>
 #include <mutex>
+#include <string_view>
+
+#include "schemas/wire/printable.h"
 
 namespace fettle::app {
 namespace {
@@ -14,7 +17,7 @@ void say(const char* kind, const std::string& line) {
   std::lock_guard lock(screen_mutex);
   if (current_screen) current_screen->hide();
   // What cannot be told (a full disk behind stderr) is no reason to end: this does not throw.
-  const std::string text = fmt::format("fettle: {}{}\n", kind, line);
+  const std::string text = fmt::format("fettle: {}{}\n", kind, printable(line));
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
@@ -30,7 +33,16 @@ int fail(const std::string& line) {
 
 int fail(const Error& error) { return fail(error.text()); }
 
-void print_text(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+bool ask_for_yes(const std::string& question) {
+  const std::string text = printable(question) + " Type yes: ";
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  char line[16] = {};
+  return std::fgets(line, sizeof line, stdin) != nullptr && std::string_view(line) == "yes\n";
+}
+
+void print_text(const std::string& text) { print_control(printable(text)); }
+
+void print_control(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 void set_screen(Screen* screen) {
   std::lock_guard lock(screen_mutex);

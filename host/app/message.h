@@ -17,9 +17,14 @@ void warn(const std::string& line);  // "fettle: warning: …"
 int fail(const Error& error);        // "fettle: error: …"; returns kFailed
 int fail(const std::string& line);
 
+// Asks on stderr and reads one line of standard input; true for "yes" alone.
+bool ask_for_yes(const std::string& question);
+
 // Standard output. An output that cannot be written ends no work: the output stays marked as
-// failed (ferror), and main() tells of it at the end.
+// failed (ferror), and main() tells of it at the end. What came from outside may stand in it, as in
+// the lines above: a terminal obeys none of it (schemas/wire/printable.h).
 void print_text(const std::string& text);
+void print_control(const std::string& text);  // as it is: what moves the cursor
 template <typename... Values>
 void print(fmt::format_string<Values...> pattern, Values&&... values) {
   print_text(fmt::format(pattern, std::forward<Values>(values)...));

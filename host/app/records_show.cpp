@@ -2,6 +2,7 @@
 #include "host/app/records_show.h"
 
 #include <iostream>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -10,6 +11,7 @@
 #include "host/records/record_json.h"
 #include "host/records/report.h"
 #include "host/records/table.h"
+#include "schemas/wire/printable.h"
 
 namespace fettle::app {
 namespace {
@@ -79,7 +81,9 @@ Result<void> show_record(const records::Database& database, std::int64_t id, boo
   const auto record = database.get(id);
   if (!record) return record.error();
   if (!json) {
-    records::show(*record, std::cout);
+    std::ostringstream text;
+    records::show(*record, text);
+    std::cout << printable(text.str());
     return {};
   }
   nlohmann::json object = told(records::to_json(*record));
@@ -113,7 +117,7 @@ Result<void> show_overview(const records::Database& database, const records::Fil
       continue;
     }
     std::cout << "failed " << cause.count << "×: " << cause.stage << " " << cause.code << ": "
-              << cause.example << "\n";
+              << printable(cause.example) << "\n";
   }
   return {};
 }

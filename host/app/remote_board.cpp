@@ -11,12 +11,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "host/fleet/allow_list.h"
 #include "host/fleet/keys.h"
 #include "host/process/child_process.h"
+#include "schemas/wire/bounded_read.h"
 
 namespace fettle::app {
 namespace {
@@ -83,12 +83,9 @@ Result<BoardFacts> ask_facts(const RemoteBoard& board) {
 }
 
 Result<std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream all;
-  if (!file || !(all << file.rdbuf())) {
-    return Error{ErrorCode::NotFound, "cannot read the package " + path, {}};
-  }
-  return all.str();
+  auto all = read_whole(path, kMostPackageBytes);
+  if (!all) return std::move(all).error().in("reading the package");
+  return all;
 }
 
 // build/packages lies beside build/bin, where this program is.

@@ -40,13 +40,13 @@ class PlainView final : public QuietView {
 class LiveView final : public QuietView, public Screen {
  public:
   LiveView() {
-    print("\x1b[?25l");  // no cursor
+    print_control("\x1b[?25l");  // no cursor
     set_screen(this);
   }
   ~LiveView() override {
     set_screen(nullptr);  // from here on no other thread calls hide()
     hide();
-    print("\x1b[?25h");
+    print_control("\x1b[?25h");
     std::fflush(stdout);
   }
   LiveView(const LiveView&) = delete;
@@ -72,7 +72,7 @@ class LiveView final : public QuietView, public Screen {
 
  private:
   void clear() {
-    if (lines_ > 0) print("\x1b[{}A\x1b[J", lines_);
+    if (lines_ > 0) print_control(fmt::format("\x1b[{}A\x1b[J", lines_));
     lines_ = 0;
     std::fflush(stdout);
   }

@@ -1,6 +1,7 @@
 // Disks by sysfs, /proc/self/mountinfo and /proc/swaps (disk.h).
 #include "host/flash/disk.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <cerrno>
@@ -44,25 +45,77 @@ std::vector<Part> parts_of(const fs::path& sysfs, const std::string& number) {
   return parts;
 }
 
-void add_uses(const fs::path& root, const Part& part, DiskFacts& disk) {
+// Where the running system would notice at once.
+bool of_system(const std::string& mount_point) {
+  for (const char* one : {"/", "/boot", "/boot/efi", "/boot/firmware", "/etc", "/usr", "/var"}) {
+    if (mount_point == one) return true;
+  }
+  return false;
+}
+
+void add_mounts(const fs::path& root, const Part& part, DiskFacts& disk) {
   std::ifstream mounts(root / "proc/self/mountinfo");
   for (std::string line; std::getline(mounts, line);) {
     std::istringstream words(line);
-    std::string id, parent, number, inside, where;
+    std::string id, parent, number, inside, where, word, type, source;
     words >> id >> parent >> number >> inside >> where;
-    if (number != part.number) continue;
+    while (words >> word && word != "-") {
+    }
+    words >> type >> source;
+    // btrfs has numbers of its own: then the source tells.
+    if (number != part.number && source != "/dev/" + part.name) continue;
     disk.uses.push_back(part.name + " is mounted on " + where);
     disk.mounted.push_back("/dev/" + part.name);
+    if (of_system(where)) disk.system = true;
   }
+}
+
+// `depth`: how many devices may still be stacked on this one.
+void add_uses(const fs::path& root, const Part& part, int depth, DiskFacts& disk) {
+  add_mounts(root, part, disk);
   std::ifstream swaps(root / "proc/swaps");
   for (std::string line; std::getline(swaps, line);) {
     const std::string file = line.substr(0, line.find_first_of(" \t"));
-    if (file == "/dev/" + part.name) disk.uses.push_back(part.name + " is swap space");
+    if (file != "/dev/" + part.name) continue;
+    disk.uses.push_back(part.name + " is swap space");
+    disk.system = true;
   }
   for (const fs::path& holder : entries(part.sysfs / "holders")) {
-    disk.uses.push_back(part.name + " is a part of " + holder.filename().string());
+    const std::string name = holder.filename().string();
+    disk.uses.push_back(part.name + " is a part of " + name);
+    if (depth > 0) add_uses(root, {first_line(holder / "dev"), name, holder}, depth - 1, disk);
   }
 }
+
+// A SCSI disk has vendor and model, an MMC card a name, a loop device its file.
+std::string model_of(const fs::path& whole) {
+  std::string text;
+  for (const char* file : {"device/vendor", "device/model", "device/name", "loop/backing_file"}) {
+    std::string word = first_line(whole / file);
+    word.erase(word.find_last_not_of(" \t") + 1);
+    if (!word.empty()) text += (text.empty() ? "" : " ") + word;
+  }
+  return text;
+}
+
+Error in_use(const DiskFacts& disk) {
+  const std::string first =
+      disk.mounted.empty() ? "" : fmt::format("; umount {} first", fmt::join(disk.mounted, " "));
+  const std::string by = disk.uses.empty() ? "another program has it for itself"
+                                           : fmt::format("{}", fmt::join(disk.uses, ", "));
+  return {ErrorCode::InvalidArgument,
+          fmt::format("{} is in use: {}{} (--force=in-use overwrites it all the same)", disk.path,
+                      by, first),
+          {}};
+}
+
+Error no_disk(const std::string& path) {
+  return {ErrorCode::InvalidArgument,
+          path + " is no disk: --to takes a block device such as /dev/sdb (lsblk lists them)",
+          {}};
+}
+
+constexpr int kStackedDevices = 8;
 
 }  // namespace
 
@@ -76,29 +129,41 @@ DiskFacts read_disk_facts(const fs::path& root, const std::string& path, dev_t d
   disk.bytes = std::strtoull(first_line(sysfs / "size").c_str(), nullptr, 10) * 512;
   disk.partition = fs::exists(sysfs / "partition");
   const fs::path whole = disk.partition ? sysfs.parent_path() : sysfs;
+  disk.model = model_of(whole);
   // Card readers that are not on USB call their SD card fixed.
   disk.removable = first_line(whole / "removable") == "1" ||
                    whole.string().find("/usb") != std::string::npos ||
                    first_line(whole / "device/type") == "SD";
-  for (const Part& part : parts_of(sysfs, number)) add_uses(root, part, disk);
+  for (const Part& part : parts_of(sysfs, number)) add_uses(root, part, kStackedDevices, disk);
   return disk;
 }
 
-Result<DiskFacts> read_disk(const std::string& path) {
+Result<OpenFile> open_disk(const std::string& path, const DroppedChecks& dropped) {
+  // Without O_CREAT, O_EXCL on a block device means: not while it is in use.
+  auto disk = OpenFile::open(path, O_RDWR | (dropped.contains(Check::InUse) ? 0 : O_EXCL));
   struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) {
-    return Error{ErrorCode::NotFound, path + ": " + std::strerror(errno), {}};
+  if (!disk) {
+    // Only for the message: nothing is written by that name.
+    if (errno == EBUSY && ::stat(path.c_str(), &status) == 0 && S_ISBLK(status.st_mode)) {
+      return in_use(read_disk_facts("/", path, status.st_rdev));
+    }
+    if (errno == EISDIR) return no_disk(path);
+    return disk;
   }
-  if (!S_ISBLK(status.st_mode)) {
-    return Error{
-        ErrorCode::InvalidArgument,
-        path + " is no disk: --to takes a block device such as /dev/sdb (lsblk lists them)",
-        {}};
-  }
-  return read_disk_facts("/", path, status.st_rdev);
+  if (::fstat(disk->fd(), &status) != 0 || !S_ISBLK(status.st_mode)) return no_disk(path);
+  return disk;
 }
 
-Result<void> check_disk(const DiskFacts& disk, std::uint64_t image_bytes, bool force) {
+Result<DiskFacts> read_disk(const OpenFile& disk) {
+  struct stat status{};
+  if (::fstat(disk.fd(), &status) != 0) {
+    return Error{ErrorCode::Io, "looking at " + disk.path() + ": " + std::strerror(errno), {}};
+  }
+  return read_disk_facts("/", disk.path(), status.st_rdev);
+}
+
+Result<void> check_disk(const DiskFacts& disk, std::uint64_t image_bytes,
+                        const DroppedChecks& dropped) {
   const auto refuse = [](const std::string& why) {
     return Error{ErrorCode::InvalidArgument, why, {}};
   };
@@ -106,24 +171,37 @@ Result<void> check_disk(const DiskFacts& disk, std::uint64_t image_bytes, bool f
     return refuse(fmt::format("{} holds {} MiB, the image has {} MiB", disk.path, disk.bytes >> 20,
                               (image_bytes + (1 << 20) - 1) >> 20));
   }
-  if (force) return {};
-  if (!disk.uses.empty()) {
-    const std::string first =
-        disk.mounted.empty() ? "" : fmt::format("; umount {} first", fmt::join(disk.mounted, " "));
-    return refuse(fmt::format("{} is in use: {}{} (--force overwrites it all the same)", disk.path,
-                              fmt::join(disk.uses, ", "), first));
+  if (!disk.uses.empty() && !dropped.contains(Check::InUse)) return in_use(disk);
+  if (disk.system && !dropped.contains(Check::SystemDisk)) {
+    return refuse(
+        fmt::format("the running system is on {}: {} (--force=system-disk overwrites it "
+                    "all the same)",
+                    disk.path, fmt::join(disk.uses, ", ")));
   }
-  if (disk.partition) {
+  if (disk.partition && !dropped.contains(Check::Partition)) {
     return refuse(disk.path +
-                  " is a partition, the image is of a whole disk (--force writes it "
+                  " is a partition, the image is of a whole disk (--force=partition writes it "
                   "there all the same)");
   }
-  if (!disk.removable) {
+  if (!disk.removable && !dropped.contains(Check::FixedDisk)) {
     return refuse(disk.path +
-                  " is a fixed disk, not a card or stick (--force overwrites it all "
+                  " is a fixed disk, not a card or stick (--force=fixed-disk overwrites it all "
                   "the same)");
   }
   return {};
+}
+
+std::string describe(const DiskFacts& disk) {
+  const double mib = static_cast<double>(disk.bytes) / (1 << 20);
+  const std::string size =
+      mib < 1024 ? fmt::format("{:.1f} MiB", mib) : fmt::format("{:.1f} GiB", mib / 1024);
+  std::string text = fmt::format("{}: {}, {}, {}", disk.path,
+                                 disk.model.empty() ? "a disk that tells no model" : disk.model,
+                                 size, disk.removable ? "removable" : "fixed");
+  if (disk.partition) text += ", a partition";
+  if (disk.system) text += ", the running system's";
+  if (!disk.uses.empty()) text += fmt::format("; {}", fmt::join(disk.uses, ", "));
+  return text;
 }
 
 }  // namespace fettle::flash

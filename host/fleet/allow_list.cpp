@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <sstream>
 #include <utility>
 
 #include "host/fleet/keys.h"
+#include "schemas/wire/bounded_read.h"
 #include "schemas/wire/limits.h"
 
 namespace fettle::fleet {
@@ -129,15 +129,12 @@ std::string format_allow_list(const std::vector<Permission>& permissions) {
 }
 
 Result<std::vector<Permission>> load_allow_list(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  if (!stream) {
-    std::error_code failed;
-    if (!std::filesystem::exists(file, failed)) return std::vector<Permission>{};
-    return Error{ErrorCode::Io, "cannot read " + file.string() + ": " + std::strerror(errno)};
+  auto text = read_whole(file.string(), kMostTextBytes);
+  if (!text) {
+    if (text.error().code == ErrorCode::NotFound) return std::vector<Permission>{};
+    return std::move(text).error();
   }
-  std::stringstream text;
-  text << stream.rdbuf();
-  auto parsed = parse_allow_list(text.str());
+  auto parsed = parse_allow_list(*text);
   if (!parsed) return std::move(parsed).error().in("reading " + file.string());
   return parsed;
 }

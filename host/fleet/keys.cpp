@@ -10,10 +10,10 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <sstream>
 
 #include "host/fleet/peer.h"
+#include "schemas/wire/bounded_read.h"
 
 namespace fettle::fleet {
 namespace {
@@ -170,7 +170,9 @@ Result<KeyPair> KeyFolder::load(const std::string& name) const {
     return Error{ErrorCode::Unauthorized,
                  path.string() + " holds a secret that other users may read: chmod 600 it"};
   }
-  std::ifstream file(path);
+  auto text = read_whole(path.string(), kMostTextBytes);
+  if (!text) return std::move(text).error();
+  std::istringstream file(*text);
   KeyPair pair;
   for (std::string word, value; file >> word >> value;) {
     if (word == "public") pair.public_key = value;

@@ -80,8 +80,10 @@ class KernelReader {
                                           "(examples/ has some)"};
     }
     toml_ = file.string();
+    const auto text = contents(toml_);
+    if (!text) return text.error();
     try {
-      root_ = toml::parse_file(toml_);
+      root_ = toml::parse(*text, toml_);
       return whole();
     } catch (const toml::parse_error& error) {
       return Error{ErrorCode::InvalidArgument,

@@ -1,8 +1,8 @@
 // Including files (source_text.h).
 #include "host/model/source_text.h"
+#include "schemas/wire/bounded_read.h"
 
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <optional>
 #include <set>
@@ -72,12 +72,7 @@ class Includer {
 
 }  // namespace
 
-Result<std::string> contents(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in.is_open() || in.bad()) return Error{ErrorCode::NotFound, "cannot read " + path};
-  return text;
-}
+Result<std::string> contents(const std::string& path) { return read_whole(path, kMostTextBytes); }
 
 Result<std::string> source_text(const std::string& path) {
   Includer includer;

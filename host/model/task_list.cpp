@@ -4,8 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
+
+#include "host/space/workload.h"
+#include "schemas/wire/bounded_read.h"
 
 namespace fettle::model {
 
@@ -15,7 +16,6 @@ using nlohmann::json;
 
 constexpr const char* kNetworks =
 #include "host/model/workloads.inc"
-#include "host/space/workload.h"
     ;
 
 json& networks() {
@@ -109,11 +109,9 @@ double published_gops(const std::string& network, const space::Workload& workloa
 }
 
 Result<TaskList> load_workload_file(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return Error{ErrorCode::NotFound, "cannot read the workload file " + path};
-  std::stringstream text;
-  text << file.rdbuf();
-  const json all = json::parse(text.str(), nullptr, false);
+  auto text = read_whole(path, kMostTextBytes);
+  if (!text) return std::move(text).error().in("reading the workload file");
+  const json all = json::parse(*text, nullptr, false);
   if (all.is_discarded() || !(all.is_array() || all.is_object())) {
     return Error{
         ErrorCode::InvalidArgument,

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "host/process/child_process.h"
+#include "schemas/wire/bounded_read.h"
 
 namespace fettle::process {
 namespace {
@@ -22,6 +23,14 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostSaid = 64 << 10;
 constexpr std::chrono::milliseconds kLongestNap{20};
+
+std::string start_of(const std::string& path) {
+  std::string said(kMostSaid, '\0');
+  std::ifstream in(path, std::ios::binary);
+  in.read(said.data(), static_cast<std::streamsize>(said.size()));
+  said.resize(static_cast<std::size_t>(in.gcount()));
+  return said;
+}
 
 // An open file that is closed with it.
 class Descriptor {
@@ -81,7 +90,7 @@ Result<Ran> run_program(const RunPlan& plan) {
   if (!pid) return std::move(pid).error();
   auto status = wait_for(*pid, plan);
   if (!status) return std::move(status).error();
-  return Ran{*status, read_file(scratch.file("said")).substr(0, kMostSaid)};
+  return Ran{*status, start_of(scratch.file("said"))};
 }
 
 std::string find_program(const std::string& name) {
@@ -107,8 +116,8 @@ ScratchFolder::~ScratchFolder() {
 }
 
 std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  auto all = fettle::read_whole(path, kMostTensorBytes);
+  return all ? *std::move(all) : std::string();
 }
 
 bool write_file(const std::string& path, const std::string& contents) {

@@ -14,6 +14,7 @@
 #include "host/records/queries.h"
 #include "host/records/record_json.h"
 #include "host/records/workload_form.h"
+#include "schemas/wire/bounded_read.h"
 
 namespace fettle::records {
 namespace {
@@ -161,22 +162,25 @@ Result<Line> parse_line(const std::string& text) {
 
 Result<std::vector<Line>> read_lines(std::istream& in, const std::string& source) {
   std::vector<Line> lines;
-  std::size_t number = 0;
-  for (std::string text; std::getline(in, text);) {
-    ++number;
+  BoundedLines from(in, source);
+  for (std::string text;;) {
+    Result<bool> more = from.next(text);
+    if (!more) {
+      more.error().message += "; nothing was imported";
+      return std::move(more).error();
+    }
+    if (!*more) return lines;
     if (!text.empty() && text.back() == '\r') text.pop_back();
     if (text.empty()) continue;
     Result<Line> line = parse_line(text);
     if (!line) {
       Error error = std::move(line).error();
-      error.message =
-          source + ":" + std::to_string(number) + ": " + error.message + "; nothing was imported";
+      error.message = source + ":" + std::to_string(from.number()) + ": " + error.message +
+                      "; nothing was imported";
       return error;
     }
     lines.push_back(std::move(*line));
   }
-  if (in.bad()) return Error{ErrorCode::Io, "'" + source + "' could not be read", {}};
-  return lines;
 }
 
 // Stores rows of another database; inside one transaction.

@@ -1,6 +1,8 @@
 // Migrations of the database (migrate.h).
 #include "host/records/migrate.h"
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -11,6 +13,21 @@
 
 namespace fettle::records {
 namespace {
+
+// A file's bytes, or the names in a folder: a power cut behind the change must find the copy.
+bool to_the_medium(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool there = fd >= 0 && ::fsync(fd) == 0;
+  const int why = errno;
+  if (fd >= 0) ::close(fd);
+  errno = why;
+  return there;
+}
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
 
 // VACUUM INTO wants a file that is not there, and leaves a part of one where it is cut off:
 // only a whole copy gets the name.
@@ -23,8 +40,11 @@ Result<void> keep_copy(const Connection& connection, std::int64_t from) {
     std::remove(part.c_str());
     return std::move(done).error().in("keeping a copy as " + copy);
   }
-  if (std::rename(part.c_str(), copy.c_str()) == 0) return {};
-  return Error{ErrorCode::Io, "cannot name the copy " + copy + ": " + std::strerror(errno), {}};
+  if (!to_the_medium(part) || std::rename(part.c_str(), copy.c_str()) != 0 ||
+      !to_the_medium(folder_of(copy))) {
+    return Error{ErrorCode::Io, "cannot keep the copy " + copy + ": " + std::strerror(errno), {}};
+  }
+  return {};
 }
 
 struct Row {

@@ -12,6 +12,7 @@
 
 #include <sys/stat.h>
 #include <unistd.h>
+#include <fstream>
 
 namespace fettle::records {
 namespace {
@@ -120,6 +121,21 @@ Error other_version(const std::string& path, std::int64_t version) {
           {}};
 }
 
+// What would run when a row is read or written, and is not fettle's.
+Result<void> check_no_foreign_code(const Connection& connection) {
+  Result<Statement> found = connection.prepare(
+      "SELECT type, name FROM sqlite_schema WHERE type IN ('trigger', 'view') OR "
+      "sql LIKE 'CREATE VIRTUAL%' LIMIT 1");
+  if (!found) return std::move(found).error();
+  Result<bool> row = found->step();
+  if (!row) return std::move(row).error();
+  if (!*row) return {};
+  return Error{ErrorCode::Malformed,
+               "database '" + connection.path() + "' holds a " + found->text(0) + ", '" +
+                   found->text(1) + "', which fettle did not make: drop it, or name another file",
+               {}};
+}
+
 // Its schema version; an empty file has got its tables.
 Result<std::int64_t> checked_version(const Connection& connection, bool may_create) {
   Result<std::int64_t> id = connection.number("PRAGMA application_id");
@@ -130,6 +146,7 @@ Result<std::int64_t> checked_version(const Connection& connection, bool may_crea
     if (*version < 1 || *version > kSchemaVersion) {
       return other_version(connection.path(), *version);
     }
+    if (Result<void> own = check_no_foreign_code(connection); !own) return std::move(own).error();
     return *version;
   }
   Result<std::int64_t> tables = connection.number("SELECT count(*) FROM sqlite_schema");
@@ -143,7 +160,10 @@ Result<std::int64_t> checked_version(const Connection& connection, bool may_crea
   return kSchemaVersion;
 }
 
-Result<void> set_journal(const Connection& connection) {
+Result<void> set_journal(const Connection& connection, DatabasePlace place) {
+  if (place == DatabasePlace::Network) {
+    return connection.execute("PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL");
+  }
   Result<Statement> statement = connection.prepare("PRAGMA journal_mode=WAL");
   if (!statement) return std::move(statement).error();
   Result<bool> row = statement->step();
@@ -156,6 +176,23 @@ Result<void> set_journal(const Connection& connection) {
 bool has_log(const std::string& path) {
   struct stat facts{};
   return stat((path + "-wal").c_str(), &facts) == 0 && facts.st_size > 0;
+}
+
+// Whether its last writer left the file so that readers look for a log: bytes 18 and 19 are 2
+// (sqlite.org/fileformat.html).
+bool in_log_form(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  char header[20] = {};
+  return file.read(header, sizeof header) && header[18] == 2;
+}
+
+Error log_on_a_network(const std::string& path) {
+  return {ErrorCode::Io,
+          "database '" + path +
+              "' is on a network file system and has a write-ahead log beside it, which works on "
+              "local disks only: copy both files to one (" +
+              path + " and " + path + "-wal), and open it there",
+          {}};
 }
 
 // '?', '#' and '%' mean something in a URI.
@@ -175,13 +212,16 @@ std::string uri_of(const std::string& path) {
 }
 
 Result<std::unique_ptr<Connection>> open_read_only(const std::string& path,
-                                                   const OpenOptions& options) {
+                                                   const OpenOptions& options,
+                                                   DatabasePlace place) {
   // A reader of a write-ahead log writes the log's index beside it. In a folder
-  // where it may not, and with no log, the file cannot change: read it as such.
+  // where it may not, and with no log, the file cannot change: read it as such. So on a
+  // network file system, where the log's index cannot be shared.
   if (access(path.c_str(), R_OK) == 0 && !has_log(path)) {
     const std::size_t slash = path.rfind('/');
     const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-    if (access(folder.c_str(), W_OK) != 0) {
+    if (access(folder.c_str(), W_OK) != 0 ||
+        (place == DatabasePlace::Network && in_log_form(path))) {
       return Connection::open(uri_of(path) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
                               options.lock_wait);
     }
@@ -205,20 +245,32 @@ Result<std::unique_ptr<Connection>> open_checked(const std::string& path,
                  "no database '" + path + "': 'fettle tune … --db " + path + "' makes one",
                  {}};
   }
+  const Result<DatabasePlace> place = place_of(
+      path, may_create, options.file_system != nullptr ? *options.file_system : system_probe());
+  if (!place) return place.error();
+  if (*place == DatabasePlace::Network && has_log(path)) return log_on_a_network(path);
   Result<std::unique_ptr<Connection>> opened =
       options.read_only
-          ? open_read_only(path, options)
+          ? open_read_only(path, options, *place)
           : Connection::open(path, SQLITE_OPEN_READWRITE | (may_create ? SQLITE_OPEN_CREATE : 0),
                              options.lock_wait);
   if (!opened) return std::move(opened).error();
   const Connection& connection = **opened;
+  if (*place == DatabasePlace::Network && !options.read_only) {
+    // Alone, SQLite needs no shared memory to leave the log's form.
+    if (Result<void> left = connection.execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA "
+                                               "journal_mode=DELETE; PRAGMA locking_mode=NORMAL");
+        !left) {
+      return std::move(left).error();
+    }
+  }
   Result<std::int64_t> version = checked_version(connection, may_create);
   if (!version) return std::move(version).error();
   if (options.read_only && *version < kSchemaVersion) return migrated_copy(connection, *version);
   if (!options.read_only) {
     if (sqlite3_db_readonly(connection.handle(), "main") == 1)
       return connection.error(SQLITE_READONLY);
-    if (Result<void> set = set_journal(connection); !set) return std::move(set).error();
+    if (Result<void> set = set_journal(connection, *place); !set) return std::move(set).error();
     if (*version < kSchemaVersion) {
       if (Result<void> done = migrate(connection, *version); !done) return std::move(done).error();
     }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "host/records/file_system.h"
 #include "host/records/sqlite.h"
 
 namespace fettle::records {
@@ -16,13 +17,16 @@ struct OpenOptions {
   bool read_only = false;
   bool create = true;  // false: a missing file is NotFound
   std::chrono::milliseconds lock_wait{10'000};
+  const FileSystemProbe* file_system = nullptr;  // null: the system's; must outlive the call
 };
 
 // Opens and checks, and creates the tables in an empty file. A database of an earlier version is
 // brought to this one (migrate.h), for readers in memory only.
 //   NotFound         no such file (read_only, or create is false)
 //   VersionMismatch  a later schema version, or another application's database
-//   Malformed        not a database at all, or damaged
+//   Malformed        not a database at all, damaged, or with a trigger, view or virtual table,
+//                    which fettle makes none of
+//   Io               also on a network file system whose locks do not hold
 //   Io, DiskFull, Timeout (locked)
 Result<std::unique_ptr<Connection>> open_checked(const std::string& path,
                                                  const OpenOptions& options);

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <ostream>
 
+#include "schemas/wire/printable.h"
+
 namespace fettle::records {
 namespace {
 
@@ -75,6 +77,10 @@ std::string clip(std::string_view text, std::size_t cells) {
 void Table::row(std::vector<std::string> cells) {
   assert(cells.size() <= columns_.size());
   cells.resize(columns_.size());
+  for (std::string& cell : cells) {
+    cell = printable(cell);  // a device's name, a message: whatever somebody sent
+    std::replace(cell.begin(), cell.end(), '\n', ' ');
+  }
   rows_.push_back(std::move(cells));
 }
 

@@ -2,6 +2,7 @@
 #include <zlib.h>
 
 #include <cmath>
+#include <cstring>
 #include <memory>
 
 #include <nlohmann/json.hpp>
@@ -17,6 +18,7 @@ using Json = nlohmann::json;
 
 constexpr int kVersion = 1;
 constexpr std::size_t kLineBytes = 1 << 20;  // longest line that is read
+constexpr std::size_t kMostTrials = 10'000'000;
 
 struct Close {
   void operator()(gzFile file) const { gzclose(file); }
@@ -144,6 +146,8 @@ Result<Recording> read_recording(const std::string& path) {
   };
   while (gzgets(file.get(), line.data(), static_cast<int>(line.size()))) {
     ++number;
+    if (std::strlen(line.data()) + 1 == line.size())
+      return bad("longer than any line of a recording");
     try {
       const Json json = Json::parse(line.data());
       if (!recording) {
@@ -151,6 +155,7 @@ Result<Recording> read_recording(const std::string& path) {
         if (!head) return std::move(head.error()).in(path);
         recording = std::move(*head);
         wanted = json.at("trials");
+        if (wanted > kMostTrials) return bad("more trials than a recording may have");
         continue;
       }
       RecordedTrial trial = trial_of(json);
@@ -163,6 +168,7 @@ Result<Recording> read_recording(const std::string& path) {
       if (!trial.features.empty() && trial.features.size() != recording->feature_names.size()) {
         return bad("another number of features than there are names");
       }
+      if (recording->trials.size() == wanted) return bad("more trials than the first line says");
       recording->trials.push_back(std::move(trial));
     } catch (const Json::parse_error&) {
       return bad("not JSON");

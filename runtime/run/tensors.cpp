@@ -13,20 +13,10 @@
 
 #include "runtime/tensor_files/zip.h"
 #include "schemas/fill/fill.h"
+#include "schemas/wire/bounded_read.h"
 
 namespace fettle::run {
 namespace {
-
-Result<std::string> contents_of(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::string contents(std::istreambuf_iterator<char>(file), {});
-  if (!file || errno == EISDIR) {
-    return Error{errno == ENOENT ? ErrorCode::NotFound : ErrorCode::Io,
-                 path + ": " + (errno == 0 ? "cannot be read" : std::strerror(errno))};
-  }
-  return contents;
-}
 
 Result<void> write_file(const std::string& path, const std::string& contents) {
   errno = 0;
@@ -120,7 +110,7 @@ Result<std::vector<Class>> best_classes(const wire::NetworkT& network,
   }
   std::vector<std::string> labels;
   if (!labels_file.empty()) {
-    auto contents = contents_of(labels_file);
+    auto contents = read_whole(labels_file, kMostTextBytes);
     if (!contents) return std::move(contents).error();
     std::istringstream lines(*contents);
     for (std::string line; std::getline(lines, line);) labels.push_back(line);
@@ -146,7 +136,7 @@ Result<std::vector<Class>> best_classes(const wire::NetworkT& network,
 
 Result<Bytes> input_of_file(const wire::NetworkTensorT& tensor, const std::string& file,
                             const ImageRule& rule) {
-  auto contents = contents_of(file);
+  auto contents = read_whole(file, kMostTensorBytes);
   if (!contents) return std::move(contents).error();
   auto bytes = tensor_of_file(tensor, file, *contents, rule);
   if (!bytes) {

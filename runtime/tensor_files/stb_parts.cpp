@@ -1,5 +1,6 @@
 // The one file that knows stb's headers (stb_parts.h).
 #include "runtime/tensor_files/stb_parts.h"
+#include "schemas/wire/bounded_read.h"
 
 #include <climits>
 #include <memory>
@@ -38,6 +39,16 @@ Result<Image> decode_image(const std::string& contents) {
   if (contents.size() > INT_MAX) return Error{ErrorCode::TooLarge, "an image over 2 GiB"};
   Image image;
   int channels = 0;
+  // A few bytes may say that they are a picture of gigabytes.
+  if (stbi_info_from_memory(reinterpret_cast<const stbi_uc*>(contents.data()),
+                            static_cast<int>(contents.size()), &image.width, &image.height,
+                            &channels) != 0 &&
+      static_cast<std::uint64_t>(image.width) * static_cast<std::uint64_t>(image.height) >
+          kMostImagePixels) {
+    return Error{ErrorCode::TooLarge, "an image of " + std::to_string(image.width) + "x" +
+                                          std::to_string(image.height) + " pixels, more than " +
+                                          std::to_string(kMostImagePixels)};
+  }
   const std::unique_ptr<stbi_uc, void (*)(void*)> pixels(
       stbi_load_from_memory(reinterpret_cast<const stbi_uc*>(contents.data()),
                             static_cast<int>(contents.size()), &image.width, &image.height,

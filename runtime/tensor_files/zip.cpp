@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "runtime/tensor_files/stb_parts.h"
+#include "schemas/wire/bounded_read.h"
 
 namespace fettle {
 namespace {
@@ -93,14 +94,21 @@ Result<std::vector<ZipEntry>> parse_zip(const std::string& archive) {
   const std::uint32_t count = word(archive, end + 10, 2);
   std::size_t at = word(archive, end + 16, 4);
   std::vector<ZipEntry> entries;
+  std::uint64_t unpacked = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     if (at > end || end - at < kCentralBytes || word(archive, at, 4) != kCentral) {
       return bad("its directory ends early");
     }
     const std::size_t name = word(archive, at + 28, 2);
     if (end - at - kCentralBytes < name) return bad("its directory ends early");
+    // One entry may be named by many lines of the directory.
+    if (unpacked + word(archive, at + 24, 4) > kMostTensorBytes) {
+      return Error{ErrorCode::TooLarge, "a ZIP archive that unpacks to more than " +
+                                            std::to_string(kMostTensorBytes >> 20) + " MiB"};
+    }
     auto entry = read_entry(archive, at);
     if (!entry) return std::move(entry).error();
+    unpacked += entry->contents.size();
     entries.push_back(std::move(*entry));
     at += kCentralBytes + name + word(archive, at + 30, 2) + word(archive, at + 32, 2);
   }

@@ -128,7 +128,7 @@ TEST_F(FettleRun, EachMistakeIsOneLine) {
   EXPECT_EQ(complaint({"--input", "picture=" + wrong}),
             "fettle-run: no input picture; the network has image\n");
   EXPECT_EQ(complaint({"--input", "/nowhere.npy"}),
-            "fettle-run: /nowhere.npy: No such file or directory\n");
+            "fettle-run: cannot read /nowhere.npy: No such file or directory\n");
   EXPECT_NE(complaint({"--size", "12"}).find("--size takes HxW, as in 256x256, not '12'"),
             std::string::npos);
   EXPECT_NE(complaint({"--mean", "1,2"}).find("--mean takes three numbers"), std::string::npos);

@@ -1,18 +1,21 @@
 // A shim over SQLite's default VFS (sqlite.org/vfs.html, "VFS shims").
 #include "tests/fault/failing_vfs.h"
 
+#include <signal.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 namespace fettle::records::test {
 namespace {
 
 int calls = 0, fail_at = 0, fail_code = 0;
-bool fail_for_good = false;
+bool fail_for_good = false, kill_there = false;
 
 // True: this call is to fail.
 bool fault() {
   if (fail_at == 0) return false;
   ++calls;
+  if (kill_there && calls == fail_at) ::kill(::getpid(), SIGKILL);
   return calls == fail_at || (fail_for_good && calls > fail_at);
 }
 
@@ -28,6 +31,9 @@ int read(sqlite3_file* f, void* to, int n, sqlite3_int64 at) {
   return of(f)->xRead(real(f), to, n, at);
 }
 int write(sqlite3_file* f, const void* from, int n, sqlite3_int64 at) {
+  if (kill_there && calls + 1 == fail_at && n > 1) {
+    (void)of(f)->xWrite(real(f), from, n / 2, at);  // it ends in the middle of this one
+  }
   if (!fault()) return of(f)->xWrite(real(f), from, n, at);
   if (n > 1) (void)of(f)->xWrite(real(f), from, n / 2, at);  // as a full disk does it
   return fail_code;
@@ -97,8 +103,14 @@ void arm(int nth, int code, bool for_good) {
   fail_for_good = for_good;
 }
 
+void arm_kill(int nth) {
+  arm(nth, 0, false);
+  kill_there = true;
+}
+
 int disarm() {
   fail_at = 0;
+  kill_there = false;
   return calls;
 }
 

@@ -9,6 +9,8 @@ void install_failing_vfs();
 // The nth (from 1) writing call from now on fails with `code` (SQLITE_IOERR_WRITE,
 // SQLITE_FULL); with `for_good`, so do all after it.
 void arm(int nth, int code, bool for_good);
+// The nth writing call from now on is half done when SIGKILL ends the process.
+void arm_kill(int nth);
 // Ends the faults; returns how many writing calls there were since arm.
 int disarm();
 

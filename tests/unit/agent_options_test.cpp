@@ -110,7 +110,7 @@ TEST(Options, EachMistakeIsOneLine) {
       {serving({"--key", "a", "--worker-patience", "an hour"}), "--worker-patience takes seconds"},
       {serving({"--key", "a", "--device-kind", "null", "--threads", "1"}), "no option of a device"},
       {serving({"--key"}), "needs a value"},
-      {{"--config", "/nonexistent/agent.toml"}, "cannot read the configuration"},
+      {{"--config", "/nonexistent/agent.toml"}, "while reading the configuration"},
   };
   for (const auto& row : rows) {
     const auto out = parse_options(row.words);

@@ -238,8 +238,11 @@ TEST_F(CommandLine, FlashRefusesWhatIsNoCard) {
   const auto image = write("board.img", "an image");
   expect_error(fettle({"flash", "--image", image, "--to", folder.file("absent")}), 1, {"absent"});
   expect_error(fettle({"flash", "--image", image, "--to", image}), 1, {"is no disk", "lsblk"});
-  expect_error(fettle({"flash", "--image", image, "--to", "/dev/null", "--force"}), 1,
-               {"is no disk"});
+  expect_error(fettle({"flash", "--image", image, "--to", "/dev/null"}), 1, {"is no disk"});
+  // A check is dropped by its name.
+  for (const std::string force : {"--force", "--force=all"}) {
+    expect_error(fettle({"flash", "--image", image, "--to", "/dev/null", force}), 2, {"--force"});
+  }
 }
 
 TEST_F(CommandLine, FlashTakesNoOptionOfSshWithAnImage) {

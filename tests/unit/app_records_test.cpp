@@ -160,6 +160,49 @@ TEST_F(RecordCommands, OutputThatCannotBeWrittenIsAnError) {
   }
 }
 
+// A board that is hostile says what its failure was, and how its device is named: a terminal
+// obeys neither, on stdout nor in a message.
+TEST_F(RecordCommands, TerminalsObeyNothingThatABoardSaid) {
+  auto failure = test::failed(1, ErrorCode::BuildError, wire::Stage::Build,
+                              "boom \x1b]0;owned\x07 \x9b"
+                              "31m \xc2\x9b"
+                              "2J \xe2\x80\xae"
+                              "gpj");
+  failure.device_key = "ev\x1b[2Jil";
+  failure.board_id = "board\x1b[1A\rfine";
+  std::int64_t id = 0;
+  {
+    Database database = open_or_die(folder.file("esc.db"));
+    const auto stored = database.insert(failure);
+    ASSERT_TRUE(stored.ok());
+    id = *stored;
+    auto good = measured(2, 2000);
+    good.device_key = failure.device_key;
+    ASSERT_TRUE(database.insert(good).ok());
+  }
+  const std::string db = folder.file("esc.db");
+  const std::vector<std::vector<std::string>> commands = {
+      {"records", "show", "--db", db},
+      {"records", "show", std::to_string(id), "--db", db},
+      {"records", "show", std::to_string(id), "--db", db, "--json"},
+      {"records", "best", "--db", db},
+      {"records", "best", "--db", db, "--device", "other\x1b[2J"}};
+  bool told = false;
+  for (const auto& words : commands) {
+    const auto ran = fettle(words);
+    const std::string all = ran.out + ran.err;
+    EXPECT_FALSE(all.empty());
+    told = told || all.find("\\u001b[2Jil") != std::string::npos;
+    for (const char* obeyed : {"\x1b", "\x07", "\r",
+                               "\x9b"
+                               "31m",
+                               "\xc2\x9b", "\xe2\x80\xae"}) {
+      EXPECT_EQ(all.find(obeyed), std::string::npos) << words[1];
+    }
+  }
+  EXPECT_TRUE(told) << "what it said is shown, as text";
+}
+
 TEST_F(RecordCommands, AMistakeIsAnErrorAndNotAnAbort) {
   const auto long_name = fettle({"tune", std::string(300, 'x'), "--db", folder.file("never.db")});
   EXPECT_EQ(long_name.status, 1);

@@ -9,12 +9,16 @@
 
 #include "host/flash/disk.h"
 #include "host/flash/write_image.h"
+#include "tests/support/loop_device.h"
 #include "tests/support/running_program.h"
 
 namespace fettle::flash {
 namespace {
 
 using testing::ScratchFolder;
+
+const DroppedChecks kAll = {Check::InUse, Check::SystemDisk, Check::FixedDisk, Check::Partition,
+                            Check::BootSignature};
 
 class Disks : public ::testing::Test {
  protected:
@@ -37,7 +41,8 @@ class Disks : public ::testing::Test {
   DiskFacts read(unsigned minor_number) const {
     return read_disk_facts(folder.file("root"), "/dev/sdx", makedev(8, minor_number));
   }
-  static std::string why(const Result<void>& checked) {
+  static std::string why(const DiskFacts& disk, std::uint64_t bytes, DroppedChecks dropped = {}) {
+    const auto checked = check_disk(disk, bytes, dropped);
     return checked ? "" : checked.error().text();
   }
   ScratchFolder folder;
@@ -49,10 +54,9 @@ TEST_F(Disks, ACardMayBeWritten) {
   EXPECT_EQ(card.bytes, std::uint64_t{8} << 30);
   EXPECT_TRUE(card.removable);
   EXPECT_TRUE(card.uses.empty());
-  EXPECT_EQ(why(check_disk(card, std::uint64_t{8} << 30, false)), "");
-  EXPECT_NE(why(check_disk(card, (std::uint64_t{8} << 30) + 1, false)).find("8192 MiB"),
-            std::string::npos);
-  EXPECT_NE(why(check_disk(card, (std::uint64_t{8} << 30) + 1, true)), "") << "force makes no room";
+  EXPECT_EQ(why(card, std::uint64_t{8} << 30), "");
+  EXPECT_NE(why(card, (std::uint64_t{8} << 30) + 1).find("8192 MiB"), std::string::npos);
+  EXPECT_NE(why(card, (std::uint64_t{8} << 30) + 1, kAll), "") << "force makes no room";
 }
 
 TEST_F(Disks, SticksAndSdCardsAreRemovableWhateverTheySay) {
@@ -66,8 +70,9 @@ TEST_F(Disks, SticksAndSdCardsAreRemovableWhateverTheySay) {
 
 TEST_F(Disks, FixedAndPartitionsAndWhatIsInUseNeedForce) {
   put_disk("sys/devices/pci/sda", "8:0", "0");
-  EXPECT_NE(why(check_disk(read(0), 1, false)).find("fixed disk"), std::string::npos);
-  EXPECT_EQ(why(check_disk(read(0), 1, true)), "");
+  EXPECT_NE(why(read(0), 1).find("fixed disk"), std::string::npos);
+  EXPECT_NE(why(read(0), 1).find("--force=fixed-disk"), std::string::npos);
+  EXPECT_EQ(why(read(0), 1, {Check::FixedDisk}), "");
 
   put_disk("sys/devices/pci/sdb", "8:16", "1");
   put("sys/devices/pci/sdb/sdb1/partition", "1\n");
@@ -76,7 +81,8 @@ TEST_F(Disks, FixedAndPartitionsAndWhatIsInUseNeedForce) {
   link("sys/devices/pci/sdb/sdb1", "8:17");
   EXPECT_TRUE(read(17).partition);
   EXPECT_TRUE(read(17).removable) << "as its disk is";
-  EXPECT_NE(why(check_disk(read(17), 1, false)).find("is a partition"), std::string::npos);
+  EXPECT_NE(why(read(17), 1).find("is a partition"), std::string::npos);
+  EXPECT_EQ(why(read(17), 1, {Check::Partition}), "");
 
   put("proc/self/mountinfo",
       "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n40 22 8:17 / /media/card rw - vfat /dev/sdb1 rw\n");
@@ -86,12 +92,44 @@ TEST_F(Disks, FixedAndPartitionsAndWhatIsInUseNeedForce) {
   EXPECT_EQ(used.uses,
             (std::vector<std::string>{"sdb is swap space", "sdb1 is mounted on /media/card",
                                       "sdb1 is a part of dm-0"}));
-  EXPECT_NE(why(check_disk(used, 1, false)).find("on /media/card"), std::string::npos);
-  EXPECT_NE(why(check_disk(used, 1, false)).find("; umount /dev/sdb1 first"), std::string::npos);
-  EXPECT_EQ(why(check_disk(used, 1, true)), "");
+  EXPECT_NE(why(used, 1).find("on /media/card"), std::string::npos);
+  EXPECT_NE(why(used, 1).find("; umount /dev/sdb1 first"), std::string::npos);
+  EXPECT_NE(why(used, 1, {Check::FixedDisk, Check::Partition}).find("--force=in-use"),
+            std::string::npos);
+  EXPECT_NE(why(used, 1, {Check::InUse}).find("--force=system-disk"), std::string::npos)
+      << "swap space";
+  EXPECT_EQ(why(used, 1, {Check::InUse, Check::SystemDisk}), "");
 }
 
-TEST_F(Disks, UnknownOnesHaveNoRoom) { EXPECT_NE(why(check_disk(read(99), 1, true)), ""); }
+// The root file system on LVM on an encrypted partition; and one of btrfs, whose number in
+// mountinfo is no device's.
+TEST_F(Disks, TheRunningSystemIsFoundThroughWhatIsStacked) {
+  put_disk("sys/devices/pci/usb1/sda", "8:0", "0");
+  put("sys/devices/pci/usb1/sda/sda2/partition", "2\n");
+  put("sys/devices/pci/usb1/sda/sda2/dev", "8:2\n");
+  put("sys/devices/pci/usb1/sda/sda2/holders/dm-0/dev", "252:0\n");
+  put("sys/devices/pci/usb1/sda/sda2/holders/dm-0/holders/dm-1/dev", "252:1\n");
+  put("proc/self/mountinfo", "22 1 252:1 / / rw shared:1 - ext4 /dev/mapper/root rw\n");
+  EXPECT_TRUE(read(0).system);
+  EXPECT_NE(why(read(0), 1, {Check::InUse}).find("--force=system-disk"), std::string::npos);
+  put("proc/self/mountinfo", "22 1 0:29 /@ / rw shared:1 - btrfs /dev/sda2 rw\n");
+  EXPECT_TRUE(read(0).system);
+  put("proc/self/mountinfo", "22 1 0:29 /@ /media/x rw shared:1 - btrfs /dev/sda2 rw\n");
+  EXPECT_FALSE(read(0).system);
+  EXPECT_EQ(read(0).mounted, std::vector<std::string>{"/dev/sda2"});
+}
+
+TEST_F(Disks, AreDescribedByModelAndSize) {
+  put_disk("sys/devices/pci/usb3/sdb", "8:16", "1");
+  put("sys/devices/pci/usb3/sdb/device/vendor", "SanDisk \n");
+  put("sys/devices/pci/usb3/sdb/device/model", "Ultra           \n");
+  EXPECT_EQ(describe(read(16)), "/dev/sdx: SanDisk Ultra, 8.0 GiB, removable");
+  put_disk("sys/devices/mmc0/mmcblk0", "8:48", "0");
+  put("sys/devices/mmc0/mmcblk0/device/name", "SC32G\n");
+  EXPECT_EQ(describe(read(48)), "/dev/sdx: SC32G, 8.0 GiB, fixed");
+}
+
+TEST_F(Disks, UnknownOnesHaveNoRoom) { EXPECT_NE(why(read(99), 1, kAll), ""); }
 
 class Images : public ::testing::Test {
  protected:
@@ -109,6 +147,11 @@ class Images : public ::testing::Test {
     std::ofstream(folder.file(name), std::ios::binary) << bytes;
     return folder.file(name);
   }
+  static OpenFile opened(const std::string& path, int flags = O_RDWR) {
+    auto file = OpenFile::open(path, flags);
+    EXPECT_TRUE(file.ok()) << file.error().text();
+    return std::move(file).value();
+  }
   static bool go_on(const char*, std::uint64_t, std::uint64_t) { return true; }
   ScratchFolder folder;
 };
@@ -117,7 +160,8 @@ TEST_F(Images, PackedOnesAreRefused) {
   const auto why = [&](const std::string& start, bool force) {
     std::string bytes = start;
     bytes.resize(1024);
-    const auto checked = check_image(write("pynq.img", bytes), force);
+    const auto checked =
+        check_image(opened(write("pynq.img", bytes)), force ? kAll : DroppedChecks());
     return checked ? "" : checked.error().message;
   };
   const std::pair<std::string, const char*> packed[] = {
@@ -133,23 +177,23 @@ TEST_F(Images, PackedOnesAreRefused) {
   }
   const std::string nothing(510, '\0');
   EXPECT_EQ(why(nothing + "\x55\xaa", false), "");
-  EXPECT_NE(why(nothing + "\xaa\x55", false).find("--force"), std::string::npos);
+  EXPECT_NE(why(nothing + "\xaa\x55", false).find("--force=boot-signature"), std::string::npos);
   EXPECT_EQ(why(nothing, true), "");
-  EXPECT_FALSE(check_image(write("empty.img", ""), true).ok());
-  EXPECT_FALSE(check_image(write("short.img", "U\xaa"), false).ok());
+  EXPECT_FALSE(check_image(opened(write("empty.img", "")), kAll).ok());
+  EXPECT_FALSE(check_image(opened(write("short.img", "U\xaa")), {}).ok());
 }
 
 TEST_F(Images, AreCheckedUnderTheLockThatTheyAreWrittenUnder) {
   const auto image = make_image(), disk = write("disk", std::string(12u << 20, 'x'));
   int held = 0, checks = 0;
-  const auto written =
-      write_image(image, disk, false, [&](const char* phase, std::uint64_t, std::uint64_t) {
-        const int fd = ::open(disk.c_str(), O_RDONLY | O_CLOEXEC);
-        if (::flock(fd, LOCK_SH | LOCK_NB) != 0) ++held;
-        ::close(fd);
-        if (phase == std::string("checking")) ++checks;
-        return true;
-      });
+  const auto written = write_image(opened(image), opened(disk),
+                                   [&](const char* phase, std::uint64_t, std::uint64_t) {
+                                     const int fd = ::open(disk.c_str(), O_RDONLY | O_CLOEXEC);
+                                     if (::flock(fd, LOCK_SH | LOCK_NB) != 0) ++held;
+                                     ::close(fd);
+                                     if (phase == std::string("checking")) ++checks;
+                                     return true;
+                                   });
   ASSERT_TRUE(written.ok()) << written.error().text();
   EXPECT_EQ(held, 6);
   EXPECT_EQ(checks, 3);
@@ -158,7 +202,7 @@ TEST_F(Images, AreCheckedUnderTheLockThatTheyAreWrittenUnder) {
 TEST_F(Images, WrittenAndReadBack) {
   const auto image = make_image(), disk = write("disk", std::string(12u << 20, 'x'));
   std::string phases;
-  const auto written = write_image(image, disk, false,
+  const auto written = write_image(opened(image), opened(disk),
                                    [&](const char* phase, std::uint64_t done, std::uint64_t total) {
                                      if (done == total) phases += phase + std::string(" ");
                                      return true;
@@ -166,7 +210,7 @@ TEST_F(Images, WrittenAndReadBack) {
   ASSERT_TRUE(written.ok()) << written.error().text();
   EXPECT_EQ(phases, "writing checking ");
   EXPECT_EQ(std::filesystem::file_size(disk), 12u << 20) << "what lies behind it stays";
-  EXPECT_TRUE(verify_image(image, disk, go_on).ok());
+  EXPECT_TRUE(verify_image(opened(image), opened(disk), go_on).ok());
   // One bit, somewhere in the last piece.
   std::fstream flip(disk, std::ios::in | std::ios::out | std::ios::binary);
   flip.seekg(9 << 20);
@@ -174,7 +218,7 @@ TEST_F(Images, WrittenAndReadBack) {
   flip.seekp(9 << 20);
   flip.put(byte);
   flip.close();
-  const auto spoilt = verify_image(image, disk, go_on);
+  const auto spoilt = verify_image(opened(image), opened(disk), go_on);
   ASSERT_FALSE(spoilt.ok());
   EXPECT_NE(spoilt.error().message.find("from byte " + std::to_string(9 << 20)), std::string::npos)
       << spoilt.error().message;
@@ -183,34 +227,60 @@ TEST_F(Images, WrittenAndReadBack) {
 TEST_F(Images, StopsWhenToldAndFailsOnAFullDisk) {
   const auto image = make_image(), disk = write("disk", "");
   const auto stopped =
-      write_image(image, disk, false,
+      write_image(opened(image), opened(disk),
                   [](const char*, std::uint64_t done, std::uint64_t) { return done < 5 << 20; });
   ASSERT_FALSE(stopped.ok());
   EXPECT_EQ(stopped.error().code, ErrorCode::Canceled);
-  const auto full = write_image(image, "/dev/full", false, go_on);
+  const auto full = write_image(opened(image), opened("/dev/full"), go_on);
   ASSERT_FALSE(full.ok());
   EXPECT_NE(full.error().text().find("No space left"), std::string::npos) << full.error().text();
-  EXPECT_FALSE(write_image(folder.file("absent"), disk, false, go_on).ok());
-  EXPECT_FALSE(write_image(folder.path(), disk, false, go_on).ok());
+  EXPECT_EQ(open_image(folder.file("absent")).error().code, ErrorCode::NotFound);
+  EXPECT_FALSE(write_image(opened(folder.path(), O_RDONLY), opened(disk), go_on).ok());
 }
 
 TEST_F(Images, OntoALoopDevice) {
   const auto image = make_image(), backing = write("backing", std::string(16u << 20, 0));
-  const auto attached = testing::run_program({"losetup", "--find", "--show", backing});
-  if (attached.status != 0) GTEST_SKIP() << "no loop devices here: " << attached.err;
-  const std::string device = attached.out.substr(0, attached.out.find('\n'));
-  const auto disk = read_disk(device);
-  const auto fixed = disk ? check_disk(*disk, 9 << 20, false) : Result<void>(disk.error());
-  const auto large = disk ? check_disk(*disk, 17 << 20, true) : Result<void>(disk.error());
-  const auto written = write_image(image, device, true, go_on);
-  testing::run_program({"losetup", "--detach", device});
-  ASSERT_TRUE(disk.ok()) << disk.error().text();
-  if (disk->bytes == 0) GTEST_SKIP() << "no sysfs here";
-  EXPECT_EQ(disk->bytes, 16u << 20);
-  EXPECT_FALSE(fixed.ok());
-  EXPECT_FALSE(large.ok());
-  ASSERT_TRUE(written.ok()) << written.error().text();
-  EXPECT_TRUE(verify_image(image, backing, go_on).ok()) << "the bytes are in the device's file";
+  const testing::LoopDevice loop(backing);
+  if (loop.path().empty()) GTEST_SKIP() << "no loop devices here: " << loop.why_not();
+  {
+    const auto to = open_disk(loop.path(), {});
+    ASSERT_TRUE(to.ok()) << to.error().text();
+    const auto disk = read_disk(*to);
+    ASSERT_TRUE(disk.ok()) << disk.error().text();
+    if (disk->bytes == 0) GTEST_SKIP() << "no sysfs here";
+    EXPECT_EQ(disk->bytes, 16u << 20);
+    EXPECT_EQ(disk->model, backing);
+    EXPECT_FALSE(check_disk(*disk, 9 << 20, {}).ok());
+    EXPECT_FALSE(check_disk(*disk, 17 << 20, kAll).ok());
+    // While it is open, nobody else has it for himself: it cannot be mounted.
+    const auto second = open_disk(loop.path(), {});
+    ASSERT_FALSE(second.ok());
+    EXPECT_NE(second.error().text().find("is in use"), std::string::npos) << second.error().text();
+    const auto written = write_image(opened(image), *to, go_on);
+    ASSERT_TRUE(written.ok()) << written.error().text();
+  }
+  EXPECT_TRUE(verify_image(opened(image), opened(backing), go_on).ok())
+      << "the bytes are in the device's file";
+}
+
+TEST_F(Images, AMountedDiskIsRefusedByTheKernel) {
+  const auto backing = write("backing", std::string(16u << 20, 0));
+  const testing::LoopDevice loop(backing);
+  if (loop.path().empty()) GTEST_SKIP() << "no loop devices here: " << loop.why_not();
+  if (testing::run_program({"mkfs.ext4", "-q", loop.path()}).status != 0) {
+    GTEST_SKIP() << "no mkfs.ext4 here";
+  }
+  std::filesystem::create_directory(folder.file("mounted"));
+  if (testing::run_program({"mount", loop.path(), folder.file("mounted")}).status != 0) {
+    GTEST_SKIP() << "nothing may be mounted here";
+  }
+  const auto refused = open_disk(loop.path(), {Check::FixedDisk});
+  const bool dropped = open_disk(loop.path(), {Check::InUse}).ok();
+  testing::run_program({"umount", folder.file("mounted")});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().text().find("; umount " + loop.path() + " first"), std::string::npos)
+      << refused.error().text();
+  EXPECT_TRUE(dropped);
 }
 
 }  // namespace

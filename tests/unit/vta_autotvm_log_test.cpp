@@ -101,7 +101,9 @@ TEST(AutotvmLog, WhatDoesNotFitIsNamed) {
   large["config"]["entity"][1][2] = {-1, 28};
   std::stringstream text;
   text << failed << "\n" << other << "\n\nno JSON\n" << dilated << "\n" << without << "\n" << large;
-  const AutotvmLog log = read_autotvm_log(text);
+  const auto read = read_autotvm_log(text);
+  ASSERT_TRUE(read.ok());
+  const AutotvmLog& log = *read;
   const std::pair<std::size_t, const char*> why[] = {{1, "failed"},
                                                      {2, "dense_packed.vta"},
                                                      {4, "no JSON object"},

@@ -1,5 +1,6 @@
 // Lines of AutoTVM's logs (autotvm_log.h).
 #include "host/backend/vta/autotvm_log.h"
+#include "schemas/wire/bounded_read.h"
 
 #include <map>
 #include <numeric>
@@ -115,10 +116,14 @@ bool is_convolution_of(const AutotvmTrial& trial, const Product& product) {
          trial.out_blocks == product.out.extent;
 }
 
-AutotvmLog read_autotvm_log(std::istream& in) {
+Result<AutotvmLog> read_autotvm_log(std::istream& in) {
   AutotvmLog log;
-  std::string line;
-  for (std::size_t number = 1; std::getline(in, line); ++number) {
+  BoundedLines lines(in, "the log");
+  for (std::string line;;) {
+    const auto more = lines.next(line);
+    if (!more) return more.error();
+    if (!*more) return log;
+    const std::size_t number = lines.number();
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
     auto trial = parse_autotvm_trial(line);
     if (trial) {
@@ -127,7 +132,6 @@ AutotvmLog read_autotvm_log(std::istream& in) {
       log.skipped.emplace_back(number, trial.error().message);
     }
   }
-  return log;
 }
 
 }  // namespace fettle::vta::host

@@ -29,6 +29,6 @@ struct AutotvmLog {
   std::vector<std::pair<std::size_t, AutotvmTrial>> trials;  // with their lines, from 1
   std::vector<std::pair<std::size_t, std::string>> skipped;  // lines, and why
 };
-AutotvmLog read_autotvm_log(std::istream& in);
+Result<AutotvmLog> read_autotvm_log(std::istream& in);
 
 }  // namespace fettle::vta::host
