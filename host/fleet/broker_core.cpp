@@ -338,6 +338,8 @@ void BrokerCore::stood_still(milliseconds time) {
     if (agent.give_up != TimePoint::max()) agent.give_up += time;
   }
   for (auto& [id, client] : clients_) client.last_seen += time;
+  for (auto& [what, since] : without_board_since_) since += time;
+  leases_.stood_still(time);
 }
 
 wire::DeviceListT BrokerCore::device_list() const {

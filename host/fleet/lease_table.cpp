@@ -41,6 +41,10 @@ void LeaseTable::release(LeaseId id, TimePoint believed_until) {
   found->second.believed_until = believed_until;
 }
 
+void LeaseTable::stood_still(milliseconds time) {
+  for (auto& [id, lease] : leases_) lease.believed_until += time;
+}
+
 std::vector<Lease> LeaseTable::lost(AgentId agent) {
   std::vector<Lease> ended;
   const auto found = of_agent_.find(agent);

@@ -37,6 +37,8 @@ class LeaseTable {
   // The trial is no longer wanted: the lease stays, as a used credit, until the
   // agent ends it or does not list it after `believed_until`.
   void release(LeaseId id, TimePoint believed_until);
+  // The broker could not run for that long: what agents said in it may be older than a lease.
+  void stood_still(milliseconds time);
   // Ends and returns all leases of an agent that is gone.
   std::vector<Lease> lost(AgentId agent);
   // Ends and returns the leases of `agent` that it does not list and should.

@@ -30,6 +30,10 @@ BrokerState state_of(const BrokerCore& core) {
   return state;
 }
 
+bool holds_lease(const BrokerCore& core, LeaseId lease) {
+  return core.leases_.find(lease) != nullptr;
+}
+
 namespace {
 
 std::string name_of(const Trial& trial) {
@@ -115,6 +119,7 @@ std::string broken_invariant(const BrokerCore& core) {
                std::to_string(device.queue_depth) + " deep";
       }
       const bool open = core.scheduler_.devices_.count(place) != 0;
+      if (open && agent.peer.empty()) return "device " + device.key + " is offered, but not there";
       if (open && core.scheduler_.in_use(place) != count) {
         return "device " + device.key + " has " + std::to_string(count) + " leases and " +
                std::to_string(core.scheduler_.in_use(place)) + " used credits";

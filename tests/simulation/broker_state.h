@@ -19,6 +19,7 @@ struct BrokerState {
       blob_bytes = 0, outgoing = 0;
 };
 BrokerState state_of(const BrokerCore& core);
+bool holds_lease(const BrokerCore& core, LeaseId lease);
 
 // "" or which of the invariants that hold between any two calls is broken:
 //   - a trial's lease is in the table, of that trial, on a device of an agent that is known;
@@ -26,6 +27,7 @@ BrokerState state_of(const BrokerCore& core);
 //   - no device has more leases than its queue is deep;
 //   - a trial is in just one place: waits for blobs, waits for a device, or is on one;
 //   - what the scheduler counts as used are the leases;
+//   - a device is offered only while its agent is connected;
 //   - no trial waits that an open device could take;
 //   - everything is within its limit.
 std::string broken_invariant(const BrokerCore& core);

@@ -13,7 +13,8 @@ constexpr std::int64_t kShortest = 20'000, kLongest = 60'000;  // ms until all i
 
 milliseconds length_of(FaultKind kind, Random& random) {
   switch (kind) {
-    case FaultKind::LoseConnection:  // until it is dialled again: before or after silence
+    case FaultKind::LoseConnection:
+    case FaultKind::LoseClient:  // until it is dialled again: before or after silence
       return random.chance(80) ? random.between(10, 3000) : random.between(3000, 15'000);
     case FaultKind::StallLink:
       return random.chance(80) ? random.between(100, 5000) : random.between(5000, 25'000);
@@ -31,13 +32,27 @@ milliseconds length_of(FaultKind kind, Random& random) {
   }
 }
 
+bool is_of_boards(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::LoseConnection:
+    case FaultKind::StallLink:
+    case FaultKind::KillAgent:
+    case FaultKind::TwinAgent:
+    case FaultKind::RestartBroker:
+    case FaultKind::RevokeKey:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 const char* name_of(FaultKind kind) {
   static constexpr std::array<const char*, kFaultKinds> names = {
-      "lose-connection", "stall-link",    "kill-agent",      "twin-agent",    "lose-blobs",
-      "restart-broker",  "broker-stands", "client-vanishes", "close-session", "cancel-pending",
-      "clock-step",      "revoke-key",    "garbage"};
+      "lose-connection", "lose-client",    "stall-link",    "kill-agent",      "twin-agent",
+      "lose-blobs",      "restart-broker", "broker-stands", "client-vanishes", "close-session",
+      "cancel-pending",  "clock-step",     "revoke-key",    "garbage",         "hello-again"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -51,11 +66,14 @@ Plan make_plan(std::uint64_t seed) {
   plan.hostile_clients = random.chance(40) ? 1 : 0;
   plan.trials = 3 + static_cast<std::uint32_t>(random.below(random.chance(70) ? 20 : 80));
   plan.calm = random.between(kShortest, kLongest);
-  // Some seeds have few kinds of faults, and so many of each.
-  const bool few = random.chance(50);
+  // Some seeds have few kinds of faults, and so many of each; some leave the boards alone.
+  const bool few = random.chance(50), boards_alone = random.chance(25);
+  if (boards_alone) plan.hostile_agents = 0;
   std::vector<FaultKind> kinds;
-  for (std::size_t kind = 0; kind < kFaultKinds; ++kind) {
-    if (!few || random.chance(25)) kinds.push_back(static_cast<FaultKind>(kind));
+  for (std::size_t i = 0; i < kFaultKinds; ++i) {
+    const auto kind = static_cast<FaultKind>(i);
+    if (boards_alone && is_of_boards(kind)) continue;
+    if (!few || random.chance(25)) kinds.push_back(kind);
   }
   const std::uint64_t count = kinds.empty() ? 0 : random.below(random.chance(70) ? 20 : 60);
   for (std::uint64_t i = 0; i < count; ++i) {

@@ -12,6 +12,7 @@ namespace fettle::fleet::simulation {
 
 enum class FaultKind : std::uint8_t {
   LoseConnection,  // of any peer; what is on its way is lost, late, or sent again
+  LoseClient,      // the same, of a client
   StallLink,       // nothing moves, nothing is lost
   KillAgent,       // and started anew, as another instance
   TwinAgent,       // a second agent with the first one's key and board
@@ -24,6 +25,7 @@ enum class FaultKind : std::uint8_t {
   ClockStep,       // a client's clock jumps ahead
   RevokeKey,       // for a while
   Garbage,         // a client hears what is no message
+  HelloAgain,      // of an agent, over the connection that it has
   kCount
 };
 inline constexpr std::size_t kFaultKinds = static_cast<std::size_t>(FaultKind::kCount);

@@ -73,6 +73,7 @@ std::vector<LeaseId> SimAgent::leases() const {
 }
 
 void SimAgent::say_hello() {
+  if (!runs()) return;
   wire::HelloT hello;
   hello.protocol_version = limits::kProtocolVersion;
   hello.role = wire::Role::Agent;
@@ -163,7 +164,7 @@ void SimAgent::on_assign(const wire::AssignT& assign) {
     return answer(assign.lease, failed);
   }
   Queue& queue = queues_[assign.device_index];
-  Held trial{assign.lease, request->options->racing_bound_ns, {}, false};
+  Held trial{assign.lease, assign.session, request->options->racing_bound_ns, {}, false};
   for (const wire::Hash& hash : blobs_of(*request)) {
     if (blobs_.count(hash) == 0) trial.missing.insert(hash);
   }
@@ -211,8 +212,8 @@ void SimAgent::finish(LeaseId lease) {
   for (const Queue& queue : queues_) {
     if (queue.trials.empty() || queue.trials.front().lease != lease) continue;
     const double marker = queue.trials.front().marker;
+    if (on_measured_) on_measured_(queue.trials.front().session, marker);
     drop(lease);
-    ++measured_;
     answer(lease, outcome_of(marker));
     if (has(AgentPlan::kDoneTwice)) answer(lease, outcome_of(kForged));
     return work();

@@ -47,10 +47,13 @@ class SimAgent {
   void end();                           // the process is gone, the object stays
   void start_after(milliseconds down);  // as a new instance
   void lose_blobs() { blobs_.clear(); }
+  void say_hello();  // as when a worker has seen its device late
   bool runs() const { return endpoint_ != nullptr; }
   Network::Endpoint* endpoint() { return endpoint_.get(); }
   const AgentPlan& plan() const { return plan_; }
-  std::uint64_t measured() const { return measured_; }
+  // Called with the broker's number of the session and the trial's marker, once it is measured.
+  using Measured = std::function<void(std::uint64_t session, double marker)>;
+  void set_measured(Measured measured) { on_measured_ = std::move(measured); }
   // Leases that others were given, for one who forges.
   void set_leases_of_others(std::function<std::vector<LeaseId>()> leases) {
     leases_of_others_ = std::move(leases);
@@ -59,6 +62,7 @@ class SimAgent {
  private:
   struct Held {
     LeaseId lease;
+    std::uint64_t session;
     double marker;
     std::set<wire::Hash, HashLess> missing;
     bool started = false;
@@ -75,7 +79,6 @@ class SimAgent {
   void answer(LeaseId lease, const wire::OutcomeT& outcome);
   bool drop(LeaseId lease);
   void tick();
-  void say_hello();
   void misbehave();
   std::vector<LeaseId> leases() const;
   bool has(AgentPlan::Habit habit) const { return (plan_.habits & habit) != 0; }
@@ -90,8 +93,9 @@ class SimAgent {
   AgentPlan plan_;
   Broken broken_;
   std::function<std::vector<LeaseId>()> leases_of_others_;
+  Measured on_measured_;
   std::shared_ptr<Network::Endpoint> endpoint_;  // null: it does not run
-  std::uint64_t run_ = 0, instance_ = 0, broker_ = 0, measured_ = 0;
+  std::uint64_t run_ = 0, instance_ = 0, broker_ = 0;
   bool welcomed_ = false;
   milliseconds heartbeat_{1000}, silence_{10'000};
   TimePoint last_heard_, last_hello_, last_beat_;

@@ -125,14 +125,31 @@ void SimBroker::receive(const PeerId& from, const Permission& who, const SharedB
     return;
   }
   if (network_.refuses(who.public_key)) return;  // revoked since it dialled
-  if (const auto message = decode_message(*bytes); message && message->body.AsSubmit()) {
+  const auto message = decode_message(*bytes);
+  if (message && message->body.AsSubmit()) {
     const auto& submit = *message->body.AsSubmit();
     ++counted_[who.name + " " + std::to_string(submit.session) + " " + std::to_string(submit.trial)]
           .submits;
   }
   note("from", from, *bytes);
+  released_.clear();
+  answered_ = true;
   core_->receive(from, who, *bytes, now());
   flush();
+  if (message && who.role == wire::Role::Agent && answered_) check_released(from, *message);
+}
+
+// A board works on nothing that the broker does not want from it: it is told so.
+void SimBroker::check_released(const PeerId& from, const wire::MessageT& message) {
+  const auto* beat = message.body.AsHeartbeat();
+  const auto* hello = message.body.AsHello();
+  if (!beat && !hello) return;
+  for (LeaseId lease : beat ? beat->leases : hello->leases) {
+    const bool told = std::find(released_.begin(), released_.end(), lease) != released_.end();
+    if (!told && !holds_lease(*core_, lease)) {
+      broken_("the agent of " + from + " was not told that its lease has ended");
+    }
+  }
 }
 
 void SimBroker::flush() {
@@ -145,6 +162,8 @@ void SimBroker::flush() {
         leases_.emplace_back(name_in(next.to), assign->lease());
         if (leases_.size() > 32) leases_.pop_front();
       }
+      if (const auto* release = message->body_as_Release()) released_.push_back(release->lease());
+      if (message->body_as_HelloNeeded() || message->body_as_Reject()) answered_ = false;
       if (const auto* completed = message->body_as_Completed()) {
         const std::string name = name_in(next.to);
         Counted& counted = counted_[name + " " + std::to_string(completed->session()) + " " +

@@ -30,6 +30,8 @@ class SimBroker {
   std::vector<LeaseId> leases_of_others(const std::string& agent) const;
   // Of what it was told and said so far, and when.
   std::uint64_t digest() const { return digest_; }
+  // The process that it is was started once only.
+  bool first() const { return run_ == 1; }
   const BrokerState& most() const { return most_; }
 
  private:
@@ -39,6 +41,7 @@ class SimBroker {
   void recheck();
   void flush();
   void look();
+  void check_released(const PeerId& from, const wire::MessageT& message);
   void note(const char* way, const PeerId& peer, ByteView message);
   TimePoint now() const { return events_.now(); }
 
@@ -63,6 +66,8 @@ class SimBroker {
   std::deque<Unread> unread_;                           // while it stands
   std::deque<std::pair<std::string, LeaseId>> leases_;  // the agent's name first
   std::map<std::string, Counted> counted_;              // by client's key, session and trial
+  std::vector<LeaseId> released_;                       // by what it said last
+  bool answered_ = false;                               // it did not ask who that is, nor reject it
   BrokerState most_;
 };
 

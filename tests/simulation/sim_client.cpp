@@ -58,7 +58,6 @@ SimClient::SimClient(Events& events, Network& network, Random random, std::uint3
   }
   for (std::uint32_t i = 0; i < trials; ++i) {
     Wanted wanted;
-    wanted.marker = number_ * 1e6 + i + 1;
     for (std::uint32_t blob = 0; blob < kBlobs; ++blob) {
       if (random_.chance(25)) wanted.blobs.push_back(blob);
     }
@@ -171,6 +170,7 @@ void SimClient::submit_some() {
     if (wanted.submitted || wanted.resolved) continue;
     wanted.submitted = true;
     wanted.number = next_number_++;
+    wanted.marker = number_ * 1e6 + static_cast<double>(next_number_);
     ++tally_.submitted;
     std::vector<wire::Hash> hashes;
     for (std::uint32_t blob : wanted.blobs) hashes.push_back(content_hash(blobs_[blob]));

@@ -43,7 +43,7 @@ class SimClient {
   struct Wanted {
     bool resolved = false, submitted = false;  // submitted: in this session
     std::uint64_t number = 0;                  // in this session
-    double marker = 0;
+    double marker = 0;                         // of the submission
     std::vector<std::uint32_t> blobs;
   };
 

@@ -15,6 +15,7 @@ namespace {
 // boards after 60 s, a client that is gone, with an upload begun, after 60 s. Then the boards
 // measure what is left, one perhaps all of it.
 constexpr milliseconds kEndsWithin{150'000}, kEmptyWithin{90'000}, kLongestTrial{2'000};
+constexpr milliseconds kShortStall{5'000};  // half of what counts as silence
 
 class Simulation {
  public:
@@ -33,6 +34,7 @@ class Simulation {
       add_agent(agent_plan(i), 200 + i);
     }
     honest_agents_ = agents_.size();
+    report_.boards_undisturbed = plan.hostile_agents == 0 && !options.tamper;
     for (std::uint32_t i = 0; i < plan.hostile_agents; ++i) {
       AgentPlan hostile = agent_plan(100 + i);
       Random habits(plan.seed, 300 + i);
@@ -70,6 +72,9 @@ class Simulation {
       const TimePoint empty = events_.now() + kEmptyWithin;
       run_until([&] { return is_empty(); }, empty);
       if (!over() && !is_empty()) broken()("when all had left, " + left_over());
+    }
+    if (!over() && report_.boards_undisturbed && broker_.core().counters().requeued > 0) {
+      broken()("a trial was given to a second board, though nothing had befallen one");
     }
     report_.messages = network_.delivered();
     report_.played = std::chrono::floor<milliseconds>(events_.now() - start);
@@ -124,6 +129,12 @@ class Simulation {
     agents_.push_back(std::make_unique<SimAgent>(events_, network_, Random(plan_.seed, stream),
                                                  std::move(plan), broken()));
     SimAgent& agent = *agents_.back();
+    agent.set_measured([this](std::uint64_t session, double marker) {
+      const auto times = ++measured_[{session, marker}];
+      if (times > 1 && report_.boards_undisturbed) {
+        broken()("a trial was measured twice, though nothing had befallen a board");
+      }
+    });
     agent.set_leases_of_others(
         [this, name = agent.plan().who.name] { return broker_.leases_of_others(name); });
     return agent;
@@ -148,9 +159,13 @@ class Simulation {
     SimAgent& agent = *agents_[fault.target % agents_.size()];
     SimClient& client = *clients_[fault.target % clients_.size()];
     Network::Endpoint* const endpoint = peer(fault.target);
+    report_.boards_undisturbed &= !disturbs_boards(fault);
     switch (fault.kind) {
       case FaultKind::LoseConnection:
         if (endpoint) network_.lose(*endpoint, fault.length);
+        break;
+      case FaultKind::LoseClient:
+        if (client.endpoint()) network_.lose(*client.endpoint(), fault.length);
         break;
       case FaultKind::StallLink:
         if (endpoint) network_.stall(*endpoint, fault.length);
@@ -189,8 +204,30 @@ class Simulation {
       case FaultKind::Garbage:
         client.hear_garbage();
         break;
+      case FaultKind::HelloAgain:
+        agent.say_hello();
+        break;
       case FaultKind::kCount:
         break;
+    }
+  }
+
+  // After it a board may have to measure again what one measured before.
+  bool disturbs_boards(const Fault& fault) {
+    Network::Endpoint* const endpoint = peer(fault.target);
+    const bool agent = endpoint && endpoint->who().role == wire::Role::Agent;
+    switch (fault.kind) {
+      case FaultKind::LoseConnection:
+      case FaultKind::RevokeKey:
+        return agent;
+      case FaultKind::StallLink:
+        return agent && fault.length > kShortStall;
+      case FaultKind::KillAgent:
+      case FaultKind::TwinAgent:
+      case FaultKind::RestartBroker:
+        return true;
+      default:
+        return false;
     }
   }
 
@@ -258,6 +295,7 @@ class Simulation {
   std::vector<std::unique_ptr<HostileClient>> hostile_clients_;
   std::size_t honest_agents_ = 0;
   bool is_calm_ = false;
+  std::map<std::pair<std::uint64_t, double>, int> measured_;  // session and marker
 };
 
 }  // namespace

@@ -13,10 +13,11 @@
 namespace fettle::fleet::simulation {
 
 struct Report {
-  std::string broken;          // "" or the first thing that must not be
-  std::uint64_t steps = 0;     // events played; of the broken one
-  std::uint64_t messages = 0;  // delivered
-  std::uint64_t digest = 0;    // of what the broker was told and said, in order
+  bool boards_undisturbed = true;  // nothing befell a board, nor took the broker's memory
+  std::string broken;              // "" or the first thing that must not be
+  std::uint64_t steps = 0;         // events played; of the broken one
+  std::uint64_t messages = 0;      // delivered
+  std::uint64_t digest = 0;        // of what the broker was told and said, in order
   std::uint64_t submitted = 0, measured = 0, failed = 0, canceled = 0, sessions = 0, errors = 0;
   std::map<std::string, std::uint64_t> failures;
   std::array<std::uint64_t, kFaultKinds> faults{};

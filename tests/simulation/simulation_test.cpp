@@ -36,6 +36,7 @@ TEST(FleetSimulation, Seeds) {
   options.most_steps = number_of("FETTLE_SIM_STEPS", options.most_steps);
   options.trace = one;
   Report all;
+  std::uint64_t undisturbed = 0;
   const auto start = std::chrono::steady_clock::now();
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     const Plan plan =
@@ -53,6 +54,7 @@ TEST(FleetSimulation, Seeds) {
     all.sessions += report.sessions;
     all.errors += report.errors;
     all.played += report.played;
+    undisturbed += report.boards_undisturbed;
     all.calm_to_done = std::max(all.calm_to_done, report.calm_to_done);
     for (std::size_t kind = 0; kind < kFaultKinds; ++kind) all.faults[kind] += report.faults[kind];
     for (const auto& [code, count] : report.failures) all.failures[code] += count;
@@ -68,9 +70,9 @@ TEST(FleetSimulation, Seeds) {
       double(all.played.count()) / 3.6e6);
   std::printf(
       "  trials: %llu submitted, %llu measured, %llu failed, %llu canceled; %llu sessions, "
-      "%llu ended by an error\n",
+      "%llu ended by an error; boards undisturbed in %llu seeds\n",
       n(all.submitted), n(all.measured), n(all.failed), n(all.canceled), n(all.sessions),
-      n(all.errors));
+      n(all.errors), n(undisturbed));
   for (const auto& [code, count] : all.failures)
     std::printf("    %s: %llu\n", code.c_str(), n(count));
   std::printf(
@@ -115,9 +117,9 @@ TEST(FleetSimulation, ASwallowedResultIsFoundAndShrunk) {
                 static_cast<unsigned long long>(seed), plan.faults.size(), small.plan.faults.size(),
                 small.tried, small.report.broken.c_str(), text_of(small.plan).c_str());
     EXPECT_NE(small.report.broken.find("did not end"), std::string::npos) << small.report.broken;
-    ASSERT_EQ(small.plan.faults.size(), 1u) << "one lost connection is enough";
-    EXPECT_EQ(small.plan.clients, 1u);
-    EXPECT_EQ(small.plan.trials, 1u);
+    EXPECT_GE(small.plan.faults.size(), 1u) << "a connection that was not lost carries all";
+    EXPECT_LE(small.plan.faults.size(), 4u);
+    EXPECT_LT(3 * small.plan.faults.size(), plan.faults.size());
     EXPECT_EQ(simulate(small.plan).broken, "") << "without the tampering it is a good plan";
     return;
   }
