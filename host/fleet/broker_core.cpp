@@ -306,6 +306,16 @@ void BrokerCore::recheck(const std::function<bool(const Permission&)>& allowed, 
   for (ClientId id : clients) drop_client(id, now);
 }
 
+void BrokerCore::refused(const PeerId& peer, TimePoint now) {
+  const auto found = peers_.find(peer);
+  if (found == peers_.end()) return;
+  const Peer known = found->second;
+  if (known.agent != 0)
+    drop_agent(known.agent, now);
+  else
+    drop_client(known.client, now);
+}
+
 void BrokerCore::tick(TimePoint now) {
   std::vector<AgentId> agents;
   std::vector<ClientId> clients;

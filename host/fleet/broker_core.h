@@ -64,6 +64,9 @@ class BrokerCore {
   void unreachable(const PeerId& peer, TimePoint now);
   // Peers whose key `allowed` refuses are dropped (a key was revoked).
   void recheck(const std::function<bool(const Permission&)>& allowed, TimePoint now);
+  // A message was not taken, for its peer's key is off the list: that peer is dropped at once,
+  // though it may be back on the list before anyone calls recheck, as what it said is lost.
+  void refused(const PeerId& peer, TimePoint now);
   // Call at least every half heartbeat.
   void tick(TimePoint now);
   // The caller itself could not run for that long (stopped by Ctrl-Z, or a loaded machine):

@@ -124,7 +124,11 @@ void SimBroker::receive(const PeerId& from, const Permission& who, const SharedB
     unread_.push_back({from, who, bytes});
     return;
   }
-  if (network_.refuses(who.public_key)) return;  // revoked since it dialled
+  if (network_.refuses(who.public_key)) {  // revoked since it dialled
+    core_->refused(from, now());
+    flush();
+    return;
+  }
   const auto message = decode_message(*bytes);
   if (message && message->body.AsSubmit()) {
     const auto& submit = *message->body.AsSubmit();

@@ -23,7 +23,10 @@ class SimClient {
   void vanish();         // the process is killed; another starts soon
   void close_session();  // and opens another
   void cancel();         // what no board has yet; it is submitted again later
-  void step_clock(milliseconds ahead) { skew_ += ahead; }
+  void step_clock(milliseconds ahead) {
+    skew_ += ahead;
+    stepped_ += ahead;
+  }
   void hear_garbage();
   void key_revoked() { revoked_ = true; }
   void finish();  // closes its session and ends
@@ -67,7 +70,7 @@ class SimClient {
   std::unique_ptr<SessionCore> core_;
   std::uint64_t run_ = 0, next_number_ = 0;
   bool finished_ = false, revoked_ = false, canceling_ = false;
-  milliseconds skew_{0};
+  milliseconds skew_{0}, stepped_{0};  // stepped: in this session
   std::vector<Bytes> blobs_;
   std::vector<Wanted> wanted_;
   Tally tally_;
