@@ -129,7 +129,10 @@ void BrokerCore::on_client_hello(const PeerId& from, const Permission& who,
     drop_client(before->second.client, now);  // it calls itself another now
   }
   Client& client = clients_[hello.instance];
-  if (client.peer != from) peers_.erase(client.peer);
+  if (client.peer != from) {
+    peers_.erase(client.peer);
+    client.asked.clear();
+  }
   client.id = hello.instance;
   client.peer = from;
   client.who = who;

@@ -126,6 +126,7 @@ class BrokerCore {
     TimePoint last_seen;
     std::map<std::uint64_t, Session> sessions;
     Incoming incoming;
+    std::set<wire::Hash, HashLess> asked;  // over this connection, for trials that wait
   };
 
   // broker_core.cpp: peers
@@ -148,11 +149,11 @@ class BrokerCore {
   void reject(const PeerId& to, ErrorCode code, std::string message);
 
   // broker_blobs.cpp: blobs from clients to agents
-  void ask_for_blobs(const Client& client, const Trial& trial);
+  void ask_for_blobs(Client& client, const Trial& trial);
   bool uploads(const Client& client) const;
   void on_put_blob(Client& client, const wire::PutBlobT& piece, ByteView message, TimePoint now);
   void end_upload(const wire::Hash& hash, bool kept, std::uint64_t bytes, TimePoint now);
-  void ask_for(const Client& client, std::vector<wire::Hash> hashes);
+  void ask_for(Client& client, const std::vector<wire::Hash>& hashes);
   void on_blobs_wanted(Agent& agent, const std::vector<wire::Hash>& hashes, TimePoint now);
   void send_blob(Agent& agent, const StoredBlob& blob, TimePoint now);
 

@@ -167,17 +167,12 @@ void BrokerCore::on_submit(Client& client, wire::SubmitT& submit, TimePoint now)
   std::vector<wire::Hash> wanted;
   for (const auto& hash : trial->blobs) {
     if (blobs_.holds(hash)) continue;
-    auto& waiters = waiting_for_blob_[hash];
-    // Ask each client that waits: the one asked first may be gone.
-    const bool asked = std::any_of(waiters.begin(), waiters.end(), [&](const TrialPtr& other) {
-      return other->session.client == client.id;
-    });
-    if (!asked) wanted.push_back(hash);
-    waiters.push_back(trial);
+    wanted.push_back(hash);  // of each client that waits: the one asked first may be gone
+    waiting_for_blob_[hash].push_back(trial);
     ++trial->blobs_missing;
   }
   if (trial->blobs_missing == 0) return trial_ready(trial, now, false);
-  ask_for(client, std::move(wanted));
+  ask_for(client, wanted);
 }
 
 void BrokerCore::trial_ready(const TrialPtr& trial, TimePoint now, bool front) {
@@ -297,6 +292,11 @@ void BrokerCore::forget_trial(const TrialPtr& trial) {
       const auto waiting = waiting_for_blob_.find(hash);
       if (waiting == waiting_for_blob_.end()) continue;
       std::erase(waiting->second, trial);
+      const bool waits = std::any_of(
+          waiting->second.begin(), waiting->second.end(),
+          [&](const TrialPtr& other) { return other->session.client == trial->session.client; });
+      const auto client = clients_.find(trial->session.client);
+      if (!waits && client != clients_.end()) client->second.asked.erase(hash);
       if (waiting->second.empty()) waiting_for_blob_.erase(waiting);
     }
   }

@@ -34,7 +34,7 @@ BrokerLimits sim_limits() {
   limits.in_flight = 24;
   limits.completed_kept = 24;
   limits.queue_depth = 4;
-  limits.blob_bytes = 64 << 10;
+  limits.blob_bytes = 24 << 10;  // some must go for others
   return limits;
 }
 
