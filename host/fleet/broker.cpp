@@ -163,7 +163,10 @@ struct Broker::Loop {
     }
     const char* user = zmq_msg_gets(message.handle(), "User-Id");
     const auto who = allowed.find(user ? user : "");
-    if (!who) return true;  // revoked since it dialled in: no answer
+    if (!who) {  // revoked since it dialled in: no answer
+      core.refused(address.to_string(), now);
+      return true;
+    }
     guard->proven(message, who->public_key);
     core.receive(address.to_string(), *who,
                  {static_cast<const std::uint8_t*>(message.data()), message.size()}, now);

@@ -7,18 +7,20 @@
 
 namespace fettle::fleet {
 
-void BrokerCore::ask_for(const Client& client, std::vector<wire::Hash> hashes) {
-  if (hashes.empty()) return;
+// Once over one connection: what was asked for over another may have gone down with it.
+void BrokerCore::ask_for(Client& client, const std::vector<wire::Hash>& hashes) {
   wire::BlobsWantedT wanted;
-  wanted.hashes = std::move(hashes);
+  for (const auto& hash : hashes)
+    if (client.asked.insert(hash).second) wanted.hashes.push_back(hash);
+  if (wanted.hashes.empty()) return;
   send(client.peer, std::move(wanted));
 }
 
-void BrokerCore::ask_for_blobs(const Client& client, const Trial& trial) {
+void BrokerCore::ask_for_blobs(Client& client, const Trial& trial) {
   std::vector<wire::Hash> wanted;
   for (const auto& hash : trial.blobs)
     if (!blobs_.holds(hash)) wanted.push_back(hash);
-  ask_for(client, std::move(wanted));
+  ask_for(client, wanted);
 }
 
 // A blob that was asked for may be on its way, and what the client says meanwhile is behind it.
@@ -43,11 +45,16 @@ void BrokerCore::on_put_blob(Client& client, const wire::PutBlobT& piece, ByteVi
   }
   if (!last) {
     ++counters_.malformed;
+    client.asked.erase(hash);
     return;
   }
   if (piece.offset == 0) {
-    if (waiting_for_blob_.count(hash) == 0) return;  // not asked for, or here already
+    if (waiting_for_blob_.count(hash) == 0) {  // not asked for, or here already
+      client.asked.erase(hash);
+      return;
+    }
     if (total_bytes(piece) > limits_.blob_bytes) {
+      client.asked.erase(hash);
       return refuse_upload(client, hash, total_bytes(piece), now);
     }
     incoming.hasher.emplace();
@@ -61,9 +68,11 @@ void BrokerCore::on_put_blob(Client& client, const wire::PutBlobT& piece, ByteVi
   for (const BlobStore::Lost& lost : blobs_.take_lost()) on_lost_blob(lost, now);
   if (!kept) {
     incoming.hasher.reset();
+    client.asked.erase(hash);
     return refuse_upload(client, hash, total_bytes(piece), now);
   }
   if (!*last) return;
+  client.asked.erase(hash);
   const wire::Hash actual = incoming.hasher->end();
   incoming.hasher.reset();
   if (std::memcmp(&actual, &hash, sizeof hash) != 0) {

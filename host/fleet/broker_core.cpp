@@ -161,7 +161,10 @@ void BrokerCore::on_client_hello(const PeerId& from, const Permission& who,
     ++accounts_[who.public_key].clients;
   }
   Client& client = clients_[hello.instance];
-  if (client.peer != from) peers_.erase(client.peer);
+  if (client.peer != from) {
+    peers_.erase(client.peer);
+    client.asked.clear();
+  }
   client.id = hello.instance;
   client.peer = from;
   client.who = who;
@@ -218,6 +221,16 @@ void BrokerCore::recheck(const std::function<bool(const Permission&)>& allowed, 
   for (ClientId id : clients) drop_client(id, "its key is not allowed as it was", now);
 }
 
+void BrokerCore::refused(const PeerId& peer, TimePoint now) {
+  const auto found = peers_.find(peer);
+  if (found == peers_.end()) return;
+  const Peer known = found->second;
+  if (known.agent != 0)
+    drop_agent(known.agent, "its key is not allowed", now);
+  else
+    drop_client(known.client, "its key is not allowed", now);
+}
+
 void BrokerCore::tick(TimePoint now) {
   std::vector<AgentId> agents;
   std::vector<ClientId> clients;
@@ -253,7 +266,8 @@ void BrokerCore::stood_still(milliseconds time) {
     if (agent.give_up != TimePoint::max()) agent.give_up += time;
   }
   for (auto& [id, client] : clients_) client.last_seen += time;
-  leases_.postpone(time);
+  for (auto& [what, since] : without_board_since_) since += time;
+  leases_.stood_still(time);
 }
 
 wire::DeviceListT BrokerCore::device_list() const {

@@ -91,6 +91,9 @@ class BrokerCore {
   void set_allowed(const std::vector<Permission>& entries) { claims_.set_entries(entries); }
   // Peers whose key `allowed` refuses are dropped (a key was revoked).
   void recheck(const std::function<bool(const Permission&)>& allowed, TimePoint now);
+  // A message was not taken, for its peer's key is off the list: that peer is dropped at once,
+  // though it may be back on the list before anyone calls recheck, as what it said is lost.
+  void refused(const PeerId& peer, TimePoint now);
   // Call at least every half heartbeat.
   void tick(TimePoint now);
   // The caller itself could not run for that long (stopped by Ctrl-Z, or a loaded machine):
@@ -169,7 +172,8 @@ class BrokerCore {
     TimePoint last_seen;
     std::map<std::uint64_t, Session> sessions;
     Incoming incoming;
-    TimePoint last_piece;  // of a blob that was wanted
+    TimePoint last_piece;                  // of a blob that was wanted
+    std::set<wire::Hash, HashLess> asked;  // over this connection, for trials that wait
   };
 
   // broker_core.cpp: peers
@@ -220,7 +224,7 @@ class BrokerCore {
   void forget_completed(Account& account, Session& session);
 
   // broker_blobs.cpp: blobs from clients to agents
-  void ask_for_blobs(const Client& client, const Trial& trial);
+  void ask_for_blobs(Client& client, const Trial& trial);
   bool uploads(const Client& client) const;
   void on_put_blob(Client& client, const wire::PutBlobT& piece, ByteView message, TimePoint now);
   void blob_is_here(const wire::Hash& hash, TimePoint now);
@@ -231,7 +235,7 @@ class BrokerCore {
   void on_lost_blob(const BlobStore::Lost& lost, TimePoint now);
   void wait_for_blob(const TrialPtr& trial, const wire::Hash& hash, TimePoint now);
   void fail_without_blobs(TimePoint now);
-  void ask_for(const Client& client, std::vector<wire::Hash> hashes);
+  void ask_for(Client& client, const std::vector<wire::Hash>& hashes);
   void on_blobs_wanted(Agent& agent, const std::vector<wire::Hash>& hashes, TimePoint now);
   void send_blob(Agent& agent, const StoredBlob& blob, TimePoint now);
 

@@ -192,16 +192,11 @@ void BrokerCore::trial_ready(const TrialPtr& trial, TimePoint now, bool front) {
   std::vector<wire::Hash> wanted;
   for (const auto& hash : trial->blobs) {
     if (blobs_.holds(hash)) continue;
-    // Ask each client that waits: the one asked first may be gone.
-    const auto& waiters = waiting_for_blob_[hash];
-    const bool asked = std::any_of(waiters.begin(), waiters.end(), [&](const TrialPtr& other) {
-      return other->session.client == trial->session.client;
-    });
-    if (!asked) wanted.push_back(hash);
+    wanted.push_back(hash);  // of each client that waits: the one asked first may be gone
     wait_for_blob(trial, hash, now);
   }
   const auto client = clients_.find(trial->session.client);
-  if (client != clients_.end()) ask_for(client->second, std::move(wanted));
+  if (client != clients_.end()) ask_for(client->second, wanted);
   if (trial->blobs_missing > 0) return;
   trial->ready = now;
   if (auto placed = scheduler_.enqueue(trial, front)) assign(std::move(*placed), now);
@@ -330,6 +325,11 @@ void BrokerCore::forget_trial(const TrialPtr& trial) {
       const auto waiting = waiting_for_blob_.find(hash);
       if (waiting == waiting_for_blob_.end()) continue;
       std::erase(waiting->second, trial);
+      const bool waits = std::any_of(
+          waiting->second.begin(), waiting->second.end(),
+          [&](const TrialPtr& other) { return other->session.client == trial->session.client; });
+      const auto client = clients_.find(trial->session.client);
+      if (!waits && client != clients_.end()) client->second.asked.erase(hash);
       if (waiting->second.empty()) waiting_for_blob_.erase(waiting);
     }
   }

@@ -56,6 +56,14 @@ void LeaseTable::release(LeaseId id, TimePoint believed_until) {
   found->second.believed_until = believed_until;
 }
 
+void LeaseTable::stood_still(milliseconds time) {
+  for (auto& [id, lease] : leases_) {
+    lease.believed_until += time;
+    lease.arrives += time;
+    if (lease.first_since) *lease.first_since += time;
+  }
+}
+
 std::vector<Lease> LeaseTable::lost(AgentId agent) {
   std::vector<Lease> ended;
   const auto found = of_agent_.find(agent);
@@ -123,13 +131,6 @@ std::vector<Lease> LeaseTable::end_all(DeviceId device) {
   std::vector<Lease> ended;
   for (LeaseId id : ids) ended.push_back(take(id));
   return ended;
-}
-
-void LeaseTable::postpone(milliseconds time) {
-  for (auto& [id, lease] : leases_) {
-    lease.arrives += time;
-    if (lease.first_since) *lease.first_since += time;
-  }
 }
 
 std::uint32_t LeaseTable::count(DeviceId device) const {

@@ -46,6 +46,9 @@ class LeaseTable {
   // The trial is no longer wanted: the lease stays, as a used credit, until the
   // agent ends it or does not list it after `believed_until`.
   void release(LeaseId id, TimePoint believed_until);
+  // The broker could not run for that long: that time has passed for nobody, and what agents said
+  // in it may be older than a lease.
+  void stood_still(milliseconds time);
   // Ends and returns all leases of an agent that is gone.
   std::vector<Lease> lost(AgentId agent);
   // Ends and returns the leases of `agent` that it does not list and should.
@@ -62,8 +65,6 @@ class LeaseTable {
   std::vector<Overdue> overdue(TimePoint now);
   // Ends and returns all leases of a device.
   std::vector<Lease> end_all(DeviceId device);
-  // That time has not passed for anybody.
-  void postpone(milliseconds time);
   std::uint32_t count(DeviceId device) const;
   std::size_t size() const { return leases_.size(); }
 

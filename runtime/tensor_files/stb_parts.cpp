@@ -58,6 +58,11 @@ Result<Image> decode_image(const std::string& contents) {
     return Error{ErrorCode::Malformed,
                  std::string("no image that can be read: ") + stbi_failure_reason()};
   }
+  // Its resizing asserts that there is a pixel.
+  if (image.width < 1 || image.height < 1) {
+    return Error{ErrorCode::Malformed, "an image of " + std::to_string(image.height) + "x" +
+                                           std::to_string(image.width) + " pixels"};
+  }
   const auto bytes = std::size_t{3} * static_cast<std::size_t>(image.width) *
                      static_cast<std::size_t>(image.height);
   image.pixels.assign(pixels.get(), pixels.get() + bytes);

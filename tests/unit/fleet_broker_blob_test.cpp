@@ -35,6 +35,25 @@ class BrokerBlobTest : public BrokerTest {
   std::uint64_t malformed() const { return core.counters().malformed.load(); }
 };
 
+// Found by the fleet's simulator: a client that lost its connection canceled what waited for a
+// blob, and nobody asked it for that blob again.
+TEST_F(BrokerTest, ABlobIsAskedForAgainOverTheNextConnection) {
+  const wire::Hash hash = content_hash(Bytes(100, 7));
+  agent("a", 1, "board");
+  client("c", 10);
+  open("c", 5);
+  submit("c", 5, 1, {hash});
+  submit("c", 5, 2, {hash});
+  EXPECT_EQ(take<wire::BlobsWantedT>("c").size(), 1u);
+  core.unreachable("c", now);
+  client("d", 10);
+  submit("d", 5, 3, {hash});  // and never 1 or 2 again
+  EXPECT_EQ(take<wire::BlobsWantedT>("d").size(), 1u);
+  submit("d", 5, 1, {hash});
+  submit("d", 5, 2, {hash});
+  EXPECT_TRUE(take<wire::BlobsWantedT>("d").empty()) << "once is enough: it may be large";
+}
+
 TEST_F(BrokerBlobTest, PiecesArriveAsTheyWereSent) {
   const Bytes bytes = blob(2 * kPiece + 5, 1);
   submit("c", 5, 1, {content_hash(bytes)});

@@ -24,6 +24,41 @@ TEST_F(BrokerTest, NeverMoreLeasesThanCredits) {
   EXPECT_EQ(take<wire::CompletedT>("c").size(), 17u);
 }
 
+// Found by the fleet's simulator: an agent's words, unread while the broker stood still, may be
+// older than its lease, however long that took.
+TEST_F(BrokerTest, ALeaseOnItsWayOutlastsABrokerThatStandsStill) {
+  agent("a", 1, "board");
+  client("c", 10);
+  open("c", 5);
+  submit("c", 5, 1);
+  const auto leases = assigned("a");
+  ASSERT_EQ(leases.size(), 1u);
+  now += milliseconds(60'000);
+  core.stood_still(milliseconds(60'000));
+  beat("a", kAgent);  // said before the assignment arrived
+  EXPECT_TRUE(assigned("a").empty()) << "not given a second time";
+  agent("a", 1, "board");  // nor by a hello of that time
+  EXPECT_TRUE(assigned("a").empty());
+  done("a", leases[0], measured(5));
+  EXPECT_EQ(take<wire::CompletedT>("c").size(), 1u);
+}
+
+// Boards' words are unread, too: that no board was there for long is not known yet.
+TEST_F(BrokerTest, StandingStillIsNoTimeWithoutBoards) {
+  agent("a", 1, "board");
+  client("c", 10);
+  open("c", 5);
+  core.unreachable("a", now);
+  submit("c", 5, 1);
+  pass(milliseconds(200));  // without a board since here
+  now += milliseconds(60'000);
+  core.stood_still(milliseconds(60'000));
+  pass(milliseconds(0));
+  EXPECT_TRUE(take<wire::CompletedT>("c").empty()) << "failed while its board's hello was unread";
+  agent("b", 1, "board");
+  EXPECT_EQ(assigned("b").size(), 1u);
+}
+
 TEST_F(BrokerTest, AResultCountsOnce) {
   agent("a", 1, "board");
   client("c", 10);

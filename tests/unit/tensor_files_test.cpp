@@ -173,6 +173,10 @@ TEST(TensorFile, AnImageIsResizedAndItsMiddleTaken) {
 
 TEST(TensorFile, WhatIsNoImage) {
   const auto wanted = tensor_of(ScalarType::Float32, {1, 3, 2, 2});
+  // Found by fuzzing: without any pixel there is nothing to resize.
+  for (const char* empty : {"P6\n0 2\n255\n", "P6\n2 0\n255\n"}) {
+    EXPECT_FALSE(tensor_of_file(wanted, "i.ppm", empty, {}).ok()) << empty;
+  }
   EXPECT_EQ(tensor_of_file(wanted, "i.png", "nothing", {})
                 .error()
                 .message.find("no image that can be read"),
