@@ -255,13 +255,17 @@ Result<void> AllowList::reload(const std::filesystem::path& file) {
     stamp = std::to_string(status.st_ino) + " " + std::to_string(status.st_size) + " " +
             std::to_string(status.st_mtim.tv_sec) + " " + std::to_string(status.st_mtim.tv_nsec);
   }
-  if (stamp == stamp_) return {};
+  if (stamp == stamp_) {
+    stale_ = false;  // also where a wrong one was put back
+    return {};
+  }
   auto list = load_allow_list(file);
   if (!list && reserve_ >= 0) {
     ::close(std::exchange(reserve_, -1));
     list = load_allow_list(file);
   }
   if (reserve_ < 0) reserve_ = open_reserve();
+  stale_ = !list;
   if (!list) return std::move(list).error();
   set(*list);
   stamp_ = stamp;

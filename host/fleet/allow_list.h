@@ -72,6 +72,8 @@ class AllowList {
   // wrong file is an Error and leaves the list as it was; the next call tries it again, so that a
   // revocation is late but not lost. One descriptor is kept for it, for when there are no others.
   Result<void> reload(const std::filesystem::path& file);
+  // The file is another than the one that was read last, and could not be read.
+  bool stale() const { return stale_; }
   // Another number whenever the list has changed.
   std::uint64_t version() const { return version_; }
 
@@ -82,6 +84,7 @@ class AllowList {
   mutable std::mutex mutex_;
   std::shared_ptr<const Map> map_;
   std::atomic<std::uint64_t> version_{0};
+  std::atomic<bool> stale_{false};
   std::mutex reading_;
   std::string stamp_;  // of the file that was read last
   int reserve_ = -1;   // a descriptor to give up for reading

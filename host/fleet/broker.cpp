@@ -187,7 +187,7 @@ struct Broker::Loop {
     if (now_wrong.empty()) {
       log("the allow list can be read again");
     } else {
-      log("the allow list stays as it was, and is tried again: " + now_wrong);
+      log("the allow list has changed and cannot be read, so nobody is let in anew: " + now_wrong);
     }
     problem = now_wrong;
     told = now;
@@ -195,9 +195,8 @@ struct Broker::Loop {
 
   // One who was let in a moment ago may dial before the loop's next look.
   bool allows(const std::string& key) {
-    if (allowed.find(key)) return true;
-    read_allow_list();
-    return allowed.find(key).has_value();
+    read_allow_list();  // one who was revoked a moment ago may dial, too
+    return !allowed.stale() && allowed.find(key).has_value();
   }
 
   std::uint64_t rechecked = 0;  // version of the list
@@ -272,6 +271,7 @@ struct Broker::Loop {
     auto wait = std::chrono::ceil<milliseconds>(std::min(next_tick, next_reload) - now);
     if (!backlogs.empty())
       wait = std::min(wait, milliseconds(2));  // ROUTER tells no single pipe's room
+    if (guard->open().unproven() > 0) wait = std::min(wait, milliseconds(20));
     zmq::pollitem_t items[] = {{socket.handle(), 0, ZMQ_POLLIN, 0},
                                {nullptr, wake_fd, ZMQ_POLLIN, 0},
                                {guard->handle(), 0, ZMQ_POLLIN, 0}};

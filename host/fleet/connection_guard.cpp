@@ -3,6 +3,8 @@
 #include "host/fleet/connection_guard.h"
 
 #include <arpa/inet.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <cstring>
 
@@ -10,6 +12,11 @@ namespace fettle::fleet {
 namespace {
 
 constexpr const char* kMonitor = "inproc://fettle.connections";
+// What CURVE's server sends before READY, which is for those it has authenticated: its greeting,
+// WELCOME, perhaps ERROR (ZMTP 3.1, RFC 26).
+constexpr std::uint64_t kBeforeReady = 64 + 170 + 30;
+// Greeting, HELLO and INITIATE with its properties are below 1 KiB.
+constexpr std::uint64_t kHandshakeBytes = 4096;
 
 struct OtherEnd {
   std::string address;  // "192.168.1.7"; "" for what is no connection of the Internet's
@@ -77,6 +84,19 @@ void ConnectionGuard::read() {
     if (end.whole.empty()) continue;  // gone already, or of this machine's own kind
     ends_[static_cast<int>(fd)] = end.whole;
     if (const auto one = open_.accepted(static_cast<int>(fd), end.address)) cut(*one);
+  }
+  cut_talkers();
+}
+
+void ConnectionGuard::cut_talkers() {
+  for (const int fd : open_.unproven_ones()) {
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) continue;
+    if (info.tcpi_bytes_acked > kBeforeReady || info.tcpi_bytes_received <= kHandshakeBytes)
+      continue;
+    cut(fd);
+    open_.gone(fd);
   }
 }
 

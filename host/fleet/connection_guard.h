@@ -20,6 +20,8 @@ class ConnectionGuard {
   ConnectionGuard& operator=(const ConnectionGuard&) = delete;
 
   void* handle() { return events_.handle(); }  // readable: read() has something
+  // Also ends those that have sent more than a handshake takes without one; call it every 20 ms
+  // while there are unproven ones.
   void read();
   // A message came from it, of the peer with that key.
   void proven(zmq::message_t& message, const std::string& key);
@@ -29,6 +31,7 @@ class ConnectionGuard {
 
  private:
   void cut(int fd);
+  void cut_talkers();
 
   zmq::socket_t& socket_;
   zmq::socket_t events_;

@@ -49,6 +49,12 @@ std::optional<int> OpenConnections::proven(int fd, const std::string& key) {
   return cut;
 }
 
+std::vector<int> OpenConnections::unproven_ones() const {
+  std::vector<int> all;
+  for (const auto& [number, fd] : unproven_) all.push_back(fd);
+  return all;
+}
+
 void OpenConnections::gone(int fd) {
   const auto found = connections_.find(fd);
   if (found == connections_.end()) return;

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace fettle::fleet {
 
@@ -30,6 +31,7 @@ class OpenConnections {
   std::optional<int> proven(int fd, const std::string& key);
   void gone(int fd);
 
+  std::vector<int> unproven_ones() const;  // oldest first
   std::size_t unproven() const { return unproven_.size(); }
   std::size_t all() const { return connections_.size(); }
 

@@ -9,6 +9,7 @@
 #include "host/tune/searcher.h"
 #include "tests/bench/agent_bench.h"
 #include "tests/bench/efficiency_bench.h"
+#include "tests/bench/fleet_bench.h"
 #include "tests/bench/instructions/instruction_bench.h"
 #ifdef FETTLE_BENCH_KERNELS
 #include "tests/bench/kernels/kernel_bench.h"
@@ -201,6 +202,38 @@ int main(int argc, char** argv) try {
   efficiency_command->add_option("--seed", efficiency.seed, "of the searchers")
       ->capture_default_str();
 
+  bench::FleetBenchOptions fleet;
+  CLI::App* fleet_command = app.add_subcommand(
+      "fleet",
+      "the broker under load: real connections of agents, whose devices are absent, and clients: "
+      "results a second, a lease's way, the broker's memory and CPU time");
+  fleet_command->add_flag("--json", fleet.json, "JSON lines");
+  fleet_command->add_option("--agents", fleet.agents, "connections of agents")
+      ->check(CLI::Range(1u, 20'000u))
+      ->capture_default_str();
+  fleet_command->add_option("--clients", fleet.clients, "connections of clients")
+      ->check(CLI::Range(1u, 5'000u))
+      ->capture_default_str();
+  fleet_command->add_option("--threads", fleet.threads, "of the load, all agents and clients")
+      ->check(CLI::Range(1u, 64u))
+      ->capture_default_str();
+  fleet_command->add_option("--in-flight", fleet.in_flight, "trials of all clients at one time")
+      ->check(CLI::Range(1u, 100'000u))
+      ->capture_default_str();
+  fleet_command->add_option(
+      "--rate", fleet.rate,
+      "results a second, and no more; without it: as many as can be had, then half of that");
+  fleet_command->add_option("--answer-ms", fleet.answer_ms, "a board answers after so long")
+      ->capture_default_str();
+  fleet_command
+      ->add_option("--seconds", fleet.seconds, "how long; 3600 with --kills and --rate is a soak")
+      ->check(CLI::Range(0.2, 1e6))
+      ->capture_default_str();
+  fleet_command->add_flag("--kills", fleet.kills,
+                          "each second 1 % of the agents and clients die and come back");
+  fleet_command->add_option("--broker", fleet.broker,
+                            "the program that is the broker; without it: fettle beside this one");
+
   bench::PriorBenchOptions prior;
   CLI::App* prior_command =
       app.add_subcommand("prior", "trains the prior that fettle ships from records, and judges it");
@@ -341,6 +374,7 @@ int main(int argc, char** argv) try {
   if (record_command->parsed()) done = bench::run_record_space(record);
   if (efficiency_command->parsed()) done = bench::run_efficiency_bench(efficiency);
   if (repeat_command->parsed()) done = bench::run_repeat_bench(repeat);
+  if (fleet_command->parsed()) done = bench::run_fleet_bench(fleet);
   if (prior_command->parsed()) {
     if (prior.recordings.empty()) prior.recordings = bench::stored_recordings();
     done = bench::run_prior_bench(prior);
