@@ -4,9 +4,11 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <list>
 
 #include "agent/measure/trial.h"
@@ -105,6 +107,12 @@ void claim_core_time() {
   close(group);
 }
 
+// Where drivers keep what they build. Beside hidden folders none can be made later on.
+void make_cache_folder() {
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && *home == '/') (void)!mkdir((home + std::string("/.cache")).c_str(), 0700);
+}
+
 void go_first_where_memory_is_short() {
   const int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
   if (score < 0) return;
@@ -129,15 +137,17 @@ int run_worker(const WorkerRow& row, const wire::DeviceInfoT& info, int socket, 
                const WorkerTerms& terms) {
   StatusPage* status = StatusPage::map(status_memory);
   if (!status) return refuse_device(socket, {ErrorCode::Io, "no memory for a status page"});
-  // Before a driver starts threads, on which it would not count.
+  claim_core_time();
+  go_first_where_memory_is_short();
+  // Before a driver starts threads, on which it would not count; behind what takes rights that a
+  // namespace of its own would not have.
   const bool builds = row.sandbox(info).calls == SystemCalls::Builds;
+  if (builds) make_cache_folder();
   SandboxSurroundings surroundings;
   surroundings.keys_in_reach = hide_files({terms.hidden, builds});
 #ifdef __GLIBC__
   mallopt(M_ARENA_MAX, 1);  // arenas per thread reserve address space, which is limited
 #endif
-  claim_core_time();
-  go_first_where_memory_is_short();
   const SystemRoot root;
   auto device = row.open(info);
   if (!device) return refuse_device(socket, device.error());
