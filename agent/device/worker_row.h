@@ -13,7 +13,7 @@ struct WorkerRow {
   // Opens the device and completes what the supervisor said of it; called before the
   // sandbox closes.
   Result<std::unique_ptr<Device>> (*open)(const wire::DeviceInfoT&);
-  // What a worker may, beyond what it has mapped when the device is open.
+  // What a worker may, beyond what it has mapped when the device is open. Null where none can be.
   SandboxPolicy (*sandbox)(const wire::DeviceInfoT&);
 };
 

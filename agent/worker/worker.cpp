@@ -141,7 +141,7 @@ int run_worker(const WorkerRow& row, const wire::DeviceInfoT& info, int socket, 
   go_first_where_memory_is_short();
   // Before a driver starts threads, on which it would not count; behind what takes rights that a
   // namespace of its own would not have.
-  const bool builds = row.sandbox(info).calls == SystemCalls::Builds;
+  const bool builds = row.sandbox && row.sandbox(info).calls == SystemCalls::Builds;
   if (builds) make_cache_folder();
   SandboxSurroundings surroundings;
   surroundings.keys_in_reach = hide_files({terms.hidden, builds});

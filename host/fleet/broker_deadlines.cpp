@@ -1,5 +1,7 @@
 // How long a lease may take, though its agent heartbeats: trials of devices that are late go
 // elsewhere, and those devices rest.
+#include <algorithm>
+
 #include "host/fleet/broker_core.h"
 #include "host/fleet/pool.h"
 #include "schemas/wire/clock_domain.h"
@@ -16,16 +18,13 @@ StandingKey standing_of(const Permission& who, const wire::BoardT& board, std::u
 
 }  // namespace
 
-// The longest that the request may take on a board by the limits of all its stages.
+// The longest that the request may take on a board by the limits of all its stages, and of the
+// broker's own: many repeats and retakes are allowed for, and hardly ever needed.
 Result<milliseconds> BrokerCore::longest_time(ByteView request) const {
   auto options = decode_options(request);
   if (!options) return std::move(options).error().in("reading the request");
   const milliseconds longest(StageLimits{}.whole_trial_ns(*options) / 1'000'000);
-  if (longest <= times_.trial) return longest;
-  return Error{ErrorCode::InvalidArgument,
-               "with its timeout, cooldown, repeats and retakes it may take " +
-                   seconds_of(longest) + " on a board: this broker gives one trial " +
-                   seconds_of(times_.trial) + " at most"};
+  return std::min(longest, times_.trial);
 }
 
 // Of a lease once no other is before it on its device. Agents that count instructions count

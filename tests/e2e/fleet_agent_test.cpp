@@ -2,9 +2,7 @@
 // session: the whole way of a trial but for a compiler and a kernel.
 #include <gtest/gtest.h>
 
-#include <sys/personality.h>
 #include <csignal>
-#include <fstream>
 #include <map>
 #include <thread>
 
@@ -112,19 +110,6 @@ TEST_F(RealAgent, MeasuresWithACheckedOutput) {
   session->offer_blob(content_hash(zeros), zeros);
   for (std::uint64_t i = 0; i < 30; ++i) session->submit(i, request_of(content_hash(zeros)));
   all_measured(*session, 0, 30);
-}
-
-// Kernels meet the same address layout in each session.
-TEST_F(RealAgent, RunsWithoutAddressRandomization) {
-  const int now = personality(0xffffffff);
-  if (personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE) == -1) {
-    GTEST_SKIP() << "this system does not let a process choose its personality";
-  }
-  personality(static_cast<unsigned long>(now));
-  std::ifstream file("/proc/" + std::to_string(agent->pid()) + "/personality");
-  unsigned long flags = 0;
-  ASSERT_TRUE(file >> std::hex >> flags);
-  EXPECT_NE(flags & ADDR_NO_RANDOMIZE, 0u);
 }
 
 TEST_F(RealAgent, AWrongAnswerIsCalledOne) {

@@ -76,7 +76,7 @@ TEST_P(WorkerProgram, IsStartedFromMemory) {
   const auto passed = run_program({folder() + "/fettle-agent", "--self-test", "--device-kind",
                                    "cuda", "--cuda-library", FETTLE_CUDA_STAND_IN});
   EXPECT_EQ(passed.status, 0) << passed.out << passed.err;
-  EXPECT_NE(passed.out.find("passed, sandbox Limits"), std::string::npos) << passed.out;
+  EXPECT_NE(passed.out.find("passed, sandbox Driver"), std::string::npos) << passed.out;
   const auto failed = run_program({folder() + "/fettle-agent", "--self-test", "--device-kind",
                                    "cuda", "--cuda-library", "libnone.so"});
   EXPECT_NE(failed.status, 0);

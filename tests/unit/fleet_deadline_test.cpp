@@ -126,11 +126,7 @@ TEST_F(Trust, ATrialsLongestTimeIsBounded) {
   EXPECT_EQ(assigned("a").size(), 1u);
   request.options->repeat = limits::kSamples;  // days
   send(2, request);
-  auto completed = take<wire::CompletedT>("c");
-  ASSERT_EQ(completed.size(), 1u);
-  EXPECT_EQ(failure_of(completed[0]), ErrorCode::InvalidArgument);
-  const auto outcome = decode_outcome(completed[0].outcome);
-  EXPECT_NE(outcome->body.AsFailure()->error->message.find("7200 s at most"), std::string::npos);
+  EXPECT_TRUE(take<wire::CompletedT>("c").empty()) << "it has two hours of those days";
   request.options->repeat = 10;
   request.options->timeout_ms = limits::kTimeoutMs + 1;
   send(3, request);
