@@ -227,7 +227,7 @@ for file in "${{@:1:$#-1}}"; do
     *) cp "$file" {board}/; continue ;;
   esac
   extra="--cpu $cpu"
-  if [[ $name == fettle-agent ]]; then extra+=" --emulated"; fi
+  if [[ $name == fettle-agent ]]; then extra+=" --emulated --allow-unsandboxed"; fi
   printf '#!/bin/sh\\nexec %s %s "$@" %s\\n' "$emulator" "$PWD/$file" "$extra" >{board}/"$name"
   chmod +x {board}/"$name"
 done
