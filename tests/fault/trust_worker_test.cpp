@@ -85,8 +85,10 @@ TEST_F(Trust, PatchedWorkerPoisonsNextClient) {
 }
 
 TEST_F(Trust, SeccompAbsentRefuses) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a build with a sanitizer has no sandbox to miss";
+#endif
   Station station({}, leave_seccomp_out);
-  if (station.strict()) GTEST_SKIP() << "a build with a sanitizer has no sandbox to miss";
   const std::string& why = station.queue().refusal();
   EXPECT_FALSE(station.queue().ready());
   EXPECT_NE(why.find("seccomp: Function not implemented"), std::string::npos) << why;
