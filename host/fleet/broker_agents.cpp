@@ -6,6 +6,19 @@
 #include "schemas/wire/limits.h"
 
 namespace fettle::fleet {
+
+std::size_t BrokerCore::agents() const {
+  return static_cast<std::size_t>(
+      std::count_if(agents_.begin(), agents_.end(),
+                    [](const auto& entry) { return !entry.second.peer.empty(); }));
+}
+
+std::size_t BrokerCore::waiting() const {
+  std::size_t all = 0;
+  for (const auto& [key, status] : scheduler_.status()) all += status.pending;
+  return all;
+}
+
 namespace {
 
 constexpr std::size_t kMostReleases = 64;  // that one message is answered with

@@ -124,6 +124,8 @@ class BrokerCore {
   std::size_t backlog_limit(const PeerId& peer) const;
   std::string client_key_of(const PeerId& peer) const;  // "": no client
   std::vector<ClientUsage> usage() const;
+  std::size_t agents() const;   // connected now
+  std::size_t waiting() const;  // trials that no board has yet
   std::size_t leases() const { return leases_.size(); }
   std::size_t blob_bytes() const { return blobs_.bytes(); }
   wire::DeviceListT device_list() const;

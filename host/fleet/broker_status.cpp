@@ -2,7 +2,6 @@
 #include "host/fleet/broker_status.h"
 
 #include <nlohmann/json.hpp>
-#include <set>
 
 namespace fettle::fleet {
 namespace {
@@ -46,13 +45,8 @@ BrokerStatus status_of(const BrokerCore& core) {
   out.leases = core.leases();
   out.blob_bytes = core.blob_bytes();
   out.clients = core.usage();
-  const wire::DeviceListT list = core.device_list();
-  std::set<std::string> boards;
-  for (const auto& key : list.keys) {
-    out.waiting += key->pending;
-    for (const auto& board : key->boards) boards.insert(board->id);
-  }
-  out.agents = boards.size();
+  out.agents = core.agents();
+  out.waiting = core.waiting();
   return out;
 }
 

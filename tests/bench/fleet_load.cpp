@@ -15,6 +15,7 @@
 
 #include "host/fleet/curve.h"
 #include "host/fleet/session_core.h"
+#include "tests/support/fleet_request.h"
 
 namespace fettle::bench {
 
@@ -31,26 +32,6 @@ std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch())
           .count());
-}
-
-wire::MeasureRequestT request_of(double number) {
-  wire::MeasureRequestT request;
-  request.program = std::make_unique<wire::ProgramT>();
-  request.options = std::make_unique<wire::MeasureOptionsT>();
-  request.options->racing_bound_ns = number;
-  auto image = std::make_unique<wire::ImageT>();
-  image->kind = wire::ImageKind::Xclbin;
-  image->bytes = Bytes(2000, 7);  // as long as a small kernel's
-  auto entry = std::make_unique<wire::EntryPointT>();
-  entry->name = "run";
-  image->entries.push_back(std::move(entry));
-  request.program->images.push_back(std::move(image));
-  auto buffer = std::make_unique<wire::BufferT>();
-  buffer->bytes = 64;
-  buffer->role = wire::BufferRole::Output;
-  request.program->buffers.push_back(std::move(buffer));
-  request.program->launches.push_back(std::make_unique<wire::LaunchT>());
-  return request;
 }
 
 Bytes outcome() {
@@ -360,7 +341,8 @@ class FleetLoad::Thread {
   std::vector<std::unique_ptr<Peer>> peers_;
   std::deque<Answer> answers_;
   FleetLoadCounts local_;
-  wire::MeasureRequestT request_ = request_of(0);
+  // As long as with a small kernel.
+  wire::MeasureRequestT request_ = fleet::small_request(0, 2000);
   const Bytes outcome_ = outcome();
   std::thread thread_;
 

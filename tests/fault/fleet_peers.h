@@ -17,6 +17,7 @@
 #include "host/fleet/session.h"
 #include "schemas/wire/content_hash.h"
 #include "schemas/wire/limits.h"
+#include "tests/support/fleet_request.h"
 
 namespace fettle::fleet {
 
@@ -24,26 +25,6 @@ inline KeyPair new_keys() {
   auto keys = make_key_pair();
   EXPECT_TRUE(keys.ok());
   return *keys;
-}
-
-inline wire::MeasureRequestT small_request(double marker = 0) {
-  wire::MeasureRequestT request;
-  request.program = std::make_unique<wire::ProgramT>();
-  request.options = std::make_unique<wire::MeasureOptionsT>();
-  request.options->racing_bound_ns = marker;
-  auto image = std::make_unique<wire::ImageT>();
-  image->kind = wire::ImageKind::Xclbin;
-  image->bytes = {1, 2, 3};
-  auto entry = std::make_unique<wire::EntryPointT>();
-  entry->name = "run";
-  image->entries.push_back(std::move(entry));
-  request.program->images.push_back(std::move(image));
-  auto buffer = std::make_unique<wire::BufferT>();
-  buffer->bytes = 64;
-  buffer->role = wire::BufferRole::Output;
-  request.program->buffers.push_back(std::move(buffer));
-  request.program->launches.push_back(std::make_unique<wire::LaunchT>());
-  return request;
 }
 
 inline wire::MeasureRequestT request_with_blob(const wire::Hash& hash) {

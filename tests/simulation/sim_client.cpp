@@ -5,6 +5,7 @@
 
 #include "schemas/wire/content_hash.h"
 #include "tests/simulation/sim_agent.h"
+#include "tests/support/fleet_request.h"
 
 namespace fettle::fleet::simulation {
 namespace {
@@ -13,22 +14,7 @@ constexpr std::size_t kBlobs = 3;
 constexpr std::size_t kAtOnce = 8;  // submitted and without a result
 
 wire::MeasureRequestT request_of(double marker, const std::vector<wire::Hash>& blobs) {
-  wire::MeasureRequestT request;
-  request.program = std::make_unique<wire::ProgramT>();
-  request.options = std::make_unique<wire::MeasureOptionsT>();
-  request.options->racing_bound_ns = marker;
-  auto image = std::make_unique<wire::ImageT>();
-  image->kind = wire::ImageKind::Xclbin;
-  image->bytes = {1, 2, 3};
-  auto entry = std::make_unique<wire::EntryPointT>();
-  entry->name = "run";
-  image->entries.push_back(std::move(entry));
-  request.program->images.push_back(std::move(image));
-  auto buffer = std::make_unique<wire::BufferT>();
-  buffer->bytes = 64;
-  buffer->role = wire::BufferRole::Output;
-  request.program->buffers.push_back(std::move(buffer));
-  request.program->launches.push_back(std::make_unique<wire::LaunchT>());
+  wire::MeasureRequestT request = fleet::small_request(marker);
   for (const wire::Hash& hash : blobs) {
     auto expected = std::make_unique<wire::ExpectedOutputT>();
     expected->blob = std::make_unique<wire::Hash>(hash);

@@ -1,13 +1,12 @@
 // Bad input on the command line: one clear line, the right exit status, nothing lost.
 #include <gtest/gtest.h>
-
 #include <unistd.h>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "tests/unit/command_line.h"
 
