@@ -19,24 +19,28 @@
 
 namespace fettle::bench {
 
-Result<std::unique_ptr<BrokerProcess>> BrokerProcess::start(const std::string& program) {
+Result<std::unique_ptr<BrokerProcess>> BrokerProcess::start(const std::string& program,
+                                                            unsigned agents) {
   const std::string path = program.empty() ? sibling_program("fettle").string() : program;
   if (::access(path.c_str(), X_OK) != 0) {
     return Error{ErrorCode::NotFound, "no program " + path + ": ninja -C build fettle"};
   }
   std::unique_ptr<BrokerProcess> broker(new BrokerProcess);
-  auto agent = fleet::make_key_pair(), client = fleet::make_key_pair();
-  if (!agent) return std::move(agent).error();
+  auto client = fleet::make_key_pair();
   if (!client) return std::move(client).error();
-  broker->agent_ = *agent;
   broker->client_ = *client;
-  const fleet::KeyFolder keys(broker->folder_.file(""));
-  for (const auto& permission :
-       {fleet::Permission{"agents", wire::Role::Agent, agent->public_key},
-        fleet::Permission{"clients", wire::Role::Client, client->public_key}}) {
-    if (auto allowed = fleet::allow_key(keys.allow_file(), permission); !allowed)
-      return std::move(allowed).error();
+  std::vector<fleet::Permission> allowed = {
+      {"clients", wire::Role::Client, client->public_key, {}, {}}};
+  for (unsigned i = 0; i < agents; ++i) {
+    auto agent = fleet::make_key_pair();
+    if (!agent) return std::move(agent).error();
+    allowed.push_back({"agent-" + std::to_string(i), wire::Role::Agent, agent->public_key, {}, {}});
+    broker->agents_.push_back(std::move(*agent));
   }
+  const fleet::KeyFolder keys(broker->folder_.file(""));
+  auto written =
+      fleet::write_file_atomically(keys.allow_file(), fleet::format_allow_list(allowed), 0600);
+  if (!written) return std::move(written).error();
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return Error{ErrorCode::Io, "cannot make a pipe"};
   process::ChildPlan plan;

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "host/fleet/keys.h"
 #include "host/process/run_program.h"
@@ -14,14 +15,15 @@ namespace fettle::bench {
 
 class BrokerProcess {
  public:
-  // program: "": fettle, where this program lies.
-  static Result<std::unique_ptr<BrokerProcess>> start(const std::string& program);
+  // program: "": fettle, where this program lies. It answers so many agents, each with a key of its
+  // own as boards have, and clients that share one.
+  static Result<std::unique_ptr<BrokerProcess>> start(const std::string& program, unsigned agents);
   ~BrokerProcess();
   BrokerProcess(const BrokerProcess&) = delete;
 
   const std::string& url() const { return url_; }
   const std::string& public_key() const { return public_key_; }
-  const fleet::KeyPair& agent() const { return agent_; }
+  const std::vector<fleet::KeyPair>& agents() const { return agents_; }
   const fleet::KeyPair& client() const { return client_; }
 
   struct Usage {
@@ -35,7 +37,8 @@ class BrokerProcess {
  private:
   BrokerProcess() = default;
   process::ScratchFolder folder_;
-  fleet::KeyPair agent_, client_;
+  std::vector<fleet::KeyPair> agents_;
+  fleet::KeyPair client_;
   std::string url_, public_key_;
   pid_t pid_ = -1;
 };

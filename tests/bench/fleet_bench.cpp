@@ -123,13 +123,13 @@ void tell(const char* name, const Phase& phase, bool json) {
 }  // namespace
 
 Result<void> run_fleet_bench(const FleetBenchOptions& options) {
-  auto broker = BrokerProcess::start(options.broker);
+  auto broker = BrokerProcess::start(options.broker, options.agents);
   if (!broker) return std::move(broker).error();
   const double idle_mib = mib((*broker)->usage().resident_bytes);
   FleetLoadPlan plan;
   plan.url = (*broker)->url();
   plan.broker_key = (*broker)->public_key();
-  plan.agent = (*broker)->agent();
+  plan.agent_keys = (*broker)->agents();
   plan.client = (*broker)->client();
   plan.agents = options.agents;
   plan.clients = options.clients;

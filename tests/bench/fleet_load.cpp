@@ -112,7 +112,8 @@ class FleetLoad::Thread {
 
   Result<void> dial(Peer& peer) {
     const FleetLoadPlan& plan = shared_.plan;
-    auto socket = fleet::make_client(context_, plan.url, peer.is_agent ? plan.agent : plan.client,
+    auto socket = fleet::make_client(context_, plan.url,
+                                     peer.is_agent ? plan.agent_keys.at(peer.number) : plan.client,
                                      plan.broker_key);
     if (!socket) return std::move(socket).error();
     peer.socket = std::move(*socket);

@@ -15,7 +15,8 @@ namespace fettle::bench {
 
 struct FleetLoadPlan {
   std::string url, broker_key;
-  fleet::KeyPair agent, client;  // all agents share one pair, all clients another
+  std::vector<fleet::KeyPair> agent_keys;  // of each agent
+  fleet::KeyPair client;                   // of all clients
   unsigned agents = 1000, clients = 50, threads = 2;
   unsigned queue_depth = 2;
   double answer_after_ms = 0;
