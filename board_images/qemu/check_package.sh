@@ -81,6 +81,22 @@ see "systemctl restart" on_board systemctl restart fettle-agent
 see "active, as its own user" board_says "systemctl is-active fettle-agent; ps -o user:20= -p \$(systemctl show -P MainPID fettle-agent)" $'active\nfettle-agent'
 see "the board registers" until_true 60 registered "$name"
 see_clocks "its clocks are pinned" 800000000 800000000
+
+printf '== A session under the unit\n'
+printf '   systemd-analyze security: %s\n' \
+  "$(on_board systemd-analyze --no-pager security fettle-agent | sed -n 's/.*[Oo]verall exposure level.*: *//p')"
+strict() { [[ $("$fettle" devices --broker "$broker" --json | grep -o '"sandbox":"[A-Za-z]*"') == '"sandbox":"Strict"' ]]; }
+see "the sandbox is strict under it" strict
+readonly trials=24
+tune() {
+  "$fettle" tune "$here/qemu/three_layers.json" --device "$board" --broker "$broker" --broker-key "$broker_key" \
+    --trials "$trials" --timeout 60 --scheduler round-robin --seed 1 --json --db "$run/tune.db" >"$run/trials" 2>"$run/tune.log" ||
+    { tail -n 5 "$run/tune.log"; return 1; }
+}
+see "a session of $trials trials ends well" tune
+every_layer() { (($("$fettle" records best --db "$run/tune.db" --json | wc -l) == 3)); }
+see "each of its three layers has a record" every_layer
+tail -n 1 "$run/trials"
 pid=$(main_pid)
 on_board systemctl kill --kill-whom=main --signal=STOP fettle-agent
 see "the watchdog ends an agent that hangs" until_true 100 another_pid "$pid"

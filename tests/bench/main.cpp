@@ -15,12 +15,11 @@
 #include "tests/bench/kernels/kernel_bench.h"
 #endif
 #include "tests/bench/networks/network_command.h"
-#include "tests/bench/pipeline_bench.h"
 #include "tests/bench/prior_bench.h"
 #include "tests/bench/record_space.h"
 #include "tests/bench/repeat_bench.h"
 #include "tests/bench/search_bench.h"
-#include "tests/bench/versions/versions_bench.h"
+#include "tests/bench/versions/compared_commands.h"
 #include "tests/bench/vta/estimate_bench.h"
 #include "tests/bench/vta/vta_bench.h"
 
@@ -42,22 +41,8 @@ int main(int argc, char** argv) try {
   agent_command->add_option("--starts", agent.starts, "starts of which the median is told")
       ->check(CLI::Range(1u, 1000u));
 
-  bench::PipelineBenchOptions pipeline;
-  CLI::App* pipeline_command = app.add_subcommand(
-      "pipeline", "the device's busy share and the overhead of a trial, through the real loop");
-  pipeline_command->add_flag("--json", pipeline.json, "JSON lines");
-  pipeline_command->add_option("--kernel-ms", pipeline.kernel_ms, "about how long a kernel runs")
-      ->check(CLI::Range(0.1, 200.0))
-      ->capture_default_str();
-  pipeline_command->add_option("--trials", pipeline.trials, "trials that count")
-      ->check(CLI::Range(10u, 100000u))
-      ->capture_default_str();
-  pipeline_command->add_option("--builders", pipeline.builders,
-                               "compiler processes; 0: one per core that the device leaves free");
-  pipeline_command->add_option("--threads", pipeline.threads,
-                               "cores of the device; 0: all but one");
-  pipeline_command->add_option("--seed", pipeline.seed, "of the configurations")
-      ->capture_default_str();
+  bench::PipelineTurnsOptions pipeline;
+  CLI::App* pipeline_command = bench::add_pipeline_command(app, pipeline);
 
 #ifdef FETTLE_BENCH_KERNELS
   bench::KernelBenchOptions kernels;
@@ -268,39 +253,7 @@ int main(int argc, char** argv) try {
       "begin with random trials of the other recordings, as an earlier session leaves them");
 
   bench::VersionsBenchOptions versions;
-  CLI::App* versions_command = app.add_subcommand(
-      "versions",
-      "another commit's programs and these, by turns: trials per hour, and each layer's best "
-      "kernel; with one thread");
-  versions_command->add_flag("--json", versions.json, "JSON lines");
-  versions_command
-      ->add_option("--baseline", versions.baseline,
-                   "folder with that commit's fettle, fettle-agent and fettle-bench")
-      ->required();
-  versions_command->add_option("--candidate", versions.candidate,
-                               "the same of what is judged; without it: where this program lies");
-  versions_command
-      ->add_option("--networks", versions.networks, "networks, or .json files of workloads")
-      ->capture_default_str();
-  versions_command->add_option("--seeds", versions.seeds, "tunes of each network and side")
-      ->check(CLI::Range(1u, 100u))
-      ->capture_default_str();
-  versions_command->add_option("--trials", versions.trials, "of each tune")
-      ->check(CLI::Range(1u, 1000000u))
-      ->capture_default_str();
-  versions_command
-      ->add_option("--turns", versions.turns, "times that the kernels of each tune are timed")
-      ->check(CLI::Range(1u, 1000u))
-      ->capture_default_str();
-  versions_command->add_option("--rounds", versions.rounds, "turns of each kernel in one of them")
-      ->check(CLI::Range(1u, 10000u))
-      ->capture_default_str();
-  versions_command->add_option(
-      "--keep", versions.keep,
-      "databases and logs stay in this folder; run again, no finished tune is repeated");
-  versions_command->add_flag("--gate", versions.gate,
-                             "status 1 where kernels_geomean is below 0.99, "
-                             "trials_per_hour_ratio below 1.0, or a layer is lost");
+  CLI::App* versions_command = bench::add_versions_command(app, versions);
 
   bench::VtaBenchOptions vta;
   CLI::App* vta_command = app.add_subcommand(
@@ -359,7 +312,10 @@ int main(int argc, char** argv) try {
 
   Result<void> done;
   if (agent_command->parsed()) done = bench::run_agent_bench(agent);
-  if (pipeline_command->parsed()) done = bench::run_pipeline_bench(pipeline);
+  if (pipeline_command->parsed()) {
+    done = pipeline.baseline.empty() ? bench::run_pipeline_bench(pipeline.pipeline)
+                                     : bench::run_pipeline_turns(pipeline);
+  }
   if (kernels_command->parsed()) {
 #ifdef FETTLE_BENCH_KERNELS
     done = bench::run_kernel_bench(kernels);

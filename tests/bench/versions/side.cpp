@@ -120,15 +120,20 @@ Result<void> write_whole(const fs::path& path, const std::string& text) {
 
 }  // namespace
 
-Result<Side> open_side(const std::string& name, const fs::path& folder, const fs::path& work,
-                       const tune::StopSignal& stop) {
-  Side side{name, folder, ""};
+Result<void> has_programs(const std::string& name, const fs::path& folder) {
   for (const char* program : kPrograms) {
     if (::access((folder / program).c_str(), X_OK) == 0) continue;
     return Error{ErrorCode::NotFound,
                  fmt::format("the {} {} has no program {}", name, folder.string(), program),
                  {}};
   }
+  return {};
+}
+
+Result<Side> open_side(const std::string& name, const fs::path& folder, const fs::path& work,
+                       const tune::StopSignal& stop) {
+  Side side{name, folder, ""};
+  if (auto there = has_programs(name, folder); !there) return std::move(there).error();
   for (const char* program : {"fettle", "fettle-agent"}) {
     const auto hash = hash_of(folder / program);
     if (!hash) return hash.error();

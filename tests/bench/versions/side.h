@@ -15,6 +15,8 @@ struct Side {
   std::filesystem::path folder;  // with fettle, fettle-agent and fettle-bench
   std::string tuner;             // content hash of the first two: whose tunes may be kept
 };
+// NotFound: `folder`, which is the side `name`, lacks one of the three programs.
+Result<void> has_programs(const std::string& name, const std::filesystem::path& folder);
 // NotFound: a program is not there. Unsupported: one does not know an option that is needed.
 // What the programs say goes to files in `work`.
 Result<Side> open_side(const std::string& name, const std::filesystem::path& folder,

@@ -2,54 +2,23 @@
 #include "tests/bench/versions/versions_bench.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <array>
 #include <cstdio>
 #include <filesystem>
-#include <functional>
 #include <iostream>
 
 #include "host/app/interrupt.h"
 #include "tests/bench/agent_process.h"
 #include "tests/bench/versions/side.h"
+#include "tests/bench/versions/turns.h"
 #include "tests/bench/versions/versions_report.h"
+#include "tests/bench/versions/work_folder.h"
 
 namespace fettle::bench {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Where databases and logs lie; gone with this object unless they are to be kept.
-class WorkFolder {
- public:
-  static Result<WorkFolder> open(const std::string& keep) {
-    std::error_code failed;
-    if (!keep.empty()) {
-      fs::create_directories(keep, failed);
-      if (failed) return Error{ErrorCode::Io, "no folder " + keep + ": " + failed.message(), {}};
-      return WorkFolder(fs::absolute(keep), false);
-    }
-    std::string pattern = (fs::temp_directory_path() / "fettle-versions-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) {
-      return Error{ErrorCode::Io, "no temporary folder " + pattern, {}};
-    }
-    return WorkFolder(pattern, true);
-  }
-  WorkFolder(WorkFolder&& from) noexcept : path_(std::move(from.path_)), passing_(from.passing_) {
-    from.passing_ = false;
-  }
-  ~WorkFolder() {
-    std::error_code ignored;
-    if (passing_) fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  WorkFolder(fs::path path, bool passing) : path_(std::move(path)), passing_(passing) {}
-  fs::path path_;
-  bool passing_;
-};
 
 // Steps of one kind, which take about the same time each.
 struct Steps {
@@ -80,13 +49,6 @@ struct Bench {
   std::array<Side, 2> sides;  // baseline, candidate
   Progress progress;
 };
-
-// Calls step(side) for both, the baseline first in even turns: what drifts meets both alike.
-Result<void> by_turns(unsigned turn, const std::function<Result<void>(std::size_t)>& step) {
-  const std::size_t first = turn % 2;
-  auto done = step(first);
-  return done ? step(1 - first) : done;
-}
 
 using Databases = std::array<std::vector<fs::path>, 2>;  // [side][seed]
 
