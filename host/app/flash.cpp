@@ -30,7 +30,7 @@ struct FlashCommand {
   int wait_s = 90;                               // until it has registered
   InstallPlan install;
   std::vector<flash::Check> force;
-  bool yes = false, json = false;
+  bool yes = false, allow_unsandboxed = false, json = false;
 };
 
 // One line on a terminal, rewritten twice a second: how far, how fast, how long still.
@@ -106,6 +106,13 @@ int run_ssh(FlashCommand command) {
   if (auto heard = agents_of(*address, ""); !heard) {
     return fail(heard.error());
   }
+  command.install.may_run_unsandboxed = [&](const std::string& why) {
+    if (command.allow_unsandboxed) return true;
+    note("The board says: " + why);
+    return ask_for_yes(
+        "Run candidates there all the same? Whoever may send programs to it can do then what the "
+        "agent's user can. (--allow-unsandboxed says yes without being asked.)");
+  };
   const auto installed =
       install_agent(board, command.install, fleet::KeyFolder(*home).allow_file());
   if (!installed) return fail(installed.error());
@@ -200,6 +207,11 @@ void add_flash_command(CLI::App& app, int& status) {
   of_ssh("--key", install.device_key, "The device key (default: the board recognises itself)");
   of_ssh("--set", install.settings,
          "One more line of the agent's configuration, such as 'pin-clocks = \"max\"'");
+  flash
+      ->add_flag(
+          "--allow-unsandboxed", command->allow_unsandboxed,
+          "Does not ask whether candidates may run where the board's kernel cannot hold them")
+      ->needs(ssh);
   of_ssh("--ssh-command", command->ssh_command, "With its options, such as ssh -p 2222")
       ->capture_default_str();
   of_ssh("--wait", command->wait_s, "Seconds until the board must have registered")

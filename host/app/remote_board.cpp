@@ -110,6 +110,33 @@ Result<std::string> package_for(const std::string& architecture) {
                {}};
 }
 
+// Whether the agent's self-test found a sandbox, run as the service's user. In its own words why
+// not; "": it did, or failed of something else, which its registration will show.
+Result<std::string> why_unsandboxed(const RemoteBoard& board) {
+  auto said = board.run(std::string(kAsRoot) +
+                        "$S systemctl stop fettle-agent && { $S runuser -u fettle-agent -- "
+                        "fettle-agent --self-test 2>&1 || :; }");
+  if (!said) return std::move(said).error().in("asking the agent for its sandbox");
+  const std::size_t named = said->find("--allow-unsandboxed");
+  if (named == said->npos) return std::string();
+  const std::size_t before = said->rfind('\n', named);
+  return first_line(said->substr(before == said->npos ? 0 : before + 1));
+}
+
+// True: candidates may run without one, which the configuration then says.
+Result<bool> settle_sandbox(const RemoteBoard& board, const InstallPlan& plan) {
+  for (const std::string& line : plan.settings) {
+    if (line.find("allow-unsandboxed") != line.npos) return false;  // it is settled
+  }
+  const auto why = why_unsandboxed(board);
+  if (!why) return why.error();
+  if (why->empty()) return false;
+  if (plan.may_run_unsandboxed && plan.may_run_unsandboxed(*why)) return true;
+  return Error{ErrorCode::Unsupported,
+               "the board cannot hold candidates, and its agent refuses to run them: " + *why,
+               {}};
+}
+
 // A string of the agent's configuration (TOML). Nothing that ends the string may be in it.
 Result<std::string> quoted(const std::string& text) {
   const bool fits = std::none_of(text.begin(), text.end(), [](unsigned char c) {
@@ -160,10 +187,10 @@ Result<std::string> RemoteBoard::run(const std::string& command, const std::stri
                {}};
 }
 
-Result<InstalledBoard> install_agent(const RemoteBoard& board, const InstallPlan& plan,
+Result<InstalledBoard> install_agent(const RemoteBoard& board, const InstallPlan& given,
                                      const std::string& allow_file) {
-  auto text = configuration(plan);
-  if (!text) return std::move(text).error();
+  InstallPlan plan = given;
+  if (auto text = configuration(plan); !text) return std::move(text).error();
   const auto allowed = fleet::load_allow_list(allow_file);
   if (!allowed) return allowed.error();
   const auto facts = ask_facts(board);
@@ -204,6 +231,11 @@ Result<InstalledBoard> install_agent(const RemoteBoard& board, const InstallPlan
   if (auto fits = fleet::check_public_key(installed.public_key); !fits) {
     return std::move(fits).error().in("reading the board's public key");
   }
+  const auto unsandboxed = settle_sandbox(board, plan);
+  if (!unsandboxed) return unsandboxed.error();
+  if (*unsandboxed) plan.settings.emplace_back("allow-unsandboxed = true");
+  const auto text = configuration(plan);
+  if (!text) return text.error();
   if (auto let_in =
           fleet::allow_key(allow_file, {installed.name, wire::Role::Agent, installed.public_key});
       !let_in) {

@@ -2,6 +2,7 @@
 // installed, told its broker, let in and started.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ struct InstallPlan {
   std::string broker_key;  // its public key
   std::string device_key;  // empty: the board recognises itself
   std::vector<std::string> settings;  // further lines of /etc/fettle/agent.toml
+  // Asked once, where the board's system cannot hold candidates, with the agent's own words:
+  // may they run there all the same? Unset: they may not.
+  std::function<bool(const std::string& why)> may_run_unsandboxed;
 };
 
 struct InstalledBoard {
@@ -43,6 +47,8 @@ struct InstalledBoard {
 // allows it in `allow_file`, stops the service and writes /etc/fettle/agent.toml (the old
 // one stays beside it as agent.toml.before). As root there, or by sudo without a password.
 // InvalidArgument, before anything is installed: the name is allowed with another key.
+// Unsupported: candidates may not run unsandboxed; the package is there, stopped, and its key
+// is not allowed.
 Result<InstalledBoard> install_agent(const RemoteBoard& board, const InstallPlan& plan,
                                      const std::string& allow_file);
 // Starts what install_agent left stopped.

@@ -2,12 +2,15 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 
 #include "agent/sandbox/filter_program.h"
 #include "tests/fault/candidate_station.h"
@@ -26,13 +29,17 @@ class Trust : public testing::Test {
   }
 };
 
-// As a kernel without CONFIG_SECCOMP_FILTER answers, for this process and its children.
-void leave_seccomp_out() {
+constexpr int kLandlockCreateRuleset = 444;  // older systems' headers lack it
+
+// As a kernel without these calls answers, for this process and its children.
+void leave_out(std::initializer_list<int> calls) {
   agent::FilterProgram filter(SECCOMP_RET_ALLOW);
-  filter.on(__NR_seccomp, SECCOMP_RET_ERRNO | ENOSYS);
+  for (const int call : calls) filter.on(call, SECCOMP_RET_ERRNO | ENOSYS);
   filter.answer(SECCOMP_RET_ALLOW);
   if (!filter.install().empty()) std::abort();
 }
+// A kernel without CONFIG_SECCOMP_FILTER.
+void leave_seccomp_out() { leave_out({__NR_seccomp}); }
 
 void expect_violation(Station& station, CandidateKind kind, const std::string& call) {
   const auto outcome = station.measure(kind);
@@ -103,20 +110,30 @@ TEST_F(Trust, SeccompAbsentRefuses) {
   EXPECT_EQ(allowed.queue().info().sandbox, wire::Sandbox::Limits) << "and says what holds";
 }
 
-// Not by its path; and where there is no filter, because it is hidden.
-TEST_F(Trust, WorkerCannotReadKey) {
-  const auto folder =
+// A key in a folder of its own, which is where the worker's relative paths begin.
+class TrustKey : public Trust {
+ protected:
+  void SetUp() override {
+    Trust::SetUp();
+    std::filesystem::create_directory(folder_);
+    std::ofstream(key_) << "secret";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void go_there() const { std::filesystem::current_path(folder_); }
+
+  const std::filesystem::path folder_ =
       std::filesystem::temp_directory_path() / ("fettle_key_" + std::to_string(getpid()));
-  std::filesystem::create_directory(folder);
-  const std::string key = folder / "secret.key";
-  std::ofstream(key) << "secret";
-  const auto there = [&] { std::filesystem::current_path(folder); };
+  const std::string key_ = folder_ / "secret.key";
+};
+
+// Not by its path; and where there is no filter, because it is hidden.
+TEST_F(TrustKey, WorkerCannotReadKey) {
   {
-    Station station({.allow_unsandboxed = false, .hidden = {key}}, there);
+    Station station({.allow_unsandboxed = false, .hidden = {key_}}, [&] { go_there(); });
     if (station.strict()) expect_violation(station, kOpenKey, "openat");
   }
   const auto without_seccomp = [&] {
-    there();
+    go_there();
     leave_seccomp_out();
   };
   {
@@ -125,11 +142,35 @@ TEST_F(Trust, WorkerCannotReadKey) {
     ASSERT_TRUE(outcome.body.AsFailure()) << "the test's own key cannot be read at all";
   }
   {
-    Station station({.allow_unsandboxed = true, .hidden = {key}}, without_seccomp);
+    Station station({.allow_unsandboxed = true, .hidden = {key_}}, without_seccomp);
     const auto outcome = station.measure(kOpenKey);
     EXPECT_TRUE(outcome.body.AsMeasurement()) << said(outcome);
   }
-  std::filesystem::remove_all(folder);
+}
+
+// Whether this process's children may have mounts of their own, as root or in a namespace of users.
+bool may_mount() {
+  const pid_t child = fork();
+  if (child == 0) _exit(unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) != 0);
+  int status = 1;
+  return waitpid(child, &status, 0) == child && status == 0;
+}
+
+// A kernel before 5.13, or one that was started without Landlock: mounts of its own cover the key.
+TEST_F(TrustKey, WorkerCannotReadKeyWithoutLandlock) {
+  if (!may_mount()) GTEST_SKIP() << "no mount namespaces here";
+  const auto neither = [&] {
+    go_there();
+    leave_out({__NR_seccomp, kLandlockCreateRuleset});
+  };
+  {
+    Station open({.allow_unsandboxed = true, .hidden = {}}, neither);
+    const auto outcome = open.measure(kOpenKey);
+    ASSERT_TRUE(outcome.body.AsFailure()) << "the test's own key cannot be read at all";
+  }
+  Station station({.allow_unsandboxed = true, .hidden = {key_}}, neither);
+  const auto outcome = station.measure(kOpenKey);
+  EXPECT_TRUE(outcome.body.AsMeasurement()) << said(outcome);
 }
 
 }  // namespace

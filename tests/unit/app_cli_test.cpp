@@ -324,7 +324,7 @@ TEST_F(FlashOverSsh, ASecondBoardOfAHostNameIsNeitherTheFirstNorInItsPlace) {
   ASSERT_TRUE(listed) << first.err();
   // Stands for ssh and the second board: it keeps what is installed on it, has a key from
   // then on, and starts its agent as `starts` says.
-  const auto ssh = [&](const std::string& starts) {
+  const auto ssh = [&](const std::string& starts, const std::string& self_test = ":") {
     const std::string installed = folder.file("installed"), key = public_key("pynq-2");
     return "sh " + write("ssh",
                          "case $2 in\n"
@@ -337,6 +337,9 @@ TEST_F(FlashOverSsh, ASecondBoardOfAHostNameIsNeitherTheFirstNorInItsPlace) {
                              "  if [ -e " +
                              installed + " ]; then echo '" + key +
                              "'; fi ;;\n"
+                             "*--self-test*) " +
+                             self_test +
+                             " ;;\n"
                              "*'systemctl start'*) " +
                              starts +
                              " ;;\n"
@@ -346,6 +349,21 @@ TEST_F(FlashOverSsh, ASecondBoardOfAHostNameIsNeitherTheFirstNorInItsPlace) {
   expect_error(install(ssh(":"), {"--name", "pynq-1", "--package", package}), 1,
                {"'pynq-1' is allowed already with another key", "fettle keys revoke pynq-1"});
   EXPECT_FALSE(std::filesystem::exists(folder.file("installed")));
+
+  // Its kernel cannot hold candidates: that is asked about, and here nobody answers.
+  const std::string no_sandbox =
+      "echo 'Unsupported: no seccomp: start it with --allow-unsandboxed'";
+  const auto unanswered = install(ssh(":", no_sandbox), {"--name", "pynq-2", "--package", package});
+  expect_error(unanswered, 1, {"no seccomp", "refuses to run them"});
+  EXPECT_NE(unanswered.err.find("Run candidates there all the same?"), std::string::npos)
+      << unanswered.err;
+  EXPECT_FALSE(std::filesystem::exists(folder.file("agent.toml")));
+  expect_error(install(ssh(":", no_sandbox), {"--name", "pynq-2", "--package", package, "--wait",
+                                              "1", "--allow-unsandboxed"}),
+               1, {"did not register"});
+  std::ifstream configured(folder.file("agent.toml"));
+  const std::string settings(std::istreambuf_iterator<char>(configured), {});
+  EXPECT_NE(settings.find("\nallow-unsandboxed = true\n"), std::string::npos) << settings;
 
   // Its agent does not come up; the first board's, of the same host name, is not it.
   expect_error(install(ssh(":"), {"--name", "pynq-2", "--package", package, "--wait", "1"}), 1,

@@ -47,15 +47,15 @@ static word call_system(word number, word a, word b, word c, word d, word e, wor
 #if defined(__x86_64__)
 enum { kMmap = 9, kGetuid = 102, kOpen = 257, kSocket = 41, kExitGroup = 231, kTgkill = 234,
        kFcntl = 72, kGetpid = 39, kGettid = 186,
-       kRecvmsg = 47, kSendto = 44, kMprotect = 10, kMremap = 25, kFutex = 202 };
+       kRecvmsg = 47, kSendto = 44, kMprotect = 10, kMremap = 25, kFutex = 202, kRead = 0 };
 #elif defined(__aarch64__)
 enum { kMmap = 222, kGetuid = 174, kOpen = 56, kSocket = 198, kExitGroup = 94, kTgkill = 131,
        kFcntl = 25, kGetpid = 172, kGettid = 178,
-       kRecvmsg = 212, kSendto = 206, kMprotect = 226, kMremap = 216, kFutex = 98 };
+       kRecvmsg = 212, kSendto = 206, kMprotect = 226, kMremap = 216, kFutex = 98, kRead = 63 };
 #else
 enum { kMmap = 192 /* mmap2 */, kGetuid = 199, kOpen = 322, kSocket = 281, kExitGroup = 248,
        kTgkill = 268, kFcntl = 221 /* fcntl64 */, kGetpid = 20, kGettid = 224,
-       kRecvmsg = 297, kSendto = 290, kMprotect = 125, kMremap = 163, kFutex = 240 };
+       kRecvmsg = 297, kSendto = 290, kMprotect = 125, kMremap = 163, kFutex = 240, kRead = 3 };
 #endif
 
 static word map_memory(word bytes) {
@@ -74,6 +74,13 @@ static int32 finds_message(void) {
     if (got > 0) return 1;
   }
   return 0;
+}
+
+// A file that is covered by another can be opened, and is empty.
+static int32 reads_key(void) {
+  char byte;
+  const long file = (long)call_system(kOpen, (word)-100, (word) "secret.key", 0, 0, 0, 0);
+  return file >= 0 && (long)call_system(kRead, (word)file, (word)&byte, 1, 0, 0, 0) > 0;
 }
 
 // An outcome of each of the first trials, as a frame of a worker's (agent/worker/request_link.h).
@@ -144,9 +151,7 @@ __attribute__((section(".text.entry"))) void entry(void* const* args, int32 begi
                   (word)__builtin_return_address(0) & ~(word)4095, 0);
       break;
     case kOpenKey:
-      if ((long)call_system(kOpen, (word)-100, (word) "secret.key", 0, 0, 0, 0) >= 0) {
-        call_system(kExitGroup, 0, 0, 0, 0, 0, 0);
-      }
+      if (reads_key()) call_system(kExitGroup, 0, 0, 0, 0, 0, 0);
       break;
     case kLockFutex: { volatile int32 lock = 0; call_system(kFutex, (word)&lock, 6, 0, 0, 0, 0); break; }
     case kTrap: __builtin_trap();

@@ -36,7 +36,7 @@ enum CandidateKind {
   kMakeExecutable,    /* good, and asks for memory of its own to be executable */
   kMapExecutable,     /* good, and asks for new memory that is executable */
   kMoveOverCode,      /* good, and moves its own image over the worker's code */
-  kOpenKey,  /* opens secret.key where the worker was started; ends the process if it can */
+  kOpenKey,  /* reads secret.key where the worker was started; ends the process if it can */
   kLockFutex /* good, and locks a futex with priority inheritance */
 };
 
