@@ -11,6 +11,7 @@
 #include "host/app/expected.h"
 #include "host/app/first_configurations.h"
 #include "host/app/hardware_options.h"
+#include "host/app/idle_runner.h"
 #include "host/app/interrupt.h"
 #include "host/app/json_view.h"
 #include "host/app/message.h"
@@ -248,6 +249,7 @@ Result<int> run(const TuneCommand& command) {
       history_of(*database, *open, *target, runner.device(), *weights_bytes > 0, command);
   if (!histories) return histories.error();
 
+  const std::vector<int> all_cores = usable_cores();  // with the device's
   pin_process(connection->free_cores());
   const std::size_t builders =
       command.builders ? command.builders : builder_count(connection->free_cores());
@@ -318,9 +320,14 @@ Result<int> run(const TuneCommand& command) {
   auto scheduler = tune::make_scheduler(command.scheduler, command.seed);
   if (!scheduler) return scheduler.error();
   auto view = make_view(command);
+  IdleRunner idle_runner(runner, [&](bool idle) {
+    if (beside && !connection->free_cores().empty()) {
+      beside->keep_to(idle ? all_cores : connection->free_cores());
+    }
+  });
   const tune::TuneSummary summary = tune::tune(
       *tasks, *target, options,
-      {**builder, runner, store, expected, **scheduler, interrupt, *view, *roofline,
+      {**builder, idle_runner, store, expected, **scheduler, interrupt, *view, *roofline,
        [&](const std::string& board_id, bool again, std::vector<tune::Measured>& others) {
          return ceilings.of(board_id, again, others);
        }});

@@ -130,9 +130,20 @@ Result<std::string> Prior::text() const {
 }
 
 void Prior::correct(std::vector<float>& features) const {
+  std::vector<float>* const one[] = {&features};
+  correct(one);
+}
+
+void Prior::correct(std::span<std::vector<float>* const> programs) const {
+  if (programs.empty()) return;
   Table table{columns_.size(), {}};
-  for (const std::size_t place : places_) table.values.push_back(features.at(place));
-  features[estimate_] += booster_.predict(table).front() / std::numbers::ln2_v<float>;
+  for (const std::vector<float>* features : programs) {
+    for (const std::size_t place : places_) table.values.push_back(features->at(place));
+  }
+  const std::vector<float> wrong = booster_.predict(table);
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    (*programs[i])[estimate_] += wrong[i] / std::numbers::ln2_v<float>;
+  }
 }
 
 }  // namespace fettle::cost

@@ -1,6 +1,8 @@
 // Background (background.h).
 #include "host/tune/background.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <sys/resource.h>
 
 #include <utility>
@@ -23,6 +25,13 @@ void Background::post(std::function<void()> job) {
     jobs_.push_back(std::move(job));
   }
   wake_.notify_one();
+}
+
+void Background::keep_to(const std::vector<int>& cores) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : cores) CPU_SET(core, &set);
+  pthread_setaffinity_np(thread_.native_handle(), sizeof set, &set);
 }
 
 void Background::run() {

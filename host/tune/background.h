@@ -7,6 +7,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace fettle::tune {
 
@@ -19,6 +20,8 @@ class Background {
   Background& operator=(const Background&) = delete;
 
   void post(std::function<void()> job);
+  // Where the thread may run from now on. Failing to move it is no error.
+  void keep_to(const std::vector<int>& cores);
 
  private:
   void run();

@@ -101,6 +101,7 @@ EvolutionaryPlanner::Candidates EvolutionaryPlanner::breed_candidates(
     const std::size_t from = candidates.size();
     breed(knowledge, parents, kChildren, first ? kRandomShare : 0, candidates);
     if (first) breed_fresh(knowledge, parents, candidates);
+    describe(candidates, from);
     predict(model, candidates, from);
   }
   return candidates;
@@ -115,6 +116,7 @@ EvolutionaryPlanner::Candidates EvolutionaryPlanner::recall(const Knowledge& kno
   for (space::Configuration& configuration : pool) {
     add_candidate(knowledge, std::move(configuration), candidates);
   }
+  describe(candidates, 0);
   std::erase_if(candidates, [&](const Candidate& candidate) {
     return tried_.looks_tried(candidate.features_hash);
   });
@@ -172,15 +174,22 @@ void EvolutionaryPlanner::breed_fresh(const Knowledge& knowledge,
 bool EvolutionaryPlanner::add_candidate(const Knowledge& knowledge,
                                         space::Configuration configuration, Candidates& into) {
   if (knowledge.unseen.contains(configuration) || !bred_.insert(configuration).second) return false;
-  static const std::vector<float> kNone;
-  const std::vector<float>* features = options_.features ? lowered_.of(configuration) : &kNone;
-  if (!features) return false;
+  if (options_.features && !lowered_.lowers(configuration)) return false;
   Candidate candidate;
-  candidate.row = lowered_.row(configuration, *features);
-  candidate.features_hash = features_hash(*features);
   candidate.configuration = std::move(configuration);
   into.push_back(std::move(candidate));
   return true;
+}
+
+// After all of them are lowered, so that they are corrected at once.
+void EvolutionaryPlanner::describe(Candidates& candidates, std::size_t from) {
+  static const std::vector<float> kNone;
+  for (std::size_t i = from; i < candidates.size(); ++i) {
+    const space::Configuration& configuration = candidates[i].configuration;
+    const auto& features = options_.features ? *lowered_.of(configuration) : kNone;
+    candidates[i].row = lowered_.row(configuration, features);
+    candidates[i].features_hash = features_hash(features);
+  }
 }
 
 void EvolutionaryPlanner::note_tried(const Knowledge& knowledge) {

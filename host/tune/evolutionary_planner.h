@@ -36,9 +36,11 @@ class EvolutionaryPlanner {
  private:
   struct Candidate {
     space::Configuration configuration;
+    // Of describe():
     std::vector<float> row;         // features, then knobs
     std::size_t features_hash = 0;  // equal: most likely the same program
-    std::vector<float> members;     // predicted log times
+    // Of predict():
+    std::vector<float> members;  // log times
     float mean = 0;
   };
   using Candidates = std::vector<Candidate>;
@@ -48,6 +50,7 @@ class EvolutionaryPlanner {
   Candidates breed_candidates(const Knowledge& knowledge, const cost::TimeModel& model);
   void breed(const Knowledge& knowledge, const std::vector<const space::Configuration*>& parents,
              std::size_t count, double random_share, Candidates& into);
+  void describe(Candidates& candidates, std::size_t from);
   void predict(const cost::TimeModel& model, Candidates& candidates, std::size_t from);
   void breed_fresh(const Knowledge& knowledge,
                    const std::vector<const space::Configuration*>& parents, Candidates& into);

@@ -36,14 +36,22 @@ std::vector<space::Configuration> promising_draws(const space::SearchSpace& spac
   std::vector<std::pair<float, space::Configuration>> draws;
   std::unordered_set<std::size_t> programs;
   std::unordered_set<space::Configuration, ConfigurationHash> bred;
-  const auto consider = [&](space::Configuration candidate) {
+  std::vector<space::Configuration> batch;
+  const auto draw = [&](space::Configuration candidate) {
     if (knowledge.unseen.contains(candidate) || !bred.insert(candidate).second) return;
-    const std::vector<float>* features = lowered.of(candidate);
-    if (!features || !programs.insert(features_hash(*features)).second) return;
-    draws.emplace_back(features->at(*options.estimate), std::move(candidate));
+    if (lowered.lowers(candidate)) batch.push_back(std::move(candidate));
+  };
+  const auto consider_batch = [&] {
+    for (space::Configuration& candidate : batch) {
+      const std::vector<float>* features = lowered.of(candidate);
+      if (!programs.insert(features_hash(*features)).second) continue;
+      draws.emplace_back(features->at(*options.estimate), std::move(candidate));
+    }
+    batch.clear();
   };
   const auto faster = [](const auto& a, const auto& b) { return a.first < b.first; };
-  for (std::size_t i = 0; i < first.draws; ++i) consider(space.random(rng));
+  for (std::size_t i = 0; i < first.draws; ++i) draw(space.random(rng));
+  consider_batch();
   const auto kept = static_cast<std::size_t>(first.share * static_cast<double>(draws.size()));
   std::stable_sort(draws.begin(), draws.end(), faster);
   for (std::size_t generation = 0; generation < first.generations; ++generation) {
@@ -56,8 +64,9 @@ std::vector<space::Configuration> promising_draws(const space::SearchSpace& spac
       const bool crossed = uniform(rng) < kCrossover;
       space::Configuration child = crossed ? space.crossover(parent(), parent(), rng) : parent();
       if (!crossed || uniform(rng) < 0.5) child = space.mutate(child, rng);
-      consider(std::move(child));
+      draw(std::move(child));
     }
+    consider_batch();
     std::stable_sort(draws.begin(), draws.end(), faster);
   }
   draws.resize(std::min(draws.size(), kept));
@@ -94,7 +103,7 @@ std::vector<space::Configuration> first_plan(const space::SearchSpace& space,
       space::Configuration candidate = promising.empty() ? space.random(rng) : promising[i];
       if (knowledge.unseen.contains(candidate)) continue;
       const double here = nearest(candidate);
-      if (here <= reach || (options.features && !lowered.of(candidate))) continue;
+      if (here <= reach || (options.features && !lowered.lowers(candidate))) continue;
       reach = here;
       farthest = std::move(candidate);
     }

@@ -16,23 +16,36 @@ std::size_t features_hash(std::span<const float> features) {
       {reinterpret_cast<const char*>(features.data()), features.size_bytes()});
 }
 
-const std::vector<float>* LoweredFeatures::of(const space::Configuration& configuration) {
+std::vector<float>& LoweredFeatures::lowered(const space::Configuration& configuration) {
   auto [place, fresh] = features_.try_emplace(configuration);
-  if (fresh) {
-    const Stopwatch lowering(statistics_.feature_seconds);
-    ++statistics_.lowered;
-    auto features = options_.features(configuration);
-    if (!features || features->size() != options_.feature_count) {
-      ++statistics_.unlowered;
-    } else if (options_.screen && options_.screen(*features)) {
-      ++statistics_.screened;
-    } else {
-      place->second = std::move(*features);
-      pool_.push_back(configuration);
-      if (options_.prior) options_.prior->correct(place->second);
-    }
+  if (!fresh) return place->second;
+  const Stopwatch lowering(statistics_.feature_seconds);
+  ++statistics_.lowered;
+  auto features = options_.features(configuration);
+  if (!features || features->size() != options_.feature_count) {
+    ++statistics_.unlowered;
+  } else if (options_.screen && options_.screen(*features)) {
+    ++statistics_.screened;
+  } else {
+    place->second = std::move(*features);
+    pool_.push_back(configuration);
+    if (options_.prior) uncorrected_.push_back(&place->second);
   }
-  return place->second.empty() ? nullptr : &place->second;
+  return place->second;
+}
+
+bool LoweredFeatures::lowers(const space::Configuration& configuration) {
+  return !lowered(configuration).empty();
+}
+
+const std::vector<float>* LoweredFeatures::of(const space::Configuration& configuration) {
+  const std::vector<float>& features = lowered(configuration);
+  if (!uncorrected_.empty()) {
+    const Stopwatch correcting(statistics_.feature_seconds);
+    options_.prior->correct(uncorrected_);
+    uncorrected_.clear();
+  }
+  return features.empty() ? nullptr : &features;
 }
 
 const std::vector<float>& LoweredFeatures::of(const Knowledge::Trial& trial) {

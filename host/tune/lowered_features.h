@@ -22,8 +22,11 @@ class LoweredFeatures {
   LoweredFeatures(const space::SearchSpace& space, const SearcherOptions& options)
       : space_(space), options_(options) {}
 
-  // Null: it makes no program, or one that the screen took out. Lowered at its first call, and
-  // put into the pool; the answer is valid as long as this object.
+  // False: it makes no program, or one that the screen took out. Lowered at its first call, and
+  // put into the pool; what a prior corrects, it does for many at once, when the first of them is
+  // asked for.
+  bool lowers(const space::Configuration& configuration);
+  // Null where lowers() is false; the answer is valid as long as this object.
   const std::vector<float>* of(const space::Configuration& configuration);
   // A resumed trial comes without: it is lowered once more.
   const std::vector<float>& of(const Knowledge::Trial& trial);
@@ -40,10 +43,13 @@ class LoweredFeatures {
   const SearchStatistics& statistics() const { return statistics_; }
 
  private:
+  std::vector<float>& lowered(const space::Configuration& configuration);
+
   const space::SearchSpace& space_;
   const SearcherOptions& options_;
   // Empty: it does not lower, or was screened out.
   std::unordered_map<space::Configuration, std::vector<float>, ConfigurationHash> features_;
+  std::vector<std::vector<float>*> uncorrected_;  // of features_
   std::vector<space::Configuration> pool_;
   SearchStatistics statistics_;
 };

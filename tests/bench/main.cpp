@@ -10,6 +10,7 @@
 #include "tests/bench/agent_bench.h"
 #include "tests/bench/efficiency_bench.h"
 #include "tests/bench/fleet_bench.h"
+#include "tests/bench/host/candidate_bench.h"
 #include "tests/bench/instructions/instruction_bench.h"
 #ifdef FETTLE_BENCH_KERNELS
 #include "tests/bench/kernels/kernel_bench.h"
@@ -252,6 +253,29 @@ int main(int argc, char** argv) try {
       "--transfer", search.transfer,
       "begin with random trials of the other recordings, as an earlier session leaves them");
 
+  bench::CandidateBenchOptions candidates;
+  CLI::App* candidates_command = app.add_subcommand(
+      "candidates", "what a candidate costs the host: its features and its build, by CPU time");
+  candidates_command->add_flag("--json", candidates.json, "JSON lines");
+  candidates_command
+      ->add_option("--network", candidates.network,
+                   "a network's name, or a .json file of workloads")
+      ->capture_default_str();
+  candidates_command
+      ->add_option("--arch", candidates.arch, "x86_64 (this machine), aarch64 or armv7")
+      ->check(CLI::IsMember({"x86_64", "aarch64", "armv7"}))
+      ->capture_default_str();
+  candidates_command
+      ->add_option("--candidates", candidates.candidates, "built, of each task, drawn at random")
+      ->check(CLI::Range(1u, 10000u))
+      ->capture_default_str();
+  candidates_command
+      ->add_option("--lowered", candidates.lowered,
+                   "lowered for their features, for each built one")
+      ->check(CLI::Range(1u, 1000u))
+      ->capture_default_str();
+  candidates_command->add_option("--seed", candidates.seed, "of the draws")->capture_default_str();
+
   bench::VersionsBenchOptions versions;
   CLI::App* versions_command = bench::add_versions_command(app, versions);
 
@@ -339,6 +363,7 @@ int main(int argc, char** argv) try {
     if (search.recordings.empty()) search.recordings = bench::stored_recordings();
     done = bench::run_search_bench(search);
   }
+  if (candidates_command->parsed()) done = bench::run_candidate_bench(candidates);
   if (versions_command->parsed()) done = bench::run_versions_bench(versions);
   if (vta_command->parsed()) done = bench::run_vta_bench(vta);
   if (estimate_command->parsed()) done = bench::run_estimate_bench(estimate);

@@ -1,0 +1,131 @@
+// Draws, features, builds, and their CPU time (candidate_bench.h).
+#include "tests/bench/host/candidate_bench.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "host/backend/backend.h"
+#include "host/backend/cpu_llvm/host_cpu.h"
+#include "host/model/task_list.h"
+#include "tests/support/native_run.h"
+
+namespace fettle::bench {
+namespace {
+
+using Json = nlohmann::json;
+
+double thread_milliseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return double(now.tv_sec) * 1e3 + double(now.tv_nsec) * 1e-6;
+}
+
+struct Costs {
+  std::vector<double> features_ms, build_ms;
+};
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) /
+         double(std::max<std::size_t>(values.size(), 1));
+}
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + std::ptrdiff_t(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Of one task. What the screen takes out is lowered, but not built.
+Result<Costs> costs_of(const backend::Task& task, const CandidateBenchOptions& options,
+                       std::mt19937_64& rng) {
+  Costs costs;
+  const unsigned draws = options.candidates * options.lowered;
+  for (unsigned drawn = 0; drawn < draws; ++drawn) {
+    const space::Configuration configuration = task.space().random(rng);
+    const double start = thread_milliseconds();
+    const auto features = task.features(configuration);
+    costs.features_ms.push_back(thread_milliseconds() - start);
+    if (!features || task.screen(*features)) continue;
+    if (costs.build_ms.size() * options.lowered > drawn) continue;
+    const double begun = thread_milliseconds();
+    const auto built = task.build(configuration);
+    if (!built) return built.error();
+    costs.build_ms.push_back(thread_milliseconds() - begun);
+  }
+  return costs;
+}
+
+void add(std::vector<double>& all, const std::vector<double>& some) {
+  all.insert(all.end(), some.begin(), some.end());
+}
+
+Json figures(const Costs& costs) {
+  return {{"lowered", costs.features_ms.size()},
+          {"features_ms_mean", mean(costs.features_ms)},
+          {"features_ms_median", median(costs.features_ms)},
+          {"built", costs.build_ms.size()},
+          {"build_ms_mean", mean(costs.build_ms)},
+          {"build_ms_median", median(costs.build_ms)}};
+}
+
+void print(const std::string& title, const Costs& costs, bool json) {
+  Json line = figures(costs);
+  if (json) {
+    line["layer"] = title;
+    std::cout << line.dump() << std::endl;
+    return;
+  }
+  std::printf("%-46s features %6.2f ms (median %6.2f), build %6.1f ms (median %6.1f)\n",
+              title.c_str(), line["features_ms_mean"].get<double>(),
+              line["features_ms_median"].get<double>(), line["build_ms_mean"].get<double>(),
+              line["build_ms_median"].get<double>());
+  std::fflush(stdout);
+}
+
+Result<space::CpuTarget> target_of(const std::string& arch) {
+  if (arch == "aarch64") return testing::aarch64_target();
+  if (arch == "armv7") return testing::armv7_target();
+  return backend::cpu_llvm::host_target();
+}
+
+}  // namespace
+
+Result<void> run_candidate_bench(const CandidateBenchOptions& options) {
+  const auto list = model::load_network(options.network);
+  if (!list) return list.error();
+  const auto target = target_of(options.arch);
+  if (!target) return target.error();
+  std::mt19937_64 rng(options.seed);
+  Costs all;
+  for (const auto& layer : list->tasks) {
+    const auto task = backend::open_task(layer.workload.dag(), target->target());
+    if (!task) return task.error();
+    const auto costs = costs_of(**task, options, rng);
+    if (!costs) return Error(costs.error()).in("building " + layer.workload.title());
+    print(layer.workload.title(), *costs, options.json);
+    add(all.features_ms, costs->features_ms);
+    add(all.build_ms, costs->build_ms);
+  }
+  if (!options.json) {
+    print("all", all, false);
+    return {};
+  }
+  Json summary = figures(all);
+  summary.update({{"benchmark", "candidates"},
+                  {"summary", true},
+                  {"network", options.network},
+                  {"arch", options.arch},
+                  {"seed", options.seed}});
+  std::cout << summary.dump() << std::endl;
+  return {};
+}
+
+}  // namespace fettle::bench
