@@ -22,7 +22,7 @@ constexpr double kRandomShare = 0.5;    // of the first generation
 constexpr double kEpsilon = 0.05;       // of a plan: random, whatever the model says
 constexpr double kCloseness = 0.1;      // log time that a candidate close to a planned one loses
 constexpr double kTwin = 10;            // log time that an equal feature vector loses
-constexpr std::size_t kFresh = 16;      // candidates with an option never tried
+constexpr std::size_t kFresh = 8;       // candidates with an option never tried
 constexpr std::size_t kFreshPlace = 8;  // every so manyth place of all plans is theirs
 constexpr double kExtraMutation = 0.35;
 

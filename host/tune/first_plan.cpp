@@ -18,7 +18,7 @@ struct First {
   std::size_t trials, draws, generations;
   double share;
 };
-constexpr First kFirst{8, 128, 0, 0.25}, kFirstWithPrior{4, 192, 2, 0.08};
+constexpr First kFirst{8, 128, 0, 0.25}, kFirstWithPrior{4, 128, 2, 0.12};
 constexpr std::size_t kSpreadDraws = 24;  // of which the one farthest from all others is taken
 
 const First& how_first(const SearcherOptions& options) {
