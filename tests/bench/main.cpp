@@ -276,6 +276,9 @@ int main(int argc, char** argv) try {
       ->capture_default_str();
   candidates_command->add_option("--seed", candidates.seed, "of the draws")->capture_default_str();
 
+  bench::HostTurnsOptions host;
+  CLI::App* host_command = bench::add_host_command(app, host);
+
   bench::VersionsBenchOptions versions;
   CLI::App* versions_command = bench::add_versions_command(app, versions);
 
@@ -364,6 +367,7 @@ int main(int argc, char** argv) try {
     done = bench::run_search_bench(search);
   }
   if (candidates_command->parsed()) done = bench::run_candidate_bench(candidates);
+  if (host_command->parsed()) done = bench::run_host_turns(host);
   if (versions_command->parsed()) done = bench::run_versions_bench(versions);
   if (vta_command->parsed()) done = bench::run_vta_bench(vta);
   if (estimate_command->parsed()) done = bench::run_estimate_bench(estimate);

@@ -34,6 +34,29 @@ CLI::App* add_pipeline_command(CLI::App& app, PipelineTurnsOptions& turns) {
   return command;
 }
 
+CLI::App* add_host_command(CLI::App& app, HostTurnsOptions& options) {
+  CLI::App* command = app.add_subcommand(
+      "host",
+      "what a session of this machine costs the host, beside another commit's, by turns: trials "
+      "per hour, the device's busy share, time by stage, and the best kernels of both");
+  command->add_flag("--json", options.json, "a JSON object for each network");
+  command
+      ->add_option("--baseline", options.baseline,
+                   "folder with that commit's fettle and fettle-agent")
+      ->required();
+  command->add_option("--candidate", options.candidate,
+                      "the same of what is judged; without it: where this program lies");
+  command->add_option("--networks", options.networks, "networks, or .json files of workloads")
+      ->capture_default_str();
+  command->add_option("--seeds", options.seeds, "sessions of each network and side")
+      ->check(CLI::Range(1u, 100u))
+      ->capture_default_str();
+  command->add_option("--trials", options.trials, "of each session")
+      ->check(CLI::Range(1u, 1000000u))
+      ->capture_default_str();
+  return command;
+}
+
 CLI::App* add_versions_command(CLI::App& app, VersionsBenchOptions& options) {
   CLI::App* command = app.add_subcommand(
       "versions",

@@ -11,6 +11,7 @@
 
 #include "host/app/interrupt.h"
 #include "tests/bench/agent_process.h"
+#include "tests/bench/versions/json_summary.h"
 #include "tests/bench/versions/logged_child.h"
 #include "tests/bench/versions/side.h"
 #include "tests/bench/versions/turns.h"
@@ -88,9 +89,7 @@ void print(const PipelineTurnsOptions& options, const Summaries& turns) {
 }  // namespace
 
 Result<PipelineSummary> parse_pipeline_summary(const std::string& lines) {
-  const std::size_t end = lines.find_last_not_of('\n');
-  const std::size_t begin = end == lines.npos ? lines.npos : lines.rfind('\n', end);
-  const Json told = Json::parse(lines.substr(begin == lines.npos ? 0 : begin + 1), nullptr, false);
+  const Json told = last_json_line(lines);
   PipelineSummary summary;
   const std::pair<const char*, double*> wanted[] = {
       {"overhead_ms_median", &summary.overhead_ms},

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "schemas/wire/content_hash.h"
+#include "tests/bench/versions/json_summary.h"
 
 namespace fettle::bench {
 namespace {
@@ -73,10 +74,7 @@ std::string file_name_of(std::string network) {
 Result<unsigned> trials_told(const fs::path& output) {
   const auto text = text_of_file(output);
   if (!text) return text.error();
-  const std::size_t end = text->find_last_not_of('\n');
-  const std::size_t begin = end == text->npos ? text->npos : text->rfind('\n', end);
-  const Json summary =
-      Json::parse(text->substr(begin == text->npos ? 0 : begin + 1), nullptr, false);
+  const Json summary = last_json_line(*text);
   if (!summary.is_object() || summary.value("event", "") != "summary" ||
       !summary.contains("trials") || !summary["trials"].is_number_unsigned()) {
     return Error{ErrorCode::Malformed, output.string() + " does not end in a summary", {}};
