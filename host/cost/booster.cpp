@@ -67,7 +67,7 @@ Result<void> configure(BoosterHandle booster, const BoosterOptions& options) {
       {"aft_loss_distribution_scale", "1.0"},
       {"eval_metric", rank ? "rmse" : "aft-nloglik"},
       {"tree_method", rank ? "exact" : "hist"},
-      {"max_bin", "16"},
+      {"max_bin", std::to_string(options.bins)},
       {"max_depth", std::to_string(options.depth)},
       {"eta", std::to_string(options.learning_rate)},
       {"gamma", rank ? "0.0001" : "0"},

@@ -37,7 +37,7 @@ enum class Objective {
 
 struct BoosterOptions {
   Objective objective = Objective::Time;
-  int rounds = 60, depth = 6;
+  int rounds = 60, depth = 6, bins = 64;  // of a feature's values
   double learning_rate = 0.2, row_share = 1, column_share = 1, minimum_weight = 1;
   std::uint32_t seed = 0;
   // Asked after each round with the predictions for the training rows; true ends it.

@@ -74,6 +74,7 @@ Result<TimeModel> TimeModel::train(std::size_t columns, const std::vector<Trial>
     booster.objective = Objective::Time;
     booster.rounds = options.rounds;
     booster.depth = options.depth;
+    booster.bins = options.bins;
     booster.learning_rate = options.learning_rate;
     booster.row_share = options.members > 1 ? 0.8 : 1;
     booster.column_share = options.members > 1 ? 0.6 : 1;

@@ -23,7 +23,7 @@ struct Trial {
 
 struct TimeModelOptions {
   std::size_t members = 3;
-  int rounds = 25, depth = 5;
+  int rounds = 50, depth = 5, bins = 16;
   double learning_rate = 0.25;
   double foreign_weight = 0.3;     // of a sample of another task
   std::size_t most_foreign = 600;  // samples of other tasks; evenly taken from more

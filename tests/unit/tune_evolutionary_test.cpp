@@ -118,7 +118,7 @@ TEST(Searcher, StartsWithWhatOtherTasksTaught) {
     return features(c);
   };
   double taught = 0, fresh = 0;
-  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+  for (std::uint64_t seed = 0; seed < 32; ++seed) {
     std::mt19937_64 rng(seed);
     auto experience = std::make_shared<cost::Experience>();
     for (int i = 0; i < 300; ++i) {
