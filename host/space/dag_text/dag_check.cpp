@@ -55,7 +55,7 @@ Result<void> check_axes(const Stage& stage) {
 
 class Loads {
  public:
-  Loads(const ComputeDag& dag, std::size_t stage) : dag_(dag), stage_(dag.stages[stage]) {
+  Loads(const ComputeDag& dag, std::size_t stage) : stage_(dag.stages[stage]) {
     for (std::size_t i = 0; i < stage; ++i) earlier_.insert(dag.stages[i].buffer);
     for (const auto* axes : {&stage_.axes, &stage_.reduce_axes}) {
       for (const Axis& axis : *axes) ranges_[axis.var] = {0, axis.extent - 1};
@@ -136,7 +136,6 @@ class Loads {
     return true;
   }
 
-  const ComputeDag& dag_;
   const Stage& stage_;
   std::set<ir::Buffer> earlier_;
   ir::Ranges ranges_;
