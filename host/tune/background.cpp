@@ -37,7 +37,7 @@ void Background::keep_to(const std::vector<int>& cores) {
 void Background::run() {
   // Plans can wait, builds cannot: they share the cores that the board leaves free. On
   // Linux this is the calling thread's niceness.
-  setpriority(PRIO_PROCESS, 0, 10);
+  setpriority(PRIO_PROCESS, 0, 19);
   for (;;) {
     std::function<void()> job;
     {
