@@ -12,10 +12,10 @@
 #include <nlohmann/json.hpp>
 
 #include "host/app/interrupt.h"
-#include "tests/bench/agent_process.h"
 #include "tests/bench/versions/compared_times.h"
 #include "tests/bench/versions/json_summary.h"
 #include "tests/bench/versions/logged_child.h"
+#include "tests/bench/versions/side.h"
 #include "tests/bench/versions/turns.h"
 #include "tests/bench/versions/work_folder.h"
 
@@ -157,10 +157,7 @@ Result<void> run_host_turns(const HostTurnsOptions& options) {
   const app::Interrupt interrupt;
   const auto work = WorkFolder::open("");
   if (!work) return work.error();
-  const std::array<fs::path, 2> folders{fs::absolute(options.baseline),
-                                        options.candidate.empty()
-                                            ? sibling_program("fettle").parent_path()
-                                            : fs::absolute(options.candidate)};
+  const auto folders = side_folders(options.baseline, options.candidate);
   for (const std::string& network : options.networks) {
     Sessions sessions;
     for (unsigned seed = 1; seed <= options.seeds; ++seed) {

@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "host/app/interrupt.h"
-#include "tests/bench/agent_process.h"
 #include "tests/bench/versions/json_summary.h"
 #include "tests/bench/versions/logged_child.h"
 #include "tests/bench/versions/side.h"
@@ -49,7 +48,7 @@ std::vector<std::string> command_of(const fs::path& folder, const PipelineBenchO
 
 using Summaries = std::array<std::vector<PipelineSummary>, 2>;  // [side][turn]
 
-double median(const std::vector<PipelineSummary>& turns, double PipelineSummary::* figure) {
+double median(const std::vector<PipelineSummary>& turns, double PipelineSummary::*figure) {
   std::vector<double> values;
   for (const PipelineSummary& turn : turns) values.push_back(turn.*figure);
   std::sort(values.begin(), values.end());
@@ -59,7 +58,7 @@ double median(const std::vector<PipelineSummary>& turns, double PipelineSummary:
 
 struct Figure {
   const char* name;
-  double PipelineSummary::* value;
+  double PipelineSummary::*value;
 };
 constexpr Figure kFigures[] = {{"overhead_ms", &PipelineSummary::overhead_ms},
                                {"busy_share", &PipelineSummary::busy_share},
@@ -110,10 +109,7 @@ Result<void> run_pipeline_turns(const PipelineTurnsOptions& options) {
   const app::Interrupt interrupt;
   const auto work = WorkFolder::open("");
   if (!work) return work.error();
-  const std::array<fs::path, 2> folders{fs::absolute(options.baseline),
-                                        options.candidate.empty()
-                                            ? sibling_program("fettle").parent_path()
-                                            : fs::absolute(options.candidate)};
+  const auto folders = side_folders(options.baseline, options.candidate);
   for (std::size_t side = 0; side < 2; ++side) {
     if (auto there = has_programs(kNames[side], folders[side]); !there) return there;
   }

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "schemas/wire/content_hash.h"
+#include "tests/bench/agent_process.h"
 #include "tests/bench/versions/json_summary.h"
 
 namespace fettle::bench {
@@ -117,6 +118,11 @@ Result<void> write_whole(const fs::path& path, const std::string& text) {
 }
 
 }  // namespace
+
+std::array<fs::path, 2> side_folders(const std::string& baseline, const std::string& candidate) {
+  return {fs::absolute(baseline),
+          candidate.empty() ? sibling_program("fettle").parent_path() : fs::absolute(candidate)};
+}
 
 Result<void> has_programs(const std::string& name, const fs::path& folder) {
   for (const char* program : kPrograms) {

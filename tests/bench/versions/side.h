@@ -2,6 +2,7 @@
 // lines alone, so that any commit's will do that knows the options used.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <string>
 
@@ -15,6 +16,9 @@ struct Side {
   std::filesystem::path folder;  // with fettle, fettle-agent and fettle-bench
   std::string tuner;             // content hash of the first two: whose tunes may be kept
 };
+// Of the baseline and the candidate; an empty `candidate` is where this program lies.
+std::array<std::filesystem::path, 2> side_folders(const std::string& baseline,
+                                                  const std::string& candidate);
 // NotFound: `folder`, which is the side `name`, lacks one of the three programs.
 Result<void> has_programs(const std::string& name, const std::filesystem::path& folder);
 // NotFound: a program is not there. Unsupported: one does not know an option that is needed.

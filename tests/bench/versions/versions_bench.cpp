@@ -9,7 +9,6 @@
 #include <iostream>
 
 #include "host/app/interrupt.h"
-#include "tests/bench/agent_process.h"
 #include "tests/bench/versions/side.h"
 #include "tests/bench/versions/turns.h"
 #include "tests/bench/versions/versions_report.h"
@@ -101,11 +100,10 @@ Result<ComparedNetwork> time_both(Bench& bench, const std::string& network,
 
 Result<ComparedVersions> run(const VersionsBenchOptions& options, const fs::path& work,
                              const tune::StopSignal& stop) {
-  const fs::path own = sibling_program("fettle").parent_path();
-  auto baseline = open_side("baseline", fs::absolute(options.baseline), work, stop);
+  const auto folders = side_folders(options.baseline, options.candidate);
+  auto baseline = open_side("baseline", folders[0], work, stop);
   if (!baseline) return std::move(baseline).error();
-  auto candidate = open_side(
-      "candidate", options.candidate.empty() ? own : fs::absolute(options.candidate), work, stop);
+  auto candidate = open_side("candidate", folders[1], work, stop);
   if (!candidate) return std::move(candidate).error();
   Bench bench{options, work, stop, {std::move(*baseline), std::move(*candidate)}, {}};
   bench.progress.tunes.all = static_cast<unsigned>(options.networks.size()) * options.seeds * 2;
