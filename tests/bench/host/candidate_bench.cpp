@@ -14,7 +14,7 @@
 
 #include "host/backend/backend.h"
 #include "host/backend/cpu_llvm/host_cpu.h"
-#include "host/model/task_list.h"
+#include "tests/bench/local_loop.h"
 #include "tests/support/native_run.h"
 
 namespace fettle::bench {
@@ -90,7 +90,7 @@ void print(const std::string& title, const Costs& costs, bool json) {
   std::fflush(stdout);
 }
 
-Result<space::CpuTarget> target_of(const std::string& arch) {
+space::CpuTarget target_of(const std::string& arch) {
   if (arch == "aarch64") return testing::aarch64_target();
   if (arch == "armv7") return testing::armv7_target();
   return backend::cpu_llvm::host_target();
@@ -99,14 +99,13 @@ Result<space::CpuTarget> target_of(const std::string& arch) {
 }  // namespace
 
 Result<void> run_candidate_bench(const CandidateBenchOptions& options) {
-  const auto list = model::load_network(options.network);
+  const auto list = tasks_of(options.network);
   if (!list) return list.error();
-  const auto target = target_of(options.arch);
-  if (!target) return target.error();
+  const space::Target target = target_of(options.arch).target();
   std::mt19937_64 rng(options.seed);
   Costs all;
   for (const auto& layer : list->tasks) {
-    const auto task = backend::open_task(layer.workload.dag(), target->target());
+    const auto task = backend::open_task(layer.workload.dag(), target);
     if (!task) return task.error();
     const auto costs = costs_of(**task, options, rng);
     if (!costs) return Error(costs.error()).in("building " + layer.workload.title());
