@@ -105,6 +105,10 @@ Result<void> run_candidate_bench(const CandidateBenchOptions& options) {
   std::mt19937_64 rng(options.seed);
   Costs all;
   for (const auto& layer : list->tasks) {
+    if (layer.workload.kernel()) {
+      return Error{ErrorCode::Unsupported,
+                   options.network + " is a kernel: only layers are lowered"};
+    }
     const auto task = backend::open_task(layer.workload.dag(), target);
     if (!task) return task.error();
     const auto costs = costs_of(**task, options, rng);
