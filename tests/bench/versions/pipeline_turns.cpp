@@ -48,7 +48,7 @@ std::vector<std::string> command_of(const fs::path& folder, const PipelineBenchO
 
 using Summaries = std::array<std::vector<PipelineSummary>, 2>;  // [side][turn]
 
-double median(const std::vector<PipelineSummary>& turns, double PipelineSummary::*figure) {
+double median(const std::vector<PipelineSummary>& turns, double PipelineSummary::* figure) {
   std::vector<double> values;
   for (const PipelineSummary& turn : turns) values.push_back(turn.*figure);
   std::sort(values.begin(), values.end());
@@ -58,7 +58,7 @@ double median(const std::vector<PipelineSummary>& turns, double PipelineSummary:
 
 struct Figure {
   const char* name;
-  double PipelineSummary::*value;
+  double PipelineSummary::* value;
 };
 constexpr Figure kFigures[] = {{"overhead_ms", &PipelineSummary::overhead_ms},
                                {"busy_share", &PipelineSummary::busy_share},
