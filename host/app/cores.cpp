@@ -2,9 +2,10 @@
 #include "host/app/cores.h"
 
 #include <sched.h>
+#include <unistd.h>
 #include <algorithm>
-#include <filesystem>
-#include <string>
+
+#include "host/process/cores.h"
 
 namespace fettle::app {
 
@@ -19,20 +20,10 @@ std::vector<int> usable_cores() {
   return cores;
 }
 
-void pin_process(const std::vector<int>& cores) {
-  if (cores.empty()) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (int core : cores) CPU_SET(core, &set);
-  std::error_code error;
-  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", error)) {
-    sched_setaffinity(std::stoi(thread.path().filename().string()), sizeof set, &set);
-  }
-}
+void pin_process(const std::vector<int>& cores) { process::move_process(getpid(), cores); }
 
 std::size_t builder_count(const std::vector<int>& free_cores) {
-  const std::size_t cores = free_cores.empty() ? usable_cores().size() : free_cores.size();
-  return std::max<std::size_t>(1, cores);
+  return free_cores.empty() ? usable_cores().size() : free_cores.size() + 1;
 }
 
 }  // namespace fettle::app

@@ -11,7 +11,8 @@ std::vector<int> usable_cores();  // of this process
 // Every thread that this process has now; threads started later inherit it.
 // Empty: nothing is changed. Failing to pin is no error, only less quiet.
 void pin_process(const std::vector<int>& cores);
-// One builder per core that is free; at least one.
+// A builder per core: of those that are free, and of the device's, which is lent to them while no
+// trial is with it (idle_runner.h).
 std::size_t builder_count(const std::vector<int>& free_cores);
 
 }  // namespace fettle::app

@@ -1,5 +1,5 @@
 // A local device's core stands idle while no trial is with it: this says when that begins and
-// ends, so that what plans the next trials may run there meanwhile.
+// ends, so that what builds and plans the next trials may run there meanwhile.
 #pragma once
 
 #include <functional>

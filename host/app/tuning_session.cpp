@@ -321,9 +321,10 @@ Result<int> run(const TuneCommand& command) {
   if (!scheduler) return scheduler.error();
   auto view = make_view(command);
   IdleRunner idle_runner(runner, [&](bool idle) {
-    if (beside && !connection->free_cores().empty()) {
-      beside->keep_to(idle ? all_cores : connection->free_cores());
-    }
+    if (connection->free_cores().empty()) return;
+    const std::vector<int>& cores = idle ? all_cores : connection->free_cores();
+    (*builder)->keep_to(cores);
+    if (beside) beside->keep_to(cores);
   });
   const tune::TuneSummary summary = tune::tune(
       *tasks, *target, options,

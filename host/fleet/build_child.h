@@ -39,6 +39,7 @@ class BuildChild {
   // none was running.
   int end();
   bool running() const { return pid_ >= 0; }
+  pid_t pid() const { return pid_; }
 
   // To poll; -1: none.
   int socket() const { return socket_; }

@@ -12,10 +12,12 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "host/fleet/build_child.h"
 #include "host/process/child_process.h"
+#include "host/process/cores.h"
 
 namespace fettle::fleet {
 namespace {
@@ -37,12 +39,15 @@ void clear_fd(int fd) {
 }  // namespace
 
 struct BuildPool::Loop {
-  BuildPoolOptions options;
+  BuildPoolOptions options;         // its cores: under `placing`
   std::vector<BuildChild> workers;  // of the thread alone
   int wake_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   int ready_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   int start_failures = 0;
   bool built_any = false;
+
+  std::mutex placing;
+  std::set<pid_t> running;  // under `placing`, so that none of them is another process by then
 
   std::mutex mutex;
   std::condition_variable changed;
@@ -83,13 +88,27 @@ struct BuildPool::Loop {
     worker.give_up();
   }
 
+  Result<void> start(BuildChild& worker) {
+    const std::lock_guard lock(placing);
+    auto started = worker.start(options);
+    if (started) running.insert(worker.pid());
+    return started;
+  }
+
+  // Its wait status.
+  int end(BuildChild& worker) {
+    const std::lock_guard lock(placing);
+    running.erase(worker.pid());
+    return worker.end();
+  }
+
   void replace(BuildChild& worker) {
-    if (auto again = worker.start(options); !again) set_error(std::move(again).error());
+    if (auto again = start(worker); !again) set_error(std::move(again).error());
   }
 
   // The child closed its end or wrote what cannot be: it is ended and replaced.
   void died(BuildChild& worker, const std::string& nonsense) {
-    const int status = worker.end();
+    const int status = end(worker);
     const bool by_itself = nonsense.empty() && WIFEXITED(status);
     if (!nonsense.empty()) {
       fail(worker, {ErrorCode::CompilerCrash, nonsense + worker.said(), {}});
@@ -111,7 +130,7 @@ struct BuildPool::Loop {
   }
 
   void timed_out(BuildChild& worker) {
-    worker.end();
+    end(worker);
     fail(worker, {ErrorCode::BuildTimeout,
                   "the build took longer than " + std::to_string(options.deadline.count()) + " ms",
                   {}});
@@ -201,7 +220,7 @@ struct BuildPool::Loop {
     workers = std::vector<BuildChild>(options.workers);
     Result<void> all;
     for (BuildChild& worker : workers) {
-      if (all = worker.start(options); !all) break;
+      if (all = start(worker); !all) break;
     }
     {
       std::lock_guard lock(mutex);
@@ -210,7 +229,7 @@ struct BuildPool::Loop {
       changed.notify_all();
     }
     if (all) run();
-    for (BuildChild& worker : workers) worker.end();
+    for (BuildChild& worker : workers) end(worker);
   }
 };
 
@@ -247,6 +266,12 @@ BuildPool::~BuildPool() {
 
 std::size_t BuildPool::workers() const { return loop_->options.workers; }
 int BuildPool::ready_fd() const { return loop_->ready_fd; }
+
+void BuildPool::keep_to(const std::vector<int>& cores) {
+  const std::lock_guard lock(loop_->placing);
+  loop_->options.cores = cores;
+  for (const pid_t worker : loop_->running) process::move_process(worker, cores);
+}
 
 void BuildPool::submit(wire::BuildRequestT request) {
   {

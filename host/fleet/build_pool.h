@@ -14,7 +14,7 @@ namespace fettle::fleet {
 struct BuildPoolOptions {
   std::vector<std::string> argv;  // empty: this program with the argument "build-worker"
   std::size_t workers = 1;
-  std::vector<int> cores;                               // where builders may run; empty: anywhere
+  std::vector<int> cores;                               // where builders run; empty: anywhere
   std::chrono::milliseconds deadline{60'000};           // of one build; then BuildTimeout
   std::uint64_t memory_bytes = std::uint64_t{8} << 30;  // address space of one builder
 };
@@ -30,6 +30,10 @@ class BuildPool final : public tune::Builder {
   // Error: builders end before they build anything, with what they said.
   Result<std::vector<tune::Built>> poll(std::chrono::milliseconds wait) override;
   int ready_fd() const override;
+
+  // Where builders run from now on: those that are there have moved when it returns. Failing to
+  // move one is no error. Any thread.
+  void keep_to(const std::vector<int>& cores);
 
  private:
   struct Loop;

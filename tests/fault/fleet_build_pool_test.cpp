@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "host/fleet/build_pool.h"
 
@@ -62,20 +63,21 @@ const wire::ErrorT& error_of(const wire::BuildResultT& result) {
 }
 
 // Children of this process, by /proc.
-std::size_t children() {
-  std::size_t count = 0;
+std::vector<pid_t> child_processes() {
+  std::vector<pid_t> found;
   DIR* tasks = ::opendir("/proc/self/task");
   while (const dirent* task = ::readdir(tasks)) {
     if (task->d_name[0] == '.') continue;
     const std::string path = std::string("/proc/self/task/") + task->d_name + "/children";
     if (FILE* file = std::fopen(path.c_str(), "r")) {
-      for (long pid; std::fscanf(file, "%ld", &pid) == 1;) ++count;
+      for (long pid; std::fscanf(file, "%ld", &pid) == 1;) found.push_back(static_cast<pid_t>(pid));
       std::fclose(file);
     }
   }
   ::closedir(tasks);
-  return count;
+  return found;
 }
+std::size_t children() { return child_processes().size(); }
 
 TEST(BuildPool, BuildsAndIsReadyToPoll) {
   auto pool = start();
@@ -194,6 +196,42 @@ TEST(BuildPool, LeavesNoChildBehind) {
   pool.reset();
   EXPECT_EQ(children(), before);
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child was not reaped";
+}
+
+TEST(BuildPool, MovesToOtherCoresAndBack) {
+  cpu_set_t here;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof here, &here), 0);
+  std::vector<int> cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &here)) cores.push_back(core);
+  }
+  if (cores.size() < 2) GTEST_SKIP() << "this process has one core only";
+  const auto on = [](pid_t child) {
+    cpu_set_t set;
+    EXPECT_EQ(::sched_getaffinity(child, sizeof set, &set), 0);
+    std::vector<int> found;
+    for (int core = 0; core < CPU_SETSIZE; ++core) {
+      if (CPU_ISSET(core, &set)) found.push_back(core);
+    }
+    return found;
+  };
+  auto pool = start({}, 2);
+  ask(*pool, 1, "hang");
+  const std::vector<int> last = {cores.back()};
+  pool->keep_to(last);
+  std::vector<pid_t> builders = child_processes();
+  ASSERT_EQ(builders.size(), 2u);
+  for (const pid_t builder : builders) EXPECT_EQ(on(builder), last);
+  // One that is started later goes where the others are.
+  ask(*pool, 2, "segv");
+  EXPECT_EQ(collect(*pool, 1).count(2), 1u);
+  const auto replaced = [&] { return child_processes() != builders && children() == 2; };
+  for (int i = 0; i < 200 && !replaced(); ++i) ::usleep(10'000);
+  ASSERT_TRUE(replaced());
+  builders = child_processes();
+  for (const pid_t builder : builders) EXPECT_EQ(on(builder), last);
+  pool->keep_to(cores);
+  for (const pid_t builder : builders) EXPECT_EQ(on(builder), cores);
 }
 
 // Ctrl-Z stops host and builders: that time is not the candidate's.
