@@ -142,8 +142,25 @@ const std::int64_t* as_int(const Expr& expr) {
   return imm ? &imm->value : nullptr;
 }
 
+namespace {
+
+// Most nodes of a lowered program are small constants: these are made once.
+constexpr std::int64_t kLeastKept = -16, kMostKept = 255;
+
+const Expr& kept_int(std::int64_t value) {
+  static const std::vector<Expr> kept = [] {
+    std::vector<Expr> all;
+    for (std::int64_t i = kLeastKept; i <= kMostKept; ++i) all.push_back(node(kInt32, IntImm{i}));
+    return all;
+  }();
+  return kept[static_cast<std::size_t>(value - kLeastKept)];
+}
+
+}  // namespace
+
 Expr int_imm(std::int64_t value, DataType type) {
   assert(!type.is_float());
+  if (type == kInt32 && value >= kLeastKept && value <= kMostKept) return kept_int(value);
   const Expr scalar = node(type.element(), IntImm{wrap(value, type.scalar)});
   return type.lanes == 1 ? scalar : broadcast(scalar, type.lanes);
 }

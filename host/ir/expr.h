@@ -149,4 +149,10 @@ inline Expr operator*(Expr a, Expr b) { return binary(BinaryOp::Mul, std::move(a
 
 const std::int64_t* as_int(const Expr& expr);  // the constant, or null
 
+// A variable or a constant: cheaper to visit than to look up.
+inline bool is_leaf(const Expr& expr) {
+  return std::holds_alternative<VarRef>(expr->node) || std::holds_alternative<IntImm>(expr->node) ||
+         std::holds_alternative<FloatImm>(expr->node);
+}
+
 }  // namespace fettle::ir

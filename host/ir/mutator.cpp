@@ -8,16 +8,6 @@
 
 namespace fettle::ir {
 
-namespace {
-
-// Variables and constants are cheaper to visit than to look up.
-bool is_leaf(const Expr& e) {
-  return std::holds_alternative<VarRef>(e->node) || std::holds_alternative<IntImm>(e->node) ||
-         std::holds_alternative<FloatImm>(e->node);
-}
-
-}  // namespace
-
 std::vector<Expr> Mutator::mutate_all(const std::vector<Expr>& exprs) {
   std::vector<Expr> out;
   out.reserve(exprs.size());
@@ -83,11 +73,8 @@ Expr Mutator::mutate(const Expr& expr) {
 
 Stmt Mutator::mutate(const Stmt& stmt) {
   if (!stmt) return stmt;
-  std::unordered_map<Expr, Expr> around;
-  std::swap(around, shared_);
-  Stmt out = rebuilt(stmt);
-  std::swap(around, shared_);
-  return out;
+  const Apart apart(*this);
+  return rebuilt(stmt);
 }
 
 Stmt Mutator::rebuilt(const Stmt& stmt) {

@@ -23,6 +23,18 @@ class Mutator {
  protected:
   std::vector<Expr> mutate_all(const std::vector<Expr>& exprs);
 
+  // While it lives, what was mutated before counts for nothing: a variable may mean something else.
+  class Apart {
+   public:
+    explicit Apart(Mutator& mutator) : mutator_(mutator) { around_.swap(mutator_.shared_); }
+    ~Apart() { around_.swap(mutator_.shared_); }
+    Apart(const Apart&) = delete;
+
+   private:
+    Mutator& mutator_;
+    std::unordered_map<Expr, Expr> around_;
+  };
+
  private:
   Expr child(const Expr& expr);
   Stmt rebuilt(const Stmt& stmt);

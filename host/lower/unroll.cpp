@@ -1,8 +1,7 @@
 // The unroll pass (unroll.h).
 #include "host/lower/unroll.h"
 
-#include "host/ir/mutator.h"
-#include "host/ir/simplify.h"
+#include "host/ir/simplifier.h"
 
 namespace fettle::lower {
 
@@ -12,25 +11,31 @@ struct Problem {
   std::string what;
 };  // thrown inside this file only
 
-class Unroll : public ir::Mutator {
+class Unroll : public ir::StmtSimplifier {
  public:
-  explicit Unroll(std::int64_t most) : left_(most) {}
-  using ir::Mutator::mutate;
+  explicit Unroll(std::int64_t most) : ir::StmtSimplifier({}), left_(most) {}
+  using ir::StmtSimplifier::mutate;
 
   ir::Stmt mutate(const ir::Stmt& stmt) override {
     if (stmt && std::get_if<ir::Store>(&stmt->node) && --left_ < 0) {
       throw Problem{"unrolling makes too much code"};
     }
-    const auto* loop = stmt ? std::get_if<ir::For>(&stmt->node) : nullptr;
-    if (!loop || loop->kind != ir::ForKind::Unrolled) return ir::Mutator::mutate(stmt);
-    const std::int64_t* min = ir::as_int(loop->min);
-    const std::int64_t* extent = ir::as_int(loop->extent);
-    if (!min || !extent)
-      throw Problem{"unrolled loop " + loop->var->name + " has no constant bounds"};
+    return ir::StmtSimplifier::mutate(stmt);
+  }
+
+ protected:
+  ir::Stmt simplify_for(const ir::For& loop) override {
+    if (loop.kind != ir::ForKind::Unrolled) return ir::StmtSimplifier::simplify_for(loop);
+    const ir::Expr min = mutate(loop.min), extent = mutate(loop.extent);
+    const std::int64_t *from = ir::as_int(min), *count = ir::as_int(extent);
+    if (!from || !count) {
+      throw Problem{"unrolled loop " + loop.var->name + " has no constant bounds"};
+    }
     std::vector<ir::Stmt> iterations;
-    for (std::int64_t i = *min; i < *min + *extent; ++i) {
-      iterations.push_back(mutate(ir::simplify(
-          ir::substitute(loop->body, {{loop->var, ir::int_imm(i, loop->var->type)}}))));
+    for (std::int64_t i = *from; i < *from + *count; ++i) {
+      ir::Affine constant;
+      constant.constant = i;
+      iterations.push_back(with_known(loop.var, std::move(constant), loop.body));
     }
     return ir::make_block(std::move(iterations));
   }

@@ -1,4 +1,5 @@
-// Unroll: loops annotated Unrolled become their iterations, one after another.
+// Unroll: loops annotated Unrolled become their iterations, one after another, and all is
+// simplified (host/ir/simplify.h).
 #pragma once
 
 #include "host/ir/stmt.h"

@@ -56,7 +56,7 @@ llvm::Value* FunctionEmitter::broadcast(llvm::Value* scalar, int lanes) {
 }
 
 llvm::Value* FunctionEmitter::value(const ir::Expr& expr) {
-  if (expr.use_count() < 2 || std::holds_alternative<ir::VarRef>(expr->node)) return computed(expr);
+  if (expr.use_count() < 2 || ir::is_leaf(expr)) return computed(expr);
   if (auto known = shared_.find(expr);
       known != shared_.end() && known->second.second == builder_.GetInsertBlock()) {
     return known->second.first;

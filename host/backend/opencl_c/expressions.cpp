@@ -11,11 +11,10 @@ using ir::Expr;
 
 constexpr std::size_t kLongest = 160;  // characters of an expression that has no name
 
-bool is_leaf(const Expr& e) {
-  if (const auto* copies = std::get_if<ir::Broadcast>(&e->node)) return is_leaf(copies->value);
-  return std::holds_alternative<ir::IntImm>(e->node) ||
-         std::holds_alternative<ir::FloatImm>(e->node) ||
-         std::holds_alternative<ir::VarRef>(e->node) || std::holds_alternative<ir::Ramp>(e->node);
+// Too short for a name of its own.
+bool is_short(const Expr& e) {
+  if (const auto* copies = std::get_if<ir::Broadcast>(&e->node)) return is_short(copies->value);
+  return ir::is_leaf(e) || std::holds_alternative<ir::Ramp>(e->node);
 }
 
 void count(const Expr& e, std::unordered_map<Expr, int>& uses) {
@@ -63,7 +62,7 @@ Code Expressions::value(const Expr& expr) {
   if (!names_values_) return computed(expr);
   if (const auto known = named_.find(expr); known != named_.end()) return {known->second};
   const auto uses = uses_.find(expr);
-  const bool shared = uses != uses_.end() && uses->second > 1 && !is_leaf(expr);
+  const bool shared = uses != uses_.end() && uses->second > 1 && !is_short(expr);
   Code code = computed(expr);
   if (!shared && code.text.size() <= kLongest) return code;
   const std::string name = names_.fresh("t");

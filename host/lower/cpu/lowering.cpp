@@ -1,7 +1,6 @@
 // The list of a CPU's passes (lowering.h).
 #include "host/lower/cpu/lowering.h"
 
-#include "host/ir/simplify.h"
 #include "host/lower/cpu/features.h"
 #include "host/lower/drop_implied.h"
 #include "host/lower/drop_zero_products.h"
@@ -26,7 +25,6 @@ constexpr Pass kPasses[] = {
     {"vectorize", on_body<vectorize>},
     {"split_predicates", on_body<split_predicates>},
     {"unroll", on_body<[](const ir::Stmt& body) { return unroll(body); }>},
-    {"simplify", on_body<[](const ir::Stmt& body) { return ir::simplify(body); }>},
     {"drop_zero_products", on_body<drop_zero_products>},
     {"extract_parallel", extract_parallel},
 };

@@ -1,7 +1,6 @@
 // The list of a GPU's passes (lowering.h).
 #include "host/lower/gpu/lowering.h"
 
-#include "host/ir/simplify.h"
 #include "host/lower/flatten_storage.h"
 #include "host/lower/fuse_multiply_add.h"
 #include "host/lower/gpu/features.h"
@@ -25,7 +24,6 @@ constexpr Pass kPasses[] = {
     {"vectorize", on_body<vectorize>},
     {"join_bytes", on_body<join_bytes>},
     {"unroll", on_body<[](const ir::Stmt& body) { return unroll(body, kMostStatements); }>},
-    {"simplify", on_body<[](const ir::Stmt& body) { return ir::simplify(body); }>},
     {"simplify_unrolled_quotients", on_body<simplify_quotients>},
 };
 
