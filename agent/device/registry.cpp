@@ -38,7 +38,15 @@ std::vector<DeviceRow>& rows() {
 
 std::span<const DeviceRow> device_rows() { return rows(); }
 
-void add_device_row(const DeviceRow& row) { rows().push_back(row); }
+void add_device_row(const DeviceRow& row) {
+  for (DeviceRow& own : rows()) {
+    if (own.kind == row.kind) {
+      own = row;
+      return;
+    }
+  }
+  rows().push_back(row);
+}
 
 bool take_facts(wire::DeviceInfoT& described, const wire::DeviceInfoT& seen) {
   if (seen.key != described.key || seen.index != described.index || seen.kind != described.kind) {

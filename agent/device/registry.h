@@ -39,7 +39,8 @@ bool take_facts(wire::DeviceInfoT& described, const wire::DeviceInfoT& seen);
 // All rows, those of this build first.
 std::span<const DeviceRow> device_rows();
 const DeviceRow* find_device_row(wire::DeviceKind kind);
-// One more row, of an agent that brings its own device; before anything else is asked.
+// The row of an agent that brings its own device: one more, or in the place of its kind's; before
+// anything else is asked.
 void add_device_row(const DeviceRow& row);
 
 }  // namespace fettle::agent

@@ -122,6 +122,11 @@ Result<void> write_file_atomically(const std::filesystem::path& path, const std:
   return sync_folder(path.parent_path());
 }
 
+Result<void> write_key_file(const std::filesystem::path& path, const KeyPair& pair) {
+  return write_file_atomically(
+      path, "public " + pair.public_key + "\nsecret " + pair.secret_key + "\n", 0600);
+}
+
 FolderLock::FolderLock(const std::filesystem::path& folder)
     : fd_(::open((folder / ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
   while (fd_ >= 0 && ::flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
@@ -151,9 +156,7 @@ Result<KeyPair> KeyFolder::create(const std::string& name) const {
   }
   auto pair = make_key_pair();
   if (!pair) return pair;
-  auto stored = write_file_atomically(
-      path, "public " + pair->public_key + "\nsecret " + pair->secret_key + "\n", 0600);
-  if (!stored) return std::move(stored).error();
+  if (auto stored = write_key_file(path, *pair); !stored) return std::move(stored).error();
   return pair;
 }
 

@@ -43,6 +43,9 @@ class FolderLock {
   int fd_;
 };
 
+// A key file of that pair, mode 0600.
+Result<void> write_key_file(const std::filesystem::path& path, const KeyPair& pair);
+
 class KeyFolder {
  public:
   explicit KeyFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}
