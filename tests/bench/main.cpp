@@ -8,6 +8,7 @@
 #include "host/app/command_line.h"
 #include "host/tune/searcher.h"
 #include "tests/bench/agent_bench.h"
+#include "tests/bench/boards/boards_command.h"
 #include "tests/bench/efficiency_bench.h"
 #include "tests/bench/fleet_bench.h"
 #include "tests/bench/host/candidate_bench.h"
@@ -220,6 +221,9 @@ int main(int argc, char** argv) try {
   fleet_command->add_option("--broker", fleet.broker,
                             "the program that is the broker; without it: fettle beside this one");
 
+  bench::BoardsBenchOptions boards;
+  CLI::App* boards_command = bench::add_boards_command(app, boards);
+
   bench::PriorBenchOptions prior;
   CLI::App* prior_command =
       app.add_subcommand("prior", "trains the prior that fettle ships from records, and judges it");
@@ -358,6 +362,7 @@ int main(int argc, char** argv) try {
   if (efficiency_command->parsed()) done = bench::run_efficiency_bench(efficiency);
   if (repeat_command->parsed()) done = bench::run_repeat_bench(repeat);
   if (fleet_command->parsed()) done = bench::run_fleet_bench(fleet);
+  if (boards_command->parsed()) done = bench::run_boards_bench(boards);
   if (prior_command->parsed()) {
     if (prior.recordings.empty()) prior.recordings = bench::stored_recordings();
     done = bench::run_prior_bench(prior);
