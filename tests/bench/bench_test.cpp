@@ -16,6 +16,7 @@
 #include "tests/bench/conditions_compared.h"
 #include "tests/bench/efficiency_bench.h"
 #include "tests/bench/elf_facts.h"
+#include "tests/bench/pipeline_bench.h"
 #include "tests/bench/process_memory.h"
 #include "tests/bench/rank_correlation.h"
 #include "tests/bench/search_bench.h"
@@ -92,11 +93,22 @@ TEST(BenchTrialTimes, GapsAreSharedBetweenBuildersAndPipeline) {
   EXPECT_DOUBLE_EQ(s.busy_share, 270.0 / (270 + 4));
   EXPECT_DOUBLE_EQ(s.busy_share_overall, 270.0 / (270 + 134));
   EXPECT_DOUBLE_EQ(s.supply_limited_share, 130.0 / 404);
+  EXPECT_DOUBLE_EQ(s.running_share, 3 * 85.0 / 404);
+  EXPECT_DOUBLE_EQ(s.sampled_share, 3 * 70.0 / 404);
   EXPECT_DOUBLE_EQ(s.overhead_ms_median, 6);
   EXPECT_DOUBLE_EQ(s.load_ms_median, 2);
   EXPECT_DOUBLE_EQ(s.check_ms_median, 1);
   EXPECT_DOUBLE_EQ(s.kernel_ms_median, 5);
   EXPECT_NEAR(s.trials_per_hour, 3 / 0.48 * 3600, 1e-6);
+}
+
+TEST(BenchTrialTimes, TheGateWantsMoreOfLongerKernels) {
+  EXPECT_EQ(running_share_fault(20, 0.97), "");
+  EXPECT_NE(running_share_fault(20, 0.9699).find("0.9699 of all time, 0.97 is wanted"),
+            std::string::npos);
+  EXPECT_EQ(running_share_fault(1, 0.90), "");
+  EXPECT_NE(running_share_fault(1, 0.89), "");
+  EXPECT_EQ(running_share_fault(0.5, 0.1), "") << "of shorter ones nothing is known";
 }
 
 TEST(BenchTrialTimes, FailuresTakeDeviceTimeButHaveNoOverheadFigure) {

@@ -37,6 +37,7 @@ std::vector<TrialTimes> account(const std::vector<Seen>& seen) {
     t.load_ms = static_cast<double>(times.load_ns) / kNsPerMs;
     t.check_ms = static_cast<double>(times.check_ns) / kNsPerMs;
     t.running_ms = static_cast<double>(times.run_ns + times.warmup_ns) / kNsPerMs;
+    t.sampled_ms = static_cast<double>(times.run_ns) / kNsPerMs;
     if (const auto* m = s.outcome.body.AsMeasurement()) {
       t.measured = true;
       if (m->ticks_per_second > 0) {
@@ -46,6 +47,7 @@ std::vector<TrialTimes> account(const std::vector<Seen>& seen) {
       t.failure = name_of(f->error->code);
     }
     t.running_ms = std::min(t.running_ms, t.total_ms);
+    t.sampled_ms = std::min(t.sampled_ms, t.running_ms);
     // The device was idle at the latest when the outcome before this one was here,
     // and this one was the next to go: none could run before it was built.
     const std::chrono::duration<double, std::milli> unbuilt = s.built - seen[i - 1].completed;
@@ -57,7 +59,7 @@ std::vector<TrialTimes> account(const std::vector<Seen>& seen) {
 
 Summary summarise(const std::vector<TrialTimes>& trials, double wall_s) {
   Summary s;
-  double total = 0, gap = 0, supply = 0, running = 0;
+  double total = 0, gap = 0, supply = 0, running = 0, sampled = 0;
   std::vector<double> overheads, loads, checks, kernels, builds;
   for (const TrialTimes& t : trials) {
     ++s.trials;
@@ -65,6 +67,7 @@ Summary summarise(const std::vector<TrialTimes>& trials, double wall_s) {
     gap += t.gap_ms;
     supply += t.supply_ms;
     running += t.running_ms;
+    sampled += t.sampled_ms;
     builds.push_back(t.build_ms);
     if (!t.measured) {
       ++s.failed;
@@ -80,6 +83,7 @@ Summary summarise(const std::vector<TrialTimes>& trials, double wall_s) {
     s.busy_share_overall = total / (total + gap);
     s.supply_limited_share = supply / (total + gap);
     s.running_share = running / (total + gap);
+    s.sampled_share = sampled / (total + gap);
   }
   s.overhead_ms_median = median_of(overheads);
   s.overhead_ms_p90 = quantile(overheads, 0.9);

@@ -35,6 +35,7 @@ struct TrialTimes {
   double build_ms = 0;
   double total_ms = 0;               // device time of the trial
   double running_ms = 0;             // of it inside kernel runs: samples, warm-up, the check's run
+  double sampled_ms = 0;             // of that inside samples
   double load_ms = 0, check_ms = 0;  // of it, as the schema says: not running
   double gap_ms = 0;                 // device idle before it
   double supply_ms = 0;              // of the gap: no built candidate was there
@@ -48,6 +49,7 @@ struct Summary {
   double busy_share_overall = 0;    // with them
   double supply_limited_share = 0;  // of the session's device time and gaps
   double running_share = 0;         // inside kernel runs, of the same
+  double sampled_share = 0;         // of that: inside samples, without warm-up and the check's run
   double overhead_ms_median = 0, overhead_ms_p90 = 0;
   double load_ms_median = 0, check_ms_median = 0;  // parts of the overhead
   double kernel_ms_median = 0, build_ms_median = 0;

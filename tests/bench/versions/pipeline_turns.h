@@ -14,12 +14,13 @@ struct PipelineTurnsOptions {
   std::string baseline;   // folder with that commit's fettle, fettle-agent and fettle-bench
   std::string candidate;  // the same of what is judged; empty: where this program lies
   unsigned turns = 4;     // of each build; turn i has the seed pipeline.seed + i
-  bool gate = false;      // an Error where the candidate costs more than kMostOverhead allows
+  // With `gate`: an Error where the candidate costs more than kMostOverhead allows, or is inside
+  // timed kernels for less than least_running_share.
   PipelineBenchOptions pipeline;
 };
 
-// Of both medians: overhead of a trial at most so many times the baseline's, busy share at least
-// its so-many-th part.
+// Of the medians: overhead of a trial at most so many times the baseline's; the busy share, and
+// that over all, at least its so-many-th part.
 inline constexpr double kMostOverhead = 1.1;
 
 // The summary that ends what `fettle-bench pipeline --json` writes.
@@ -27,6 +28,7 @@ struct PipelineSummary {
   double overhead_ms = 0;         // median, of a trial on the device besides its kernel
   double busy_share = 0;          // of the device, where the builders kept up
   double busy_share_overall = 0;  // with the time that it waited for builders
+  double running_share = 0;       // inside timed kernels, of all time
   double build_ms = 0;            // median
   double trials_per_hour = 0;
 };

@@ -18,14 +18,14 @@ using Json = nlohmann::json;
 
 class PipelineTurns : public ::testing::Test {
  protected:
-  void make_side(const std::string& name, double overhead, double busy) {
+  // `overall`: of the busy share with the waiting for builders; `running`: inside timed kernels.
+  void make_side(const std::string& name, double overhead, double busy, double overall = 0.98,
+                 double running = 0.95) {
     const fs::path side = folder_->path() / name;
     fs::create_directories(side);
-    const Json told = {{"overhead_ms_median", overhead},
-                       {"busy_share", busy},
-                       {"busy_share_overall", busy},
-                       {"build_ms_median", 20},
-                       {"trials_per_hour", 30000}};
+    const Json told = {{"overhead_ms_median", overhead}, {"busy_share", busy},
+                       {"busy_share_overall", overall},  {"running_share", running},
+                       {"build_ms_median", 20},          {"trials_per_hour", 30000}};
     write(side / "fettle", "");
     write(side / "fettle-agent", "");
     write(side / "fettle-bench",
@@ -49,7 +49,7 @@ class PipelineTurns : public ::testing::Test {
     options.baseline = folder_->path() / "old";
     options.candidate = folder_->path() / "new";
     options.turns = 2;
-    options.gate = true;
+    options.pipeline.gate = true;
     options.pipeline.json = true;
     options.pipeline.kernel_ms = 1.5;
     options.pipeline.trials = 30;
@@ -90,6 +90,25 @@ TEST_F(PipelineTurns, ADeviceThatWaitsMoreFailsTheGate) {
   make_side("old", 1.0, 0.99);
   make_side("new", 1.0, 0.8);
   EXPECT_FALSE(run());
+}
+
+TEST_F(PipelineTurns, ADeviceThatWaitsForBuildersFailsTheGate) {
+  make_side("old", 1.0, 0.99);
+  make_side("new", 1.0, 0.99, 0.8);
+  const auto done = run();
+  ASSERT_FALSE(done);
+  EXPECT_NE(done.error().text().find("busy share over all is 0.816 times"), std::string::npos)
+      << done.error().text();
+}
+
+TEST_F(PipelineTurns, ADeviceThatIsSeldomInsideKernelsFailsTheGate) {
+  make_side("old", 1.0, 0.99, 0.98, 0.85);
+  make_side("new", 1.0, 0.99, 0.98, 0.89);
+  const auto done = run();
+  ASSERT_FALSE(done) << "better than the baseline is not enough";
+  EXPECT_NE(done.error().text().find("0.8900 of all time, 0.90 is wanted"), std::string::npos)
+      << done.error().text();
+  EXPECT_DOUBLE_EQ(told_["running_share"]["candidate"].get<double>(), 0.89);
 }
 
 TEST_F(PipelineTurns, AProgramWithoutTheFiguresIsNamed) {
