@@ -15,6 +15,19 @@ const Kind* kind_of(std::span<const Kind> kinds, wire::ImageKind image) {
   return nullptr;
 }
 
+// By buffer: whether a Prepare launch is given it.
+std::vector<bool> prepared_buffers(const wire::ProgramT& program) {
+  std::vector<bool> prepared(program.buffers.size());
+  for (const auto& launch : program.launches) {
+    if (launch->phase != wire::Phase::Prepare) continue;
+    for (const wire::Arg& arg : launch->args) {
+      if (arg.kind() == wire::ArgKind::Buffer) prepared[arg.buffer()] = true;
+    }
+    for (const wire::Relocation& each : launch->relocations) prepared[each.buffer()] = true;
+  }
+  return prepared;
+}
+
 }  // namespace
 
 Result<LoadedProgram> LoadedProgram::load(const wire::ProgramT& program, Memory& memory,
@@ -55,6 +68,12 @@ Result<LoadedProgram> LoadedProgram::load(const wire::ProgramT& program, Memory&
   }
   if (out.run_.empty()) {
     return Error{ErrorCode::InvalidArgument, "the program has no launch to time"};
+  }
+  const std::vector<bool> prepared = prepared_buffers(program);
+  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+    const wire::BufferT& buffer = *program.buffers[i];
+    if (buffer.role != wire::BufferRole::Output || prepared[i]) continue;
+    out.poisons_.push_back({i, unwritten_byte(buffer)});
   }
   return out;
 }
@@ -101,6 +120,13 @@ Result<std::uint64_t> LoadedProgram::run(std::uint32_t times,
     ticks += *ran;
   }
   return ticks;
+}
+
+Result<void> LoadedProgram::poison_outputs() {
+  for (const Poison& poison : poisons_) {
+    if (auto done = buffers_[poison.buffer]->set(poison.byte); !done) return done;
+  }
+  return {};
 }
 
 std::string name_of(const wire::ProgramT& program, std::size_t buffer) {

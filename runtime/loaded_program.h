@@ -38,6 +38,9 @@ class LoadedProgram {
   Result<std::uint64_t> prepare();
   // All Run launches in order, `times` times. launch_ticks: LaunchSeries::run.
   Result<std::uint64_t> run(std::uint32_t times, std::span<std::uint64_t> launch_ticks = {});
+  // Outputs hold unwritten_byte again, as before the first run. Not those that a Prepare launch is
+  // given: what it has written there, no run writes again.
+  Result<void> poison_outputs();
 
   std::span<const std::unique_ptr<BufferMemory>> buffers() const { return buffers_; }
   std::span<const std::unique_ptr<LoadedImage>> images() const { return images_; }
@@ -58,6 +61,11 @@ class LoadedProgram {
   std::vector<std::unique_ptr<BufferMemory>> buffers_;
   std::vector<std::unique_ptr<LoadedImage>> images_;
   std::vector<Part> prepare_, run_;
+  struct Poison {
+    std::size_t buffer;
+    std::uint8_t byte;
+  };
+  std::vector<Poison> poisons_;
   std::size_t run_launches_ = 0;
   std::uint32_t weight_copies_ = 1;
 };

@@ -2,6 +2,7 @@
 // kind of it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -30,6 +31,13 @@ class BufferMemory {
   // bytes behind it, …". An Error when the device does not let it be seen.
   virtual Result<std::string> damage() const = 0;
   virtual void mend() = 0;  // as if there had been no damage
+  // Makes every byte of the data that one, behind all that was started before. Never of what is
+  // read-only. Overridden where the data lie beyond the CPU's reach.
+  virtual Result<void> set(std::uint8_t byte) {
+    const std::span<std::uint8_t> all = data();
+    std::fill(all.begin(), all.end(), byte);
+    return {};
+  }
   // What lies there several times: runs take turns with the copies, round r with copy r % copies().
   // data() is copy 0.
   virtual std::uint32_t copies() const { return 1; }
@@ -40,6 +48,9 @@ class BufferMemory {
 // type: a NaN for floats; for integers a value that a whole tile rarely holds.
 inline std::uint8_t unwritten_byte(wire::ScalarType type) {
   return type >= wire::ScalarType::Float16 ? 0xff : 0xa5;
+}
+inline std::uint8_t unwritten_byte(const wire::BufferT& buffer) {
+  return unwritten_byte(buffer.fill ? buffer.fill->dtype : wire::ScalarType::Float32);
 }
 
 class Memory {

@@ -44,6 +44,9 @@ class Device {
   // With launch_ticks it also tells what each launch took, if it can.
   virtual Result<Sample> run(std::uint32_t times, bool launch_ticks) = 0;
   Result<Sample> run(std::uint32_t times) { return run(times, false); }
+  // Outputs hold unwritten_byte again, each byte of them, as before the first run. Not those that a
+  // Prepare launch is given: no run need write them again.
+  virtual Result<void> poison_outputs() = 0;
   // What the buffer holds now; valid until the next run or reset. A device with
   // memory of its own copies it out here.
   virtual Result<ByteView> read(std::uint32_t buffer) = 0;

@@ -61,6 +61,11 @@ Result<Sample> OffloadDevice::run(std::uint32_t times, bool launch_ticks) {
   return sample;
 }
 
+Result<void> OffloadDevice::poison_outputs() {
+  if (!program_) return Error{ErrorCode::InvalidArgument, "poison before prepare"};
+  return program_->poison_outputs();
+}
+
 Result<ByteView> OffloadDevice::read(std::uint32_t buffer) {
   if (!program_ || buffer >= program_->buffers().size()) {
     return Error{ErrorCode::InvalidArgument, "no such buffer"};

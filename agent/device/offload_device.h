@@ -20,6 +20,7 @@ class OffloadDevice : public Device {
   Result<std::uint64_t> prepare(const wire::ProgramT& program, const PrepareOptions& options,
                                 const BlobLookup& blobs) override;
   Result<Sample> run(std::uint32_t times, bool launch_ticks) override;
+  Result<void> poison_outputs() override;
   Result<ByteView> read(std::uint32_t buffer) override;
   std::uint8_t unwritten_byte(wire::ScalarType type) const override {
     return runtime::unwritten_byte(type);

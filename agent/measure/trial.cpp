@@ -2,6 +2,7 @@
 #include "agent/measure/trial.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "agent/measure/launch_ticks.h"
 #include "agent/measure/output_check.h"
@@ -23,11 +24,14 @@ class StageTimer {
   std::uint64_t start_ = StatusPage::monotonic_ns();
 };
 
-wire::OutcomeT failed(wire::Stage stage, Error error, const wire::StageTimesT& times) {
+wire::OutcomeT failed(wire::FailureT failure, const wire::StageTimesT& times) {
   wire::OutcomeT outcome;
-  outcome.body.Set(make_failure(stage, std::move(error)));
+  outcome.body.Set(std::move(failure));
   outcome.times = std::make_unique<wire::StageTimesT>(times);
   return outcome;
+}
+wire::OutcomeT failed(wire::Stage stage, Error error, const wire::StageTimesT& times) {
+  return failed(make_failure(stage, std::move(error)), times);
 }
 
 Result<void> check_all(TrialContext& context, const wire::MeasureRequestT& request) {
@@ -75,9 +79,48 @@ wire::Stage stage_of(const Error& error) {
       return wire::Stage::Upload;
     case ErrorCode::StrayWrite:
       return wire::Stage::Run;
+    case ErrorCode::WrongAfterTiming:
+      return wire::Stage::Recheck;
     default:
       return wire::Stage::Check;
   }
+}
+
+// Once, outside the samples.
+Result<Sample> run_once(TrialContext& context, wire::StageTimesT& times) {
+  StageTimer timer(times.warmup_ns);
+  context.status.enter(WorkerPhase::Run);
+  RunMark mark(context.status);
+  return context.device.run(1);
+}
+
+// `when`: of outputs that were right at first.
+std::optional<wire::FailureT> wrong_now(TrialContext& context, const wire::MeasureRequestT& request,
+                                        const char* when, wire::StageTimesT& times) {
+  StageTimer timer(times.check_ns);
+  context.status.enter(WorkerPhase::Check);
+  auto checked = check_all(context, request);
+  if (checked) return std::nullopt;
+  Error error = std::move(checked).error().in(when);
+  if (error.code == ErrorCode::WrongAnswer || error.code == ErrorCode::UnwrittenOutput) {
+    error.code = ErrorCode::WrongAfterTiming;
+  }
+  const wire::Stage stage = stage_of(error);
+  return make_failure(stage, std::move(error));
+}
+
+// A kernel that only worked at first leaves a poisoned output as it is, and was timed idling.
+std::optional<wire::FailureT> idle_now(TrialContext& context, const wire::MeasureRequestT& request,
+                                       wire::StageTimesT& times) {
+  if (auto poisoned = context.device.poison_outputs(); !poisoned) {
+    return make_failure(wire::Stage::Run, std::move(poisoned).error());
+  }
+  // The samples may have used the time limit up; this run has it anew.
+  context.status.run_ns.store(0);
+  if (auto sample = run_once(context, times); !sample) {
+    return make_failure(wire::Stage::Run, std::move(sample).error());
+  }
+  return wrong_now(context, request, "in a run over poisoned outputs behind the samples", times);
 }
 
 }  // namespace
@@ -121,19 +164,12 @@ wire::OutcomeT run_trial(TrialContext& context, wire::MeasureRequestT& request,
   status.address_space_before = context.address_space();
 
   // The check run: once over untouched outputs. It also gives the first estimate.
-  double first_run_ticks = 0;   // by the device's clock
-  std::uint64_t first_run = 0;  // by the agent's
+  double first_run_ticks = 0;
   {
-    StageTimer timer(times.check_ns);
-    status.enter(WorkerPhase::Run);
-    first_run = StatusPage::monotonic_ns();
-    Result<Sample> sample = [&] {
-      RunMark mark(status);
-      return context.device.run(1);
-    }();
+    auto sample = run_once(context, times);
     if (!sample) return failed(wire::Stage::Run, std::move(sample).error(), times);
     first_run_ticks = static_cast<double>(sample->ticks);
-    first_run = StatusPage::monotonic_ns() - first_run;
+    StageTimer timer(times.check_ns);
     status.enter(WorkerPhase::Check);
     if (auto same = check_growth(context); !same) {
       return failed(wire::Stage::Run, std::move(same).error(), times);
@@ -144,8 +180,15 @@ wire::OutcomeT run_trial(TrialContext& context, wire::MeasureRequestT& request,
     }
   }
 
-  times.check_ns -= std::min(times.check_ns, first_run);
-  times.warmup_ns += first_run;
+  const bool checks = options.check && !request.expected.empty();
+  // An exact device has one sample of one run, which may be a long simulation: that is the run over
+  // poisoned outputs.
+  const bool sample_is_checked = context.device.exact();
+  if (checks && sample_is_checked) {
+    if (auto poisoned = context.device.poison_outputs(); !poisoned) {
+      return failed(wire::Stage::Run, std::move(poisoned).error(), times);
+    }
+  }
 
   const wire::ConditionsT before = context.conditions.read();
   const SamplerInput input{context.device,  context.conditions, status,       options,
@@ -161,16 +204,14 @@ wire::OutcomeT run_trial(TrialContext& context, wire::MeasureRequestT& request,
   measurement->before = std::make_unique<wire::ConditionsT>(before);
   measurement->after = std::make_unique<wire::ConditionsT>(context.conditions.read());
 
-  // Again, after many runs over their own results: a kernel must not depend on
-  // what its output held before.
-  {
-    StageTimer timer(times.check_ns);
-    status.enter(WorkerPhase::Check);
-    if (auto checked = check_all(context, request); !checked) {
-      const wire::Stage stage = stage_of(checked.error());
-      return failed(stage, std::move(checked).error().in("checking again after the samples"),
-                    times);
-    }
+  // After many runs over their own results: a kernel must not depend on what its output held
+  // before.
+  if (auto wrong = wrong_now(context, request, "checking again behind the samples", times)) {
+    return failed(std::move(*wrong), times);
+  }
+  // Not of a candidate that lost its race: idling makes nothing slow.
+  if (checks && !sample_is_checked && !measurement->censored) {
+    if (auto idle = idle_now(context, request, times)) return failed(std::move(*idle), times);
   }
   if (options.read_bytes > 0) {
     auto read = read_back(context, options);

@@ -1,4 +1,9 @@
-// One trial: load, check, warm up, calibrate, sample, check again.
+// One trial: load, check, warm up, calibrate, sample, check again, and once more after a run over
+// poisoned outputs.
+//
+// What was right at first and is not behind the samples fails with WrongAfterTiming: a kernel that
+// keeps count of its runs and stops working would else be timed idling. A kernel that looks at its
+// output and leaves it alone when it is no poison is not found out so.
 #pragma once
 
 #include <cstdint>

@@ -69,8 +69,7 @@ Result<GuardedMemory::Part> GuardedMemory::take_part(const wire::BufferT& buffer
     if (!filled) return std::move(filled).error();
   } else {
     // Nothing of an earlier program may pass for this one's work.
-    const auto type = buffer.fill ? buffer.fill->dtype : wire::ScalarType::Float32;
-    std::memset(data.data(), unwritten_byte(type), data.size());
+    std::memset(data.data(), unwritten_byte(buffer), data.size());
   }
   return Part{nullptr, std::move(*own)};
 }

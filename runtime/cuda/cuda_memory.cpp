@@ -52,6 +52,9 @@ struct CudaBuffer::Block {
     return driver->check(driver->call().set_bytes(data() + bytes, guard, kGuardBytes, stream),
                          "cuMemsetD8");
   }
+  Result<void> set(std::uint8_t byte) const {
+    return driver->check(driver->call().set_bytes(data(), byte, bytes, stream), "cuMemsetD8");
+  }
   Result<void> upload(ByteView from) const {
     return driver->check(driver->call().upload(data(), from.data(), from.size()), "cuMemcpyHtoD");
   }
@@ -96,6 +99,8 @@ void CudaBuffer::mend() {
   (void)!block_->write_guards();
   if (block_->only_read) (void)!block_->upload(*block_->only_read);
 }
+
+Result<void> CudaBuffer::set(std::uint8_t byte) { return block_->set(byte); }
 
 struct CudaMemory::Filled {
   wire::FillT fill;
@@ -200,11 +205,7 @@ Result<std::unique_ptr<BufferMemory>> CudaMemory::take(const wire::BufferT& buff
     if (auto done = block->upload(bytes); !done) return std::move(done).error();
   } else {
     // Nothing of an earlier program may pass for this one's work.
-    const auto type = buffer.fill ? buffer.fill->dtype : wire::ScalarType::Float32;
-    auto set = driver_.check(
-        driver_.call().set_bytes(block->data(), unwritten_byte(type), block->bytes, stream_),
-        "cuMemsetD8");
-    if (!set) return std::move(set).error();
+    if (auto set = block->set(unwritten_byte(buffer)); !set) return std::move(set).error();
   }
   return Taken(new CudaBuffer(std::move(block)));
 }

@@ -119,6 +119,10 @@ void OpenClBuffer::mend() {
   if (block_->only_read) (void)!block_->write(*block_->only_read);
 }
 
+Result<void> OpenClBuffer::set(std::uint8_t byte) {
+  return block_->set(block_->front, block_->bytes, byte);
+}
+
 struct OpenClMemory::Filled {
   wire::FillT fill;
   std::shared_ptr<OpenClBuffer::Block> block;
@@ -212,8 +216,7 @@ Result<std::unique_ptr<BufferMemory>> OpenClMemory::take(const wire::BufferT& bu
     if (auto done = block->write(bytes); !done) return std::move(done).error();
   } else {
     // Nothing of an earlier program may pass for this one's work.
-    const auto type = buffer.fill ? buffer.fill->dtype : wire::ScalarType::Float32;
-    auto set = block->set(block->front, block->bytes, unwritten_byte(type));
+    auto set = block->set(block->front, block->bytes, unwritten_byte(buffer));
     if (!set) return std::move(set).error();
   }
   return Taken(new OpenClBuffer(std::move(block)));

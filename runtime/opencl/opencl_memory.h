@@ -37,6 +37,7 @@ class OpenClBuffer final : public BufferMemory {
   AddressRange reserved() const override { return {}; }
   Result<std::string> damage() const override;
   void mend() override;
+  Result<void> set(std::uint8_t byte) override;
 
  private:
   friend class OpenClMemory;

@@ -63,8 +63,7 @@ Result<std::unique_ptr<BufferMemory>> VtaMemory::take(const wire::BufferT& buffe
       return std::move(filled).error();
     }
   } else {
-    const auto type = buffer.fill ? buffer.fill->dtype : wire::ScalarType::Float32;
-    std::memset(made->data().data(), unwritten_byte(type), made->data().size());
+    std::memset(made->data().data(), unwritten_byte(buffer), made->data().size());
   }
   return std::unique_ptr<BufferMemory>(std::move(made));
 }

@@ -146,6 +146,21 @@ TEST_P(Conformance, OutputsStartUnwritten) {
   }
 }
 
+TEST_P(Conformance, PoisonedOutputsAreUnwrittenAgain) {
+  EXPECT_FALSE(device->poison_outputs().ok()) << "of no program";
+  ASSERT_TRUE(prepare(program_of(kGood)).ok());
+  ASSERT_TRUE(device->run(1).ok());
+  const Bytes input = bytes_of(0), output = bytes_of(1);
+  const auto poisoned = device->poison_outputs();
+  ASSERT_TRUE(poisoned.ok()) << poisoned.error().text();
+  EXPECT_EQ(bytes_of(0), input);
+  EXPECT_EQ(bytes_of(1), Bytes(output.size(), device->unwritten_byte(wire::ScalarType::Float32)));
+  const auto intact = device->check_surroundings();
+  EXPECT_TRUE(intact.ok()) << intact.error().text();
+  ASSERT_TRUE(device->run(1).ok());
+  EXPECT_EQ(bytes_of(1), output);
+}
+
 TEST_P(Conformance, ComputesTheAnswer) {
   if (!GetParam().computes) GTEST_SKIP() << "this device computes nothing";
   const Bytes want = GetParam().answer();

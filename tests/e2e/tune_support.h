@@ -73,8 +73,9 @@ class TuneTest : public ::testing::Test {
       const wire::FailureT* failure = record.failure();
       if (!failure || !failure->error) continue;
       for (ErrorCode code :
-           {ErrorCode::WrongAnswer, ErrorCode::UnwrittenOutput, ErrorCode::StrayWrite,
-            ErrorCode::Implausible, ErrorCode::Crash, ErrorCode::SandboxViolation}) {
+           {ErrorCode::WrongAnswer, ErrorCode::WrongAfterTiming, ErrorCode::UnwrittenOutput,
+            ErrorCode::StrayWrite, ErrorCode::Implausible, ErrorCode::Crash,
+            ErrorCode::SandboxViolation}) {
         EXPECT_NE(failure->error->code, code)
             << failure->error->message << " " << record.configuration;
       }

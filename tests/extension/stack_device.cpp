@@ -55,6 +55,11 @@ class StackDevice final : public agent::Device {
     return sample;
   }
 
+  Result<void> poison_outputs() override {
+    if (!program_) return Error{ErrorCode::InvalidArgument, "poison before prepare"};
+    return program_->poison_outputs();
+  }
+
   Result<ByteView> read(std::uint32_t buffer) override {
     if (!program_ || buffer >= program_->buffers().size()) {
       return Error{ErrorCode::InvalidArgument, "no such buffer"};

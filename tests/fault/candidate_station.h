@@ -42,8 +42,7 @@ class CandidateStation {
           return agent::start_worker(info, "", socket, status_memory, terms);
         });
     nursery_ = std::make_unique<agent::Nursery>(std::move(nursery).value());
-    answer_ = content_hash(candidate_answer());
-    EXPECT_TRUE(blobs_.put(answer_, candidate_answer()).ok());
+    answer_ = put(candidate_answer());
     queue_ = std::make_unique<agent::DeviceQueue>(
         info_, *nursery_, blobs_, [this](std::uint64_t lease, Bytes bytes) {
           auto outcome = decode_outcome(bytes);
@@ -85,6 +84,11 @@ class CandidateStation {
     return outcome.value_or(wire::OutcomeT());
   }
 
+  wire::Hash put(const Bytes& blob) {
+    const wire::Hash hash = content_hash(blob);
+    EXPECT_TRUE(blobs_.put(hash, blob).ok());
+    return hash;
+  }
   agent::DeviceQueue& queue() { return *queue_; }
   const wire::Hash& answer() const { return answer_; }
   bool strict() const { return queue_->info().sandbox == wire::Sandbox::Strict; }

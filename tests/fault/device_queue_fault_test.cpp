@@ -30,12 +30,12 @@ TEST(DeviceQueueFault, TheWholeLimitLeavesRoomForEveryStage) {
   wire::MeasureOptionsT options;
   const StageLimits limits;
   const std::uint64_t ordinary = limits.whole_trial_ns(options);
-  EXPECT_GE(ordinary, 2 * limits.load_ns + 2 * limits.check_ns + 4000 * kMs + 30'000 * kMs);
+  EXPECT_GE(ordinary, 2 * limits.load_ns + 3 * limits.check_ns + 2 * 4000 * kMs + 30'000 * kMs);
   options.timeout_ms += 1000;
   options.cooldown_ms += 500;
-  EXPECT_EQ(limits.whole_trial_ns(options), ordinary + 1500 * kMs);
+  EXPECT_EQ(limits.whole_trial_ns(options), ordinary + 2500 * kMs);
   options.retakes += 10;
-  EXPECT_EQ(limits.whole_trial_ns(options), ordinary + 1500 * kMs + 10 * limits.between_samples_ns);
+  EXPECT_EQ(limits.whole_trial_ns(options), ordinary + 2500 * kMs + 10 * limits.between_samples_ns);
 }
 
 // A death that the page blames on nobody is not an endless series of fresh workers.

@@ -2,12 +2,14 @@
 // next candidate is measured as if nothing had been.
 #include <gtest/gtest.h>
 #include <csignal>
+#include <cstring>
 
 #include "tests/fault/candidate_station.h"
 
 namespace fettle {
 namespace {
 
+using test::candidate_program;
 using test::candidate_request;
 using test::kMemoryLimit;
 using test::said;
@@ -32,7 +34,10 @@ class WorkerFault : public testing::Test {
   }
   static void expect_failure(CandidateKind kind, ErrorCode code, wire::Stage stage,
                              const std::string& words) {
-    const auto outcome = station->measure(kind);
+    expect_failure(station->measure(kind), code, stage, words);
+  }
+  static void expect_failure(const wire::OutcomeT& outcome, ErrorCode code, wire::Stage stage,
+                             const std::string& words) {
     const auto* failure = outcome.body.AsFailure();
     ASSERT_TRUE(failure) << "it was measured";
     EXPECT_EQ(failure->error->code, code) << said(outcome);
@@ -130,7 +135,45 @@ TEST_F(WorkerFault, IllegalInstruction) {
   expect_failure(kTrap, ErrorCode::Crash, wire::Stage::Run, "illegal instruction");
 }
 TEST_F(WorkerFault, RightOnlyOnce) {
-  expect_failure(kRightOnlyOnce, ErrorCode::WrongAnswer, wire::Stage::Check, "element 0");
+  expect_failure(kRightOnlyOnce, ErrorCode::WrongAfterTiming, wire::Stage::Recheck, "element 0");
+}
+// It would be the fastest of all: its output stays right while it does nothing.
+TEST_F(WorkerFault, IdlesAfterItsFirstRun) {
+  auto request = candidate_request(kIdle, station->answer());
+  auto done = std::make_unique<wire::BufferT>();
+  done->bytes = kElements * sizeof(std::int32_t);
+  done->role = wire::BufferRole::Scratch;
+  done->fill = std::make_unique<wire::FillT>();  // zeros
+  request.program->buffers.push_back(std::move(done));
+  request.program->launches[0]->args.emplace_back(wire::ArgKind::Buffer, 2, 0, 0, 0);
+  const auto outcome = station->wait_for(station->submit(request));
+  ASSERT_TRUE(outcome);
+  expect_failure(*outcome, ErrorCode::WrongAfterTiming, wire::Stage::Recheck,
+                 "1001 of 1001 elements were never written");
+}
+// One launch works in place on what the one before it wrote, and one output is a Prepare launch's
+// alone: no run writes that again.
+TEST_F(WorkerFault, InPlaceAndPreparedOutputsAreMeasured) {
+  auto request = candidate_request(kGood, station->answer());
+  auto prepared = candidate_program(kGood), counted = candidate_program(kCount);
+  prepared.launches[0]->phase = wire::Phase::Prepare;
+  prepared.launches[0]->args[1] = wire::Arg(wire::ArgKind::Buffer, 2, 0, 0, 0);
+  request.program->buffers.push_back(std::move(prepared.buffers[1]));
+  request.program->launches.push_back(std::move(prepared.launches[0]));
+  request.program->launches.push_back(std::move(counted.launches[0]));
+  request.expected.push_back(std::make_unique<wire::ExpectedOutputT>(*request.expected[0]));
+  request.expected[1]->buffer = 2;
+  Bytes one_more = test::candidate_answer();
+  for (std::size_t at = 0; at < one_more.size(); at += sizeof(float)) {
+    float value;
+    std::memcpy(&value, &one_more[at], sizeof value);
+    value += 1;
+    std::memcpy(&one_more[at], &value, sizeof value);
+  }
+  request.expected[0]->blob = std::make_unique<wire::Hash>(station->put(one_more));
+  const auto outcome = station->wait_for(station->submit(request));
+  ASSERT_TRUE(outcome);
+  EXPECT_TRUE(outcome->body.AsMeasurement()) << said(*outcome);
 }
 TEST_F(WorkerFault, WritesItsCode) {
   expect_failure(kWriteCode, ErrorCode::StrayWrite, wire::Stage::Run, "its own image");

@@ -165,6 +165,27 @@ TEST(LoadedProgram, WeightsAreWhatRunsReadOfConstantsAndOfWhatWasPrepared) {
   EXPECT_EQ(copies_of_weights(program_of({"r00"}), 1000), 1u) << "there are none";
 }
 
+// What a Prepare launch wrote is not written again.
+TEST(LoadedProgram, PoisonsTheOutputsOfRunsOnly) {
+  Machine machine;
+  wire::ProgramT program = program_of({"p00", "r00", "r01", "r10"});
+  program.launches[3]->args[0] = wire::Arg(wire::ArgKind::Buffer, 2, 0, 0, 0);
+  program.buffers.push_back(std::make_unique<wire::BufferT>());
+  for (auto& buffer : program.buffers) {
+    buffer->bytes = 4;
+    buffer->role = wire::BufferRole::Output;
+    buffer->fill = std::make_unique<wire::FillT>();
+  }
+  program.buffers[1]->fill->dtype = wire::ScalarType::Int8;
+  auto loaded = machine.load(program);
+  ASSERT_TRUE(loaded.ok()) << loaded.error().text();
+  ASSERT_TRUE(loaded->poison_outputs().ok());
+  const int holds[] = {0, 0xa5, 0xff};
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (const std::uint8_t byte : loaded->buffers()[i]->data()) EXPECT_EQ(byte, holds[i]) << i;
+  }
+}
+
 TEST(LoadedProgram, CopiesOfWeightsAreEachPreparedOrRefused) {
   Machine machine;
   wire::ProgramT program = program_of({"p00", "r00"});

@@ -14,7 +14,7 @@
 namespace fettle::agent {
 
 // A device whose runs take scripted times, and may disturb the (fake) machine.
-class ScriptedDevice final : public Device {
+class ScriptedDevice : public Device {
  public:
   std::function<double(std::uint32_t call)> nanoseconds;  // of one run, at that call
   double wake_ns = 0;                                     // of its threads, once a call
@@ -42,6 +42,7 @@ class ScriptedDevice final : public Device {
     info_.clock = wire::ClockDomain::AcceleratorCycles;
     info_.clock_hz = hz;
   }
+  Result<void> poison_outputs() override { return {}; }
   Result<ByteView> read(std::uint32_t) override { return ByteView(); }
   std::uint8_t unwritten_byte(wire::ScalarType) const override { return 0xff; }
   Result<void> check_surroundings() override { return {}; }

@@ -48,12 +48,14 @@ class NullDevice final : public Device {
   Result<Sample> run(std::uint32_t times, bool) override {
     if (!prepared_) return Error{ErrorCode::InvalidArgument, "run before prepare"};
     const std::uint64_t start = now_ns();
-    for (std::uint32_t i = 0; i < times; ++i) {
-      for (std::size_t b = 0; b < buffers_.size(); ++b) {
-        if (outputs_[b]) std::fill(buffers_[b].begin(), buffers_[b].end(), std::uint8_t{0});
-      }
-    }
+    for (std::uint32_t i = 0; i < times; ++i) set_outputs(0);
     return Sample{std::max<std::uint64_t>(now_ns() - start, 1), info_.clock, info_.clock_hz};
+  }
+
+  Result<void> poison_outputs() override {
+    if (!prepared_) return Error{ErrorCode::InvalidArgument, "poison before prepare"};
+    set_outputs(unwritten_byte(wire::ScalarType::Float32));
+    return {};
   }
 
   Result<ByteView> read(std::uint32_t buffer) override {
@@ -69,6 +71,12 @@ class NullDevice final : public Device {
   }
 
  private:
+  void set_outputs(std::uint8_t byte) {
+    for (std::size_t b = 0; b < buffers_.size(); ++b) {
+      if (outputs_[b]) std::fill(buffers_[b].begin(), buffers_[b].end(), byte);
+    }
+  }
+
   wire::DeviceInfoT info_;
   std::vector<Bytes> buffers_;
   std::vector<bool> outputs_;

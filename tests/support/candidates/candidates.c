@@ -163,6 +163,14 @@ __attribute__((section(".text.entry"))) void entry(void* const* args, int32 begi
     for (int32 i = begin; i < end; ++i) out[i] = out[i] == out[i] ? out[i] + 1 : 1;
     return;
   }
+  if (kind == kIdle) {
+    int32* done = (int32*)args[3];
+    for (int32 i = begin; i < end; ++i) {
+      if (!done[i]) out[i] = 2 * in[i];
+      done[i] = 1;
+    }
+    return;
+  }
   if (kind == kStoreThread) {
     for (int32 i = begin; i < end; ++i) out[i] = (float)thread;
     return;

@@ -36,8 +36,9 @@ enum CandidateKind {
   kMakeExecutable,    /* good, and asks for memory of its own to be executable */
   kMapExecutable,     /* good, and asks for new memory that is executable */
   kMoveOverCode,      /* good, and moves its own image over the worker's code */
-  kOpenKey,  /* reads secret.key where the worker was started; ends the process if it can */
-  kLockFutex /* good, and locks a futex with priority inheritance */
+  kOpenKey,   /* reads secret.key where the worker was started; ends the process if it can */
+  kLockFutex, /* good, and locks a futex with priority inheritance */
+  kIdle       /* good once for each element; a fourth argument, kElements zeros, says for which */
 };
 
 /* Elements of input and output: 4,004 bytes, so that there is room for sentinels. */
