@@ -91,8 +91,6 @@ class CandidateStation {
   }
   agent::DeviceQueue& queue() { return *queue_; }
   const wire::Hash& answer() const { return answer_; }
-  bool strict() const { return queue_->info().sandbox == wire::Sandbox::Strict; }
-  bool limited() const { return queue_->info().sandbox >= wire::Sandbox::Limits; }
 
  private:
   wire::DeviceInfoT info_;

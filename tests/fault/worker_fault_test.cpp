@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "tests/fault/candidate_station.h"
+#include "tests/support/kernel_sandbox.h"
 
 namespace fettle {
 namespace {
@@ -62,16 +63,23 @@ TEST_F(WorkerFault, GoodIsMeasured) {
   EXPECT_GE(outcome.times->total_ns, outcome.times->run_ns);
 }
 
+// What the agent says of its sandbox is what this kernel can hold.
+TEST_F(WorkerFault, ItsSandboxIsAsStrictAsTheKernelAllows) {
+  EXPECT_EQ(station->queue().info().sandbox == wire::Sandbox::Strict,
+            test::why_not_strict().empty())
+      << wire::EnumNameSandbox(station->queue().info().sandbox) << "; " << test::why_not_strict();
+}
+
 TEST_F(WorkerFault, Crash) { expect_failure(kCrash, ErrorCode::Crash, wire::Stage::Run, "0x10"); }
 TEST_F(WorkerFault, EndlessLoop) {
   expect_failure(kLoop, ErrorCode::RunTimeout, wire::Stage::Run, "300 ms");
 }
 TEST_F(WorkerFault, AllocatesWithoutEnd) {
-  if (!station->limited()) GTEST_SKIP() << "memory limits are not in force here";
+  if (const auto why = test::why_no_memory_limit(); !why.empty()) GTEST_SKIP() << why;
   expect_failure(kAllocate, ErrorCode::OutOfMemory, wire::Stage::Run, "by itself");
 }
 TEST_F(WorkerFault, AllocatesAndReturns) {
-  if (!station->limited()) GTEST_SKIP() << "memory limits are not in force here";
+  if (const auto why = test::why_no_memory_limit(); !why.empty()) GTEST_SKIP() << why;
   expect_failure(kAllocateAndReturn, ErrorCode::OutOfMemory, wire::Stage::Run, "64 MiB");
 }
 TEST_F(WorkerFault, WritesBehindItsOutput) {
@@ -92,27 +100,27 @@ TEST_F(WorkerFault, WrongByOneElement) {
                  "1 of 1001 elements are wrong; element 7");
 }
 TEST_F(WorkerFault, ForbiddenSystemCall) {
-  if (!station->strict()) GTEST_SKIP() << "no seccomp here";
+  if (const auto why = test::why_not_strict(); !why.empty()) GTEST_SKIP() << why;
   expect_failure(kForbiddenCall, ErrorCode::SandboxViolation, wire::Stage::Run, "getuid");
 }
 TEST_F(WorkerFault, OpensFile) {
-  if (!station->strict()) GTEST_SKIP() << "no seccomp here";
+  if (const auto why = test::why_not_strict(); !why.empty()) GTEST_SKIP() << why;
   expect_failure(kOpenFile, ErrorCode::SandboxViolation, wire::Stage::Run, "openat");
 }
 TEST_F(WorkerFault, OpensPhysicalMemory) {
-  if (!station->strict()) GTEST_SKIP() << "no seccomp here";
+  if (const auto why = test::why_not_strict(); !why.empty()) GTEST_SKIP() << why;
   expect_failure(kOpenMemory, ErrorCode::SandboxViolation, wire::Stage::Run, "openat");
 }
 TEST_F(WorkerFault, MakesASocket) {
-  if (!station->strict()) GTEST_SKIP() << "no seccomp here";
+  if (const auto why = test::why_not_strict(); !why.empty()) GTEST_SKIP() << why;
   expect_failure(kMakeSocket, ErrorCode::SandboxViolation, wire::Stage::Run, "socket");
 }
 TEST_F(WorkerFault, SignalsAnotherProcess) {
-  if (!station->strict()) GTEST_SKIP() << "no seccomp here";
+  if (const auto why = test::why_not_strict(); !why.empty()) GTEST_SKIP() << why;
   expect_failure(kSignalProcess, ErrorCode::SandboxViolation, wire::Stage::Run, "tgkill");
 }
 TEST_F(WorkerFault, SendsADescriptorsSignals) {
-  if (!station->strict()) GTEST_SKIP() << "no seccomp here";
+  if (const auto why = test::why_not_strict(); !why.empty()) GTEST_SKIP() << why;
   expect_failure(kOwnSignals, ErrorCode::SandboxViolation, wire::Stage::Run, "fcntl");
 }
 TEST_F(WorkerFault, Aborts) {
