@@ -38,15 +38,16 @@ long interruptions() {
 
 // The first sample that nothing interrupted; after kRetakes the fastest one, as an
 // interruption only costs time.
-Result<double> clean_sample(Contender& contender, std::uint32_t runs, unsigned& disturbed) {
+Result<double> clean_sample(Contender& contender, std::uint32_t runs, Timing& timing) {
   double least = INFINITY;
   for (int attempt = 0; attempt <= kRetakes; ++attempt) {
     const long before = interruptions();
     auto one = sample(contender, runs);
     if (!one) return one;
     least = std::min(least, *one);
+    if (attempt == 0) timing.firsts.push_back(*one);
     if (interruptions() == before) return one;
-    ++disturbed;
+    ++timing.disturbed;
   }
   return least;
 }
@@ -71,7 +72,7 @@ double Timing::median() const {
   return sorted.size() % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
 }
 
-double Timing::least() const { return *std::min_element(nanoseconds.begin(), nanoseconds.end()); }
+double Timing::least() const { return *std::min_element(firsts.begin(), firsts.end()); }
 
 Result<std::vector<Timing>> alternate(std::span<Contender* const> contenders,
                                       const AlternateOptions& options) {
@@ -88,7 +89,7 @@ Result<std::vector<Timing>> alternate(std::span<Contender* const> contenders,
         std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(options.pause_ms));
       }
       if (auto warm = contenders[i]->run(kWarmUps); !warm) return std::move(warm).error();
-      auto one = clean_sample(*contenders[i], runs[i], timings[i].disturbed);
+      auto one = clean_sample(*contenders[i], runs[i], timings[i]);
       if (!one) return std::move(one).error();
       timings[i].nanoseconds.push_back(*one);
     }

@@ -12,8 +12,11 @@ namespace fettle::bench {
 struct Timing {
   std::vector<double> nanoseconds;  // per run, one entry a round
   unsigned disturbed = 0;           // samples that another process interrupted, taken again
-  double median() const;            // of at least one round
-  double least() const;
+  // The first sample of each round, whatever became of it: of two contenders that had as many
+  // turns the minima are of as many samples, however often one was disturbed.
+  std::vector<double> firsts;
+  double median() const;  // of at least one round
+  double least() const;   // of firsts
 };
 
 struct AlternateOptions {

@@ -20,6 +20,9 @@ Result<void> said(cl_int status, const char* call) {
   return Error{ErrorCode::Internal, fmt::format("{}: {}", call, status), {}};
 }
 
+// What no output holds. No NaN, see fill_out().
+constexpr float kNoAnswer = 1e30f;
+
 // Bias, residual and activation, in place.
 constexpr const char* kTail = R"(
 __kernel void tail(__global float* out, __global const float* bias, __global const float* residual,
@@ -127,7 +130,7 @@ class ClBlastPeer final : public Contender {
     cl_int status = CL_SUCCESS;
     out_ = clCreateBuffer(device_.context(), CL_MEM_READ_WRITE, bytes(), nullptr, &status);
     if (auto done = said(status, "clCreateBuffer"); !done) return done;
-    if (auto done = clear_out(); !done) return done;
+    if (auto done = fill_out(0); !done) return done;
     if (layer_.bias.empty() && layer_.residual.empty() && !layer_.relu && !layer_.gelu) return {};
     return build_tail();
   }
@@ -148,6 +151,7 @@ class ClBlastPeer final : public Contender {
   }
 
   Result<std::vector<float>> output() override {
+    if (auto done = fill_out(kNoAnswer); !done) return std::move(done).error();
     if (auto done = run(1); !done) return std::move(done).error();
     std::vector<float> values(layer_.expected.size());
     const cl_int status = clEnqueueReadBuffer(device_.queue(), out_, CL_TRUE, 0, bytes(),
@@ -169,10 +173,9 @@ class ClBlastPeer final : public Contender {
 
   // CLBlast's Gemv adds beta times what was there also for a beta of 0: NaN where that is NaN, as
   // fresh memory may be.
-  Result<void> clear_out() {
-    const float zero = 0;
-    const cl_int status = clEnqueueFillBuffer(device_.queue(), out_, &zero, sizeof zero, 0, bytes(),
-                                              0, nullptr, nullptr);
+  Result<void> fill_out(float value) {
+    const cl_int status = clEnqueueFillBuffer(device_.queue(), out_, &value, sizeof value, 0,
+                                              bytes(), 0, nullptr, nullptr);
     if (auto done = said(status, "clEnqueueFillBuffer"); !done) return done;
     return said(clFinish(device_.queue()), "clFinish");
   }

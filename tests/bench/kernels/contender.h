@@ -9,6 +9,8 @@
 
 namespace fettle::bench {
 
+struct Layer;
+
 // Owns its own tensors, filled like everyone else's. Not thread-safe.
 class Contender {
  public:
@@ -20,8 +22,11 @@ class Contender {
   // What the last run() took by the device's own clock; 0: it has none, whoever calls takes the
   // time.
   virtual double device_nanoseconds() const { return 0; }
-  // The output of one run on fresh inputs, row-major in the workload's own layout.
+  // The output of one run on fresh inputs, row-major in the workload's own layout. What was there
+  // before is overwritten first: no earlier run can pass for this one.
   virtual Result<std::vector<float>> output() = 0;
+  // Whether output() is the layer's, else WrongAnswer. Peers are held to wrong_answer().
+  virtual Result<void> check(const Layer& layer);
 };
 
 }  // namespace fettle::bench

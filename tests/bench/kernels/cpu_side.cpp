@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "host/process/run_program.h"
 #include "tests/bench/kernels/onednn_peer.h"
 #include "tests/bench/kernels/openblas_peer.h"
 #include "tests/bench/kernels/openmp_threads.h"
@@ -18,6 +19,13 @@ namespace {
 
 // An OpenMP thread without work spins for some milliseconds before it sleeps.
 constexpr double kPauseMs = 20;
+
+// "always [madvise] never": whether there are any, of which both sides would have some.
+std::string huge_pages() {
+  std::string pages = process::read_file("/sys/kernel/mm/transparent_hugepage/enabled");
+  while (pages.ends_with('\n')) pages.pop_back();
+  return pages;
+}
 
 class CpuSide final : public KernelSide {
  public:
@@ -33,8 +41,9 @@ class CpuSide final : public KernelSide {
   }
 
   std::string heading() const override {
-    return fmt::format("{}, {} threads; oneDNN {} ({}){}", device_->info().name, here_.threads,
-                       onednn_version(), onednn_instruction_set(),
+    return fmt::format("{}, {} threads; oneDNN {} ({}); transparent huge pages: {}{}",
+                       device_->info().name, here_.threads, onednn_version(),
+                       onednn_instruction_set(), huge_pages(),
                        torch_ ? "; " + torch_->version() : "");
   }
   const char* fastest_title() const override { return torch_ ? "fastest peer" : "oneDNN"; }
@@ -47,6 +56,7 @@ class CpuSide final : public KernelSide {
     summary["cpu"] = device_->info().name;
     summary["onednn"] = onednn_version();
     summary["onednn_instruction_set"] = onednn_instruction_set();
+    summary["transparent_hugepages"] = huge_pages();
     if (torch_) summary["torch"] = torch_->version();
     if (!peak_) return;
     summary["peak_gflops"] = peak_->gflops;
@@ -74,11 +84,12 @@ class CpuSide final : public KernelSide {
 
   std::vector<NamedPeer> peers(const Layer& layer) override {
     std::vector<NamedPeer> out;
-    out.push_back({"onednn", make_onednn_peer(layer, OneDnnKind::Any)});
-    if (layer.kind == LayerKind::Convolution) {
-      out.push_back({"onednn_winograd", make_onednn_peer(layer, OneDnnKind::Winograd)});
+    for (const OneDnnKind kind : {OneDnnKind::Any, OneDnnKind::Winograd, OneDnnKind::Plain}) {
+      if (kind == OneDnnKind::Winograd && layer.kind != LayerKind::Convolution) continue;
+      for (const OneDnnMemory memory : {OneDnnMemory::Own, OneDnnMemory::HugePages}) {
+        out.push_back({onednn_peer_name(kind, memory), make_onednn_peer(layer, kind, memory)});
+      }
     }
-    out.push_back({"onednn_plain", make_onednn_peer(layer, OneDnnKind::Plain)});
     if (layer.kind == LayerKind::Dense) {
       out.push_back({"openblas", make_openblas_peer(layer, threads())});
     }

@@ -5,14 +5,17 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "host/backend/backend.h"
 #include "host/model/task_list.h"
-#include "host/records/queries.h"
 #include "host/space/workload.h"
+#include "tests/bench/kernels/built_commit.h"
+#include "tests/bench/kernels/compare_layer.h"
 #include "tests/bench/kernels/cpu_side.h"
 #include "tests/bench/kernels/cuda_side.h"
 #include "tests/bench/kernels/kernel_report.h"
@@ -21,99 +24,6 @@
 
 namespace fettle::bench {
 namespace {
-
-struct Bench {
-  const KernelBenchOptions& options;
-  const records::Database& database;
-  KernelSide& side;
-};
-
-// The fastest record of the layer among those that fit the device best.
-Result<records::TuningRecord> best_record(const Bench& bench, const space::Workload& workload) {
-  records::Filter filter;
-  filter.workload = workload.canonical();
-  filter.device_key = bench.options.device;
-  auto found = records::best(bench.database, filter);
-  if (!found) return std::move(found).error();
-  const records::TuningRecord* chosen = nullptr;
-  int chosen_fit = 0;
-  for (const records::TuningRecord& record : *found) {
-    const int fit = bench.side.fit(record.target);
-    if (fit > chosen_fit ||
-        (chosen && fit == chosen_fit && *record.nanoseconds() < *chosen->nanoseconds())) {
-      chosen = &record;
-      chosen_fit = fit;
-    }
-  }
-  if (chosen != nullptr) return *chosen;
-  return Error{ErrorCode::NotFound,
-               "no measured record of it for device " + bench.options.device + " as it is here",
-               {}};
-}
-
-// "" when the peer computes the layer.
-std::string wrong_answer(Contender& peer, const Layer& layer) {
-  auto output = peer.output();
-  return output ? wrong_answer(*output, layer) : output.error().text();
-}
-
-// Fills everything of `figures` that is measured.
-Result<void> compare(const Bench& bench, const space::Workload& workload, LayerFigures& figures) {
-  auto layer = make_layer(workload);
-  if (!layer) return std::move(layer).error();
-  auto record = best_record(bench, workload);
-  if (!record) return std::move(record).error();
-  auto ours = bench.side.ours(*layer, *record);
-  if (!ours) return std::move(ours).error().in(fmt::format("rebuilding record {}", record->id));
-  figures.record = record->id;
-  figures.configuration = record->configuration;
-  figures.tuned_threads = bench.side.threads_of(record->target);
-
-  std::vector<std::unique_ptr<Contender>> peers;
-  std::vector<std::size_t> places;  // of peers[i] in figures.peers
-  for (NamedPeer& named : bench.side.peers(*layer)) {
-    PeerFigures& peer = figures.peers.emplace_back();
-    peer.name = named.name;
-    if (!named.made) {
-      peer.absent = named.made.error().text();
-      continue;
-    }
-    peer.implementation = (*named.made)->implementation();
-    peer.absent = wrong_answer(**named.made, *layer);
-    if (!peer.absent.empty()) continue;
-    places.push_back(figures.peers.size() - 1);
-    peers.push_back(std::move(*named.made));
-  }
-
-  // Ours between every two peers.
-  std::vector<Contender*> turns;
-  for (const auto& peer : peers) {
-    turns.push_back(ours->get());
-    turns.push_back(peer.get());
-  }
-  if (turns.empty()) turns.push_back(ours->get());
-  AlternateOptions how;
-  how.rounds = bench.options.rounds;
-  how.sample_ms = bench.options.sample_ms;
-  how.pause_ms = bench.side.pause_ms();
-  auto timings = alternate(turns, how);
-  if (!timings) return std::move(timings).error();
-  for (std::size_t i = 0; i < turns.size(); i += 2) {
-    auto& all = figures.ours.nanoseconds;
-    figures.ours.disturbed += (*timings)[i].disturbed;
-    all.insert(all.end(), (*timings)[i].nanoseconds.begin(), (*timings)[i].nanoseconds.end());
-  }
-  for (std::size_t i = 0; i < peers.size(); ++i) {
-    figures.peers[places[i]].timing = std::move((*timings)[2 * i + 1]);
-  }
-  if (!bench.options.why) return {};
-  ours->reset();
-  peers.clear();
-  auto split = bench.side.split(*layer, *record);
-  if (!split) return std::move(split).error().in("timing launches");
-  figures.split = std::move(*split);
-  return {};
-}
 
 Result<model::TaskList> tasks_of(const std::string& network) {
   return network.ends_with(".json") ? model::load_workload_file(network)
@@ -172,11 +82,74 @@ Result<std::unique_ptr<KernelSide>> open_side(const KernelBenchOptions& options,
                {}};
 }
 
+// As a shell would have it.
+std::string command_line() {
+  std::string all, word;
+  std::ifstream file("/proc/self/cmdline");
+  while (std::getline(file, word, '\0')) {
+    const bool plain = !word.empty() && word.find_first_of(" \t\n'\"\\$&;|<>()*?") == word.npos;
+    all += (all.empty() ? "" : " ") + (plain ? word : "'" + word + "'");
+  }
+  return all;
+}
+
+// Where the figures come from.
+nlohmann::json origin(const KernelBenchOptions& options) {
+  return {{"command", command_line()},
+          {"database", std::filesystem::absolute(options.db).string()},
+          {"commit", built_commit()}};
+}
+
+nlohmann::json summary_line(const KernelBench& bench, const NetworkSummary& summary) {
+  nlohmann::json object = to_json(summary);
+  object["benchmark"] = "kernels";
+  object["summary"] = true;
+  object["network"] = bench.options.network;
+  object.update(origin(bench.options));
+  bench.side.describe(object);
+  return object;
+}
+
+LayerFigures figures_of(const KernelBench& bench, const space::Task& task) {
+  LayerFigures figures;
+  figures.title = task.workload.title();
+  figures.group = group_of(task.workload);
+  figures.weight = task.weight;
+  figures.operations = task.workload.operations();
+  figures.required = !bench.options.layers.empty();
+  const auto layer = make_layer(task.workload);
+  if (!layer) {
+    figures.missing = layer.error().text();  // nobody computes it here
+    return figures;
+  }
+  figures.required |= figures.group == LayerGroup::Convolutions;
+  if (auto done = compare_layer(bench, *layer, figures); !done) {
+    figures.missing = done.error().text();
+  }
+  return figures;
+}
+
+// Each text of --layers names something.
+Result<void> check_wanted(const KernelBenchOptions& options, const model::TaskList& list) {
+  for (const std::string& part : options.layers) {
+    const bool found =
+        std::any_of(list.tasks.begin(), list.tasks.end(), [&](const space::Task& task) {
+          return task.workload.title().find(part) != std::string::npos;
+        });
+    if (found) continue;
+    return Error{ErrorCode::InvalidArgument,
+                 "--layers " + part + ": no layer of " + options.network + " has that in its title",
+                 {}};
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> run_kernel_bench(const KernelBenchOptions& options) {
   auto list = tasks_of(options.network);
   if (!list) return std::move(list).error();
+  if (auto there = check_wanted(options, *list); !there) return there;
   records::OpenOptions how;
   how.read_only = true;
   how.create = false;
@@ -184,36 +157,31 @@ Result<void> run_kernel_bench(const KernelBenchOptions& options) {
   if (!database) return std::move(database).error();
   auto side = open_side(options, *list, *database);
   if (!side) return std::move(side).error();
-  const Bench bench{options, *database, **side};
+  const KernelBench bench{options, *database, **side};
 
   std::vector<LayerFigures> layers;
   for (const space::Task& task : list->tasks) {
-    const std::string title = task.workload.title();
-    if (!wanted(options, title)) continue;
-    LayerFigures& figures = layers.emplace_back();
-    figures.title = title;
-    figures.weight = task.weight;
-    figures.operations = task.workload.operations();
-    auto done = compare(bench, task.workload, figures);
-    if (!done) figures.missing = done.error().text();
-    if (options.json) std::cout << to_json(figures).dump() << std::endl;
+    if (!wanted(options, task.workload.title())) continue;
+    layers.push_back(figures_of(bench, task));
+    if (options.json) std::cout << to_json(layers.back()).dump() << std::endl;
   }
   const NetworkSummary summary = summarise(layers);
   if (options.json) {
-    nlohmann::json object = to_json(summary);
-    object["benchmark"] = "kernels";
-    object["summary"] = true;
-    object["network"] = options.network;
-    (*side)->describe(object);
-    std::cout << object.dump() << std::endl;
+    std::cout << summary_line(bench, summary).dump() << std::endl;
   } else {
-    fmt::print("{}\n\n", (*side)->heading());
+    const nlohmann::json about = origin(options);
+    fmt::print("{}\ndatabase {}; commit {}\n{}\n\n", about["command"].get<std::string>(),
+               about["database"].get<std::string>(), about["commit"].get<std::string>(),
+               (*side)->heading());
     std::fflush(stdout);
     print_layers(layers, **side);
     if (const Peak* peak = (*side)->peak()) print_why(layers, *peak);
     print_summary(layers, summary, **side);
   }
-  if (!summary.fastest) {
+  if (const std::string missing = missing_layers(layers); !missing.empty()) {
+    return Error{ErrorCode::NotFound, "not compared: " + missing, {}};
+  }
+  if (!summary.all.fastest) {
     return Error{ErrorCode::NotFound, "no layer of " + options.network + " could be compared", {}};
   }
   return {};

@@ -25,9 +25,10 @@ struct KernelBenchOptions {
   bool json = false;
 };
 
-// Prints a line per layer and a summary. A layer without a record, or whose
-// program is wrong, is named and counted as missing; an Error when nothing could
-// be compared at all.
+// Prints a line per layer and a summary, which tells the command line, the database, the commit and
+// the machine. A layer without a record, or whose program is wrong, is named and counted as
+// missing. NotFound in the end when one of those is a convolution or was asked for by its title,
+// or when nothing could be compared at all.
 Result<void> run_kernel_bench(const KernelBenchOptions& options);
 
 }  // namespace fettle::bench

@@ -22,11 +22,16 @@ LayerFigures layer(const std::string& title, double weight, double ours) {
   figures.operations = 1000;
   figures.configuration = "{}";
   figures.ours.nanoseconds = {ours * 3, ours, ours / 2};
+  figures.ours.firsts = {ours * 3, ours};
   return figures;
 }
 
+// Beside a round of ours that took 50.
 PeerFigures peer(const std::string& name, double nanoseconds) {
-  return {name, "jit", "", {{nanoseconds}, 0}};
+  PeerFigures figures{name, "jit", "", {}, {}};
+  figures.timing.nanoseconds = figures.timing.firsts = {nanoseconds};
+  figures.ours.nanoseconds = figures.ours.firsts = {50};
+  return figures;
 }
 
 TEST(KernelSummary, RatiosAreMediansAgainstTheFastestPeer) {
@@ -42,9 +47,10 @@ TEST(KernelSummary, RatiosAreMediansAgainstTheFastestPeer) {
   EXPECT_EQ(layers[3].fastest_peer(), nullptr);
   EXPECT_DOUBLE_EQ(layers[0].gflops(layers[0].ours), 10);
 
-  const NetworkSummary summary = summarise(layers);
-  EXPECT_EQ(summary.layers, 4u);
-  EXPECT_EQ(summary.missing, 1u);
+  const NetworkSummary summarised = summarise(layers);
+  EXPECT_EQ(summarised.all.layers, 4u);
+  EXPECT_EQ(summarised.all.missing, 1u);
+  const GroupSummary& summary = summarised.all;
   ASSERT_TRUE(summary.fastest && summary.plain);
   EXPECT_EQ(summary.fastest->layers, 2u);
   EXPECT_NEAR(summary.fastest->geomean, std::sqrt(2 * 0.5), 1e-12);
@@ -58,7 +64,7 @@ TEST(KernelSummary, RatiosAreMediansAgainstTheFastestPeer) {
   EXPECT_NEAR(summary.plain->geomean, std::cbrt(4.0), 1e-12);
   EXPECT_DOUBLE_EQ(summary.plain->least, 1);
 
-  const nlohmann::json object = to_json(summary);
+  const nlohmann::json object = to_json(summarised);
   EXPECT_DOUBLE_EQ(object["min_ratio"], 0.5);
   EXPECT_NEAR(object["plain_geomean_ratio"].get<double>(), std::cbrt(4.0), 1e-12);
   const nlohmann::json line = to_json(layers[0]);
@@ -71,14 +77,88 @@ TEST(KernelSummary, RatiosAreMediansAgainstTheFastestPeer) {
 
 TEST(KernelSummary, NothingComparedIsNoRatio) {
   std::vector<LayerFigures> layers = {layer("a", 1, 1)};
-  EXPECT_FALSE(summarise(layers).fastest);
+  EXPECT_FALSE(summarise(layers).all.fastest);
   EXPECT_FALSE(to_json(summarise(layers)).contains("geomean_ratio"));
 }
 
+TEST(KernelSummary, OneDnnCountsInTheMemoryWhereItIsFaster) {
+  LayerFigures figures = layer("a", 1, 100);
+  figures.peers = {peer("onednn", 300), peer("onednn_huge_pages", 150), peer("onednn_plain", 200),
+                   peer("onednn_plain_huge_pages", 250)};
+  EXPECT_EQ(figures.peer("onednn")->name, "onednn_huge_pages");
+  EXPECT_EQ(figures.peer("onednn_plain")->name, "onednn_plain");
+  EXPECT_EQ(figures.fastest_peer()->name, "onednn_huge_pages");
+  figures.peers[1].absent = "after it was timed: its output holds NaN";
+  EXPECT_EQ(figures.peer("onednn")->name, "onednn");
+  EXPECT_EQ(figures.fastest_peer()->name, "onednn");
+}
+
+TEST(KernelSummary, MinimaAreOfAsManySamples) {
+  LayerFigures figures = layer("a", 1, 100);
+  figures.ours.firsts = {40, 90};  // before the other peers
+  figures.peers = {peer("onednn", 300)};
+  EXPECT_DOUBLE_EQ(figures.ratio_of_minima(figures.peers[0]), 6);
+}
+
+TEST(KernelSummary, GroupsAreApart) {
+  std::vector<LayerFigures> layers = {layer("a", 1, 100), layer("b", 1, 100), layer("c", 1, 100)};
+  layers[0].group = LayerGroup::Convolutions;
+  layers[1].group = layers[2].group = LayerGroup::Products;
+  layers[0].peers = {peer("onednn", 400)};
+  layers[1].peers = {peer("onednn", 50)};
+  layers[2].missing = "no record";
+  const NetworkSummary summary = summarise(layers);
+  ASSERT_EQ(summary.groups.size(), 2u) << "no others";
+  EXPECT_DOUBLE_EQ(summary.groups.at(LayerGroup::Convolutions).fastest->geomean, 4);
+  EXPECT_DOUBLE_EQ(summary.groups.at(LayerGroup::Products).fastest->geomean, 0.5);
+  const nlohmann::json object = to_json(summary);
+  EXPECT_DOUBLE_EQ(object["convolutions"]["geomean_ratio"], 4);
+  EXPECT_DOUBLE_EQ(object["products"]["geomean_ratio"], 0.5);
+  EXPECT_EQ(object["products"]["missing"], 1);
+  EXPECT_NEAR(object["geomean_ratio"].get<double>(), std::sqrt(2), 1e-12);
+}
+
+TEST(KernelSummary, WhoIsAbsentIsNamedOnceForEachReason) {
+  std::vector<LayerFigures> layers = {layer("a", 1, 100), layer("b", 1, 100), layer("c", 1, 100)};
+  for (LayerFigures& each : layers) each.peers = {peer("onednn_winograd", 1)};
+  layers[0].peers[0].absent = layers[2].peers[0].absent = "not implemented";
+  layers[1].peers[0].absent = "its output holds NaN";
+  const nlohmann::json absent = to_json(summarise(layers))["not_compared"];
+  ASSERT_EQ(absent.size(), 2u);
+  EXPECT_EQ(absent[0]["peer"], "onednn_winograd");
+  EXPECT_EQ(absent[0]["why"], "not implemented");
+  EXPECT_EQ(absent[0]["layers"], (std::vector<std::string>{"a", "c"}));
+  EXPECT_EQ(absent[1]["layers"], std::vector<std::string>{"b"});
+}
+
+TEST(KernelSummary, RequiredLayersThatAreMissingAreNamed) {
+  std::vector<LayerFigures> layers = {layer("a", 1, 100), layer("b", 1, 100), layer("c", 1, 100)};
+  layers[0].required = layers[1].required = true;
+  layers[1].missing = "no record";
+  layers[2].missing = "no peer";
+  EXPECT_EQ(missing_layers(layers), "b: no record");
+  layers[1].required = false;
+  EXPECT_EQ(missing_layers(layers), "");
+}
+
+TEST(KernelLayer, GroupsFollowTheOperator) {
+  const auto group = [](const char* text) {
+    return group_of(*space::Workload::parse(std::string(text)));
+  };
+  EXPECT_EQ(group(R"({"op":"conv2d","height":6,"width":6,"in_channels":4,"out_channels":4,
+    "kernel":[1,1]})"),
+            LayerGroup::Convolutions);
+  EXPECT_EQ(group(R"({"op":"depthwise_conv2d","height":6,"width":6,"channels":4,"kernel":[3,3]})"),
+            LayerGroup::Convolutions);
+  EXPECT_EQ(group(R"({"op":"dense","in_features":4,"out_features":4})"), LayerGroup::Products);
+  EXPECT_EQ(group(R"({"op":"batch_matmul","batch":3,"m":7,"n":20,"k":9})"), LayerGroup::Products);
+  EXPECT_EQ(group(R"({"op":"softmax","batch":6,"features":40})"), LayerGroup::Others);
+}
+
 TEST(KernelTiming, MedianOfEvenAndOdd) {
-  EXPECT_DOUBLE_EQ((Timing{{5, 1, 3}, 0}.median()), 3);
-  EXPECT_DOUBLE_EQ((Timing{{4, 1, 3, 2}, 0}.median()), 2.5);
-  EXPECT_DOUBLE_EQ((Timing{{4, 1, 3}, 0}.least()), 1);
+  EXPECT_DOUBLE_EQ((Timing{{5, 1, 3}, 0, {}}.median()), 3);
+  EXPECT_DOUBLE_EQ((Timing{{4, 1, 3, 2}, 0, {}}.median()), 2.5);
+  EXPECT_DOUBLE_EQ((Timing{{1}, 0, {4, 2, 3}}.least()), 2) << "of the first samples";
 }
 
 // Counts its runs; a turn is two warm-ups and one sample.
@@ -105,7 +185,10 @@ TEST(KernelTiming, EachContenderOnceARoundAndFailuresEndIt) {
   auto timings = alternate(both, {.rounds = 4, .sample_ms = 0.01});
   ASSERT_TRUE(timings.ok());
   ASSERT_EQ(timings->size(), 2u);
-  EXPECT_EQ((*timings)[1].nanoseconds.size(), 4u);
+  for (const Timing& timing : *timings) {
+    EXPECT_EQ(timing.nanoseconds.size(), 4u);
+    EXPECT_EQ(timing.firsts.size(), 4u) << "however many were taken again";
+  }
   const unsigned retaken = (*timings)[0].disturbed;  // this machine may be busy
   EXPECT_GE(one.calls.size(), 4u + 2 * 4u);
   EXPECT_LE(one.calls.size(), 4u + 2 * 4u + retaken);
@@ -160,14 +243,19 @@ TEST_P(KernelPeers, ComputeWhatTheReferenceSays) {
   ASSERT_TRUE(layer.ok()) << layer.error().text();
   // Sums of K terms in float, in an order of the library's own.
   const double tolerance = 16 * (layer->tolerance.absolute + layer->tolerance.relative);
-  for (const OneDnnKind kind : {OneDnnKind::Any, OneDnnKind::Plain}) {
-    auto peer = make_onednn_peer(*layer, kind);
+  for (const auto& [kind, memory] : {std::pair{OneDnnKind::Any, OneDnnMemory::Own},
+                                     std::pair{OneDnnKind::Any, OneDnnMemory::HugePages},
+                                     std::pair{OneDnnKind::Plain, OneDnnMemory::Own},
+                                     std::pair{OneDnnKind::Plain, OneDnnMemory::HugePages}}) {
+    auto peer = make_onednn_peer(*layer, kind, memory);
     ASSERT_TRUE(peer.ok()) << peer.error().text();
+    EXPECT_EQ((*peer)->name(), onednn_peer_name(kind, memory));
+    EXPECT_TRUE((*peer)->check(*layer).ok());
     EXPECT_LE(off((*peer)->output(), layer->expected), tolerance) << (*peer)->implementation();
     ASSERT_TRUE((*peer)->run(3).ok());
     EXPECT_LE(off((*peer)->output(), layer->expected), tolerance) << "inputs are fresh again";
   }
-  auto winograd = make_onednn_peer(*layer, OneDnnKind::Winograd);
+  auto winograd = make_onednn_peer(*layer, OneDnnKind::Winograd, OneDnnMemory::HugePages);
   if (winograd) {
     EXPECT_LE(off((*winograd)->output(), layer->expected), 1e-3) << (*winograd)->implementation();
   } else {
@@ -254,7 +342,8 @@ TEST(KernelLayer, HalvesAreOursAndNoPeersOnACpu) {
   ASSERT_TRUE(layer.ok()) << layer.error().text();
   EXPECT_EQ(as_floats(as_bytes(layer->expected, output_type(*layer)), output_type(*layer)),
             layer->expected);
-  EXPECT_EQ(make_onednn_peer(*layer, OneDnnKind::Any).error().code, ErrorCode::Unsupported);
+  EXPECT_EQ(make_onednn_peer(*layer, OneDnnKind::Any, OneDnnMemory::Own).error().code,
+            ErrorCode::Unsupported);
   EXPECT_EQ(make_openblas_peer(*layer, 1).error().code, ErrorCode::Unsupported);
   auto device = open_local_cpu(1);
   ASSERT_TRUE(device.ok()) << device.error().text();

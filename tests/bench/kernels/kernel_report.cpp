@@ -2,6 +2,7 @@
 #include "tests/bench/kernels/kernel_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <iostream>
 
@@ -96,26 +97,42 @@ void print_why(const std::vector<LayerFigures>& layers, const Peak& peak) {
       hardware_counters());
 }
 
-void print_summary(const std::vector<LayerFigures>& layers, const NetworkSummary& summary,
-                   const KernelSide& side) {
+namespace {
+
+void print_group(const char* name, const GroupSummary& group, const char* fastest_title) {
+  std::cout << fmt::format("{}: {} layers, {} missing\n", name, group.layers, group.missing);
   const auto line = [](const std::string& peer, const std::optional<RatioSummary>& ratios) {
     if (!ratios) return;
     std::cout << fmt::format(
-        "{}: {} layers, geometric mean {:.3f}, least {:.3f} ({}), whole network {:.3f}\n", peer,
-        ratios->layers, ratios->geomean, ratios->least, ratios->least_layer, ratios->weighted);
+        "  {}: {} layers, geometric mean {:.3f} ({:.3f} of the minima), least {:.3f} ({}), by "
+        "their time in the network {:.3f}\n",
+        peer, ratios->layers, ratios->geomean, ratios->geomean_of_minima, ratios->least,
+        ratios->least_layer, ratios->weighted);
   };
+  line(fastest_title, group.fastest);
+  line("oneDNN without Winograd", group.direct);
+  line("oneDNN on plain layouts", group.plain);
+}
+
+}  // namespace
+
+void print_summary(const std::vector<LayerFigures>& layers, const NetworkSummary& summary,
+                   const KernelSide& side) {
   std::cout << "\nGFLOPS (nominal), medians; ratio: the peer's time over ours\n";
-  line(side.fastest_title(), summary.fastest);
-  line("oneDNN without Winograd", summary.direct);
-  line("oneDNN on plain layouts", summary.plain);
+  if (summary.all.direct) {
+    std::cout << "oneDNN in memory of its own and in huge pages as ours: the faster counts\n";
+  }
+  for (const auto& [group, of_group] : summary.groups) {
+    print_group(name_of(group), of_group, side.fastest_title());
+  }
+  if (summary.groups.size() > 1) print_group("all", summary.all, side.fastest_title());
   for (const LayerFigures& layer : layers) {
     if (!layer.missing.empty())
       std::cout << "missing: " << layer.title << ": " << layer.missing << "\n";
-    for (const PeerFigures& peer : layer.peers) {
-      if (peer.absent.empty() || peer.name == "onednn_winograd") continue;
-      std::cout << "not compared: " << layer.title << ": " << peer.name << ": " << peer.absent
-                << "\n";
-    }
+  }
+  for (const AbsentPeer& peer : summary.absent) {
+    std::cout << fmt::format("not compared: {} in {} layers: {}: {}\n", peer.name,
+                             peer.layers.size(), peer.why, fmt::join(peer.layers, ", "));
   }
 }
 

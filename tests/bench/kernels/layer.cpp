@@ -124,6 +124,18 @@ void fill_shape(const space::Workload& workload, const std::vector<std::int64_t>
 
 }  // namespace
 
+LayerGroup group_of(const space::Workload& workload) {
+  if (!workload.call()) return LayerGroup::Others;
+  const std::string& op = workload.call()->op();
+  if (op.find("conv") != op.npos) return LayerGroup::Convolutions;
+  return op == "dense" || op == "batch_matmul" ? LayerGroup::Products : LayerGroup::Others;
+}
+
+const char* name_of(LayerGroup group) {
+  if (group == LayerGroup::Convolutions) return "convolutions";
+  return group == LayerGroup::Products ? "products" : "others";
+}
+
 Result<Layer> make_layer(const space::Workload& workload) {
   const nlohmann::json fields = nlohmann::json::parse(workload.source());
   if (auto supported = check_supported(workload, fields); !supported) return supported.error();

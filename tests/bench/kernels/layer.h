@@ -15,6 +15,11 @@ namespace fettle::bench {
 
 enum class LayerKind { Convolution, Dense, BatchMatmul, Softmax, LayerNorm };
 
+// Kinds of layers whose ratios are not to be mixed: a mean over both hides the worse.
+enum class LayerGroup { Convolutions, Products, Others };
+LayerGroup group_of(const space::Workload& workload);
+const char* name_of(LayerGroup group);  // "convolutions", "products", "others"
+
 // Dense is a convolution of a 1x1 picture: height, width and kernel are 1; so are softmax and
 // layer_norm of rows, as many channels out as in. A batch_matmul has its m as height.
 struct Shape {

@@ -10,7 +10,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::optional<RatioSummary> summary_of(
+const PeerFigures* faster_of(const PeerFigures* fastest, const PeerFigures& other) {
+  return fastest && fastest->timing.median() <= other.timing.median() ? fastest : &other;
+}
+
+std::optional<RatioSummary> ratios_of(
     const std::vector<LayerFigures>& layers,
     const std::function<const PeerFigures*(const LayerFigures&)>& choose) {
   RatioSummary summary;
@@ -36,6 +40,26 @@ std::optional<RatioSummary> summary_of(
   return summary;
 }
 
+GroupSummary summary_of(const std::vector<LayerFigures>& layers) {
+  GroupSummary summary;
+  summary.layers = layers.size();
+  for (const LayerFigures& layer : layers) summary.missing += layer.missing.empty() ? 0 : 1;
+  summary.fastest = ratios_of(layers, [](const LayerFigures& l) { return l.fastest_peer(); });
+  summary.direct = ratios_of(layers, [](const LayerFigures& l) { return l.peer("onednn"); });
+  summary.plain = ratios_of(layers, [](const LayerFigures& l) { return l.peer("onednn_plain"); });
+  return summary;
+}
+
+void add_absent(std::vector<AbsentPeer>& absent, const PeerFigures& peer,
+                const std::string& layer) {
+  for (AbsentPeer& known : absent) {
+    if (known.name != peer.name || known.why != peer.absent) continue;
+    known.layers.push_back(layer);
+    return;
+  }
+  absent.push_back({peer.name, peer.absent, {layer}});
+}
+
 void put_timing(Json& to, const LayerFigures& layer, const Timing& timing) {
   to["ns_median"] = timing.median();
   to["ns_min"] = timing.least();
@@ -43,7 +67,7 @@ void put_timing(Json& to, const LayerFigures& layer, const Timing& timing) {
   to["gflops"] = layer.gflops(timing);
 }
 
-void put_summary(Json& to, const std::string& prefix, const std::optional<RatioSummary>& summary) {
+void put_ratios(Json& to, const std::string& prefix, const std::optional<RatioSummary>& summary) {
   if (!summary) return;
   to[prefix + "geomean_ratio"] = summary->geomean;
   to[prefix + "geomean_ratio_of_minima"] = summary->geomean_of_minima;
@@ -52,37 +76,64 @@ void put_summary(Json& to, const std::string& prefix, const std::optional<RatioS
   to[prefix + "weighted_ratio"] = summary->weighted;
 }
 
+Json to_json(const GroupSummary& summary) {
+  Json object = {{"layers", summary.layers}, {"missing", summary.missing}};
+  put_ratios(object, "", summary.fastest);
+  put_ratios(object, "direct_", summary.direct);
+  put_ratios(object, "plain_", summary.plain);
+  return object;
+}
+
 }  // namespace
 
 const PeerFigures* LayerFigures::peer(const std::string& name) const {
-  for (const PeerFigures& peer : peers) {
-    if (peer.name == name && peer.absent.empty()) return &peer;
+  const PeerFigures* fastest = nullptr;
+  for (const PeerFigures& each : peers) {
+    if (each.name != name && each.name != name + "_huge_pages") continue;
+    if (each.absent.empty()) fastest = faster_of(fastest, each);
   }
-  return nullptr;
+  return fastest;
 }
 
 const PeerFigures* LayerFigures::fastest_peer() const {
   const PeerFigures* fastest = nullptr;
   for (const PeerFigures& each : peers) {
-    const bool counts =
-        each.absent.empty() && each.name != "onednn_plain" && each.name != "openblas";
-    if (counts && (!fastest || each.timing.median() < fastest->timing.median())) fastest = &each;
+    if (each.name.starts_with("onednn_plain") || each.name == "openblas") continue;
+    if (each.absent.empty()) fastest = faster_of(fastest, each);
   }
   return fastest;
 }
 
 NetworkSummary summarise(const std::vector<LayerFigures>& layers) {
   NetworkSummary summary;
-  summary.layers = layers.size();
-  for (const LayerFigures& layer : layers) summary.missing += layer.missing.empty() ? 0 : 1;
-  summary.fastest = summary_of(layers, [](const LayerFigures& l) { return l.fastest_peer(); });
-  summary.direct = summary_of(layers, [](const LayerFigures& l) { return l.peer("onednn"); });
-  summary.plain = summary_of(layers, [](const LayerFigures& l) { return l.peer("onednn_plain"); });
+  summary.all = summary_of(layers);
+  for (const LayerGroup group :
+       {LayerGroup::Convolutions, LayerGroup::Products, LayerGroup::Others}) {
+    std::vector<LayerFigures> of_group;
+    for (const LayerFigures& layer : layers) {
+      if (layer.group == group) of_group.push_back(layer);
+    }
+    if (!of_group.empty()) summary.groups[group] = summary_of(of_group);
+  }
+  for (const LayerFigures& layer : layers) {
+    for (const PeerFigures& peer : layer.peers) {
+      if (!peer.absent.empty()) add_absent(summary.absent, peer, layer.title);
+    }
+  }
   return summary;
 }
 
+std::string missing_layers(const std::vector<LayerFigures>& layers) {
+  std::string all;
+  for (const LayerFigures& layer : layers) {
+    if (layer.missing.empty() || !layer.required) continue;
+    all += (all.empty() ? "" : "; ") + layer.title + ": " + layer.missing;
+  }
+  return all;
+}
+
 Json to_json(const LayerFigures& layer) {
-  Json object = {{"layer", layer.title}, {"weight", layer.weight}};
+  Json object = {{"layer", layer.title}, {"weight", layer.weight}, {"group", name_of(layer.group)}};
   if (!layer.missing.empty()) {
     object["missing"] = layer.missing;
     return object;
@@ -118,10 +169,13 @@ Json to_json(const LayerFigures& layer) {
 }
 
 Json to_json(const NetworkSummary& summary) {
-  Json object = {{"layers", summary.layers}, {"missing", summary.missing}};
-  put_summary(object, "", summary.fastest);
-  put_summary(object, "direct_", summary.direct);
-  put_summary(object, "plain_", summary.plain);
+  Json object = to_json(summary.all);
+  for (const auto& [group, of_group] : summary.groups) object[name_of(group)] = to_json(of_group);
+  object["not_compared"] = Json::array();
+  for (const AbsentPeer& peer : summary.absent) {
+    object["not_compared"].push_back(
+        {{"peer", peer.name}, {"why", peer.why}, {"layers", peer.layers}});
+  }
   return object;
 }
 

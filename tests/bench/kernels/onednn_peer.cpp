@@ -1,8 +1,11 @@
 // oneDNN's convolutions, products and normalizations (onednn_peer.h).
 #include "tests/bench/kernels/onednn_peer.h"
 
+#include <cstring>
 #include <dnnl.hpp>
 #include <unordered_map>
+
+#include "runtime/cpu/guarded_buffer.h"
 
 namespace fettle::bench {
 namespace {
@@ -10,17 +13,8 @@ namespace {
 using dnnl::memory;
 using Tag = memory::format_tag;
 
-const char* name_of(OneDnnKind kind) {
-  switch (kind) {
-    case OneDnnKind::Any:
-      return "onednn";
-    case OneDnnKind::Winograd:
-      return "onednn_winograd";
-    case OneDnnKind::Plain:
-      return "onednn_plain";
-  }
-  return "onednn";
-}
+// Of a cache line, as our programs' buffers.
+constexpr std::uint32_t kAlignment = 64;
 
 dnnl::primitive_attr tail_of(const Layer& layer) {
   dnnl::post_ops steps;
@@ -40,7 +34,8 @@ memory::desc tensor(memory::dims dims, Tag tag, Type type = Type::f32) {
 
 class OneDnnPeer final : public Contender {
  public:
-  OneDnnPeer(const Layer& layer, OneDnnKind kind) : layer_(layer), name_(name_of(kind)) {
+  OneDnnPeer(const Layer& layer, OneDnnKind kind, OneDnnMemory where)
+      : layer_(layer), where_(where), name_(onednn_peer_name(kind, where)) {
     if (kind == OneDnnKind::Winograd && layer.kind != LayerKind::Convolution) {
       throw dnnl::error(dnnl_unimplemented, "only convolutions have a Winograd form");
     }
@@ -62,15 +57,13 @@ class OneDnnPeer final : public Contender {
 
   Result<std::vector<float>> output() override {
     try {
-      if (!layer_.residual.empty()) {
-        memory there = arguments_.at(DNNL_ARG_DST);
-        put(layer_.residual, there);
-      }
+      memory there = arguments_.at(DNNL_ARG_DST);
+      std::memset(there.get_data_handle(), 0xff, there.get_desc().get_size());  // NaN, or -1
+      if (!layer_.residual.empty()) put(layer_.residual, there);
       if (auto done = run(1); !done) return std::move(done).error();
       std::vector<float> values(layer_.expected.size());
       memory plain(plain_output_, engine_, values.data());
-      memory from = arguments_.at(DNNL_ARG_DST);
-      dnnl::reorder(from, plain).execute(stream_, from, plain);
+      dnnl::reorder(there, plain).execute(stream_, there, plain);
       stream_.wait();
       return values;
     } catch (const dnnl::error& error) {
@@ -124,7 +117,7 @@ class OneDnnPeer final : public Contender {
         dnnl::prop_kind::forward_inference, algorithm, tensor(source, data, data_),
         tensor(weights, Tag::any, data_), bias, tensor(target, data, sums_), stride, dilation, pad,
         pad);
-    const dnnl::convolution_forward::primitive_desc chosen(wanted, tail_of(layer_), engine_);
+    const dnnl::convolution_forward::primitive_desc chosen(wanted, attributes(), engine_);
     primitive_ = dnnl::convolution_forward(chosen);
     const Tag taps = volume                  ? Tag::dhwio
                      : layer_.channels_first ? (s.groups == 1 ? Tag::oihw : Tag::goihw)
@@ -142,7 +135,7 @@ class OneDnnPeer final : public Contender {
     const dnnl::inner_product_forward::desc wanted(
         dnnl::prop_kind::forward_inference, tensor(source, data, data_),
         tensor(weights, Tag::any, data_), bias, tensor(target, data, sums_));
-    const dnnl::inner_product_forward::primitive_desc chosen(wanted, tail_of(layer_), engine_);
+    const dnnl::inner_product_forward::primitive_desc chosen(wanted, attributes(), engine_);
     primitive_ = dnnl::inner_product_forward(chosen);
     bind(chosen, tensor(source, Tag::nc), tensor(weights, Tag::io), tensor(target, Tag::nc));
   }
@@ -155,7 +148,7 @@ class OneDnnPeer final : public Contender {
         b{s.batch, s.in_channels, s.out_channels}, target{s.batch, s.height, s.out_channels};
     const dnnl::matmul::desc wanted(tensor(a, data, data_), tensor(b, data, data_),
                                     tensor(target, data, sums_));
-    const dnnl::matmul::primitive_desc chosen(wanted, engine_);
+    const dnnl::matmul::primitive_desc chosen(wanted, attributes(), engine_);
     primitive_ = dnnl::matmul(chosen);
     bind(chosen, tensor(a, Tag::abc), tensor(b, Tag::abc), tensor(target, Tag::abc));
   }
@@ -163,7 +156,7 @@ class OneDnnPeer final : public Contender {
   void make_softmax() {
     const memory::desc rows = tensor({layer_.shape.batch, layer_.shape.in_channels}, Tag::nc);
     const dnnl::softmax_forward::desc wanted(dnnl::prop_kind::forward_inference, rows, 1);
-    const dnnl::softmax_forward::primitive_desc chosen(wanted, engine_);
+    const dnnl::softmax_forward::primitive_desc chosen(wanted, attributes(), engine_);
     primitive_ = dnnl::softmax_forward(chosen);
     bind_rows(chosen, rows);
   }
@@ -175,7 +168,7 @@ class OneDnnPeer final : public Contender {
     using Flags = dnnl::normalization_flags;
     const dnnl::layer_normalization_forward::desc wanted(
         dnnl::prop_kind::forward_inference, rows, 1e-5f, Flags::use_scale | Flags::use_shift);
-    const dnnl::layer_normalization_forward::primitive_desc chosen(wanted, engine_);
+    const dnnl::layer_normalization_forward::primitive_desc chosen(wanted, attributes(), engine_);
     primitive_ = dnnl::layer_normalization_forward(chosen);
     bind_rows(chosen, rows);
     arguments_.insert({{DNNL_ARG_SCALE, packed(layer_.weight, row, row)},
@@ -187,7 +180,8 @@ class OneDnnPeer final : public Contender {
     implementation_ = chosen.impl_info_str();
     plain_output_ = rows;
     arguments_ = {{DNNL_ARG_SRC, packed(layer_.input, rows, chosen.src_desc())},
-                  {DNNL_ARG_DST, memory(chosen.dst_desc(), engine_)}};
+                  {DNNL_ARG_DST, allocate(chosen.dst_desc())}};
+    add_scratchpad(chosen.scratchpad_desc());
   }
 
   // Allocates every argument as the primitive wants it, from tensors in our layouts.
@@ -201,7 +195,8 @@ class OneDnnPeer final : public Contender {
     plain_output_ = target;
     arguments_ = {{DNNL_ARG_SRC, packed(layer_.input, source, chosen.src_desc())},
                   {DNNL_ARG_WEIGHTS, packed(layer_.weight, weights, chosen.weights_desc())},
-                  {DNNL_ARG_DST, memory(chosen.dst_desc(), engine_)}};
+                  {DNNL_ARG_DST, allocate(chosen.dst_desc())}};
+    add_scratchpad(chosen.scratchpad_desc());
     if (!layer_.bias.empty()) {
       arguments_.insert(
           {DNNL_ARG_BIAS,
@@ -210,9 +205,31 @@ class OneDnnPeer final : public Contender {
     if (!layer_.residual.empty()) put(layer_.residual, arguments_.at(DNNL_ARG_DST));
   }
 
+  dnnl::primitive_attr attributes() const {
+    dnnl::primitive_attr wanted = tail_of(layer_);
+    if (where_ == OneDnnMemory::HugePages) {
+      wanted.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    }
+    return wanted;
+  }
+
+  memory allocate(const memory::desc& wanted) {
+    if (where_ == OneDnnMemory::Own) return memory(wanted, engine_);
+    auto buffer = runtime::GuardedBuffer::make(wanted.get_size(), kAlignment);
+    if (!buffer) throw dnnl::error(dnnl_out_of_memory, "no memory for a tensor");
+    void* data = buffer->data().data();
+    buffers_.push_back(std::move(*buffer));
+    return memory(wanted, engine_, data);
+  }
+
+  void add_scratchpad(const memory::desc& wanted) {
+    if (where_ == OneDnnMemory::Own || wanted.get_size() == 0) return;
+    arguments_.insert({DNNL_ARG_SCRATCHPAD, allocate(wanted)});
+  }
+
   memory packed(const std::vector<float>& values, const memory::desc& ours,
                 const memory::desc& wanted) {
-    memory to(wanted, engine_);
+    memory to = allocate(wanted);
     memory from(ours, engine_, const_cast<float*>(values.data()));  // only read
     dnnl::reorder(from, to).execute(stream_, from, to);
     stream_.wait();
@@ -229,7 +246,9 @@ class OneDnnPeer final : public Contender {
   // Of what is given and of what is computed; the layer's floats are converted.
   const Type data_ = layer_.int8 ? Type::s8 : Type::f32;
   const Type sums_ = layer_.int8 ? Type::s32 : Type::f32;
+  OneDnnMemory where_;
   std::string name_, implementation_;
+  std::vector<runtime::GuardedBuffer> buffers_;  // where the arguments lie; outlive them
   dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream_{engine_};
   dnnl::primitive primitive_;
@@ -260,18 +279,24 @@ const char* text_of(dnnl::cpu_isa isa) {
 
 }  // namespace
 
-Result<std::unique_ptr<Contender>> make_onednn_peer(const Layer& layer, OneDnnKind kind) {
-  if (layer.half) {
-    return Error{ErrorCode::Unsupported, std::string(name_of(kind)) + ": no float16 here", {}};
-  }
+Result<std::unique_ptr<Contender>> make_onednn_peer(const Layer& layer, OneDnnKind kind,
+                                                    OneDnnMemory memory) {
+  const std::string name = onednn_peer_name(kind, memory);
+  if (layer.half) return Error{ErrorCode::Unsupported, name + ": no float16 here", {}};
   try {
-    return std::unique_ptr<Contender>(new OneDnnPeer(layer, kind));
+    return std::unique_ptr<Contender>(new OneDnnPeer(layer, kind, memory));
   } catch (const dnnl::error& error) {
     const bool absent = error.status == dnnl_unimplemented;
-    return Error{absent ? ErrorCode::Unsupported : ErrorCode::Internal,
-                 std::string(name_of(kind)) + ": " + error.what(),
-                 {}};
+    return Error{
+        absent ? ErrorCode::Unsupported : ErrorCode::Internal, name + ": " + error.what(), {}};
   }
+}
+
+std::string onednn_peer_name(OneDnnKind kind, OneDnnMemory memory) {
+  const char* name = "onednn";
+  if (kind == OneDnnKind::Winograd) name = "onednn_winograd";
+  if (kind == OneDnnKind::Plain) name = "onednn_plain";
+  return name + std::string(memory == OneDnnMemory::HugePages ? "_huge_pages" : "");
 }
 
 std::string onednn_version() {

@@ -3,6 +3,7 @@
 
 #include <cblas.h>
 #include <algorithm>
+#include <limits>
 
 namespace fettle::bench {
 namespace {
@@ -25,6 +26,7 @@ class OpenBlasPeer final : public Contender {
   }
 
   Result<std::vector<float>> output() override {
+    std::fill(output_.begin(), output_.end(), std::numeric_limits<float>::quiet_NaN());
     run_once();
     return output_;
   }

@@ -12,10 +12,12 @@ namespace {
 
 class OurKernel final : public Contender {
  public:
+  // error_growth: of the program, see build.fbs.
   OurKernel(agent::Device& device, ir::Scalar type, wire::ProgramT program,
-            std::string configuration)
+            std::string configuration, double error_growth)
       : device_(device),
         type_(type),
+        error_growth_(error_growth),
         program_(std::move(program)),
         name_("fettle"),
         implementation_(std::move(configuration)) {}
@@ -35,15 +37,13 @@ class OurKernel final : public Contender {
     return {};
   }
 
-  // error_growth: of the program, see build.fbs.
-  Result<void> check(const Layer& layer, double error_growth) {
-    if (auto done = run(1); !done) return done;
-    auto actual = device_.read(output_);
+  Result<void> check(const Layer& layer) override {
+    auto actual = run_anew();
     if (!actual) return std::move(actual).error();
     const std::vector<std::uint8_t> expected = as_bytes(layer.our_expected, type_);
     wire::ExpectedOutputT how;
     how.dtype = space::wire_type(type_);
-    how.absolute = layer.tolerance.absolute * error_growth;
+    how.absolute = layer.tolerance.absolute * error_growth_;
     how.relative = layer.tolerance.relative;
     auto equal = agent::check_output(*actual, ByteView(expected.data(), expected.size()), how,
                                      device_.unwritten_byte(how.dtype), "output");
@@ -63,15 +63,21 @@ class OurKernel final : public Contender {
   double device_nanoseconds() const override { return nanoseconds_; }
 
   Result<std::vector<float>> output() override {
-    if (auto done = run(1); !done) return std::move(done).error();
-    auto bytes = device_.read(output_);
+    auto bytes = run_anew();
     if (!bytes) return std::move(bytes).error();
     return as_floats({bytes->begin(), bytes->end()}, type_);
   }
 
  private:
+  Result<ByteView> run_anew() {
+    if (auto done = device_.poison_outputs(); !done) return std::move(done).error();
+    if (auto done = run(1); !done) return std::move(done).error();
+    return device_.read(output_);
+  }
+
   agent::Device& device_;
   ir::Scalar type_;  // its output's
+  double error_growth_;
   double nanoseconds_ = 0;
   wire::ProgramT program_;
   std::string name_, implementation_;
@@ -120,10 +126,9 @@ Result<std::unique_ptr<Contender>> make_built_kernel(agent::Device& device, cons
                                                      const std::string& configuration,
                                                      unsigned threads) {
   auto kernel = std::make_unique<OurKernel>(device, output_type(layer), std::move(*built.program),
-                                            configuration);
+                                            configuration, built.facts->error_growth);
   if (auto ready = kernel->prepare(threads); !ready) return std::move(ready).error();
-  if (auto right = kernel->check(layer, built.facts->error_growth); !right)
-    return std::move(right).error();
+  if (auto right = kernel->check(layer); !right) return std::move(right).error();
   return std::unique_ptr<Contender>(std::move(kernel));
 }
 

@@ -111,6 +111,8 @@ class Layer:
         return all_of_it
 
     def output(self, way):
+        # The allocator gives this memory to the next output, which then holds no earlier answer.
+        self.ways[way]().fill_(float("nan"))
         out = self.ways[way]()
         if self.kind == "convolution" and not self.told["channels_first"]:
             out = out.permute(0, *range(2, out.dim()), 1)

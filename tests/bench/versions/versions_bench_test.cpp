@@ -158,6 +158,17 @@ TEST_F(Versions, AChildThatFailsEndsTheRunWithItsWords) {
   EXPECT_NE(told.find("candidate: net, seed 1"), std::string::npos) << told;
 }
 
+// `kernels` fails where a layer has no record; its lines tell that as well.
+TEST_F(Versions, KernelsThatFailForAMissingLayerAreRead) {
+  write("new/fettle-bench", with(kBench, "TIME", "100") + "exit 1\n");
+  const Json told = summary();
+  ASSERT_TRUE(told.is_object()) << told;
+  EXPECT_DOUBLE_EQ(told["kernels_geomean"].get<double>(), 2);
+  const std::string missing = R"(echo '{"layer":"softmax","missing":"no peer"}')";
+  write("new/fettle-bench", with(with(kBench, "TIME", "100"), missing, "") + "exit 1\n");
+  EXPECT_NE(summary().get<std::string>().find("exit status 1"), std::string::npos);
+}
+
 TEST_F(Versions, FewerTrialsThanAskedForAreAnError) {
   make_side("old", 100, "trials=29");
   const std::string told = summary().get<std::string>();
