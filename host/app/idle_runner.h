@@ -4,7 +4,10 @@
 
 #include <functional>
 #include <set>
+#include <vector>
 
+#include "host/fleet/build_pool.h"
+#include "host/tune/background.h"
 #include "host/tune/pipeline.h"
 
 namespace fettle::app {
@@ -57,5 +60,17 @@ class IdleRunner final : public tune::Runner {
   std::function<void(bool)> idle_;
   std::set<std::uint64_t> under_way_;
 };
+
+// What to do then with builders and plans (null: none). `free`: the cores that a local device
+// leaves; empty: it has none of this machine's, and nothing is moved. `all`: these and the
+// device's.
+inline std::function<void(bool)> lends_cores(fleet::BuildPool& builders, tune::Background* plans,
+                                             std::vector<int> free, std::vector<int> all) {
+  return [&builders, plans, free = std::move(free), all = std::move(all)](bool idle) {
+    if (free.empty()) return;
+    builders.keep_to(idle ? all : free);
+    if (plans) plans->keep_to(idle ? all : free);
+  };
+}
 
 }  // namespace fettle::app

@@ -44,8 +44,10 @@ void add_tune_command(CLI::App& app, int& status) {
         return hardware ? "" : hardware.error().text();
       })
       ->group("Where");
-  option("--builders", command->builders,
-         "Compiler processes; 0: one for each core that the device leaves free")
+  option(
+      "--builders", command->builders,
+      "Compiler processes; 0: one for each core, also for those of a device of this machine, which "
+      "are lent while it waits")
       ->check(CLI::Range(0, 1024))
       ->group("Where");
 

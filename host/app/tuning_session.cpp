@@ -320,12 +320,8 @@ Result<int> run(const TuneCommand& command) {
   auto scheduler = tune::make_scheduler(command.scheduler, command.seed);
   if (!scheduler) return scheduler.error();
   auto view = make_view(command);
-  IdleRunner idle_runner(runner, [&](bool idle) {
-    if (connection->free_cores().empty()) return;
-    const std::vector<int>& cores = idle ? all_cores : connection->free_cores();
-    (*builder)->keep_to(cores);
-    if (beside) beside->keep_to(cores);
-  });
+  IdleRunner idle_runner(runner,
+                         lends_cores(**builder, beside, connection->free_cores(), all_cores));
   const tune::TuneSummary summary = tune::tune(
       *tasks, *target, options,
       {**builder, idle_runner, store, expected, **scheduler, interrupt, *view, *roofline,

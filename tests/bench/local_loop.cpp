@@ -5,6 +5,7 @@
 
 #include "host/app/cores.h"
 #include "host/app/expected.h"
+#include "host/app/idle_runner.h"
 #include "host/app/record_store.h"
 #include "host/backend/backend.h"
 #include "host/model/kernel_file.h"
@@ -58,9 +59,11 @@ Result<std::unique_ptr<LocalLoop>> LocalLoop::open(const std::string& db, unsign
   auto target = backend::target_for(loop->device(), std::span(&wanted, 1));
   if (!target) return std::move(target).error();
   loop->target_ = std::move(*target);
+  loop->all_cores_ = app::usable_cores();
   app::pin_process(loop->connection_->free_cores());
   fleet::BuildPoolOptions pool;
   pool.argv = {sibling_program("fettle").string(), "build-worker"};
+  pool.workers = app::builder_count(loop->connection_->free_cores());
   pool.cores = loop->connection_->free_cores();
   auto builder = fleet::BuildPool::start(std::move(pool));
   if (!builder) return std::move(builder).error();
@@ -92,9 +95,12 @@ Result<tune::TuneSummary> LocalLoop::run(std::vector<tune::TuneTask>& tasks,
   if (auto begun = store.begin(std::move(session)); !begun) return begun.error();
   const auto scheduler = tune::make_round_robin();
   SilentListener listener;
-  tune::TuneSummary summary = tune::tune(
-      tasks, target_, options,
-      {*builder_, connection_->runner(), store, expected, *scheduler, *stop_, listener, {}, {}});
+  app::IdleRunner runner(
+      connection_->runner(),
+      app::lends_cores(*builder_, nullptr, connection_->free_cores(), all_cores_));
+  tune::TuneSummary summary =
+      tune::tune(tasks, target_, options,
+                 {*builder_, runner, store, expected, *scheduler, *stop_, listener, {}, {}});
   if (auto ended = store.end(summary); !ended) return ended.error();
   if (summary.end == tune::SessionEnd::Failed) return *summary.error;
   return summary;

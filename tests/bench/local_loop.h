@@ -57,6 +57,7 @@ class LocalLoop {
   app::Interrupt interrupt_;
   std::unique_ptr<tune::StopSignal> stop_;
   std::optional<app::Connection> connection_;
+  std::vector<int> all_cores_;  // with the device's
   std::unique_ptr<fleet::BuildPool> builder_;
   space::Target target_;
   std::uint64_t next_trial_ = 1;

@@ -12,6 +12,7 @@
 
 #include "host/app/connection.h"
 #include "host/app/cores.h"
+#include "host/app/idle_runner.h"
 #include "host/app/interrupt.h"
 #include "host/backend/backend.h"
 #include "host/fleet/build_pool.h"
@@ -190,6 +191,7 @@ Result<void> run_pipeline_bench(const PipelineBenchOptions& options) {
   const wire::DeviceInfoT& device = connection->runner().device();
   Result<space::Target> target = backend::target_for(device);
   if (!target) return std::move(target).error();
+  const std::vector<int> all_cores = app::usable_cores();  // with the device's
   app::pin_process(connection->free_cores());
   fleet::BuildPoolOptions pool;
   pool.argv = {sibling_program("fettle").string(), "build-worker"};
@@ -199,7 +201,9 @@ Result<void> run_pipeline_bench(const PipelineBenchOptions& options) {
   const std::size_t builders = pool.workers;
   Result<std::unique_ptr<fleet::BuildPool>> builder = fleet::BuildPool::start(std::move(pool));
   if (!builder) return std::move(builder).error();
-  Bench bench{options, connection->runner(), **builder, interrupt, *target};
+  app::IdleRunner runner(connection->runner(),
+                         app::lends_cores(**builder, nullptr, connection->free_cores(), all_cores));
+  Bench bench{options, runner, **builder, interrupt, *target};
 
   Result<space::Workload> workload = sizing_layer();
   if (!workload) return std::move(workload).error();

@@ -15,7 +15,7 @@ namespace fettle::bench {
 struct PipelineBenchOptions {
   double kernel_ms = 20;
   unsigned trials = 100;
-  unsigned builders = 0;  // 0: one per core that the device leaves free
+  unsigned builders = 0;  // 0: one per core, as a session has
   unsigned threads = 0;   // of the device; 0: all cores but one
   std::uint64_t seed = 1;
   bool json = false;

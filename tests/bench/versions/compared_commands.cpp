@@ -17,7 +17,7 @@ CLI::App* add_pipeline_command(CLI::App& app, PipelineTurnsOptions& turns) {
       ->check(CLI::Range(10u, 100000u))
       ->capture_default_str();
   command->add_option("--builders", pipeline.builders,
-                      "compiler processes; 0: one per core that the device leaves free");
+                      "compiler processes; 0: one per core, as a session has");
   command->add_option("--threads", pipeline.threads, "cores of the device; 0: all but one");
   command->add_option("--seed", pipeline.seed, "of the configurations")->capture_default_str();
   CLI::Option* pipeline_baseline = command->add_option(
