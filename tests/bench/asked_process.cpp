@@ -13,7 +13,7 @@
 namespace fettle::bench {
 namespace {
 
-constexpr int kMostMs = 300'000;  // of an answer: libraries try many algorithms at first
+constexpr std::chrono::minutes kGreeting{5};  // libraries are large
 
 }  // namespace
 
@@ -45,18 +45,18 @@ AskedProcess::~AskedProcess() {
   if (pid_ > 0) (void)process::end_child(pid_);
 }
 
-Result<std::string> AskedProcess::ask(const std::string& line) {
+Result<std::string> AskedProcess::ask(const std::string& line, std::chrono::minutes limit) {
   const std::string sent_line = line + "\n";
   for (std::size_t sent = 0; sent < sent_line.size();) {
     const ssize_t n = send(socket_, &sent_line[sent], sent_line.size() - sent, MSG_NOSIGNAL);
     if (n <= 0) return Error{ErrorCode::Crash, name_ + " has ended: " + last_words(), {}};
     sent += static_cast<std::size_t>(n);
   }
-  return answer(ErrorCode::Crash, "has ended");
+  return answer(ErrorCode::Crash, "has ended", limit);
 }
 
 Result<std::string> AskedProcess::greeting(const std::string& otherwise) {
-  return answer(ErrorCode::Unsupported, otherwise);
+  return answer(ErrorCode::Unsupported, otherwise, kGreeting);
 }
 
 // A Python's traceback ends with what went wrong.
@@ -67,11 +67,13 @@ std::string AskedProcess::last_words() const {
   return said.empty() ? "it said nothing" : line == said.npos ? said : said.substr(line + 1);
 }
 
-Result<std::string> AskedProcess::answer(ErrorCode code, const std::string& ended) {
+Result<std::string> AskedProcess::answer(ErrorCode code, const std::string& ended,
+                                         std::chrono::minutes limit) {
+  const auto most = static_cast<int>(std::chrono::milliseconds(limit).count());
   while (unread_.find('\n') == std::string::npos) {
     pollfd ready{socket_, POLLIN, 0};
     char piece[4096];
-    if (poll(&ready, 1, kMostMs) == 0) {
+    if (poll(&ready, 1, most) == 0) {
       return Error{ErrorCode::Timeout, name_ + " gives no answer", {}};
     }
     const ssize_t n = recv(socket_, piece, sizeof piece, 0);

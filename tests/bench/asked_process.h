@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,8 +23,9 @@ class AskedProcess {
   AskedProcess& operator=(const AskedProcess&) = delete;
 
   // One line and its answer, both without the line's end. Crash: the process has ended, with the
-  // last line that it wrote on its standard error. Timeout: it gives no answer for minutes.
-  Result<std::string> ask(const std::string& line);
+  // last line that it wrote on its standard error. Timeout: it gives no answer for so long.
+  Result<std::string> ask(const std::string& line,
+                          std::chrono::minutes limit = std::chrono::minutes(5));
   // What it says unasked, at first. Unsupported: it ended instead, which is told as "runs no …".
   Result<std::string> greeting(const std::string& otherwise);
 
@@ -32,7 +34,7 @@ class AskedProcess {
 
  private:
   AskedProcess() = default;
-  Result<std::string> answer(ErrorCode code, const std::string& ended);
+  Result<std::string> answer(ErrorCode code, const std::string& ended, std::chrono::minutes limit);
   std::string last_words() const;
 
   process::ScratchFolder folder_;

@@ -17,6 +17,7 @@
 #include "tests/bench/kernels/kernel_bench.h"
 #endif
 #include "tests/bench/networks/network_command.h"
+#include "tests/bench/peers/tvm_command.h"
 #include "tests/bench/prior_bench.h"
 #include "tests/bench/record_space.h"
 #include "tests/bench/repeat_bench.h"
@@ -108,6 +109,9 @@ int main(int argc, char** argv) try {
 
   bench::NetworkBenchOptions networks;
   CLI::App* networks_command = bench::add_networks_command(app, networks);
+
+  bench::TvmBenchOptions tvm;
+  CLI::App* tvm_command = bench::add_tvm_command(app, tvm);
 
   bench::RecordSpaceOptions record;
   CLI::App* record_command = app.add_subcommand(
@@ -358,6 +362,7 @@ int main(int argc, char** argv) try {
   }
   if (instructions_command->parsed()) done = bench::run_instruction_bench(instructions);
   if (networks_command->parsed()) done = bench::run_network_bench(networks);
+  if (tvm_command->parsed()) done = bench::run_tvm_command(tvm);
   if (record_command->parsed()) done = bench::run_record_space(record);
   if (efficiency_command->parsed()) done = bench::run_efficiency_bench(efficiency);
   if (repeat_command->parsed()) done = bench::run_repeat_bench(repeat);
