@@ -1,8 +1,11 @@
 // Keys and allow lists on a real file system.
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -189,15 +192,48 @@ TEST_F(Keys, ChangesAtTheSameTimeAllCount) {
   for (const std::string& key : made) EXPECT_EQ(key, folder.load("client")->public_key);
 }
 
+// Files of this process that grow beyond `bytes` fail while it lives.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit low{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &low);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, SIG_DFL);
+  }
+
+ private:
+  rlimit before_{};
+};
+
 TEST_F(Keys, AFailedWriteLeavesTheOldFile) {
-  // A folder that takes no new file: the write fails, the list stays whole.
   const auto file = folder.allow_file();
-  ASSERT_TRUE(allow_key(file, {"one", wire::Role::Client, make_key_pair()->public_key}).ok());
-  EXPECT_FALSE(write_file_atomically(home / "absent" / "allowed", "x", 0600).ok());
-  std::size_t files = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(home)) ++files;
-  EXPECT_EQ(files, 2u) << "the list and the folder's lock";
-  EXPECT_EQ(load_allow_list(file)->size(), 1u);
+  const auto one = make_key_pair()->public_key, two = make_key_pair()->public_key;
+  ASSERT_TRUE(allow_key(file, {"one", wire::Role::Client, one}).ok());
+  const auto files = [&] {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(home)) {
+      names.push_back(entry.path().filename());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  };
+  const auto before = files();
+  {
+    const FileSizeLimit limit(16);  // the list begins to be written, and does not end
+    EXPECT_FALSE(allow_key(file, {"two", wire::Role::Client, two}).ok());
+  }
+  EXPECT_EQ(files(), before) << "nothing half-written stays";
+  const auto list = load_allow_list(file);
+  ASSERT_TRUE(list.ok()) << list.error().text();
+  ASSERT_EQ(list->size(), 1u);
+  EXPECT_EQ(list->at(0).public_key, one);
+  EXPECT_TRUE(allow_key(file, {"two", wire::Role::Client, two}).ok());
+  EXPECT_EQ(load_allow_list(file)->size(), 2u);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // The client's state machine with times of our own making.
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "host/fleet/session_core.h"
@@ -356,12 +358,20 @@ TEST_F(SessionTest, CancelKeepsWhatABoardStillAnswers) {
 }
 
 TEST(Requests, NameTheirBlobs) {
-  auto request = request_with_blob(content_hash(Bytes{1}));
+  const auto hash = [](std::uint8_t of) { return content_hash(Bytes{of}); };
+  auto request = request_with_blob(hash(1));
   request.program->buffers[0]->fill = std::make_unique<wire::FillT>();
   request.program->buffers[0]->fill->kind = wire::FillKind::Blob;
-  request.program->buffers[0]->fill->blob = std::make_unique<wire::Hash>(content_hash(Bytes{2}));
-  request.program->images[0]->blob = std::make_unique<wire::Hash>(content_hash(Bytes{1}));
-  EXPECT_EQ(blobs_of(request).size(), 2u);
+  request.program->buffers[0]->fill->blob = std::make_unique<wire::Hash>(hash(2));
+  request.program->images[0]->blob = std::make_unique<wire::Hash>(hash(3));
+  const auto named = [&] {
+    std::set<std::string> all;
+    for (const wire::Hash& each : blobs_of(request)) all.insert(to_hex(each));
+    return all;
+  };
+  EXPECT_EQ(named(), (std::set<std::string>{to_hex(hash(1)), to_hex(hash(2)), to_hex(hash(3))}));
+  request.program->images[0]->blob = std::make_unique<wire::Hash>(hash(1));
+  EXPECT_EQ(blobs_of(request).size(), 2u) << "each once";
 }
 
 }  // namespace
