@@ -70,6 +70,8 @@ Result<BoardsRun> run_session(const BoardsBenchOptions& options, unsigned boards
   run.seconds = summary.at("elapsed_s");
   run.trials_per_hour = summary.at("trials_per_hour");
   run.build_ms_median = summary.at("build_ms_median");
+  run.search_seconds = summary.at("stage_seconds").at("search");
+  run.build_seconds = summary.at("stage_seconds").at("build");
   const auto records = records_of(db);
   if (!records) return records.error();
   run.trials = records->size();
@@ -103,7 +105,8 @@ Result<void> run_boards_bench(const BoardsBenchOptions& options) {
   for (unsigned boards : options.boards) {
     auto run = run_session(options, boards, interrupt);
     if (!run) {
-      return std::move(run).error().in("feeding " + std::to_string(boards) + " simulated boards");
+      return std::move(run).error().in("feeding simulated boards, " + std::to_string(boards) +
+                                       " of them");
     }
     print_run(options, *run);
     runs.push_back(std::move(*run));

@@ -52,8 +52,9 @@ TEST(BoardsProgram, BothBoardsHaveTheirTrials) {
   EXPECT_EQ(trials + run["elsewhere"].get<std::size_t>(), 20u);
   EXPECT_EQ(run["least_busy_share"],
             std::min(lines[0]["busy_share"].get<double>(), lines[1]["busy_share"].get<double>()));
-  for (const char* figure : {"trials_per_hour", "builds_per_second", "session_cpu_seconds",
-                             "boards_cpu_seconds", "build_ms_median"}) {
+  for (const char* figure :
+       {"trials_per_hour", "builds_per_second", "session_cpu_seconds", "boards_cpu_seconds",
+        "build_ms_median", "build_seconds", "search_seconds"}) {
     EXPECT_GT(run[figure], 0) << figure;
   }
   EXPECT_EQ(lines[3]["summary"], true);
@@ -73,7 +74,7 @@ TEST(BoardsProgram, WhatTheSessionSaysIsTold) {
       {FETTLE_BENCH, "boards", "--boards", "1", "--network", "no-such-network"}, seconds(60));
   EXPECT_EQ(ran.status, 1);
   EXPECT_NE(ran.err.find("no-such-network"), std::string::npos) << ran.err;
-  EXPECT_NE(ran.err.find("feeding 1 simulated boards"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("feeding simulated boards, 1 of them"), std::string::npos) << ran.err;
 }
 
 TEST(BoardsProgram, CtrlCEndsEverything) {

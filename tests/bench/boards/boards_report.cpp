@@ -41,15 +41,17 @@ Json json_of(const BoardsRun& run) {
           {"trials_per_hour", run.trials_per_hour},
           {"builds_per_second", run.builds_per_second()},
           {"build_ms_median", run.build_ms_median},
+          {"search_seconds", run.search_seconds},
+          {"build_seconds", run.build_seconds},
           {"session_cpu_seconds", run.session_cpu_seconds},
           {"broker_cpu_seconds", run.broker_cpu_seconds},
           {"boards_cpu_seconds", run.boards_cpu_seconds}};
 }
 
 void print_text(const BoardsBenchOptions& options, const BoardsRun& run) {
-  std::printf("%u simulated boards, kernels of %g to %g ms, %s, %zu trials in %.1f s\n", run.boards,
-              options.kernel_ms, options.kernel_ms * (1 + kRunSpread), options.network.c_str(),
-              run.trials, run.seconds);
+  std::printf("simulated boards: %u, kernels of %g to %g ms, %s, %zu trials in %.1f s\n",
+              run.boards, options.kernel_ms, options.kernel_ms * (1 + kRunSpread),
+              options.network.c_str(), run.trials, run.seconds);
   std::printf(
       "  board  trials  failed  busy share  later half  trial ms    load  warm-up    runs   "
       "check\n");
