@@ -70,7 +70,7 @@ Result<BoardsRun> run_session(const BoardsBenchOptions& options, unsigned boards
   run.seconds = summary.at("elapsed_s");
   run.trials_per_hour = summary.at("trials_per_hour");
   run.build_ms_median = summary.at("build_ms_median");
-  run.search_seconds = summary.at("stage_seconds").at("search");
+  run.planning_seconds = summary.at("search").at("planning_seconds");
   run.build_seconds = summary.at("stage_seconds").at("build");
   const auto records = records_of(db);
   if (!records) return records.error();

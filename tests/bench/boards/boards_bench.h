@@ -37,7 +37,7 @@ struct BoardsRun {
   double seconds = 0, trials_per_hour = 0;  // as `fettle tune` tells them
   double build_ms_median = 0;               // of one builder
   // Wall clock, by `fettle tune`; the stages overlap. Builds: of all builders together.
-  double search_seconds = 0, build_seconds = 0;
+  double planning_seconds = 0, build_seconds = 0;
   // CPU time of the session with its builders and start, of the broker, and of the boards.
   double session_cpu_seconds = 0, broker_cpu_seconds = 0, boards_cpu_seconds = 0;
 

@@ -41,7 +41,7 @@ Json json_of(const BoardsRun& run) {
           {"trials_per_hour", run.trials_per_hour},
           {"builds_per_second", run.builds_per_second()},
           {"build_ms_median", run.build_ms_median},
-          {"search_seconds", run.search_seconds},
+          {"planning_seconds", run.planning_seconds},
           {"build_seconds", run.build_seconds},
           {"session_cpu_seconds", run.session_cpu_seconds},
           {"broker_cpu_seconds", run.broker_cpu_seconds},
@@ -71,6 +71,8 @@ void print_text(const BoardsBenchOptions& options, const BoardsRun& run) {
   std::printf(
       "  %.0f trials an hour, %.1f builds a second by %zu builders, %.1f ms each (median)\n",
       run.trials_per_hour, run.builds_per_second(), app::builder_count({}), run.build_ms_median);
+  std::printf("  planning took %.1f s, building %.1f s of all builders together\n",
+              run.planning_seconds, run.build_seconds);
   std::printf(
       "  CPU time: session and builders %.1f s, broker %.1f s: %.2f cores; simulating %.1f s: "
       "%.2f\n",
