@@ -67,6 +67,11 @@ class SimulatedDevice final : public agent::Device {
     return sample;
   }
 
+  // The next run is really made: it has to write them again.
+  Result<void> poison_outputs() override {
+    really_ran_ = false;
+    return cpu_->poison_outputs();
+  }
   Result<ByteView> read(std::uint32_t buffer) override { return cpu_->read(buffer); }
   std::uint8_t unwritten_byte(wire::ScalarType type) const override {
     return cpu_->unwritten_byte(type);

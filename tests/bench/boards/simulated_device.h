@@ -1,8 +1,8 @@
 // A simulated board's CPU: the agent's own, whose timed runs take no CPU time of this machine.
 //
-// A program is loaded and its outputs are checked as on any CPU, and its first run after that
-// is really made. Every run lasts as long as the board's kernels do: the rest of the first one, and
-// all others, are slept. So the check after the samples sees the first run's outputs again.
+// A program is loaded and its outputs are checked as on any CPU, and the runs that these checks are
+// of are really made: the first one, and that over poisoned outputs. Every run lasts as long as the
+// board's kernels do: the rest of these two, and all others, are slept.
 //
 // What a run takes follows from the content hash of the program's images alone: --run-ms, and up
 // to a tenth more. The ticks told are exactly that, whatever the sleep really took.
