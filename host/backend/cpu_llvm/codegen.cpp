@@ -103,6 +103,7 @@ llvm_emit::EmitOptions options_for(const space::CpuTarget& target, llvm::TargetM
   options.ask_for_fma = target.fma && target.arch == "armv7";
   options.fences_halves = target.arch == "armv7";
   options.vector_bits = target.vector_bits;
+  options.shares_addresses = true;
   options.instructions = target.instructions();
   options.has_round = target.arch == "aarch64" || (target.arch == "x86_64" && has("+sse4.1"));
   options.has_masks = target.arch == "x86_64" && has("+avx");

@@ -1,4 +1,4 @@
-// FunctionEmitter, third part: indices, addresses, loads and stores.
+// FunctionEmitter, third part: indices, loads and stores.
 #include "host/backend/llvm_emit/function_emitter.h"
 
 #include <algorithm>
@@ -33,33 +33,6 @@ llvm::Value* FunctionEmitter::index(const ir::Expr& expr) {
   llvm::Value* constant = llvm::ConstantInt::getSigned(index_type_, sum.constant);
   if (total == nullptr) return constant;
   return sum.constant == 0 ? total : builder_.CreateNSWAdd(total, constant);
-}
-
-// &buffer[index + more_elements]; alignment: what the terms prove.
-llvm::Value* FunctionEmitter::address(const ir::Buffer& buffer, const ir::Expr& scalar_index,
-                                      std::int64_t more_elements, llvm::Align& alignment) {
-  auto found = buffers_.find(buffer.get());
-  if (found == buffers_.end()) {
-    fail("buffer " + buffer->name + " is neither a parameter nor allocated");
-    return llvm::PoisonValue::get(builder_.getPtrTy());
-  }
-  const std::int64_t bytes = buffer->type.bytes();
-  ir::LeafSum sum = terms_of(scalar_index);
-  sum.constant += more_elements;
-  std::uint64_t bits = buffer->alignment | static_cast<std::uint64_t>(sum.constant * bytes);
-  llvm::Value* at = found->second;
-  for (const auto& [leaf, factor] : sum.terms) {
-    llvm::Value* offset = index(leaf);
-    offset =
-        builder_.CreateNSWMul(offset, llvm::ConstantInt::getSigned(index_type_, factor * bytes));
-    at = builder_.CreatePtrAdd(at, offset);
-    bits |= static_cast<std::uint64_t>(factor * bytes);
-  }
-  if (sum.constant != 0) {
-    at = builder_.CreatePtrAdd(at, llvm::ConstantInt::getSigned(index_type_, sum.constant * bytes));
-  }
-  alignment = llvm::Align(bits & (~bits + 1));
-  return at;
 }
 
 // One address per lane, for gathers and scatters.

@@ -1,7 +1,28 @@
 // FunctionEmitter, first part: the statements (function_emitter.h).
 #include "host/backend/llvm_emit/function_emitter.h"
 
+#include "host/ir/visit.h"
+
 namespace fettle::backend::llvm_emit {
+namespace {
+
+// A loop that will be one: not of a single iteration.
+bool is_loop(const ir::For& loop) {
+  const std::int64_t* extent = ir::as_int(loop.extent);
+  return !extent || *extent > 1;
+}
+
+bool holds_loop(const ir::Stmt& stmt) {
+  const auto* loop = std::get_if<ir::For>(&stmt->node);
+  if (loop && is_loop(*loop)) return true;
+  bool found = false;
+  ir::for_each_part(
+      stmt, [&](const ir::Stmt& part) { found = found || holds_loop(part); },
+      [](const ir::Expr&) {});
+  return found;
+}
+
+}  // namespace
 
 FunctionEmitter::FunctionEmitter(llvm::Module& module, const ir::Function& function,
                                  EmitOptions options)
@@ -102,14 +123,22 @@ void FunctionEmitter::emit_loop(const ir::Var& var, llvm::Value* low, llvm::Valu
   } else {
     builder_.CreateCondBr(builder_.CreateICmpSLT(low, high), head, exit);
   }
+  llvm::Instruction* const entry = from->getTerminator();
   builder_.SetInsertPoint(head);
   llvm::PHINode* at = builder_.CreatePHI(index_type_, 2, var->name);
   at->addIncoming(low, from);
   ++depth_;
   llvm::Value* own = builder_.CreateSExtOrTrunc(at, type(var->type));
   variables_[var.get()] = {own, at, depth_, non_negative};
+  loops_.push_back({var.get(), entry, head, low, !holds_loop(body), {}, {}});
   emit(body);
+  const Loop done = std::move(loops_.back());
+  loops_.pop_back();
   --depth_;
+  for (const auto& [pointer, bytes] : done.running) {
+    llvm::Value* step = llvm::ConstantInt::getSigned(index_type_, bytes);
+    pointer->addIncoming(builder_.CreatePtrAdd(pointer, step), builder_.GetInsertBlock());
+  }
   llvm::Value* next = builder_.CreateNSWAdd(at, llvm::ConstantInt::get(index_type_, 1));
   at->addIncoming(next, builder_.GetInsertBlock());
   builder_.CreateCondBr(builder_.CreateICmpSLT(next, high), head, exit);
@@ -156,10 +185,21 @@ void FunctionEmitter::emit(const ir::Barrier&) { emit_barrier(); }
 
 void FunctionEmitter::emit(const ir::Let& let) {
   Binding binding;
-  binding.value = value(let.value);
-  if (error_) return;
-  if (let.var->type.is_int() && let.var->type.lanes == 1) binding.index = index(let.value);
   binding.depth = depth_of(let.value);
+  const auto compute = [&] {
+    binding.value = value(let.value);
+    if (error_) return;
+    if (let.var->type.is_int() && let.var->type.lanes == 1) binding.index = index(let.value);
+  };
+  if (const auto depth = static_cast<std::size_t>(binding.depth);
+      options_.shares_addresses && depth < loops_.size()) {
+    const llvm::IRBuilderBase::InsertPointGuard back(builder_);
+    builder_.SetInsertPoint(loops_[depth].entry);
+    compute();
+  } else {
+    compute();  // perhaps in blocks of its own
+  }
+  if (error_) return;
   binding.non_negative = non_negative(let.value);
   variables_[let.var.get()] = binding;
   emit(let.body);

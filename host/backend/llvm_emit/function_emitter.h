@@ -4,12 +4,14 @@
 //
 // Index arithmetic is done in the pointer's width and without wrap-around: an
 // index is a sum of terms (leaf times constant) plus a constant, and the terms
-// are added outermost loop first, so that LICM hoists whole partial addresses and
-// the constant ends in the instruction's displacement.
+// are added outermost loop first, each in front of the loops that do not change it, so
+// that what accesses share is made once and the constant ends in the instruction's displacement.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -34,6 +36,9 @@ struct EmitOptions {
   bool fences_halves = false;
   std::vector<const ir::IntrinsicRow*> instructions;  // that the CPU has
   int vector_bits = 128;
+  // Addresses are made in front of the loops that leave them alone, and go along with innermost
+  // ones. Else where they are used, for LLVM to move.
+  bool shares_addresses = false;
 };
 
 class FunctionEmitter {
@@ -54,6 +59,18 @@ class FunctionEmitter {
     llvm::Value* index = nullptr;
     int depth = 0;
     bool non_negative = false;
+  };
+
+  // A serial loop around the statement at hand.
+  struct Loop {
+    const ir::VarDecl* var = nullptr;
+    llvm::Instruction* entry = nullptr;  // the branch into it
+    llvm::BasicBlock* head = nullptr;
+    llvm::Value* low = nullptr;  // the variable's first value
+    bool innermost = false;
+    // base + variable * bytes, which hold in each iteration, or go with the variable.
+    std::map<std::tuple<llvm::Value*, const ir::VarDecl*, std::int64_t>, llvm::Value*> known;
+    std::vector<std::pair<llvm::PHINode*, std::int64_t>> running;  // by so many bytes
   };
 
   // What differs: a loop bound to blocks or threads, an array that a block's threads share, a
@@ -100,11 +117,15 @@ class FunctionEmitter {
   bool non_negative(const ir::Expr& expr) const;
   int depth_of(const ir::Expr& expr) const;
 
+  // emit_address.cpp
+  llvm::Value* moved(llvm::Value* base, const ir::Expr& leaf, std::int64_t bytes);
+  llvm::Value* running(Loop& loop, llvm::Value* base, std::int64_t bytes);
+  llvm::Value* address(const ir::Buffer& buffer, const ir::Expr& scalar_index,
+                       std::int64_t more_elements, llvm::Align& alignment);
+
   // emit_memory.cpp: indices, loads and stores
   llvm::Value* index(const ir::Expr& expr);
   ir::LeafSum terms_of(const ir::Expr& expr) const;
-  llvm::Value* address(const ir::Buffer& buffer, const ir::Expr& scalar_index,
-                       std::int64_t more_elements, llvm::Align& alignment);
   llvm::Value* addresses(const ir::Buffer& buffer, const ir::Expr& vector_index);
   llvm::Value* load(const ir::ExprNode& node, const ir::Load& load);
   llvm::Value* mask(const ir::Expr& predicate);  // null: all on
@@ -132,6 +153,7 @@ class FunctionEmitter {
   llvm::IntegerType* index_type_;
   llvm::Function* current_ = nullptr;
   int depth_ = 0;
+  std::vector<Loop> loops_;  // as many as depth_, the outermost one first
   std::unordered_map<const ir::VarDecl*, Binding> variables_;
   std::unordered_map<const ir::BufferDecl*, llvm::Value*> buffers_;
   // Of the statement at hand; good in the block where they were made.
