@@ -136,6 +136,20 @@ TEST(LowerPasses, UnrollRepeatsTheBody) {
   EXPECT_TRUE(unroll(n.nest(ForKind::Unrolled, ForKind::Unrolled), 32));
 }
 
+// What an iteration's condition shares with itself differs from one iteration to the next.
+TEST(LowerPasses, UnrollDecidesASharedExpressionForEachIteration) {
+  const Nest n;
+  const Expr i = var_ref(n.i), j = var_ref(n.j), least = binary(BinaryOp::Min, i, j);
+  const Stmt body = make_if(binary(BinaryOp::Lt, least + least, int_imm(4)),
+                            make_store(n.out, {i, j}, load(n.a, {i, j})));
+  const Stmt before = make_for(n.j, int_imm(0), int_imm(8), ForKind::Serial,
+                               make_for(n.i, int_imm(0), int_imm(4), ForKind::Unrolled, body));
+  const auto after = unroll(flatten_storage(before));
+  ASSERT_TRUE(after);
+  EXPECT_NE(print(*after).find("min(3, j)"), std::string::npos) << print(*after);
+  EXPECT_EQ(n.run(before), n.run(*after));
+}
+
 TEST(LowerPasses, SplitPredicatesMakesABranchOfAUniformCondition) {
   const Nest n;
   const Expr inside = binary(BinaryOp::Lt, var_ref(n.i), int_imm(2));
