@@ -2,7 +2,6 @@
 #include "tests/bench/versions/host_turns.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <array>
 #include <cmath>
@@ -12,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/app/interrupt.h"
+#include "tests/bench/process_cpu.h"
 #include "tests/bench/versions/compared_times.h"
 #include "tests/bench/versions/json_summary.h"
 #include "tests/bench/versions/logged_child.h"
@@ -27,14 +27,6 @@ using Json = nlohmann::json;
 
 constexpr const char* kNames[] = {"baseline", "candidate"};
 
-// Of all children that have ended, and of theirs.
-double children_cpu_seconds() {
-  rusage used{};
-  getrusage(RUSAGE_CHILDREN, &used);
-  const auto seconds = [](const timeval& t) { return double(t.tv_sec) + double(t.tv_usec) * 1e-6; };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
-
 Result<HostSession> run_session(const fs::path& folder, const std::string& network, unsigned seed,
                                 unsigned trials, const fs::path& work,
                                 const tune::StopSignal& stop) {
@@ -44,14 +36,14 @@ Result<HostSession> run_session(const fs::path& folder, const std::string& netwo
     fs::remove(db.string() + ending, none);
   }
   const ChildLogs logs{work / "output", work / "errors"};
-  const double before = children_cpu_seconds();
+  const double before = cpu_seconds_of_ended_children();
   const auto seconds = run_logged(
       {"env", "FETTLE_AGENT=" + (folder / "fettle-agent").string(), (folder / "fettle").string(),
        "tune", network, "--device", "local", "--json", "--trials", std::to_string(trials), "--seed",
        std::to_string(seed), "--db", db.string()},
       logs, stop);
   if (!seconds) return seconds.error();
-  const double cpu = children_cpu_seconds() - before;
+  const double cpu = cpu_seconds_of_ended_children() - before;
   const auto lines = text_of_file(logs.output);
   if (!lines) return lines.error();
   auto session = parse_host_session(*lines);
