@@ -16,7 +16,6 @@
 #define STBI_NO_STDIO
 #define STBI_ONLY_JPEG
 #define STBI_ONLY_PNG
-#define STBI_ONLY_PNM
 #define STBI_ONLY_BMP
 #include <stb/stb_image.h>
 #define STB_IMAGE_RESIZE_STATIC

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
+#include "runtime/tensor_files/image.h"
 #include "schemas/wire/result.h"
 
 namespace fettle {
@@ -15,13 +15,8 @@ namespace fettle {
 inline constexpr std::size_t kInflateAhead = 4;
 bool inflate(const char* packed, std::size_t packed_bytes, char* to, std::size_t bytes);
 
-// Rows of pixels of three bytes: red, green, blue.
-struct Image {
-  int height = 0, width = 0;
-  std::vector<std::uint8_t> pixels;
-};
-
-// PNG, JPEG, PPM or BMP by its contents. Malformed, with the library's reason.
+// PNG, JPEG or BMP by its contents. Malformed, with the library's reason. Not its PPM: of 16 bits,
+// of few bytes or of a wide number that one reads memory that is not its own (pnm.h instead).
 Result<Image> decode_image(const std::string& contents);
 // By linear interpolation, each pixel over all that it stands for.
 Image resized(const Image& image, int height, int width);

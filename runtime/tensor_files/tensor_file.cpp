@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstring>
 
+#include "runtime/tensor_files/pnm.h"
 #include "runtime/tensor_files/stb_parts.h"
 #include "runtime/tensor_files/zip.h"
 #include "schemas/fill/fill.h"
@@ -118,7 +119,7 @@ Result<Bytes> of_image(const wire::NetworkTensorT& tensor, const std::string& co
   }
   const int height = static_cast<int>(shape[first + (channels_first ? 1 : 0)]);
   const int width = static_cast<int>(shape[first + (channels_first ? 2 : 1)]);
-  auto decoded = decode_image(contents);
+  auto decoded = is_pnm(contents) ? decode_pnm(contents) : decode_image(contents);
   if (!decoded) return std::move(decoded).error();
   const int to_height = rule.height > 0 ? rule.height : height;
   const int to_width = rule.width > 0 ? rule.width : width;

@@ -53,6 +53,10 @@ std::vector<Bytes> fuzz_seeds() {
   const std::string npy = npy_file(wire::ScalarType::Float32, shape, floats);
   const auto npz = zip_archive({{"x.npy", npy}, {"y.npy", npy}});
   if (!npz) std::abort();
-  return {seed_of(0, ppm), seed_of(0, "P5\n2 2\n255\n\1\2\3\4"), seed_of(1, npy), seed_of(2, *npz),
+  return {seed_of(0, ppm),
+          seed_of(0, "P5\n2 2\n255\n\1\2\3\4"),
+          seed_of(0, "P5\n2 2\n65535\n\1\2\3\4\5\6\7\10"),
+          seed_of(1, npy),
+          seed_of(2, *npz),
           seed_of(3, std::string(std::begin(png), std::end(png)))};
 }

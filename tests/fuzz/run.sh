@@ -34,8 +34,9 @@ for target in "${targets[@]}"; do
   found=''
   if ((ended)); then found="  FOUND: $log" status=1; fi
   edges=$(sed -n 's/.*Loaded [0-9]* modules\{0,1\} *(\([0-9]*\) inline.*/\1/p' "$log" | tail -n 1)
-  reached=$(grep -o ' cov: [0-9]*' "$log" | tail -n 1 | tr -dc 0-9)
-  features=$(grep -o ' ft: [0-9]*' "$log" | tail -n 1 | tr -dc 0-9)
+  # An input that ends the target at once leaves it without these.
+  reached=$(grep -o ' cov: [0-9]*' "$log" | tail -n 1 | tr -dc 0-9) || true
+  features=$(grep -o ' ft: [0-9]*' "$log" | tail -n 1 | tr -dc 0-9) || true
   executed=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
   rate=$(sed -n 's/^stat::average_exec_per_sec: *//p' "$log")
   printf '%-14s %12s %9s %8s of %6s %9s %6d to %5d%s\n' "$target" "${executed:-0}" "${rate:-0}" "${reached:-0}" \

@@ -171,6 +171,40 @@ TEST(TensorFile, AnImageIsResizedAndItsMiddleTaken) {
   EXPECT_EQ((*bytes)[0], (*bytes)[2]);
 }
 
+Result<Bytes> small_image(const std::string& contents) {
+  return tensor_of_file(tensor_of(ScalarType::UInt8, {2, 2, 3}), "i.ppm", contents, {});
+}
+
+TEST(TensorFile, GreyImages) {
+  const auto bytes = small_image("P5 # one\n#two\n2 2\n15\n" + std::string("\0\1\17\377", 4));
+  ASSERT_TRUE(bytes.ok());
+  EXPECT_EQ(*bytes, (Bytes{0, 0, 0, 17, 17, 17, 255, 255, 255, 255, 255, 255}));
+}
+
+// Found by fuzzing: stb read past such an image.
+TEST(TensorFile, GreyImagesOfSixteenBits) {
+  const auto bytes = small_image("P5\n2 2\n65535\n" + std::string("\0\0\1\0\200\0\377\377", 8));
+  ASSERT_TRUE(bytes.ok());
+  EXPECT_EQ(*bytes, (Bytes{0, 0, 0, 1, 1, 1, 128, 128, 128, 255, 255, 255}));
+}
+
+TEST(TensorFile, AnImageWithoutItsLastPixel) {
+  for (const std::string& whole : {kImage, "P5\n2 2\n65535\n" + std::string(8, 'x')}) {
+    ASSERT_TRUE(small_image(whole).ok());
+    for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) {
+      EXPECT_FALSE(small_image(whole.substr(0, bytes)).ok()) << bytes;
+    }
+  }
+}
+
+TEST(TensorFile, HeadersOfNoImage) {
+  for (const char* header :
+       {"P6 99999999999 2 255\n", "P6 2 2 65536\n", "P6 2 2 0\n", "P6 2 2 255#", "P6 2 -2 255\n",
+        "P6 #", "P6 2 2\n#\n", "P3 2 2 255\n"}) {
+    EXPECT_FALSE(small_image(header + std::string(100, '1')).ok()) << header;
+  }
+}
+
 TEST(TensorFile, WhatIsNoImage) {
   const auto wanted = tensor_of(ScalarType::Float32, {1, 3, 2, 2});
   // Found by fuzzing: without any pixel there is nothing to resize.
