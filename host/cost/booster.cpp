@@ -98,14 +98,41 @@ void Table::add(std::span<const float> row) {
 }
 
 Result<Booster> Booster::train(const TrainingData& data, const BoosterOptions& options) {
+  return made(data, options, nullptr);
+}
+
+Result<Booster> Booster::refitted(const TrainingData& data, const BoosterOptions& options) const {
+  return made(data, options, this);
+}
+
+Result<Booster> Booster::made(const TrainingData& data, const BoosterOptions& options,
+                              const Booster* before) {
   auto matrix = matrix_of(data, options.objective);
   if (!matrix) return std::move(matrix).error();
   const DMatrixHandle table = matrix->get();
   BoosterHandle raw = nullptr;
   if (XGBoosterCreate(&table, 1, &raw) != 0) return failed("making a booster");
   Booster booster(std::shared_ptr<void>(raw, [](void* handle) { XGBoosterFree(handle); }));
-  if (auto done = configure(raw, options); !done) return std::move(done).error();
-  for (int round = 0; round < options.rounds; ++round) {
+  if (before) {
+    bst_ulong length = 0;
+    const char* bytes = nullptr;
+    if (XGBoosterSerializeToBuffer(before->handle_.get(), &length, &bytes) != 0 ||
+        XGBoosterUnserializeFromBuffer(raw, bytes, length) != 0) {
+      return failed("copying a model");
+    }
+  }
+  if (auto done = booster.grow(table, data.features.rows(), options); !done) {
+    return std::move(done).error();
+  }
+  return booster;
+}
+
+Result<void> Booster::grow(void* table, std::size_t rows, const BoosterOptions& options) {
+  void* const raw = handle_.get();
+  if (auto done = configure(raw, options); !done) return done;
+  int first = 0;
+  if (XGBoosterBoostedRounds(raw, &first) != 0) return failed("counting the rounds");
+  for (int round = first; round < first + options.rounds; ++round) {
     if (XGBoosterUpdateOneIter(raw, round, table) != 0) return failed("training");
     if (!options.finished) continue;
     const bst_ulong* shape = nullptr;
@@ -115,9 +142,9 @@ Result<Booster> Booster::train(const TrainingData& data, const BoosterOptions& o
         0) {
       return failed("watching the training");
     }
-    if (options.finished({result, data.features.rows()})) break;
+    if (options.finished({result, rows})) break;
   }
-  return booster;
+  return {};
 }
 
 Result<std::string> Booster::text() const {

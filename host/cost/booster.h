@@ -49,6 +49,9 @@ class Booster {
  public:
   // InvalidArgument: no rows, or a table of another shape. Internal: XGBoost's words.
   static Result<Booster> train(const TrainingData& data, const BoosterOptions& options);
+  // A booster of these trees and options.rounds more, which learn what these get wrong of `data`.
+  // Columns and objective are those of the training. Errors as of train().
+  Result<Booster> refitted(const TrainingData& data, const BoosterOptions& options) const;
   // XGBoost's own binary form of it, UBJSON. Malformed: it is none.
   Result<std::string> text() const;
   static Result<Booster> parse(std::string_view text);
@@ -57,6 +60,9 @@ class Booster {
 
  private:
   explicit Booster(std::shared_ptr<void> handle) : handle_(std::move(handle)) {}
+  static Result<Booster> made(const TrainingData& data, const BoosterOptions& options,
+                              const Booster* before);
+  Result<void> grow(void* table, std::size_t rows, const BoosterOptions& options);
   std::shared_ptr<void> handle_;
 };
 

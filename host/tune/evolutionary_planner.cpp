@@ -43,14 +43,13 @@ std::vector<space::Configuration> EvolutionaryPlanner::plan(Knowledge knowledge,
     const std::size_t wanted = std::min(n, missing + (options_.background ? kUnderWay : 0));
     return first_plan(space_, options_, lowered_, knowledge, wanted, rng_);
   }
-  auto model = train(knowledge);
-  if (!model) return first_plan(space_, options_, lowered_, knowledge, n, rng_);
+  if (!train(knowledge)) return first_plan(space_, options_, lowered_, knowledge, n, rng_);
   ++statistics_.plans;
   note_tried(knowledge);
-  return choose(breed_candidates(knowledge, *model), knowledge.unseen, n);
+  return choose(breed_candidates(knowledge, *model_), knowledge.unseen, n);
 }
 
-Result<cost::TimeModel> EvolutionaryPlanner::train(const Knowledge& knowledge) {
+Result<void> EvolutionaryPlanner::train(const Knowledge& knowledge) {
   std::vector<cost::Trial> trials;
   for (const auto& trial : knowledge.trials) {
     trials.push_back(
@@ -62,8 +61,13 @@ Result<cost::TimeModel> EvolutionaryPlanner::train(const Knowledge& knowledge) {
   const std::size_t columns = options_.feature_count + cost::knob_feature_count(space_);
   cost::TimeModelOptions how;
   how.estimate = options_.estimate;
-  return cost::TimeModel::train(columns, trials, others, how,
-                                static_cast<std::uint32_t>(options_.seed));
+  const auto seed = static_cast<std::uint32_t>(options_.seed);
+  auto model = model_ ? cost::TimeModel::refit(*model_, columns, trials, others, how, seed)
+                      : cost::TimeModel::train(columns, trials, others, how, seed);
+  model_.reset();
+  if (!model) return std::move(model).error();
+  model_ = std::move(*model);
+  return {};
 }
 
 EvolutionaryPlanner::Candidates EvolutionaryPlanner::breed_candidates(

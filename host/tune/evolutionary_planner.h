@@ -1,7 +1,7 @@
 // EvolutionaryPlanner: the next trials of one task, from all that is known of it.
 //
 //   at first: what an estimate of the program's time finds promising, spread out
-//   then: train a model of times on the task's trials (and other tasks')
+//   then: train a model of times on the task's trials (and other tasks'), or go on with the last
 //   breed candidates from the fastest trials and from what the model finds fast, also
 //   among those that earlier plans passed over
 //   lower them for their features; drop what does not lower or fails the screen
@@ -9,6 +9,7 @@
 //   looks like a program already tried; some places go to options never tried
 #pragma once
 
+#include <optional>
 #include <random>
 #include <unordered_set>
 #include <vector>
@@ -58,13 +59,14 @@ class EvolutionaryPlanner {
                      Candidates& into);
   std::vector<space::Configuration> choose(const Candidates& candidates, Unseen& unseen,
                                            std::size_t n);
-  Result<cost::TimeModel> train(const Knowledge& knowledge);
+  Result<void> train(const Knowledge& knowledge);  // model_
 
   const space::SearchSpace& space_;
   SearcherOptions options_;
   std::mt19937_64 rng_;
   LoweredFeatures lowered_;
-  std::size_t places_ = 0;  // given by plans with a model
+  std::optional<cost::TimeModel> model_;  // of the last plan; what it learnt is kept
+  std::size_t places_ = 0;                // given by plans with a model
   // Of the plan in hand:
   std::unordered_set<space::Configuration, ConfigurationHash> bred_;
   Tried tried_;

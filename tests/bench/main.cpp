@@ -283,6 +283,11 @@ int main(int argc, char** argv) try {
       ->check(CLI::Range(1u, 1000u))
       ->capture_default_str();
   candidates_command->add_option("--seed", candidates.seed, "of the draws")->capture_default_str();
+  candidates_command
+      ->add_option("--db", candidates.database,
+                   "a record database: what its sessions built of each task, the first "
+                   "--candidates of it, instead of random draws")
+      ->check(CLI::ExistingFile);
 
   bench::HostTurnsOptions host;
   CLI::App* host_command = bench::add_host_command(app, host);

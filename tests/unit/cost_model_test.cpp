@@ -66,6 +66,49 @@ TEST(TimeModel, LearnsTheOrderOfAKnownFunction) {
   EXPECT_GT(concordance(model->mean(table_of(held.rows)), held.times), 0.93);
 }
 
+TEST(TimeModel, RefitLearnsWhatNewTrialsTell) {
+  const Points held = points(200, 2);
+  std::vector<Trial> all = trials_of(points(100, 1));
+  std::iter_swap(all.begin(), std::min_element(all.begin(), all.end(), [](auto& a, auto& b) {
+                   return a.nanoseconds < b.nanoseconds;
+                 }));
+  const std::vector<Trial> known(all.begin(), all.begin() + 70);
+  const TimeModelOptions how;
+  const auto before = TimeModel::train(5, known, {}, how, 1);
+  ASSERT_TRUE(before.ok());
+  const auto after = TimeModel::refit(*before, 5, all, {}, how, 1);
+  ASSERT_TRUE(after.ok()) << after.error().text();
+  EXPECT_EQ(after->rounds(), how.rounds + how.refit_rounds);
+  EXPECT_EQ(before->rounds(), how.rounds);
+  const double was = concordance(before->mean(table_of(held.rows)), held.times);
+  EXPECT_GT(concordance(after->mean(table_of(held.rows)), held.times), was);
+  // Whatever was trained in between.
+  ASSERT_TRUE(TimeModel::train(5, known, {}, how, 9).ok());
+  const auto again = TimeModel::refit(*before, 5, all, {}, how, 1);
+  EXPECT_EQ(again->mean(table_of(held.rows)), after->mean(table_of(held.rows)));
+}
+
+TEST(TimeModel, RefitBeginsAnew) {
+  TimeModelOptions how;
+  how.most_rounds = 65;
+  const std::vector<Trial> known = trials_of(points(40, 1));
+  const auto before = TimeModel::train(5, known, {}, how, 1);
+  ASSERT_TRUE(before.ok());
+  const auto rounds = [&](const TimeModel& model, const std::vector<Trial>& trials) {
+    return TimeModel::refit(model, 5, trials, {}, how, 1)->rounds();
+  };
+  EXPECT_EQ(rounds(*before, known), 60);
+  EXPECT_EQ(rounds(*TimeModel::refit(*before, 5, known, {}, how, 1), known), 50) << "many rounds";
+  EXPECT_EQ(rounds(*before, trials_of(points(60, 1))), 50) << "many more trials";
+  std::vector<Trial> faster = known;
+  const auto fastest = std::min_element(
+      faster.begin(), faster.end(), [](auto& a, auto& b) { return a.nanoseconds < b.nanoseconds; });
+  fastest->nanoseconds *= 0.95;
+  EXPECT_EQ(rounds(*before, faster), 60) << "a little faster";
+  fastest->nanoseconds *= 0.8;
+  EXPECT_EQ(rounds(*before, faster), 50) << "much faster";
+}
+
 TEST(TimeModel, IsDeterminedByItsSeed) {
   const std::vector<Trial> trials = trials_of(points(60, 1));
   const Table table = table_of(points(20, 2).rows);

@@ -62,7 +62,7 @@ TEST(Searcher, LearnsFromFeaturesWhatTheKnobsHide) {
     return std::vector<float>{feature(c)};
   };
   double with = 0, without = 0;
-  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
     options.seed = seed;
     auto seeing = make_searcher("evolutionary", space, options).value();
     auto blind = searcher("evolutionary", space, seed);

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <iostream>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -14,6 +15,7 @@
 
 #include "host/backend/backend.h"
 #include "host/backend/cpu_llvm/host_cpu.h"
+#include "host/records/database.h"
 #include "tests/bench/local_loop.h"
 #include "tests/support/native_run.h"
 
@@ -43,9 +45,17 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
+Result<double> build_milliseconds(const backend::Task& task,
+                                  const space::Configuration& configuration) {
+  const double begun = thread_milliseconds();
+  const auto built = task.build(configuration);
+  if (!built) return built.error();
+  return thread_milliseconds() - begun;
+}
+
 // Of one task. What the screen takes out is lowered, but not built.
-Result<Costs> costs_of(const backend::Task& task, const CandidateBenchOptions& options,
-                       std::mt19937_64& rng) {
+Result<Costs> costs_of_draws(const backend::Task& task, const CandidateBenchOptions& options,
+                             std::mt19937_64& rng) {
   Costs costs;
   const unsigned draws = options.candidates * options.lowered;
   for (unsigned drawn = 0; drawn < draws; ++drawn) {
@@ -55,10 +65,40 @@ Result<Costs> costs_of(const backend::Task& task, const CandidateBenchOptions& o
     costs.features_ms.push_back(thread_milliseconds() - start);
     if (!features || task.screen(*features)) continue;
     if (costs.build_ms.size() * options.lowered > drawn) continue;
-    const double begun = thread_milliseconds();
-    const auto built = task.build(configuration);
+    const auto built = build_milliseconds(task, configuration);
     if (!built) return built.error();
-    costs.build_ms.push_back(thread_milliseconds() - begun);
+    costs.build_ms.push_back(*built);
+  }
+  return costs;
+}
+
+// What sessions chose of one task, in the order of their trials.
+Result<std::vector<space::Configuration>> recorded(const backend::Task& task,
+                                                   const records::Database& database,
+                                                   const std::string& workload, unsigned most) {
+  records::Filter filter;
+  filter.workload = workload;
+  std::vector<space::Configuration> found;
+  auto read = database.for_each(filter, [&](const records::TuningRecord& record) {
+    auto configuration = task.space().parse(record.configuration);
+    if (configuration) found.push_back(std::move(*configuration));
+    return found.size() < most;
+  });
+  if (!read) return std::move(read).error();
+  return found;
+}
+
+Result<Costs> costs_of_recorded(const backend::Task& task,
+                                const std::vector<space::Configuration>& configurations) {
+  Costs costs;
+  for (const space::Configuration& configuration : configurations) {
+    const double start = thread_milliseconds();
+    const auto features = task.features(configuration);
+    costs.features_ms.push_back(thread_milliseconds() - start);
+    if (!features) return features.error();
+    const auto built = build_milliseconds(task, configuration);
+    if (!built) return built.error();
+    costs.build_ms.push_back(*built);
   }
   return costs;
 }
@@ -103,6 +143,12 @@ Result<void> run_candidate_bench(const CandidateBenchOptions& options) {
   if (!list) return list.error();
   const space::Target target = target_of(options.arch).target();
   std::mt19937_64 rng(options.seed);
+  std::optional<records::Database> database;
+  if (!options.database.empty()) {
+    auto opened = records::Database::open(options.database);
+    if (!opened) return std::move(opened).error();
+    database = std::move(*opened);
+  }
   Costs all;
   for (const auto& layer : list->tasks) {
     if (layer.workload.kernel()) {
@@ -111,7 +157,13 @@ Result<void> run_candidate_bench(const CandidateBenchOptions& options) {
     }
     const auto task = backend::open_task(layer.workload.dag(), target);
     if (!task) return task.error();
-    const auto costs = costs_of(**task, options, rng);
+    const auto costs = [&]() -> Result<Costs> {
+      if (!database) return costs_of_draws(**task, options, rng);
+      const auto found =
+          recorded(**task, *database, layer.workload.canonical(), options.candidates);
+      if (!found) return found.error();
+      return costs_of_recorded(**task, *found);
+    }();
     if (!costs) return Error(costs.error()).in("building " + layer.workload.title());
     print(layer.workload.title(), *costs, options.json);
     add(all.features_ms, costs->features_ms);
@@ -126,6 +178,7 @@ Result<void> run_candidate_bench(const CandidateBenchOptions& options) {
                   {"summary", true},
                   {"network", options.network},
                   {"arch", options.arch},
+                  {"db", options.database},
                   {"seed", options.seed}});
   std::cout << summary.dump() << std::endl;
   return {};

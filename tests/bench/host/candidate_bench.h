@@ -15,6 +15,7 @@ struct CandidateBenchOptions {
   unsigned candidates = 10;     // random ones of each task that can be built
   unsigned lowered = 10;        // for their features, per built one
   std::uint64_t seed = 1;
+  std::string database;  // a session's candidates of these tasks instead of random ones
   bool json = false;
 };
 
