@@ -34,7 +34,12 @@ int main(int argc, char** argv) try {
       "fettle-bench"};
   app.require_subcommand(1);
   app.footer("Exit status: 0 fine, 1 error, 2 wrong usage.");
-  const CLI::IsMember a_searcher(tune::searcher_names());
+  const CLI::Validator a_searcher(
+      [](std::string& name) {
+        name = tune::current_searcher_name(name);
+        return CLI::IsMember(tune::searcher_names())(name);
+      },
+      CLI::IsMember(tune::searcher_names()).get_description());
 
   bench::AgentBenchOptions agent;
   CLI::App* agent_command = app.add_subcommand(
