@@ -55,8 +55,8 @@ Result<std::vector<Layer>> layers_of(const EfficiencyBenchOptions& options,
   return layers;
 }
 
-// As sessions of earlier versions are named, too.
-std::set<std::string> session_names(const std::string& searcher, std::uint64_t seed) {
+// The first one is today's; sessions of earlier versions have the others.
+std::vector<std::string> session_names(const std::string& searcher, std::uint64_t seed) {
   const auto name = [&](const std::string& words) {
     return kSessions + words + " seed " + std::to_string(seed);
   };
@@ -85,12 +85,14 @@ Result<Records> trials_of(LocalLoop& loop, const Layer& layer) {
 }
 
 Result<Records> of_sessions(const records::Database& database, const Records& all,
-                            const std::set<std::string>& names) {
+                            const std::vector<std::string>& names) {
   auto sessions = database.sessions();
   if (!sessions) return std::move(sessions).error();
   std::set<std::string> named;
   for (const records::Session& session : *sessions) {
-    if (names.contains(session.name)) named.insert(session.session);
+    if (std::find(names.begin(), names.end(), session.name) != names.end()) {
+      named.insert(session.session);
+    }
   }
   Records part;
   std::copy_if(all.begin(), all.end(), std::back_inserter(part),
@@ -151,7 +153,7 @@ class Bench {
     const Layer& layer = layers_[place];
     const space::Workload& workload = layer.task.workload;
     const std::string& name = arms_[arm].name;
-    const std::set<std::string> names = session_names(name, seed);
+    const std::vector<std::string> names = session_names(name, seed);
     auto all = trials_of(loop_, layer);
     if (!all) return std::move(all).error();
     auto history = of_sessions(loop_.database(), *all, names);
@@ -173,7 +175,7 @@ class Bench {
     tune::TuneOptions loop_options;
     loop_options.trials = arms_[arm].trials;
     const Json how = {{"searcher", name}, {"trials", arms_[arm].trials}, {"seed", seed}};
-    const auto summary = loop_.run(tasks, loop_options, *names.begin(), how.dump());
+    const auto summary = loop_.run(tasks, loop_options, names.front(), how.dump());
     if (!summary) return summary.error();
     if (summary->end == tune::SessionEnd::Finished) ended_.insert({place, arm, seed});
     const double took = std::chrono::duration<double>(Clock::now() - start).count();
