@@ -117,8 +117,11 @@ class XgbSearcher final : public Searcher {
   SearchStatistics statistics_;  // but for the features
 };
 
-// Fewer steps than AutoTVM's 500, so that chains cool down within the lowerings that a plan has.
-constexpr AnnealingOptions kItervarAnnealing = {64, 100, 50};
+// AutoTVM's 128 chains of 500 steps would lower for a minute and more. These ask for as many
+// configurations as a plan may lower, so that they have cooled down when it may lower no more.
+constexpr std::size_t kItervarChains = 64;
+constexpr AnnealingOptions kItervarAnnealing = {
+    kItervarChains, static_cast<int>(kItervarLowerings / kItervarChains) - 1, 50};
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // Itervar features: as many for every configuration, each loop told as it is.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <set>
@@ -142,6 +143,47 @@ TEST(Itervar, ConfigurationsOfATaskAreEquallyLong) {
   }
   EXPECT_GT(sketches.size(), 1u);
   EXPECT_GT(different.size(), 55u);
+}
+
+// Whatever a model sees is a number or is not there.
+TEST(Itervar, AreFiniteForOperatorsOfAllKinds) {
+  const nlohmann::json operators[] = {
+      {{"op", "dense"}, {"in_features", 96}, {"out_features", 100}},
+      {{"op", "depthwise_conv2d"}, {"height", 14}, {"width", 14}, {"channels", 24}, {"kernel", 3}},
+      {{"op", "conv2d"},
+       {"height", 9},
+       {"width", 9},
+       {"in_channels", 8},
+       {"out_channels", 12},
+       {"kernel", 3},
+       {"groups", 4}},
+      {{"op", "max_pool2d"}, {"height", 14}, {"width", 14}, {"channels", 24}, {"kernel", 2}},
+      {{"op", "conv2d_transpose"},
+       {"height", 8},
+       {"width", 8},
+       {"in_channels", 8},
+       {"out_channels", 8},
+       {"kernel", 2},
+       {"stride", 2}}};
+  std::mt19937_64 rng(5);
+  for (const nlohmann::json& json : operators) {
+    const auto workload = space::Workload::parse(json);
+    ASSERT_TRUE(workload) << workload.error().text();
+    const auto task = space::open_cpu_space(workload->dag(), target());
+    ASSERT_TRUE(task) << task.error().text();
+    int lowered = 0;
+    for (int i = 0; i < 20; ++i) {
+      const auto features = itervar_features_of(*task, task->space().random(rng), 2);
+      if (!features) continue;
+      ++lowered;
+      ASSERT_EQ(features->size(), kLength);
+      EXPECT_EQ(
+          std::count_if(features->begin(), features->end(), [](float x) { return std::isinf(x); }),
+          0);
+      EXPECT_FALSE(std::isnan((*features)[1])) << "it has a loop";
+    }
+    EXPECT_GT(lowered, 10) << workload->title();
+  }
 }
 
 }  // namespace
