@@ -4,6 +4,7 @@
 
 #include "host/app/commands.h"
 #include "host/app/hardware_options.h"
+#include "host/app/message.h"
 #include "host/app/tuning_session.h"
 #include "host/model/task_list.h"
 #include "host/tune/searcher.h"
@@ -55,6 +56,16 @@ void add_tune_command(CLI::App& app, int& status) {
       ->check(CLI::Range(1u, 1000000000u))
       ->group("Search");
   option("--searcher", command->searcher, "How candidates are chosen")
+      ->transform([](const std::string& name) {
+        const std::string current = tune::current_searcher_name(name);
+        if (current != name) {
+          note(
+              fmt::format("--searcher {} is {} here, as ever; AutoTVM's own xgb looks at loops by "
+                          "default: that is xgb-itervar",
+                          name, current));
+        }
+        return current;
+      })
       ->check(CLI::IsMember(tune::searcher_names()))
       ->group("Search");
   option("--scheduler", command->scheduler,

@@ -199,6 +199,9 @@ Result<std::vector<tune::TuneTask>> searched_tasks(
       how.features = [&opened](const space::Configuration& configuration) {
         return opened.features(configuration);
       };
+      how.itervar_features = [&opened](const space::Configuration& configuration) {
+        return opened.itervar_features(configuration);
+      };
       how.feature_count = features.size();
       how.estimate = cost::estimate_among(features);
       how.screen = [&opened](std::span<const float> features) { return opened.screen(features); };

@@ -36,6 +36,11 @@ class Task {
   virtual Result<std::vector<float>> features(const space::Configuration& configuration) const = 0;
   // False: its programs are not lowered from a DAG, and have no features: a model sees knobs only.
   virtual bool lowers() const { return true; }
+  // The program loop by loop, as AutoTVM's features of that name: as many numbers for every
+  // configuration of the task. BuildError as build. Unsupported: its programs are not lowered from
+  // loops.
+  virtual Result<std::vector<float>> itervar_features(
+      const space::Configuration& configuration) const;
   // Why a program of these features is not worth building; null: it may be.
   virtual const char* screen(std::span<const float> features) const = 0;
   // IR, assembly, facts: what `fettle explain` prints. dump_after: a pass's name or "".

@@ -10,6 +10,7 @@
 #include "host/lower/gpu/features.h"
 #include "host/lower/gpu/lowering.h"
 #include "host/lower/gpu/screen.h"
+#include "host/lower/itervar_features.h"
 #include "host/space/compulsory.h"
 #include "schemas/wire/codec.h"
 #include "schemas/wire/content_hash.h"
@@ -49,6 +50,11 @@ class GpuTask final : public Task {
 
   Result<std::vector<float>> features(const space::Configuration& configuration) const override {
     return lower::gpu_features_of(task_, configuration);
+  }
+
+  Result<std::vector<float>> itervar_features(
+      const space::Configuration& configuration) const override {
+    return lower::itervar_features_of(task_, configuration, 1);
   }
 
   const char* screen(std::span<const float> features) const override {

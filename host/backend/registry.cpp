@@ -33,6 +33,10 @@ Result<std::unique_ptr<const Task>> Backend::open_kernel(space::OwnKernel kernel
                    ", which is nothing for a device of the back end " + name()};
 }
 
+Result<std::vector<float>> Task::itervar_features(const space::Configuration&) const {
+  return Error{ErrorCode::Unsupported, "its programs are not lowered from loops"};
+}
+
 Result<std::string> Task::timeline(const space::Configuration&) const {
   return Error{ErrorCode::Unsupported,
                "there is a timeline of the VTA accelerator's programs only: this is for another "

@@ -14,6 +14,7 @@ struct LoopTrip {
   ir::Var var;
   double extent = 1;
   ir::ForKind kind = ir::ForKind::Serial;
+  ir::ThreadAxis axis = ir::ThreadAxis::None;  // of a Bound loop
 };
 
 struct Access {

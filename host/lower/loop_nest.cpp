@@ -52,7 +52,7 @@ class Collector {
   void loop(const ir::For& n, double times) {
     const std::int64_t* extent = ir::as_int(n.extent);
     const double trips = extent ? double(std::max<std::int64_t>(*extent, 1)) : 1;
-    loops_.push_back({n.var, trips, n.kind});
+    loops_.push_back({n.var, trips, n.kind, n.axis});
     stmt(n.body, times * trips);
     loops_.pop_back();
   }

@@ -29,7 +29,8 @@ struct LoopNests {
   double branches = 0;        // executed in one run
 };
 
-// Of a function between vectorise and unroll: loops to be unrolled still stand.
+// Of a function whose storage is flat, before unroll: loops to be unrolled still stand, and before
+// vectorise those to be vectorised.
 LoopNests loop_nests(const ir::Function& function);
 
 }  // namespace fettle::lower

@@ -62,6 +62,9 @@ struct SearcherOptions {
   std::uint64_t seed = 0;
   // What a learned model rests on. Without features it sees the knobs only.
   FeatureFunction features;
+  // What xgb-itervar rests on: each loop of the program, equally many numbers for every
+  // configuration. Others do not ask for it.
+  FeatureFunction itervar_features;
   std::size_t feature_count = 0;
   std::optional<std::size_t> estimate;  // which feature is log2 of an estimated time
   // Corrects that estimate; null: it is taken as it is.
@@ -75,11 +78,15 @@ struct SearcherOptions {
   // propose(), so that proposals depend on the seed and the observations alone.
   Background* background = nullptr;
 };
-// NotFound: names the searchers that there are.
+// NotFound: names the searchers that there are. Unsupported: the name's searcher needs what these
+// options do not have.
 Result<std::unique_ptr<Searcher>> make_searcher(const std::string& name,
                                                 const space::SearchSpace& space,
                                                 const SearcherOptions& options);
 std::vector<std::string> searcher_names();
+// `xgb` of earlier versions, which old sessions are recorded under, is `xgb-knob`; others are what
+// they are. make_searcher() takes both.
+std::string current_searcher_name(const std::string& name);
 
 // How one task stands, for the scheduler.
 struct TaskState {

@@ -14,7 +14,6 @@
 #include "host/space/workload.h"
 #include "schemas/wire/codec.h"
 #include "tests/bench/conditions_compared.h"
-#include "tests/bench/efficiency_bench.h"
 #include "tests/bench/elf_facts.h"
 #include "tests/bench/pipeline_bench.h"
 #include "tests/bench/process_memory.h"
@@ -180,18 +179,6 @@ TEST(ShippedPrior, OrdersRecordedProgramsBetterThanTheEstimate) {
     corrected += rank_correlation(after, times);
   }
   EXPECT_GT(corrected, estimated + 0.5);  // sums over the recordings
-}
-
-TEST(BenchEfficiency, SharesAndTrialsOfACurve) {
-  const std::vector<std::optional<double>> times = {std::nullopt, 400, 500, 200, std::nullopt, 100};
-  const std::vector<double> curve = best_so_far(times);
-  EXPECT_EQ(curve, (std::vector<double>{0, 400, 400, 200, 200, 100}));
-  EXPECT_EQ(share_reached(curve, 1, 100), 0);
-  EXPECT_EQ(share_reached(curve, 5, 100), 0.5);
-  EXPECT_EQ(share_reached(curve, 7, 100), std::nullopt);
-  EXPECT_EQ(trials_to(curve, 0.25, 100), 2u);
-  EXPECT_EQ(trials_to(curve, 0.95, 100), 6u);
-  EXPECT_EQ(trials_to(curve, 0.95, 90), std::nullopt) << "another searcher found better";
 }
 
 // A measurement of 1 ms, ±1 %, in three samples of 20 ms.

@@ -2,10 +2,10 @@
 #include "tests/bench/efficiency_bench.h"
 
 #include <algorithm>
-#include <cmath>
+#include <chrono>
 #include <cstdio>
 #include <iostream>
-#include <map>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -14,15 +14,22 @@
 #include "host/records/queries.h"
 #include "host/space/workload.h"
 #include "host/tune/background.h"
+#include "tests/bench/efficiency_report.h"
 #include "tests/bench/local_loop.h"
+#include "tests/bench/time_left.h"
 
 namespace fettle::bench {
 namespace {
 
 using Json = nlohmann::json;
+using Clock = std::chrono::steady_clock;
+using Records = std::vector<records::TuningRecord>;
 
-constexpr unsigned kLevels[] = {64, 200, 1000};  // trials at which shares are told
-constexpr double kShare = 0.95;
+constexpr const char* kNoPrior = "evolutionary-no-prior";
+constexpr const char* kSessions = "efficiency ";  // how the names of all these sessions begin
+// What racing stopped in one session may be the best yet of another one, unless it was so many
+// times slower than the best of all: then its outcome is as good there.
+constexpr double kClearlySlower = 1.25;
 
 struct Layer {
   space::Task task;
@@ -35,7 +42,9 @@ Result<std::vector<Layer>> layers_of(const EfficiencyBenchOptions& options,
   if (!list) return std::move(list).error();
   std::vector<Layer> layers;
   for (const space::Task& task : list->tasks) {
-    if (task.workload.call()->op() != "conv2d" || layers.size() == options.layers) continue;
+    const auto* call = task.workload.call();
+    if (!call || call->op().find("conv") == std::string::npos) continue;
+    if (layers.size() == options.layers) break;
     auto opened = backend::open_task(task.workload.dag(), target);
     if (!opened) return std::move(opened).error().in("the space of " + task.workload.title());
     layers.push_back({task, std::move(*opened)});
@@ -46,242 +55,234 @@ Result<std::vector<Layer>> layers_of(const EfficiencyBenchOptions& options,
   return layers;
 }
 
-constexpr const char* kSessions = "efficiency ";  // how the names of all these sessions begin
-
-std::string session_name(const EfficiencyBenchOptions& options, const std::string& searcher) {
-  const bool without = searcher == "evolutionary" && !options.prior;
-  return kSessions + searcher + (without ? " without prior" : "") + " seed " +
-         std::to_string(options.seed);
+// The first one is today's; sessions of earlier versions have the others.
+std::vector<std::string> session_names(const std::string& searcher, std::uint64_t seed) {
+  const auto name = [&](const std::string& words) {
+    return kSessions + words + " seed " + std::to_string(seed);
+  };
+  if (searcher == kNoPrior) return {name("evolutionary without prior")};
+  if (searcher == tune::current_searcher_name("xgb")) return {name(searcher), name("xgb")};
+  return {name(searcher)};
 }
 
-// The trials of one layer in the sessions of that name, or of all of this bench where it
-// is empty, in the order they ended.
-Result<std::vector<records::TuningRecord>> trials_of(const records::Database& database,
-                                                     const Layer& layer,
-                                                     const space::Target& target,
-                                                     const std::string& session_name) {
-  auto sessions = database.sessions();
+// All of this bench, of one layer on this device, in the order they ended.
+Result<Records> trials_of(LocalLoop& loop, const Layer& layer) {
+  auto sessions = loop.database().sessions();
   if (!sessions) return std::move(sessions).error();
-  std::vector<records::TuningRecord> all;
+  std::set<std::string> ours;
   for (const records::Session& session : *sessions) {
-    if (session_name.empty() ? !session.name.starts_with(kSessions)
-                             : session.name != session_name) {
-      continue;
-    }
-    records::Filter filter;
-    filter.workload = layer.task.workload.canonical();
-    filter.target = target.canonical();
-    filter.session = session.session;
-    auto part = records::history(database, filter);
-    if (!part) return std::move(part).error();
-    std::move(part->begin(), part->end(), std::back_inserter(all));
+    if (session.name.starts_with(kSessions)) ours.insert(session.session);
   }
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  records::Filter filter;
+  filter.workload = layer.task.workload.canonical();
+  filter.target = loop.target().canonical();
+  filter.device_key = loop.device().key;
+  auto all = records::history(loop.database(), filter);
+  if (!all) return std::move(all).error();
+  std::erase_if(*all, [&](const auto& record) { return !ours.contains(record.session); });
+  std::sort(all->begin(), all->end(), [](const auto& a, const auto& b) { return a.id < b.id; });
   return all;
 }
 
-// Goes on with one layer and searcher until `trials` are there, or time is over.
-Result<void> search(const EfficiencyBenchOptions& options, LocalLoop& loop, Layer& layer,
-                    std::size_t place, const std::string& searcher, unsigned trials) {
-  const std::string name = session_name(options, searcher);
-  auto history = trials_of(loop.database(), layer, loop.target(), name);
-  if (!history) return std::move(history).error();
-  if (history->size() >= trials) return {};
-  // Programs that any of these sessions measured on this device are not measured again.
-  auto measured = trials_of(loop.database(), layer, loop.target(), "");
-  if (!measured) return std::move(measured).error();
-  std::erase_if(*measured, [&](const records::TuningRecord& record) {
-    return record.reused || record.device_key != loop.device().key;
+Result<Records> of_sessions(const records::Database& database, const Records& all,
+                            const std::vector<std::string>& names) {
+  auto sessions = database.sessions();
+  if (!sessions) return std::move(sessions).error();
+  std::set<std::string> named;
+  for (const records::Session& session : *sessions) {
+    if (std::find(names.begin(), names.end(), session.name) != names.end()) {
+      named.insert(session.session);
+    }
+  }
+  Records part;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(part),
+               [&](const auto& record) { return named.contains(record.session); });
+  return part;
+}
+
+double best_of(const Records& records) {
+  double best = 0;
+  for (const auto& record : records) {
+    const double time = record.nanoseconds().value_or(0);
+    if (time > 0 && (best <= 0 || time < best)) best = time;
+  }
+  return best;
+}
+
+// What need not be measured again, of what was measured.
+Records reusable(Records all) {
+  const double best = best_of(all);
+  std::erase_if(all, [&](const records::TuningRecord& record) {
+    const auto* measurement = record.measurement();
+    return record.reused || (measurement && measurement->censored &&
+                             measurement->interval_low / measurement->ticks_per_second * 1e9 <
+                                 kClearlySlower * best);
   });
-  const space::Workload& workload = layer.task.workload;
-  const space::Target& target = loop.target();
-  const std::vector<std::string> features =
-      backend::find_backend(target.backend())->feature_names();
-  tune::Background background;
-  tune::SearcherOptions how;
-  how.seed = options.seed * 1000003 + place;
-  how.features = [&](const space::Configuration& configuration) {
-    return layer.opened->features(configuration);
-  };
-  how.feature_count = features.size();
-  how.estimate = cost::estimate_among(features);
-  how.screen = [&](std::span<const float> values) { return layer.opened->screen(values); };
-  if (options.prior) how.prior = cost::shipped_prior(workload, target, features);
-  how.task = workload.canonical();
-  how.background = &background;
-  auto made = tune::make_searcher(searcher, layer.opened->space(), how);
-  if (!made) return std::move(made).error();
-  std::vector<tune::TuneTask> tasks;
-  tasks.push_back({layer.task, &layer.opened->space(), std::move(*made), std::move(*history),
-                   std::move(*measured)});
-  tune::TuneOptions loop_options;
-  loop_options.trials = trials;
-  const Json how_json = {{"searcher", searcher}, {"trials", trials}};
-  const auto summary = loop.run(tasks, loop_options, name, how_json.dump());
-  if (!summary) return summary.error();
-  std::fprintf(stderr, "%-12s %-44s %u trials\n", searcher.c_str(), workload.title().c_str(),
-               summary->progress.trials);
-  return {};
+  return all;
 }
 
-// Of one searcher over the layers.
-struct Totals {
-  std::map<unsigned, std::vector<double>> shares;  // by level
-  std::vector<double> to_share;                    // one more than were made: never
-  unsigned least_trials = 0, never = 0;
-  unsigned measured = 0, reused = 0;  // trials; the latter by a program that was there
-};
+class Bench {
+ public:
+  Bench(const EfficiencyBenchOptions& options, LocalLoop& loop, std::vector<Layer> layers,
+        std::vector<EfficiencyArm> arms)
+      : options_(options),
+        loop_(loop),
+        layers_(std::move(layers)),
+        arms_(std::move(arms)),
+        left_(arms_.size(), options.seeds * layers_.size()) {}
 
-double geometric_mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (double value : values) sum += std::log(value);
-  return std::exp(sum / static_cast<double>(values.size()));
-}
-
-Json line_of(const EfficiencyBenchOptions& options, const std::string& searcher, const Layer& layer,
-             const std::vector<double>& curve, double best, Totals& totals) {
-  Json line = {{"benchmark", "efficiency"},
-               {"searcher", searcher},
-               {"task", layer.task.workload.title()},
-               {"trials", curve.size()},
-               {"best_ns", curve.empty() ? 0 : curve.back()},
-               {"best_ns_of_all", best}};
-  for (const unsigned level : kLevels) {
-    if (level > options.trials) continue;
-    const auto share = share_reached(curve, level, best);
-    line["share_at_" + std::to_string(level)] = share ? Json(*share) : Json(nullptr);
-    if (share) totals.shares[level].push_back(*share);
-  }
-  const auto reached = trials_to(curve, kShare, best);
-  line["trials_to_95"] = reached ? Json(*reached) : Json(nullptr);
-  totals.never += !reached;
-  totals.to_share.push_back(reached ? *reached : static_cast<double>(curve.size() + 1));
-  const auto made = static_cast<unsigned>(curve.size());
-  totals.least_trials = totals.to_share.size() == 1 ? made : std::min(totals.least_trials, made);
-  return line;
-}
-
-Json summary_of(const Totals& totals, std::size_t layers) {
-  Json summary = {{"least_trials", totals.least_trials},
-                  {"trials_measured", totals.measured},
-                  {"trials_reused", totals.reused},
-                  {"trials_to_95", 0.0},
-                  {"trials_to_95_geomean", geometric_mean(totals.to_share)},
-                  {"layers_never_at_95", totals.never}};
-  double sum = 0;
-  for (const double trials : totals.to_share) sum += trials;
-  summary["trials_to_95"] = sum / static_cast<double>(layers);
-  for (const auto& [level, shares] : totals.shares) {
-    if (shares.size() < layers) continue;  // some layers have not come so far
-    const std::string at = std::to_string(level);
-    summary["share_at_" + at] = geometric_mean(shares);
-    summary["least_share_at_" + at] = *std::min_element(shares.begin(), shares.end());
-  }
-  return summary;
-}
-
-Result<void> report(const EfficiencyBenchOptions& options,
-                    const std::vector<std::string>& searchers, const records::Database& database,
-                    const std::vector<Layer>& layers, const space::Target& target) {
-  std::map<std::string, Totals> totals;
-  std::size_t told = 0;  // layers that every searcher has begun
-  for (const Layer& layer : layers) {
-    std::map<std::string, std::vector<double>> curves;
-    double best = 0;
-    for (const std::string& searcher : searchers) {
-      auto trials = trials_of(database, layer, target, session_name(options, searcher));
-      if (!trials) return std::move(trials).error();
-      std::vector<std::optional<double>> times;
-      for (const auto& trial : *trials) {
-        times.push_back(trial.nanoseconds());
-        ++(trial.reused ? totals[searcher].reused : totals[searcher].measured);
+  // One seed of every layer and searcher, then the next: what is there is comparable at any time.
+  Result<void> run() {
+    for (std::uint64_t seed = first(); seed < first() + options_.seeds; ++seed) {
+      for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
+        for (std::size_t arm = 0; arm < arms_.size() && !loop_.stopped(); ++arm) {
+          auto done = search(layer, arm, seed);
+          if (!done) return std::move(done).error().in(arms_[arm].name + " on the device");
+        }
       }
-      if (times.size() > options.trials) times.resize(options.trials);
-      auto& curve = curves[searcher] = best_so_far(times);
-      if (curve.empty() || curve.back() <= 0) continue;
-      best = best > 0 ? std::min(best, curve.back()) : curve.back();
     }
-    const auto begun = [](const auto& entry) {
-      return !entry.second.empty() && entry.second.back() > 0;
+    return report();
+  }
+
+ private:
+  std::uint64_t first() const { return options_.first_seed; }
+  std::size_t all_runs() const { return options_.seeds * layers_.size() * arms_.size(); }
+
+  // Goes on with one run until its trials are there, or time is over.
+  Result<void> search(std::size_t place, std::size_t arm, std::uint64_t seed) {
+    const Layer& layer = layers_[place];
+    const space::Workload& workload = layer.task.workload;
+    const std::string& name = arms_[arm].name;
+    const std::vector<std::string> names = session_names(name, seed);
+    auto all = trials_of(loop_, layer);
+    if (!all) return std::move(all).error();
+    auto history = of_sessions(loop_.database(), *all, names);
+    if (!history) return std::move(history).error();
+    const auto had = static_cast<unsigned>(history->size());
+    ++begun_;
+    if (had >= arms_[arm].trials) {
+      left_.was_there(arm);
+      ended_.insert({place, arm, seed});
+      return {};
+    }
+    const auto start = Clock::now();
+    tune::Background background;
+    auto searcher = searcher_of(layer, place, name, seed, background);
+    if (!searcher) return std::move(searcher).error();
+    std::vector<tune::TuneTask> tasks;
+    tasks.push_back({layer.task, &layer.opened->space(), std::move(*searcher), std::move(*history),
+                     reusable(std::move(*all))});
+    tune::TuneOptions loop_options;
+    loop_options.trials = arms_[arm].trials;
+    const Json how = {{"searcher", name}, {"trials", arms_[arm].trials}, {"seed", seed}};
+    const auto summary = loop_.run(tasks, loop_options, names.front(), how.dump());
+    if (!summary) return summary.error();
+    if (summary->end == tune::SessionEnd::Finished) ended_.insert({place, arm, seed});
+    const double took = std::chrono::duration<double>(Clock::now() - start).count();
+    tell_progress(arm, seed, workload.title(), summary->progress.trials, took);
+    return {};
+  }
+
+  Result<std::unique_ptr<tune::Searcher>> searcher_of(const Layer& layer, std::size_t place,
+                                                      const std::string& name, std::uint64_t seed,
+                                                      tune::Background& background) const {
+    const space::Workload& workload = layer.task.workload;
+    const std::vector<std::string> features =
+        backend::find_backend(loop_.target().backend())->feature_names();
+    const backend::Task& opened = *layer.opened;
+    tune::SearcherOptions how;
+    how.seed = seed * 1000003 + place;
+    how.features = [&opened](const space::Configuration& c) { return opened.features(c); };
+    how.itervar_features = [&opened](const space::Configuration& c) {
+      return opened.itervar_features(c);
     };
-    if (!std::all_of(curves.begin(), curves.end(), begun)) continue;
-    ++told;
-    for (const std::string& searcher : searchers) {
-      const Json line = line_of(options, searcher, layer, curves[searcher], best, totals[searcher]);
-      if (options.json) std::cout << line.dump() << "\n";
+    how.feature_count = features.size();
+    how.estimate = cost::estimate_among(features);
+    how.screen = [&opened](std::span<const float> values) { return opened.screen(values); };
+    if (name != kNoPrior) how.prior = cost::shipped_prior(workload, loop_.target(), features);
+    how.task = workload.canonical();
+    how.background = &background;
+    return tune::make_searcher(name == kNoPrior ? "evolutionary" : name, opened.space(), how);
+  }
+
+  void tell_progress(std::size_t arm, std::uint64_t seed, const std::string& title, unsigned trials,
+                     double took) {
+    left_.ran(arm, took);
+    std::fprintf(stderr, "[%zu/%zu] seed %llu  %-44s %-21s %u trials, %.0f s; about %.1f h left\n",
+                 begun_, all_runs(), static_cast<unsigned long long>(seed), title.c_str(),
+                 arms_[arm].name.c_str(), trials, took, left_.seconds() / 3600);
+  }
+
+  Result<void> report() {
+    std::vector<EfficiencyLayer> layers;
+    std::vector<EfficiencyRun> runs;
+    for (std::size_t place = 0; place < layers_.size(); ++place) {
+      auto all = trials_of(loop_, layers_[place]);
+      if (!all) return std::move(all).error();
+      layers.push_back({layers_[place].task.workload.title(), best_of(*all)});
+      for (std::uint64_t seed = first(); seed < first() + options_.seeds; ++seed) {
+        for (std::size_t arm = 0; arm < arms_.size(); ++arm) {
+          if (!ended_.contains({place, arm, seed})) continue;
+          auto own = of_sessions(loop_.database(), *all, session_names(arms_[arm].name, seed));
+          if (!own) return std::move(own).error();
+          if (own->size() > arms_[arm].trials) own->resize(arms_[arm].trials);
+          std::vector<std::optional<double>> times;
+          EfficiencyRun run{place, arm, seed, {}, 0};
+          for (const auto& trial : *own) {
+            times.push_back(trial.nanoseconds());
+            run.reused += trial.reused;
+          }
+          run.curve = best_so_far(times);
+          runs.push_back(std::move(run));
+        }
+      }
     }
+    Json summary = efficiency_summary(arms_, layers, runs);
+    summary["complete"] = ended_.size() == all_runs();
+    summary["runs"] = ended_.size();
+    summary["runs_of_all"] = all_runs();
+    if (!options_.json) {
+      std::cout << efficiency_table(arms_, summary);
+      std::cout << ended_.size() << " of " << all_runs() << " runs are there" << std::endl;
+      return {};
+    }
+    for (const EfficiencyRun& run : runs) {
+      std::cout << efficiency_line(arms_, layers, run).dump() << "\n";
+    }
+    std::cout << summary.dump() << std::endl;
+    return {};
   }
-  Json summary = {{"benchmark", "efficiency"}, {"summary", true},
-                  {"layers", layers.size()},   {"layers_begun", told},
-                  {"trials", options.trials},  {"seed", options.seed},
-                  {"prior", options.prior}};
-  bool complete = told == layers.size();
-  for (const std::string& searcher : searchers) {
-    if (told == 0) break;
-    summary["searchers"][searcher] = summary_of(totals[searcher], told);
-    complete = complete && totals[searcher].least_trials >= options.trials;
-  }
-  summary["complete"] = complete;
-  if (told > 0 && totals.contains("evolutionary") && totals.contains("xgb")) {
-    const Json& of = summary["searchers"];
-    summary["evolutionary_over_xgb_95"] =
-        of["evolutionary"]["trials_to_95"].get<double>() / of["xgb"]["trials_to_95"].get<double>();
-  }
-  std::cout << summary.dump(options.json ? -1 : 1) << std::endl;
-  return {};
-}
+
+  const EfficiencyBenchOptions& options_;
+  LocalLoop& loop_;
+  std::vector<Layer> layers_;
+  std::vector<EfficiencyArm> arms_;
+  std::set<std::tuple<std::size_t, std::size_t, std::uint64_t>> ended_;  // layer, arm, seed
+  std::size_t begun_ = 0;
+  TimeLeft left_;
+};
 
 }  // namespace
 
-std::vector<double> best_so_far(std::span<const std::optional<double>> nanoseconds) {
-  std::vector<double> curve;
-  double best = 0;
-  for (const std::optional<double>& time : nanoseconds) {
-    if (time && *time > 0 && (best <= 0 || *time < best)) best = *time;
-    curve.push_back(best);
-  }
-  return curve;
-}
-
-std::optional<double> share_reached(std::span<const double> curve, unsigned trials, double best) {
-  if (trials == 0 || trials > curve.size()) return std::nullopt;
-  const double had = curve[trials - 1];
-  return had > 0 ? best / had : 0;
-}
-
-std::optional<unsigned> trials_to(std::span<const double> curve, double share, double best) {
-  for (std::size_t i = 0; i < curve.size(); ++i) {
-    if (curve[i] > 0 && best / curve[i] >= share) return static_cast<unsigned>(i + 1);
-  }
-  return std::nullopt;
+std::vector<std::string> efficiency_searchers() {
+  std::vector<std::string> names = tune::searcher_names();
+  std::erase(names, "grid");
+  names.insert(names.begin() + 1, kNoPrior);
+  return names;
 }
 
 Result<void> run_efficiency_bench(const EfficiencyBenchOptions& options) {
-  std::vector<std::string> searchers = options.searchers;
-  if (searchers.empty()) {
-    searchers = tune::searcher_names();
-    std::erase(searchers, "grid");
+  std::vector<EfficiencyArm> arms;
+  for (const std::string& name :
+       options.searchers.empty() ? efficiency_searchers() : options.searchers) {
+    const auto own = options.trials_of.find(name);
+    arms.push_back({name, own == options.trials_of.end() ? options.trials : own->second});
   }
   auto loop = LocalLoop::open(options.db, options.seconds);
   if (!loop) return std::move(loop).error();
   auto layers = layers_of(options, (*loop)->target());
   if (!layers) return std::move(layers).error();
-  // All to the first level, then all to the next: what is there is comparable at any time.
-  std::vector<unsigned> levels;
-  for (const unsigned level : kLevels) {
-    if (level < options.trials) levels.push_back(level);
-  }
-  levels.push_back(options.trials);
-  for (const unsigned level : levels) {
-    for (std::size_t i = 0; i < layers->size(); ++i) {
-      for (const std::string& searcher : searchers) {
-        if ((*loop)->stopped()) break;
-        auto done = search(options, **loop, (*layers)[i], i, searcher, level);
-        if (!done) return std::move(done).error().in(searcher + " on the device");
-      }
-    }
-  }
-  return report(options, searchers, (*loop)->database(), *layers, (*loop)->target());
+  return Bench(options, **loop, std::move(*layers), std::move(arms)).run();
 }
 
 }  // namespace fettle::bench

@@ -1,14 +1,13 @@
 // `fettle-bench efficiency`: convolutions tuned by each searcher on this machine's
-// device, each layer and searcher in sessions of its own that learn of nothing else.
-// Told is what share of the best that any searcher found was reached after 64, 200,
-// … trials, and after how many trials 95 % of it. The database is the state: run
-// again, it goes on. A program that any of these sessions measured already is not
-// measured again, but the searcher that proposes it has spent a trial on it all the same.
+// device, each layer, searcher and seed in sessions of its own that learn of nothing else.
+// Told is after how many trials each had 95 % of the best that is known of a layer: that of all
+// these sessions (efficiency_report.h). The database is the state: run again, it goes on. A
+// program that any of these sessions measured already is not measured again, but the searcher that
+// proposes it has spent a trial on it all the same.
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <span>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,26 +15,22 @@
 
 namespace fettle::bench {
 
+// Searchers, and "evolutionary-no-prior": without the prior that fettle ships.
+std::vector<std::string> efficiency_searchers();
+
 struct EfficiencyBenchOptions {
   std::string db = "efficiency.db";
   std::string network = "resnet-18";
-  unsigned layers = 12;                // the network's first so many convolutions
-  std::vector<std::string> searchers;  // empty: all but grid
-  unsigned trials = 1000;              // of each layer and searcher
-  unsigned seconds = 170;              // stops after so long; 0: never, goes through
-  std::uint64_t seed = 1;
-  bool prior = true;  // evolutionary starts with the prior that fettle ships
+  unsigned layers = 12;                       // the network's first so many convolutions
+  std::vector<std::string> searchers;         // empty: all but grid
+  unsigned trials = 200;                      // of each layer, searcher and seed
+  std::map<std::string, unsigned> trials_of;  // of these searchers instead
+  unsigned seconds = 170;                     // stops after so long; 0: never, goes through
+  std::uint64_t first_seed = 1;
+  unsigned seeds = 1;
   bool json = false;
 };
 
 Result<void> run_efficiency_bench(const EfficiencyBenchOptions& options);
-
-// What a search had after each of its trials: [i] is the least time of the first i + 1,
-// 0 before the first one that was measured. An empty time: failed, or stopped early.
-std::vector<double> best_so_far(std::span<const std::optional<double>> nanoseconds);
-// best / what the search had after `trials`; empty: it has not made so many.
-std::optional<double> share_reached(std::span<const double> curve, unsigned trials, double best);
-// The first trial after which it had `share` of the best; empty: never so far.
-std::optional<unsigned> trials_to(std::span<const double> curve, double share, double best);
 
 }  // namespace fettle::bench

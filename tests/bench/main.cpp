@@ -9,7 +9,7 @@
 #include "host/tune/searcher.h"
 #include "tests/bench/agent_bench.h"
 #include "tests/bench/boards/boards_command.h"
-#include "tests/bench/efficiency_bench.h"
+#include "tests/bench/efficiency_command.h"
 #include "tests/bench/fleet_bench.h"
 #include "tests/bench/host/candidate_bench.h"
 #include "tests/bench/instructions/instruction_bench.h"
@@ -34,7 +34,12 @@ int main(int argc, char** argv) try {
       "fettle-bench"};
   app.require_subcommand(1);
   app.footer("Exit status: 0 fine, 1 error, 2 wrong usage.");
-  const CLI::IsMember a_searcher(tune::searcher_names());
+  const CLI::Validator a_searcher(
+      [](std::string& name) {
+        name = tune::current_searcher_name(name);
+        return CLI::IsMember(tune::searcher_names())(name);
+      },
+      CLI::IsMember(tune::searcher_names()).get_description());
 
   bench::AgentBenchOptions agent;
   CLI::App* agent_command = app.add_subcommand(
@@ -166,32 +171,7 @@ int main(int argc, char** argv) try {
       ->capture_default_str();
 
   bench::EfficiencyBenchOptions efficiency;
-  CLI::App* efficiency_command = app.add_subcommand(
-      "efficiency",
-      "convolutions tuned by each searcher on this machine: share of the best after 64, 200, … "
-      "trials; run again, it goes on");
-  efficiency_command->add_flag("--json", efficiency.json, "JSON lines");
-  efficiency_command->add_option("--db", efficiency.db, "where trials are kept")
-      ->capture_default_str();
-  efficiency_command
-      ->add_option("--network", efficiency.network,
-                   "a network's name, or a .json file of workloads")
-      ->capture_default_str();
-  efficiency_command->add_option("--layers", efficiency.layers, "its first so many convolutions")
-      ->check(CLI::Range(1u, 10000u))
-      ->capture_default_str();
-  efficiency_command->add_option("--searcher", efficiency.searchers, "only these")
-      ->check(a_searcher);
-  efficiency_command->add_option("--trials", efficiency.trials, "of each layer and searcher")
-      ->check(CLI::Range(1u, 1000000u))
-      ->capture_default_str();
-  efficiency_command
-      ->add_option("--seconds", efficiency.seconds, "stops after so long; 0: when all are there")
-      ->capture_default_str();
-  efficiency_command->add_flag("--prior,!--no-prior", efficiency.prior,
-                               "begin with the prior that fettle ships (on unless --no-prior)");
-  efficiency_command->add_option("--seed", efficiency.seed, "of the searchers")
-      ->capture_default_str();
+  CLI::App* efficiency_command = bench::add_efficiency_command(app, efficiency);
 
   bench::FleetBenchOptions fleet;
   CLI::App* fleet_command = app.add_subcommand(

@@ -119,6 +119,21 @@ TEST_F(CommandLine, ARecordedSpaceIsTunedWithoutABoard) {
   }
 }
 
+// `xgb` is what sessions of earlier versions were told.
+TEST_F(CommandLine, AutoTvmsSearcherIsNamedByItsFeatures) {
+  const auto replayed = [this](const char* searcher) {
+    return fettle({"tune", "--replay", FETTLE_RECORDINGS "/conv2d_7x7x512.jsonl.gz", "--trials",
+                   "70", "--searcher", searcher, "--json"});
+  };
+  const auto old = replayed("xgb"), knob = replayed("xgb-knob");
+  EXPECT_EQ(old.status, 0) << old.err;
+  EXPECT_NE(old.err.find("xgb-knob"), std::string::npos) << old.err;
+  EXPECT_NE(old.err.find("xgb-itervar"), std::string::npos) << old.err;
+  EXPECT_EQ(knob.status, 0) << knob.err;
+  EXPECT_EQ(knob.err.find("xgb"), std::string::npos) << knob.err;
+  expect_error(replayed("xgb-itervar"), 1, {"recordings", "xgb-knob"});
+}
+
 TEST_F(CommandLine, OfAnOptionGivenTwiceTheLastCounts) {
   const auto tuned = fettle({"tune", "--replay", FETTLE_RECORDINGS "/conv2d_7x7x512.jsonl.gz",
                              "--trials", "60", "--trials", "5", "--json"});

@@ -1,16 +1,32 @@
 // An objective for searchers whose best is known, on a grid of knobs.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "host/tune/searcher.h"
 
 namespace fettle::tune::doubles {
 
+// In the place of a program's loops: the choices themselves, last one first.
+inline Result<std::vector<float>> choices_reversed(const space::Configuration& configuration) {
+  return std::vector<float>(configuration.choice.rbegin(), configuration.choice.rend());
+}
+
 inline std::unique_ptr<Searcher> searcher(const char* name, const space::SearchSpace& space,
                                           std::uint64_t seed) {
-  return make_searcher(name, space, {seed}).value();
+  SearcherOptions options;
+  options.seed = seed;
+  options.itervar_features = choices_reversed;
+  return make_searcher(name, space, options).value();
+}
+
+// As gtest likes it: without hyphens.
+inline std::string test_name(std::string searcher) {
+  std::replace(searcher.begin(), searcher.end(), '-', '_');
+  return searcher;
 }
 
 // A separable objective: every knob has a best option of its own.

@@ -60,9 +60,11 @@ TEST(Searcher, EvolutionaryBeatsRandomOnASeparableObjective) {
 }
 
 TEST(Searcher, XgbBeatsRandomOnceItHasLearnt) {
-  const Comparison seen = against_random("xgb", 6, 200);
-  EXPECT_EQ(seen.losses, 0);
-  EXPECT_LT(seen.sum, seen.random_sum / 2);
+  for (const char* name : {"xgb-knob", "xgb-itervar"}) {
+    const Comparison seen = against_random(name, 6, 200);
+    EXPECT_EQ(seen.losses, 0) << name;
+    EXPECT_LT(seen.sum, seen.random_sum / 2) << name;
+  }
 }
 
 TEST(Searcher, TheGeneticAlgorithmBeatsRandomAfterSomeGenerations) {
@@ -115,10 +117,11 @@ TEST(Searcher, ConstraintsAreKept) {
        {knobs[0].name, knobs[1].name},
        [](std::span<const space::KnobValue* const> v) { return *v[0] != *v[1]; }});
   const SearchSpace space(sketches);
-  for (const char* name : {"evolutionary", "xgb", "ga", "random", "grid"}) {
+  for (const std::string& name : searcher_names()) {
     SearcherOptions options;
     options.seed = 6;
     options.feature_count = 1;
+    options.itervar_features = doubles::choices_reversed;
     options.features = [&](const Configuration& c) -> Result<std::vector<float>> {
       return std::vector<float>{static_cast<float>(std::log2(separable(c)))};
     };
@@ -215,7 +218,7 @@ TEST_P(EverySearcher, GoesOnWhenEverythingFails) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EverySearcher, testing::ValuesIn(searcher_names()),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& info) { return doubles::test_name(info.param); });
 
 TEST(Searcher, AnUnknownNameIsAnsweredWithTheKnownOnes) {
   const SearchSpace space = grid(1, 2);

@@ -17,6 +17,7 @@
 #include "host/lower/cpu/lowering.h"
 #include "host/lower/cpu/screen.h"
 #include "host/lower/facts.h"
+#include "host/lower/itervar_features.h"
 #include "host/space/compulsory.h"
 #include "host/space/sketches/sketches.h"
 #include "schemas/wire/codec.h"
@@ -114,6 +115,11 @@ class CpuTask : public Task {
 
   Result<std::vector<float>> features(const space::Configuration& configuration) const override {
     return lower::features_of(task_, configuration);
+  }
+
+  Result<std::vector<float>> itervar_features(
+      const space::Configuration& configuration) const override {
+    return lower::itervar_features_of(task_, configuration, target().threads);
   }
 
   const char* screen(std::span<const float> features) const override {
