@@ -85,7 +85,7 @@ Result<std::unique_ptr<StateFile>> StateFile::open(const std::filesystem::path& 
 }
 
 Result<void> StateFile::load(const std::filesystem::path& file) {
-  auto opened = records::Connection::open(
+  auto opened = records::SqliteConnection::open(
       file.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW,
       milliseconds(500));
   if (!opened) return std::move(opened).error();

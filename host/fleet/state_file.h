@@ -44,7 +44,7 @@ class StateFile {
 
   StateBlobs blobs_;
   Log log_;
-  std::unique_ptr<records::Connection> connection_;
+  std::unique_ptr<records::SqliteConnection> connection_;
   BrokerState state_;
   std::uint64_t instance_ = 0;
 

@@ -1,6 +1,8 @@
 // Opening, transactions, and trials in and out of the record database.
 #include "host/records/database.h"
 
+#include <algorithm>
+
 #include "host/records/outcome_json.h"
 
 namespace fettle::records {
@@ -46,14 +48,19 @@ Result<Database> Database::open(const std::string& path, const OpenOptions& opti
   return Database(std::move(*connection));
 }
 
-Result<void> Database::atomically(const std::function<Result<void>()>& work) {
+Result<void> Database::atomically(const std::function<Result<void>()>& work, Writers writers) {
   if (connection_->in_transaction()) return work();  // part of a larger one: its end decides
-  Result<Transaction> transaction = Transaction::begin(*connection_);
-  if (!transaction) return std::move(transaction).error();
-  Result<void> done = work();
-  if (done) done = transaction->commit();
-  if (!done) ids_.clear();  // some of them may be rolled back
-  return done;
+  for (;;) {
+    Result<void> done = [&]() -> Result<void> {
+      Result<Transaction> transaction = Transaction::begin(*connection_, writers);
+      if (!transaction) return std::move(transaction).error();
+      if (Result<void> worked = work(); !worked) return worked;
+      return transaction->commit();
+    }();
+    if (done) return done;
+    ids_.clear();  // some of them may be rolled back
+    if (Result<void> again = connection_->recover(std::move(done).error()); !again) return again;
+  }
 }
 
 Result<std::int64_t> Database::row_of(const char* select, const char* add,
@@ -61,29 +68,29 @@ Result<std::int64_t> Database::row_of(const char* select, const char* add,
   std::string key = select;
   for (const std::string& value : values) (key += '\0') += value;
   if (const auto seen = ids_.find(key); seen != ids_.end()) return seen->second;
-  Result<Statement> find = connection_->prepare(select);
-  if (!find) return std::move(find).error();
-  int at = 0;
-  for (const std::string& value : values) find->bind(++at, value);
-  Result<bool> row = find->step();
-  if (!row) return std::move(row).error();
-  std::int64_t id = *row ? find->integer(0) : 0;
-  if (!*row) {
-    Result<Statement> insert = connection_->prepare(add);
-    if (!insert) return std::move(insert).error();
-    at = 0;
-    for (const std::string& value : values) insert->bind(++at, value);
-    if (Result<void> done = insert->run(); !done) return std::move(done).error();
-    id = connection_->last_row();
+  const auto number_by = [&](const char* sql) -> Result<std::optional<std::int64_t>> {
+    Result<Statement> statement = connection_->prepare(sql);
+    if (!statement) return std::move(statement).error();
+    int at = 0;
+    for (const std::string& value : values) statement->bind(++at, value);
+    return statement->run_for_number();
+  };
+  // The second look: another session has added it meanwhile.
+  for (const char* sql : {select, add, select}) {
+    Result<std::optional<std::int64_t>> id = number_by(sql);
+    if (!id) return std::move(id).error();
+    if (!*id) continue;
+    ids_.emplace(std::move(key), **id);
+    return **id;
   }
-  ids_.emplace(std::move(key), id);
-  return id;
+  return Error{ErrorCode::Internal, "a row that is neither there nor can be added: " + path(), {}};
 }
 
 Result<std::int64_t> Database::workload_row(const TuningRecord& r) {
   const std::size_t known = ids_.size();
   Result<std::int64_t> id = row_of("SELECT id FROM workloads WHERE canonical = ?1 AND hash = ?2",
-                                   "INSERT INTO workloads (canonical, hash) VALUES (?1, ?2)",
+                                   "INSERT INTO workloads (canonical, hash) VALUES (?1, ?2) "
+                                   "ON CONFLICT DO NOTHING RETURNING id",
                                    {r.workload, r.workload_hash});
   if (!id || ids_.size() == known || r.title.empty()) return id;
   Result<Statement> describe = connection_->prepare(
@@ -97,12 +104,16 @@ Result<std::int64_t> Database::workload_row(const TuningRecord& r) {
 Result<Database::Inserted> Database::insert_one(const TuningRecord& r, std::int64_t device_row) {
   Result<std::int64_t> session =
       row_of("SELECT id FROM sessions WHERE session = ?1",
-             "INSERT INTO sessions (session, state) VALUES (?1, 'unknown')", {r.session});
+             "INSERT INTO sessions (session, state) VALUES (?1, 'unknown') "
+             "ON CONFLICT DO NOTHING RETURNING id",
+             {r.session});
   if (!session) return std::move(session).error();
   Result<std::int64_t> workload = workload_row(r);
   if (!workload) return std::move(workload).error();
   Result<std::int64_t> target = row_of("SELECT id FROM targets WHERE canonical = ?1",
-                                       "INSERT INTO targets (canonical) VALUES (?1)", {r.target});
+                                       "INSERT INTO targets (canonical) VALUES (?1) "
+                                       "ON CONFLICT DO NOTHING RETURNING id",
+                                       {r.target});
   if (!target) return std::move(target).error();
   Result<std::int64_t> device = device_row != 0
                                     ? Result<std::int64_t>(device_row)
@@ -118,18 +129,16 @@ Result<Database::Inserted> Database::insert_one(const TuningRecord& r, std::int6
     find_ = std::move(*prepared);
   }
   find_->bind(1, *device).bind(2, *session).bind(3, *workload).bind(4, *target);
-  Result<bool> known = find_->bind(5, r.configuration).bind(6, r.unix_ms).step();
-  const std::int64_t id = known && *known ? find_->integer(0) : 0;
-  find_->reset();
-  if (!known) return std::move(known).error();
-  if (id != 0) return Inserted{id, false};
+  const auto known = find_->bind(5, r.configuration).bind(6, r.unix_ms).run_for_number();
+  if (!known) return known.error();
+  if (*known) return Inserted{**known, false};
 
   if (!insert_) {
     Result<Statement> prepared = connection_->prepare(
         "INSERT INTO trials (session_id, workload_id, target_id, device_id, configuration, "
         "program_hash, unix_ms, operations, peak_gflops, build_ns, nanoseconds, censored, clock, "
         "stage, code, message, outcome, reused) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
-        "?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)");
+        "?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) RETURNING id");
     if (!prepared) return std::move(prepared).error();
     insert_ = std::move(*prepared);
   }
@@ -153,18 +162,21 @@ Result<Database::Inserted> Database::insert_one(const TuningRecord& r, std::int6
   }
   put.bind(18, std::int64_t{r.reused});
   put.bind(17, dump_json(to_json(r.outcome)));
-  if (Result<void> done = put.run(); !done) return std::move(done).error();
-  return Inserted{connection_->last_row(), true};
+  const auto added = put.run_for_number();
+  if (!added) return added.error();
+  return Inserted{added->value(), true};
 }
 
 Result<std::int64_t> Database::insert(const TuningRecord& record) {
   std::int64_t id = 0;
-  Result<void> done = atomically([&]() -> Result<void> {
-    Result<Inserted> inserted = insert_one(record);
-    if (!inserted) return std::move(inserted).error();
-    id = inserted->id;
-    return {};
-  });
+  Result<void> done = atomically(
+      [&]() -> Result<void> {
+        Result<Inserted> inserted = insert_one(record);
+        if (!inserted) return std::move(inserted).error();
+        id = inserted->id;
+        return {};
+      },
+      Writers::Many);
   if (!done) return std::move(done).error().in("storing a trial");
   return id;
 }
@@ -174,7 +186,7 @@ Result<bool> Database::insert(const TuningRecord& record, std::int64_t device_ro
   Result<void> done = atomically([&]() -> Result<void> {
     Result<Inserted> inserted = insert_one(record, device_row);
     if (!inserted) return std::move(inserted).error();
-    added = inserted->added;
+    added = added || inserted->added;  // now, or in a try before
     return {};
   });
   if (!done) return std::move(done).error().in("storing a trial");
@@ -182,13 +194,15 @@ Result<bool> Database::insert(const TuningRecord& record, std::int64_t device_ro
 }
 
 Result<std::size_t> Database::insert(std::span<const TuningRecord> records) {
-  std::size_t added = 0;
+  std::size_t added = 0, now = 0;
   Result<void> done = atomically([&]() -> Result<void> {
+    now = 0;
     for (const TuningRecord& record : records) {
       Result<Inserted> inserted = insert_one(record);
       if (!inserted) return std::move(inserted).error();
-      added += inserted->added ? 1 : 0;
+      now += inserted->added ? 1 : 0;
     }
+    added = std::max(added, now);  // by the first try, if its commit happened
     return {};
   });
   if (!done) return std::move(done).error().in("storing trials");
@@ -213,7 +227,8 @@ const char* const kFilter =
     "(?6 = '' OR s.session = ?6) AND (?7 = 0 OR t.stage IS NULL) AND "
     "(?8 < 0 OR d.emulated = ?8) AND (?9 = '' OR t.clock IS NULL OR t.clock = ?9) AND "
     "(?10 < 0 OR t.clock IS NULL OR "
-    "(json_extract(t.outcome, '$.measurement.weights_bytes') IS NOT NULL) = ?10)";
+    "CASE WHEN json_extract(t.outcome, '$.measurement.weights_bytes') IS NULL THEN 0 ELSE 1 END "
+    "= ?10)";
 
 void bind_filter(Statement& statement, const Filter& filter) {
   const auto choice = [](std::optional<bool> of) { return std::int64_t{of ? *of : -1}; };

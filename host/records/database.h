@@ -1,8 +1,9 @@
-// Database: the record database of a user. One file, many sessions, safe to read
-// and write from several processes at once; one Database object per thread.
+// Database: the record database of a user or a team, a file or on a server (schema.h). Many
+// sessions, safe to read and write from several processes at once; one Database object per thread.
 //
-// What insert() has returned for survives a kill -9 of the process (schema.cpp
-// says why). Every Error names the file and what to do.
+// What insert() has returned for survives a kill -9 of the process, and of a server
+// (sqlite_file.cpp says why). Every Error names the database and what to do. While a server is
+// away, calls wait for it (OpenOptions); what they store is stored once.
 #pragma once
 
 #include <functional>
@@ -100,8 +101,11 @@ class Database {
   Result<std::vector<Calibration>> calibrations() const;
 
   const Connection& connection() const { return *connection_; }  // for queries.h
-  // One transaction around several calls: all or none. An error of `work` undoes it.
-  Result<void> atomically(const std::function<Result<void>()>& work);
+  // One transaction around several calls: all or none. An error of `work` undoes it. `work` is done
+  // again where a server was lost meanwhile, perhaps behind its commit: it begins from what it
+  // began from, and finds what it has stored before.
+  Result<void> atomically(const std::function<Result<void>()>& work,
+                          Writers writers = Writers::One);
 
  private:
   explicit Database(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}

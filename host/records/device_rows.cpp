@@ -40,9 +40,10 @@ const char* const kStatesOfDevice =
 Result<std::int64_t> Database::put_device(const DeviceRow& d) {
   return row_of(
       "SELECT id FROM devices WHERE device_key = ?1 AND board_id = ?2 AND device_index = "
-      "CAST(?3 AS INTEGER) AND board_facts = ?4 AND device_facts = ?5 AND (?6 = ?6)",
+      "CAST(?3 AS BIGINT) AND board_facts = ?4 AND device_facts = ?5 AND (?6 = ?6)",
       "INSERT INTO devices (device_key, board_id, device_index, board_facts, device_facts, "
-      "emulated) VALUES (?1, ?2, CAST(?3 AS INTEGER), ?4, ?5, CAST(?6 AS INTEGER))",
+      "emulated) VALUES (?1, ?2, CAST(?3 AS BIGINT), ?4, ?5, CAST(?6 AS BIGINT)) "
+      "ON CONFLICT DO NOTHING RETURNING id",
       {d.device_key, d.board_id, std::to_string(d.device_index), d.board_facts, d.device_facts,
        d.emulated ? "1" : "0"});
 }
@@ -54,7 +55,13 @@ Result<void> Database::register_device(const wire::BoardT& board, const wire::De
                 device.emulated,
                 dump_json(to_json(board)),
                 dump_json(to_json(device))};
-  if (Result<std::int64_t> put = put_device(row); !put) return std::move(put).error();
+  Result<void> stored = atomically(
+      [&]() -> Result<void> {
+        if (Result<std::int64_t> put = put_device(row); !put) return std::move(put).error();
+        return {};
+      },
+      Writers::Many);
+  if (!stored) return stored;
   current_devices_[device_name(row.device_key, row.board_id, row.device_index)] = std::move(row);
   return {};
 }
@@ -67,9 +74,9 @@ Result<std::int64_t> Database::device_id(const std::string& key, const std::stri
   }
   return row_of(
       "SELECT id FROM devices WHERE device_key = ?1 AND board_id = ?2 AND device_index = "
-      "CAST(?3 AS INTEGER) ORDER BY id DESC LIMIT 1",
+      "CAST(?3 AS BIGINT) ORDER BY id DESC LIMIT 1",
       "INSERT INTO devices (device_key, board_id, device_index) "
-      "VALUES (?1, ?2, CAST(?3 AS INTEGER))",
+      "VALUES (?1, ?2, CAST(?3 AS BIGINT)) ON CONFLICT DO NOTHING RETURNING id",
       {key, board, std::to_string(index)});
 }
 
@@ -89,19 +96,22 @@ Result<std::vector<DeviceRow>> Database::devices() const {
 }
 
 Result<void> Database::put_calibration(const Calibration& c) {
-  return atomically([&]() -> Result<void> {
-    Result<std::int64_t> device = device_id(c.device_key, c.board_id, c.device_index);
-    if (!device) return std::move(device).error();
-    Json figures = Json::object();
-    for (const auto& [name, value] : c.figures) figures[name] = number_json(value);
-    Result<Statement> put = connection_->prepare(
-        "INSERT INTO calibrations (device_id, threads, unix_ms, figures) SELECT ?1, ?2, ?3, ?4 "
-        "WHERE NOT EXISTS (SELECT 1 FROM calibrations WHERE device_id IN (" +
-        std::string(kStatesOfDevice) + ") AND threads = ?2 AND unix_ms = ?3)");
-    if (!put) return std::move(put).error();
-    put->bind(1, *device).bind(2, std::int64_t{c.threads}).bind(3, c.unix_ms);
-    return put->bind(4, dump_json(figures)).run();
-  });
+  return atomically(
+      [&]() -> Result<void> {
+        Result<std::int64_t> device = device_id(c.device_key, c.board_id, c.device_index);
+        if (!device) return std::move(device).error();
+        Json figures = Json::object();
+        for (const auto& [name, value] : c.figures) figures[name] = number_json(value);
+        Result<Statement> put = connection_->prepare(
+            "INSERT INTO calibrations (device_id, threads, unix_ms, figures) SELECT ?1, ?2, ?3, ?4 "
+            "WHERE NOT EXISTS (SELECT 1 FROM calibrations WHERE device_id IN (" +
+            std::string(kStatesOfDevice) +
+            ") AND threads = ?2 AND unix_ms = ?3) ON CONFLICT DO NOTHING");
+        if (!put) return std::move(put).error();
+        put->bind(1, *device).bind(2, std::int64_t{c.threads}).bind(3, c.unix_ms);
+        return put->bind(4, dump_json(figures)).run();
+      },
+      Writers::Many);
 }
 
 Result<Calibration> Database::calibration(const std::string& key, const std::string& board,

@@ -2,6 +2,7 @@
 // then stores in one transaction.
 #include "host/records/export.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <istream>
@@ -23,25 +24,33 @@ constexpr std::size_t kLineBytes = std::size_t{64} << 20;
 
 class Lines {
  public:
-  explicit Lines(std::ostream& out) : out_(out) { errno = 0; }
+  explicit Lines(std::ostream& out) : out_(out) {}
   void put(const Json& json) {
+    errno = 0;
     out_ << dump_json(json) << '\n';
+    keep_errno();
     ++counts.lines;
   }
   Result<LineCounts> end() {
+    errno = 0;
     out_.flush();
+    keep_errno();
     if (out_) return counts;
-    const bool full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
+    const bool full = errno_ == ENOSPC || errno_ == EDQUOT || errno_ == EFBIG;
     return Error{full ? ErrorCode::DiskFull : ErrorCode::Io,
                  full ? std::string("disk full: the export is cut off; the database is untouched: "
                                     "free some space and export again")
-                      : std::string("the export could not be written: ") + std::strerror(errno),
+                      : std::string("the export could not be written: ") + std::strerror(errno_),
                  {}};
   }
   LineCounts counts;
 
  private:
+  void keep_errno() {
+    if (!out_ && errno_ == 0) errno_ = errno;
+  }
   std::ostream& out_;
+  int errno_ = 0;  // of the first write that failed
 };
 
 // What a set of trials refers to, for exports of a part.
@@ -209,13 +218,13 @@ struct Importer {
   }
 };
 
-Result<void> store(Importer& importer, Line& line, LineCounts& counts) {
+Result<void> store(Importer& importer, const Line& line, LineCounts& counts) {
   ++counts.lines;
   if (const auto* device = std::get_if<DeviceRow>(&line.content)) {
     return importer.put(*device, line.device_line);
   }
-  if (auto* session = std::get_if<Session>(&line.content)) {
-    return importer.put(std::move(*session));
+  if (const auto* session = std::get_if<Session>(&line.content)) {
+    return importer.put(*session);
   }
   if (const auto* calibration = std::get_if<Calibration>(&line.content)) {
     return importer.to.put_calibration(*calibration);
@@ -227,13 +236,16 @@ Result<void> store(Importer& importer, Line& line, LineCounts& counts) {
   return {};
 }
 
-Result<LineCounts> store_all(Database& database, std::vector<Line>& lines) {
+Result<LineCounts> store_all(Database& database, const std::vector<Line>& lines) {
   LineCounts counts;
-  Importer importer{database, {}};
+  std::size_t added = 0;
   Result<void> done = database.atomically([&]() -> Result<void> {
-    for (Line& line : lines) {
+    counts = {};
+    Importer importer{database, {}};
+    for (const Line& line : lines) {
       if (Result<void> stored = store(importer, line, counts); !stored) return stored;
     }
+    added = counts.added = std::max(added, counts.added);  // now, or in a try before
     return {};
   });
   if (!done) return std::move(done).error();
@@ -298,8 +310,10 @@ Result<LineCounts> distill(const Database& from, const Filter& filter, int k, Da
   Result<std::vector<TuningRecord>> records = best_with_context(from, filter, k, context);
   if (!records) return std::move(records).error();
   LineCounts counts;
-  Importer importer{to, {}};
+  std::size_t tried = 0;
   Result<void> done = to.atomically([&]() -> Result<void> {
+    counts = {};
+    Importer importer{to, {}};
     for (const DeviceRow& device : context.devices) {
       if (Result<void> put = importer.put(device, device.id); !put) return put;
     }
@@ -314,6 +328,7 @@ Result<LineCounts> distill(const Database& from, const Filter& filter, int k, Da
       if (!added) return std::move(added).error();
       counts.added += *added ? 1 : 0;
     }
+    tried = counts.added = std::max(tried, counts.added);
     return {};
   });
   if (!done) return std::move(done).error();

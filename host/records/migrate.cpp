@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-#include "host/records/schema.h"
+#include "host/records/tables.h"
 #include "host/records/workload_form.h"
 
 namespace fettle::records {
@@ -31,7 +31,7 @@ std::string folder_of(const std::string& path) {
 
 // VACUUM INTO wants a file that is not there, and leaves a part of one where it is cut off:
 // only a whole copy gets the name.
-Result<void> keep_copy(const Connection& connection, std::int64_t from) {
+Result<void> keep_copy(const SqliteConnection& connection, std::int64_t from) {
   const std::string copy = connection.path() + ".v" + std::to_string(from), part = copy + ".part";
   std::remove(part.c_str());
   Result<Statement> vacuum = connection.prepare("VACUUM INTO ?1");
@@ -68,10 +68,10 @@ Result<void> workloads_to_dags(const Connection& connection) {
     if (!*row) break;
     rows.push_back({all->integer(0), all->text(1)});
   }
-  // Two spellings of one workload stay two rows: OR IGNORE.
+  // Two spellings of one workload stay two rows.
   Result<Statement> put = connection.prepare(
-      "UPDATE OR IGNORE workloads SET canonical = ?2, hash = ?3, title = ?4, source = ?5 "
-      "WHERE id = ?1");
+      "UPDATE workloads SET canonical = ?2, hash = ?3, title = ?4, source = ?5 WHERE id = ?1 AND "
+      "NOT EXISTS (SELECT 1 FROM workloads w WHERE w.canonical = ?2 AND w.hash = ?3)");
   if (!put) return std::move(put).error();
   for (const Row& row : rows) {
     const auto form = workload_form(row.text);
@@ -83,13 +83,13 @@ Result<void> workloads_to_dags(const Connection& connection) {
   return {};
 }
 
-Result<void> change_tables(const Connection& connection) {
+Result<void> change_file(const SqliteConnection& connection) {
   Result<Transaction> transaction = Transaction::begin(connection);
   if (!transaction) return std::move(transaction).error();
   Result<std::int64_t> version = connection.number("PRAGMA user_version");
   if (!version) return std::move(version).error();
   if (*version == kSchemaVersion) return {};  // another process was first
-  if (Result<void> changed = workloads_to_dags(connection); !changed) return changed;
+  if (Result<void> changed = change_tables(connection, *version); !changed) return changed;
   const std::string stamp = "PRAGMA user_version=" + std::to_string(kSchemaVersion);
   if (Result<void> stamped = connection.execute(stamp.c_str()); !stamped) return stamped;
   return transaction->commit();
@@ -97,21 +97,26 @@ Result<void> change_tables(const Connection& connection) {
 
 }  // namespace
 
-Result<void> migrate(const Connection& connection, std::int64_t from) {
+Result<void> change_tables(const Connection& connection, std::int64_t from) {
+  return from < 2 ? workloads_to_dags(connection) : Result<void>();
+}
+
+Result<void> migrate(const SqliteConnection& connection, std::int64_t from) {
   const std::string what = "bringing '" + connection.path() + "' to this version of fettle";
   if (Result<void> kept = keep_copy(connection, from); !kept) {
     return std::move(kept).error().in(what);
   }
-  if (Result<void> changed = change_tables(connection); !changed) {
+  if (Result<void> changed = change_file(connection); !changed) {
     return std::move(changed).error().in(what);
   }
   return {};
 }
 
-Result<std::unique_ptr<Connection>> migrated_copy(const Connection& connection, std::int64_t) {
-  Result<std::unique_ptr<Connection>> copy = Connection::in_memory_copy(connection);
+Result<std::unique_ptr<SqliteConnection>> migrated_copy(const SqliteConnection& connection,
+                                                        std::int64_t) {
+  Result<std::unique_ptr<SqliteConnection>> copy = SqliteConnection::in_memory_copy(connection);
   if (!copy) return copy;
-  if (Result<void> changed = change_tables(**copy); !changed) return std::move(changed).error();
+  if (Result<void> changed = change_file(**copy); !changed) return std::move(changed).error();
   return copy;
 }
 

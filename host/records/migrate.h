@@ -15,9 +15,13 @@ namespace fettle::records {
 // replaced), then all tables change in one transaction: whatever ends the process meanwhile,
 // the file is as before or done. Another process that does the same is waited for.
 // DiskFull, Io, Timeout: nothing has changed.
-Result<void> migrate(const Connection& connection, std::int64_t from);
+Result<void> migrate(const SqliteConnection& connection, std::int64_t from);
 
 // The same database in memory, brought to this version; the file stays as it is. For readers.
-Result<std::unique_ptr<Connection>> migrated_copy(const Connection& connection, std::int64_t from);
+Result<std::unique_ptr<SqliteConnection>> migrated_copy(const SqliteConnection& connection,
+                                                        std::int64_t from);
+
+// What changes in the tables of either kind of database, in the caller's transaction.
+Result<void> change_tables(const Connection& connection, std::int64_t from);
 
 }  // namespace fettle::records

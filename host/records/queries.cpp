@@ -39,17 +39,21 @@ namespace {
 // `score` is NULL for what may not be called a result; the smallest wins.
 Result<std::vector<TuningRecord>> least(const Database& database, const Filter& filter, int k,
                                         const std::string& score) {
-  // Inner: each configuration's best trial. Outer: the k first of each task.
+  // Inner: each configuration's best trial is its first. Outer: the k first of each task.
   const std::string sql =
-      "WITH fastest AS (SELECT t.id AS id, t.workload_id AS w, t.target_id AS g, d.device_key AS "
-      "k, d.emulated AS emulated, min(" +
-      score + ") AS score" + kFrom + "AND " + score +
-      " IS NOT NULL GROUP BY t.workload_id, t.target_id, d.device_key, "
-      "d.emulated, t.configuration), ranked AS (SELECT id, row_number() OVER (PARTITION BY w, g, "
-      "k ORDER BY emulated, score, id) AS place, (SELECT min(f.id) FROM trials f JOIN devices e ON "
-      "e.id = f.device_id WHERE f.workload_id = w AND f.target_id = g AND e.device_key = k) AS "
-      "first FROM fastest) " +
-      kTrialColumns + "JOIN ranked r ON r.id = t.id WHERE r.place <= ?11 ORDER BY r.first, r.place";
+      "WITH tried AS (SELECT t.id AS id, t.workload_id AS w, t.target_id AS g, d.device_key AS k, "
+      "d.emulated AS emulated, " +
+      score +
+      " AS score, row_number() OVER (PARTITION BY t.workload_id, t.target_id, d.device_key, "
+      "d.emulated, t.configuration ORDER BY " +
+      score + ", t.id) AS turn" + kFrom + "AND " + score +
+      " IS NOT NULL), ranked AS (SELECT id, w, g, k, row_number() OVER (PARTITION BY w, g, k ORDER "
+      "BY emulated, score, id) AS place FROM tried WHERE turn = 1), seen AS (SELECT f.workload_id "
+      "AS w, f.target_id AS g, e.device_key AS k, min(f.id) AS first FROM trials f JOIN devices e "
+      "ON e.id = f.device_id GROUP BY f.workload_id, f.target_id, e.device_key) " +
+      kTrialColumns +
+      "JOIN ranked r ON r.id = t.id JOIN seen ON seen.w = r.w AND seen.g = r.g AND seen.k = r.k "
+      "WHERE r.place <= ?11 ORDER BY seen.first, r.place";
   Result<Statement> rows = filtered(database, sql, filter);
   if (rows) rows->bind(11, std::int64_t{k});
   std::vector<TuningRecord> records;
@@ -73,17 +77,19 @@ Result<std::vector<TuningRecord>> fewest_instructions(const Database& database,
                                                       const Filter& filter, int k) {
   return least(database, filter, k,
                "CASE WHEN t.clock = 'Instructions' AND t.censored = 0 THEN "
-               "json_extract(t.outcome, '$.measurement.median') END");
+               "CAST(json_extract(t.outcome, '$.measurement.median') AS DOUBLE PRECISION) END");
 }
 
 Result<Counts> count(const Database& database, const Filter& filter) {
   Counts counts;
-  // A bare column beside max(t.id) is of the row with that id.
-  Result<Statement> rows =
-      filtered(database,
-               "SELECT t.stage, t.code, count(*), sum(t.censored), t.message, max(t.id)" + kFrom +
-                   "GROUP BY t.stage, t.code ORDER BY 3 DESC, 1, 2",
-               filter);
+  Result<Statement> rows = filtered(
+      database,
+      "SELECT c.stage, c.code, c.n, c.censored, l.message FROM (SELECT t.stage AS stage, t.code AS "
+      "code, count(*) AS n, sum(t.censored) AS censored, max(t.id) AS latest" +
+          kFrom +
+          "GROUP BY t.stage, t.code) c JOIN trials l ON l.id = c.latest "
+          "ORDER BY c.n DESC, c.stage NULLS FIRST, c.code",
+      filter);
   Result<void> read = each_row(rows, [&](const Statement& row) -> Result<void> {
     const std::int64_t n = row.integer(2);
     counts.trials += n;
@@ -105,8 +111,8 @@ Result<std::vector<TaskSummary>> summaries(const Database& database, const Filte
   Result<Statement> rows = filtered(
       database,
       "SELECT w.canonical, w.hash, g.canonical, d.device_key, max(t.operations), count(*), "
-      "sum(t.stage IS NULL), w.title, w.source" +
-          kFrom + "GROUP BY t.workload_id, t.target_id, d.device_key ORDER BY min(t.id)",
+      "count(*) - count(t.stage), w.title, w.source" +
+          kFrom + "GROUP BY w.id, g.id, d.device_key ORDER BY min(t.id)",
       filter);
   Result<void> read = each_row(rows, [&](const Statement& row) -> Result<void> {
     TaskSummary task;

@@ -1,5 +1,6 @@
 // Sessions in the database: begun, ended, found dead.
 #include <chrono>
+#include <utility>
 
 #include "host/records/database.h"
 
@@ -35,8 +36,8 @@ constexpr const char* kSelectSessions =
 }  // namespace
 
 Result<void> Database::mark_killed() {
-  Result<Statement> running =
-      connection_->prepare("SELECT id, host, process FROM sessions WHERE state = 'running'");
+  Result<Statement> running = connection_->prepare(
+      "SELECT id, host, process FROM sessions WHERE state = 'running' ORDER BY id");
   if (!running) return std::move(running).error();
   std::vector<std::int64_t> gone;
   for (;;) {
@@ -57,37 +58,48 @@ Result<void> Database::mark_killed() {
 }
 
 Result<void> Database::begin_session(Session session) {
-  return atomically([&]() -> Result<void> {
-    if (Result<void> marked = mark_killed(); !marked) return marked;
-    if (session.started_ms == 0) session.started_ms = now_ms();
-    session.state = SessionState::Running;
-    session.ended_ms.reset();
-    Result<bool> added = put_session(session);
-    if (!added) return std::move(added).error();
-    if (!*added) {
-      return Error{ErrorCode::InvalidArgument,
-                   "session " + session.session + " is already in '" + path() + "'",
-                   {}};
-    }
-    const ProcessIdentity self = this_process();
-    Result<Statement> own =
-        connection_->prepare("UPDATE sessions SET host = ?1, process = ?2 WHERE session = ?3");
-    if (!own) return std::move(own).error();
-    return own->bind(1, self.host).bind(2, self.process).bind(3, session.session).run();
-  });
+  if (session.started_ms == 0) session.started_ms = now_ms();
+  session.state = SessionState::Running;
+  session.ended_ms.reset();
+  const ProcessIdentity self = this_process();
+  bool again = false;
+  return atomically(
+      [&]() -> Result<void> {
+        const bool first = !std::exchange(again, true);
+        if (Result<void> marked = mark_killed(); !marked) return marked;
+        Result<bool> added = put_session(session);
+        if (!added) return std::move(added).error();
+        Result<Statement> own = connection_->prepare(
+            "UPDATE sessions SET host = ?1, process = ?2 WHERE session = ?3 AND (?4 = 1 OR (host = "
+            "?1 AND process = ?2)) RETURNING id");
+        if (!own) return std::move(own).error();
+        own->bind(1, self.host).bind(2, self.process).bind(3, session.session);
+        const auto owned = own->bind(4, std::int64_t{*added}).run_for_number();
+        if (!owned) return owned.error();
+        // A try before this one may have stored it.
+        if (*owned && (*added || !first)) return {};
+        return Error{ErrorCode::InvalidArgument,
+                     "session " + session.session + " is already in '" + path() + "'",
+                     {}};
+      },
+      Writers::Many);
 }
 
 Result<void> Database::end_session(const std::string& session, SessionState how,
                                    const std::string& reason, std::int64_t ended_ms) {
-  Result<Statement> end = connection_->prepare(
-      "UPDATE sessions SET state = ?1, reason = ?2, ended_ms = ?3 WHERE session = ?4");
-  if (!end) return std::move(end).error();
-  end->bind(1, std::string_view(name_of(how))).bind(2, reason);
-  if (Result<void> done = end->bind(3, ended_ms).bind(4, session).run(); !done) return done;
-  if (connection_->changes() == 0) {
-    return Error{ErrorCode::NotFound, "no session " + session + " in '" + path() + "'", {}};
-  }
-  return {};
+  return atomically(
+      [&]() -> Result<void> {
+        Result<Statement> end = connection_->prepare(
+            "UPDATE sessions SET state = ?1, reason = ?2, ended_ms = ?3 WHERE session = ?4 "
+            "RETURNING id");
+        if (!end) return std::move(end).error();
+        end->bind(1, std::string_view(name_of(how))).bind(2, reason);
+        const auto ended = end->bind(3, ended_ms).bind(4, session).run_for_number();
+        if (!ended) return ended.error();
+        if (*ended) return {};
+        return Error{ErrorCode::NotFound, "no session " + session + " in '" + path() + "'", {}};
+      },
+      Writers::Many);
 }
 
 Result<std::vector<Session>> Database::sessions() const {
@@ -109,7 +121,7 @@ Result<bool> Database::put_session(const Session& s) {
       "ended_ms, state, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) "
       "ON CONFLICT (session) DO UPDATE SET name = ?2, device_key = ?3, options = ?4, seed = ?5, "
       "software = ?6, started_ms = ?7, ended_ms = ?8, state = ?9, reason = ?10 "
-      "WHERE state = 'unknown'");
+      "WHERE sessions.state = 'unknown' RETURNING id");
   if (!put) return std::move(put).error();
   put->bind(1, s.session).bind(2, s.name).bind(3, s.device_key).bind(4, s.options);
   put->bind(5, std::to_string(s.seed)).bind(6, s.software).bind(7, s.started_ms);
@@ -118,8 +130,9 @@ Result<bool> Database::put_session(const Session& s) {
   else
     put->bind_null(8);
   put->bind(9, std::string_view(name_of(s.state))).bind(10, s.reason);
-  if (Result<void> done = put->run(); !done) return std::move(done).error();
-  return connection_->changes() > 0;
+  const auto row = put->run_for_number();
+  if (!row) return row.error();
+  return row->has_value();
 }
 
 }  // namespace fettle::records

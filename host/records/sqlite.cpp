@@ -6,83 +6,68 @@
 
 namespace fettle::records {
 
-Statement& Statement::bind(int at, std::int64_t value) {
-  sqlite3_bind_int64(handle_.get(), at, value);
-  return *this;
-}
-
-Statement& Statement::bind(int at, double value) {
-  sqlite3_bind_double(handle_.get(), at, value);
-  return *this;
-}
-
-Statement& Statement::bind(int at, std::string_view text) {
-  sqlite3_bind_text64(handle_.get(), at, text.data() == nullptr ? "" : text.data(), text.size(),
-                      SQLITE_TRANSIENT, SQLITE_UTF8);
-  return *this;
-}
-
-Statement& Statement::bind_blob(int at, std::span<const std::uint8_t> bytes) {
-  if (bytes.empty())
-    sqlite3_bind_zeroblob(handle_.get(), at, 0);
-  else
-    sqlite3_bind_blob64(handle_.get(), at, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
-  return *this;
-}
-
-Statement& Statement::bind_null(int at) {
-  sqlite3_bind_null(handle_.get(), at);
-  return *this;
-}
-
-Result<bool> Statement::step() {
-  errno = 0;
-  const int code = sqlite3_step(handle_.get());
-  if (code == SQLITE_ROW) return true;
-  if (code == SQLITE_DONE) return false;
-  Error error = connection_->error(code);
-  sqlite3_reset(handle_.get());
-  return error;
-}
-
-Result<void> Statement::run() {
-  for (;;) {
-    Result<bool> row = step();
-    if (!row) return std::move(row).error();
-    if (!*row) break;
-  }
-  reset();
-  return {};
-}
-
-void Statement::reset() {
-  sqlite3_reset(handle_.get());
-  sqlite3_clear_bindings(handle_.get());
-}
-
-bool Statement::is_null(int column) const {
-  return sqlite3_column_type(handle_.get(), column) == SQLITE_NULL;
-}
-std::int64_t Statement::integer(int column) const {
-  return sqlite3_column_int64(handle_.get(), column);
-}
-double Statement::real(int column) const { return sqlite3_column_double(handle_.get(), column); }
-
-std::string Statement::text(int column) const {
-  const unsigned char* bytes = sqlite3_column_text(handle_.get(), column);
-  if (bytes == nullptr) return {};
-  return {reinterpret_cast<const char*>(bytes),
-          static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column))};
-}
-
-std::span<const std::uint8_t> Statement::blob(int column) const {
-  const void* bytes = sqlite3_column_blob(handle_.get(), column);
-  if (bytes == nullptr) return {};
-  return {static_cast<const std::uint8_t*>(bytes),
-          static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column))};
-}
-
 namespace {
+
+class SqliteStatement final : public StatementBody {
+ public:
+  SqliteStatement(const SqliteConnection* connection, sqlite3_stmt* handle)
+      : connection_(connection), handle_(handle) {}
+
+  void bind(int at, std::int64_t value) override { sqlite3_bind_int64(handle_.get(), at, value); }
+  void bind(int at, double value) override { sqlite3_bind_double(handle_.get(), at, value); }
+  void bind(int at, std::string_view text) override {
+    sqlite3_bind_text64(handle_.get(), at, text.data() == nullptr ? "" : text.data(), text.size(),
+                        SQLITE_TRANSIENT, SQLITE_UTF8);
+  }
+  void bind_blob(int at, std::span<const std::uint8_t> bytes) override {
+    if (bytes.empty())
+      sqlite3_bind_zeroblob(handle_.get(), at, 0);
+    else
+      sqlite3_bind_blob64(handle_.get(), at, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
+  }
+  void bind_null(int at) override { sqlite3_bind_null(handle_.get(), at); }
+
+  Result<bool> step() override {
+    errno = 0;
+    const int code = sqlite3_step(handle_.get());
+    if (code == SQLITE_ROW) return true;
+    if (code == SQLITE_DONE) return false;
+    Error error = connection_->error(code);
+    sqlite3_reset(handle_.get());
+    return error;
+  }
+  void reset() override {
+    sqlite3_reset(handle_.get());
+    sqlite3_clear_bindings(handle_.get());
+  }
+
+  bool is_null(int column) const override {
+    return sqlite3_column_type(handle_.get(), column) == SQLITE_NULL;
+  }
+  std::int64_t integer(int column) const override {
+    return sqlite3_column_int64(handle_.get(), column);
+  }
+  double real(int column) const override { return sqlite3_column_double(handle_.get(), column); }
+  std::string text(int column) const override {
+    const unsigned char* bytes = sqlite3_column_text(handle_.get(), column);
+    if (bytes == nullptr) return {};
+    return {reinterpret_cast<const char*>(bytes),
+            static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column))};
+  }
+  std::span<const std::uint8_t> blob(int column) const override {
+    const void* bytes = sqlite3_column_blob(handle_.get(), column);
+    if (bytes == nullptr) return {};
+    return {static_cast<const std::uint8_t*>(bytes),
+            static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column))};
+  }
+
+ private:
+  struct Finalize {
+    void operator()(sqlite3_stmt* s) const { sqlite3_finalize(s); }
+  };
+  const SqliteConnection* connection_;
+  std::unique_ptr<sqlite3_stmt, Finalize> handle_;
+};
 
 // A database file may come from anybody: its schema calls no function that reaches out of it,
 // nothing edits the schema as text, and cells are looked at before they are read.
@@ -98,11 +83,11 @@ void distrust(sqlite3* handle) {
 
 }  // namespace
 
-Result<std::unique_ptr<Connection>> Connection::open(const std::string& path, int flags,
-                                                     std::chrono::milliseconds lock_wait) {
+Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open(
+    const std::string& path, int flags, std::chrono::milliseconds lock_wait) {
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_EXRESCODE, nullptr);
-  std::unique_ptr<Connection> connection(new Connection(path, handle, lock_wait));
+  std::unique_ptr<SqliteConnection> connection(new SqliteConnection(path, handle, lock_wait));
   if (handle == nullptr) return Error{ErrorCode::OutOfMemory, "SQLite could not be started", {}};
   if (code != SQLITE_OK) return connection->error(code);
   sqlite3_busy_timeout(handle, static_cast<int>(lock_wait.count()));
@@ -110,23 +95,24 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::string& path, in
   return connection;
 }
 
-Result<Statement> Connection::prepare(std::string_view sql) const {
+Result<Statement> SqliteConnection::prepare(std::string_view sql) const {
   sqlite3_stmt* statement = nullptr;
   const int code = sqlite3_prepare_v2(handle_.get(), sql.data(), static_cast<int>(sql.size()),
                                       &statement, nullptr);
   if (code != SQLITE_OK) return error(code);
-  return Statement(this, statement);
+  return Statement(std::make_unique<SqliteStatement>(this, statement));
 }
 
-Result<void> Connection::execute(const char* sql) const {
+Result<void> SqliteConnection::execute(const char* sql) const {
   errno = 0;
   const int code = sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) return error(code);
   return {};
 }
 
-Result<std::unique_ptr<Connection>> Connection::in_memory_copy(const Connection& from) {
-  Result<std::unique_ptr<Connection>> copy =
+Result<std::unique_ptr<SqliteConnection>> SqliteConnection::in_memory_copy(
+    const SqliteConnection& from) {
+  Result<std::unique_ptr<SqliteConnection>> copy =
       open(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, from.lock_wait_);
   if (!copy) return copy;
   (*copy)->path_ = from.path_;
@@ -138,16 +124,7 @@ Result<std::unique_ptr<Connection>> Connection::in_memory_copy(const Connection&
   return copy;
 }
 
-Result<std::int64_t> Connection::number(std::string_view sql) const {
-  Result<Statement> statement = prepare(sql);
-  if (!statement) return std::move(statement).error();
-  Result<bool> row = statement->step();
-  if (!row) return std::move(row).error();
-  if (!*row) return Error{ErrorCode::Internal, "no row from: " + std::string(sql), {}};
-  return statement->integer(0);
-}
-
-Error Connection::error(int code) const {
+Error SqliteConnection::error(int code) const {
   const int last = errno;  // before anything else here touches it
   const std::string name = "database '" + path_ + "'";
   const std::string detail =
@@ -201,25 +178,14 @@ Error Connection::error(int code) const {
   }
 }
 
-Result<Transaction> Transaction::begin(const Connection& connection) {
-  // Immediate: the lock is waited for here, never in the middle.
-  if (Result<void> begun = connection.execute("BEGIN IMMEDIATE"); !begun)
-    return std::move(begun).error();
-  return Transaction(&connection);
-}
+// Immediate: the lock is waited for here, never in the middle.
+Result<void> SqliteConnection::begin(Writers) const { return execute("BEGIN IMMEDIATE"); }
 
-Result<void> Transaction::commit() {
-  if (Result<void> done = connection_->execute("COMMIT"); !done) return done;
-  connection_ = nullptr;
-  return {};
-}
+Result<void> SqliteConnection::commit() const { return execute("COMMIT"); }
 
-Transaction::~Transaction() {
-  if (connection_ == nullptr) return;
+void SqliteConnection::roll_back() const {
   // SQLite itself has rolled back after some errors (disk full).
-  if (sqlite3_get_autocommit(connection_->handle()) == 0) {
-    (void)sqlite3_exec(connection_->handle(), "ROLLBACK", nullptr, nullptr, nullptr);
-  }
+  if (in_transaction()) (void)sqlite3_exec(handle_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
 }
 
 }  // namespace fettle::records

@@ -302,7 +302,7 @@ TEST_F(StateFileTest, DamagedFilesArePutAside) {
   });
   damage("another program's", [&] {
     std::filesystem::remove(database);
-    auto other = records::Connection::open(
+    auto other = records::SqliteConnection::open(
         database.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, milliseconds(100));
     ASSERT_TRUE((*other)->execute("CREATE TABLE t (x); INSERT INTO t VALUES (1)").ok());
   });

@@ -72,7 +72,8 @@ TEST(RecordsFault, KillNineDuringAMigrationLosesNothing) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_TRUE(!WIFEXITED(status) || WEXITSTATUS(status) == 0);
     {
-      auto raw = Connection::open(path, SQLITE_OPEN_READWRITE, std::chrono::milliseconds(1000));
+      auto raw =
+          SqliteConnection::open(path, SQLITE_OPEN_READWRITE, std::chrono::milliseconds(1000));
       ASSERT_TRUE(raw.ok()) << raw.error().text();
       old_ones += (*raw)->number("PRAGMA user_version").value() == 1;
       EXPECT_EQ((*raw)->number("SELECT count(*) FROM trials").value(), 24);

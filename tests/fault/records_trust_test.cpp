@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "host/records/queries.h"
+#include "host/records/tables.h"
 #include "tests/fault/failing_vfs.h"
 #include "tests/support/version_1_database.h"
 #include "tests/unit/records_sample.h"
@@ -18,7 +19,7 @@ using test::measured;
 using test::TempFolder;
 
 std::int64_t number_in(const std::string& path, const char* sql) {
-  auto raw = Connection::open(path, SQLITE_OPEN_READWRITE, std::chrono::milliseconds(1000));
+  auto raw = SqliteConnection::open(path, SQLITE_OPEN_READWRITE, std::chrono::milliseconds(1000));
   EXPECT_TRUE(raw.ok()) << raw.error().text();
   const auto number = raw ? (*raw)->number(sql) : Result<std::int64_t>(raw.error());
   EXPECT_TRUE(number.ok()) << number.error().text();
@@ -38,7 +39,7 @@ std::vector<std::string> leftovers(const TempFolder& folder) {
 }
 
 void execute(const std::string& path, const char* sql) {
-  auto raw = Connection::open(path, SQLITE_OPEN_READWRITE, std::chrono::milliseconds(1000));
+  auto raw = SqliteConnection::open(path, SQLITE_OPEN_READWRITE, std::chrono::milliseconds(1000));
   ASSERT_TRUE(raw.ok());
   const auto done = (*raw)->execute(sql);
   ASSERT_TRUE(done.ok()) << done.error().text();

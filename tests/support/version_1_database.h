@@ -15,8 +15,8 @@ inline void make_version_1(const std::string& path) {
   std::ifstream file(FETTLE_RECORDS_DATA "/version_1.sql");
   std::ostringstream sql;
   ASSERT_TRUE(sql << file.rdbuf()) << FETTLE_RECORDS_DATA;
-  auto raw = Connection::open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
-                              std::chrono::milliseconds(1000));
+  auto raw = SqliteConnection::open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+                                    std::chrono::milliseconds(1000));
   ASSERT_TRUE(raw.ok()) << raw.error().text();
   const auto made = (*raw)->execute(sql.str().c_str());
   ASSERT_TRUE(made.ok()) << made.error().text();

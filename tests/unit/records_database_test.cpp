@@ -9,7 +9,7 @@
 
 #include "host/records/outcome_json.h"
 #include "host/records/queries.h"
-#include "tests/unit/records_sample.h"
+#include "tests/unit/records_stores.h"
 
 namespace fettle::records {
 namespace {
@@ -18,11 +18,14 @@ using test::censored;
 using test::failed;
 using test::measured;
 using test::open_or_die;
-using test::TempFolder;
+using test::Stores;
 using test::text_of;
 
-TEST(RecordsDatabase, ARecordComesBackAsItWas) {
-  TempFolder folder;
+class RecordsDatabase : public test::OnEachStore {};
+ON_EACH_STORE(RecordsDatabase);
+
+TEST_P(RecordsDatabase, ARecordComesBackAsItWas) {
+  Stores folder(GetParam());
   std::vector<TuningRecord> records;
   records.push_back(measured(1, 1234.5678901234567));
   records.push_back(censored(2, 1e-300));
@@ -58,8 +61,8 @@ TEST(RecordsDatabase, ARecordComesBackAsItWas) {
   EXPECT_EQ(none.error().code, ErrorCode::NotFound);
 }
 
-TEST(RecordsDatabase, TheSameTrialIsNotStoredTwice) {
-  TempFolder folder;
+TEST_P(RecordsDatabase, TheSameTrialIsNotStoredTwice) {
+  Stores folder(GetParam());
   Database database = open_or_die(folder.file("r.db"));
   Result<std::int64_t> first = database.insert(measured(1, 10));
   Result<std::int64_t> again = database.insert(measured(1, 10));
@@ -72,8 +75,8 @@ TEST(RecordsDatabase, TheSameTrialIsNotStoredTwice) {
   EXPECT_NE(*first, *other);
 }
 
-TEST(RecordsDatabase, ABatchIsStoredWholeOrNotAtAll) {
-  TempFolder folder;
+TEST_P(RecordsDatabase, ABatchIsStoredWholeOrNotAtAll) {
+  Stores folder(GetParam());
   Database database = open_or_die(folder.file("r.db"));
   std::vector<TuningRecord> records;
   for (int i = 0; i < 3; ++i) records.push_back(measured(i, 10 + i));
@@ -88,8 +91,8 @@ TEST(RecordsDatabase, ABatchIsStoredWholeOrNotAtAll) {
   EXPECT_EQ(*added, 3u);
 }
 
-TEST(RecordsDatabase, BestLeavesOutWhatIsNoResult) {
-  TempFolder folder;
+TEST_P(RecordsDatabase, BestLeavesOutWhatIsNoResult) {
+  Stores folder(GetParam());
   Database database = open_or_die(folder.file("r.db"));
   TuningRecord cycles = measured(1, 105);  // of a device's own clock, whose rate is stated
   cycles.outcome.body.AsMeasurement()->clock = wire::ClockDomain::AcceleratorCycles;
@@ -125,8 +128,8 @@ TEST(RecordsDatabase, BestLeavesOutWhatIsNoResult) {
   EXPECT_EQ(found->at(1).measurement()->median, 1);
 }
 
-TEST(RecordsDatabase, BestIsPerTaskAndPrefersRealBoards) {
-  TempFolder folder;
+TEST_P(RecordsDatabase, BestIsPerTaskAndPrefersRealBoards) {
+  Stores folder(GetParam());
   Database database = open_or_die(folder.file("r.db"));
   wire::BoardT emulated_board;
   emulated_board.id = "qemu";
@@ -161,8 +164,8 @@ TEST(RecordsDatabase, BestIsPerTaskAndPrefersRealBoards) {
   EXPECT_EQ(found->at(0).nanoseconds(), 5);
 }
 
-TEST(RecordsDatabase, OneConfigurationCountsOnceAmongTheBest) {
-  TempFolder folder;
+TEST_P(RecordsDatabase, OneConfigurationCountsOnceAmongTheBest) {
+  Stores folder(GetParam());
   Database database = open_or_die(folder.file("r.db"));
   TuningRecord again = measured(1, 90);
   again.unix_ms += 1;
@@ -176,8 +179,8 @@ TEST(RecordsDatabase, OneConfigurationCountsOnceAmongTheBest) {
   EXPECT_EQ(found->at(1).nanoseconds(), 95);
 }
 
-TEST(RecordsDatabase, ResumeSkipsWhatIsSettledAndRepeatsWhatWasLost) {
-  TempFolder folder;
+TEST_P(RecordsDatabase, ResumeSkipsWhatIsSettledAndRepeatsWhatWasLost) {
+  Stores folder(GetParam());
   Database database = open_or_die(folder.file("r.db"));
   TuningRecord elsewhere = measured(9, 100);
   elsewhere.device_key = "pynq";
@@ -200,8 +203,8 @@ TEST(RecordsDatabase, ResumeSkipsWhatIsSettledAndRepeatsWhatWasLost) {
   EXPECT_TRUE(settled->empty());
 }
 
-TEST(RecordsDatabase, AnIdenticalArtifactIsFound) {
-  TempFolder folder;
+TEST_P(RecordsDatabase, AnIdenticalArtifactIsFound) {
+  Stores folder(GetParam());
   Database database = open_or_die(folder.file("r.db"));
   const std::string workload = measured(1, 1).workload;
   ASSERT_DONE(database.insert(measured(1, 100)));
@@ -227,8 +230,8 @@ TEST(RecordsDatabase, AnIdenticalArtifactIsFound) {
   EXPECT_FALSE(found->has_value());
 }
 
-TEST(RecordsDatabase, FailuresAreCountedByCause) {
-  TempFolder folder;
+TEST_P(RecordsDatabase, FailuresAreCountedByCause) {
+  Stores folder(GetParam());
   Database database = open_or_die(folder.file("r.db"));
   for (const TuningRecord& record :
        {measured(1, 10), censored(2, 10), failed(3, ErrorCode::Crash, wire::Stage::Run, "first"),
@@ -257,8 +260,8 @@ TEST(RecordsDatabase, FailuresAreCountedByCause) {
   EXPECT_EQ(tasks->at(0).best_id, 1);
 }
 
-TEST(RecordsDatabase, FinishedInterruptedAndKilledSessionsAreToldApart) {
-  TempFolder folder;
+TEST_P(RecordsDatabase, FinishedInterruptedAndKilledSessionsAreToldApart) {
+  Stores folder(GetParam());
   const std::string path = folder.file("r.db");
   Session session;
   session.name = "resnet-18";
@@ -309,8 +312,8 @@ TEST(RecordsDatabase, FinishedInterruptedAndKilledSessionsAreToldApart) {
   EXPECT_EQ(sessions->at(3).ended_ms, measured(1, 10).unix_ms);
 }
 
-TEST(RecordsDatabase, TrialsReferToTheFactsOfTheirTime) {
-  TempFolder folder;
+TEST_P(RecordsDatabase, TrialsReferToTheFactsOfTheirTime) {
+  Stores folder(GetParam());
   Database database = open_or_die(folder.file("r.db"));
   wire::BoardT board;
   board.id = "board-1";
@@ -343,8 +346,8 @@ TEST(RecordsDatabase, TrialsReferToTheFactsOfTheirTime) {
   EXPECT_EQ(*on_first, 3);
 }
 
-TEST(RecordsDatabase, TheNewestCalibrationOfADeviceIsFound) {
-  TempFolder folder;
+TEST_P(RecordsDatabase, TheNewestCalibrationOfADeviceIsFound) {
+  Stores folder(GetParam());
   Database database = open_or_die(folder.file("r.db"));
   Calibration old{"local", "board-1", 0, 2, 1000, {{"fma_gflops_core", 50.5}}};
   Calibration fresh{"local", "board-1", 0, 2, 2000, {{"fma_gflops_core", 51.25}, {"x", 1e-9}}};
@@ -356,8 +359,8 @@ TEST(RecordsDatabase, TheNewestCalibrationOfADeviceIsFound) {
   EXPECT_EQ(database.calibration("local", "board-2", 0, 2).error().code, ErrorCode::NotFound);
 }
 
-TEST(RecordsDatabase, AReaderSeesTrialsWhileTheyAreWritten) {
-  TempFolder folder;
+TEST_P(RecordsDatabase, AReaderSeesTrialsWhileTheyAreWritten) {
+  Stores folder(GetParam());
   const std::string path = folder.file("r.db");
   Database writer = open_or_die(path);
   OpenOptions options;

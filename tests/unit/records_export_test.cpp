@@ -7,7 +7,7 @@
 #include "host/records/queries.h"
 #include "host/records/report.h"
 #include "host/records/table.h"
-#include "tests/unit/records_sample.h"
+#include "tests/unit/records_stores.h"
 
 namespace fettle::records {
 namespace {
@@ -16,7 +16,7 @@ using test::censored;
 using test::failed;
 using test::measured;
 using test::open_or_die;
-using test::TempFolder;
+using test::Stores;
 using test::text_of;
 
 // A database with something of everything.
@@ -55,8 +55,11 @@ std::string exported(const Database& database, const Filter& filter = {}) {
   return out.str();
 }
 
-TEST(RecordsExport, ExportedAndImportedIsTheSame) {
-  TempFolder folder;
+class RecordsExport : public test::OnEachStore {};
+ON_EACH_STORE(RecordsExport);
+
+TEST_P(RecordsExport, ExportedAndImportedIsTheSame) {
+  Stores folder(GetParam());
   Database from = sample_database(folder.file("a.db"));
   const std::string lines = exported(from);
   Database to = open_or_die(folder.file("b.db"));
@@ -75,7 +78,7 @@ TEST(RecordsExport, ExportedAndImportedIsTheSame) {
   EXPECT_EQ(exported(to), lines);
 }
 
-TEST(RecordsExport, TextsComeBackByteByByteWhateverTheyAre) {
+TEST(RecordsLines, TextsComeBackByteByByteWhateverTheyAre) {
   for (const std::string text : {R"({"b":1,"a":2})", R"({"a": 1})", R"({"a":1})", "", "[1]",
                                  "\"x\"", "{", "null", R"({"a":1.50})", "{\"a\":\"\\u00e9\"}"}) {
     TuningRecord record = measured(1, 10);
@@ -91,8 +94,8 @@ TEST(RecordsExport, TextsComeBackByteByByteWhateverTheyAre) {
 }
 
 // A kernel was updated between two sessions: trials keep the state they were measured in.
-TEST(RecordsExport, StatesOfADeviceAreKeptApart) {
-  TempFolder folder;
+TEST_P(RecordsExport, StatesOfADeviceAreKeptApart) {
+  Stores folder(GetParam());
   Database from = sample_database(folder.file("a.db"));
   wire::BoardT board;
   board.id = "board-1";
@@ -141,8 +144,8 @@ TEST(RecordsExport, StatesOfADeviceAreKeptApart) {
 }
 
 // Lines that come slowly, as through a pipe: another process stores a trial meanwhile.
-TEST(RecordsExport, AnImportThatWaitsForItsInputLocksNobodyOut) {
-  TempFolder folder;
+TEST_P(RecordsExport, AnImportThatWaitsForItsInputLocksNobodyOut) {
+  Stores folder(GetParam());
   const std::string lines = exported(sample_database(folder.file("a.db")));
   const std::string path = folder.file("b.db");
   OpenOptions options;
@@ -181,8 +184,8 @@ TEST(RecordsExport, AnImportThatWaitsForItsInputLocksNobodyOut) {
 }
 
 // A row of a fettle whose list of error codes is longer.
-TEST(RecordsExport, AnUnknownErrorCodeDoesNotCostTheDatabase) {
-  TempFolder folder;
+TEST_P(RecordsExport, AnUnknownErrorCodeDoesNotCostTheDatabase) {
+  Stores folder(GetParam());
   Database database = sample_database(folder.file("a.db"));
   ASSERT_TRUE(database.connection()
                   .execute("UPDATE trials SET outcome = "
@@ -193,7 +196,7 @@ TEST(RecordsExport, AnUnknownErrorCodeDoesNotCostTheDatabase) {
   EXPECT_NE(lines.find("\"code\":\"Internal\""), std::string::npos);
 }
 
-TEST(RecordsExport, JsonThatCannotBeHeldIsMalformed) {
+TEST(RecordsLines, JsonThatCannotBeHeldIsMalformed) {
   const std::string deep(500'000, '[');
   for (const std::string& text : {std::string(R"({"fettle":1e999})"),
                                   R"({"workload":)" + deep + std::string(500'000, ']') + "}"}) {
@@ -208,8 +211,8 @@ TEST(RecordsExport, JsonThatCannotBeHeldIsMalformed) {
   EXPECT_FALSE(record_from_json(to_json(record)).ok());
 }
 
-TEST(RecordsExport, AFilteredExportTakesWhatItsTrialsReferTo) {
-  TempFolder folder;
+TEST_P(RecordsExport, AFilteredExportTakesWhatItsTrialsReferTo) {
+  Stores folder(GetParam());
   Database from = sample_database(folder.file("a.db"));
   Session other;
   other.session = "07e6";
@@ -223,8 +226,8 @@ TEST(RecordsExport, AFilteredExportTakesWhatItsTrialsReferTo) {
   EXPECT_EQ(lines.find("boom"), std::string::npos);
 }
 
-TEST(RecordsExport, ABadLineIsNamedAndNothingIsImported) {
-  TempFolder folder;
+TEST_P(RecordsExport, ABadLineIsNamedAndNothingIsImported) {
+  Stores folder(GetParam());
   Database from = sample_database(folder.file("a.db"));
   const std::string good = exported(from);
   const std::string trial = good.substr(good.find("{\"board_id\":\"board-1\",\"build_ns\""));
@@ -274,8 +277,8 @@ TEST(RecordsExport, ABadLineIsNamedAndNothingIsImported) {
   }
 }
 
-TEST(RecordsExport, DistillKeepsTheBestOfEachTask) {
-  TempFolder folder;
+TEST_P(RecordsExport, DistillKeepsTheBestOfEachTask) {
+  Stores folder(GetParam());
   Database from = sample_database(folder.file("a.db"));
   Database to = open_or_die(folder.file("b.db"));
   Result<LineCounts> done = distill(from, {}, 2, to);
@@ -294,8 +297,8 @@ TEST(RecordsExport, DistillKeepsTheBestOfEachTask) {
   EXPECT_FALSE(distill(from, {}, 0, to).ok());
 }
 
-TEST(RecordsExport, AFullDiskIsNoticed) {
-  TempFolder folder;
+TEST_P(RecordsExport, AFullDiskIsNoticed) {
+  Stores folder(GetParam());
   Database from = sample_database(folder.file("a.db"));
   std::ofstream full("/dev/full");
   Result<LineCounts> done = export_lines(from, {}, full);

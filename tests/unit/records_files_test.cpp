@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "host/records/queries.h"
+#include "host/records/sqlite.h"
 #include "tests/unit/records_sample.h"
 
 namespace fettle::records {
@@ -23,8 +24,8 @@ TEST(RecordsFiles, AnotherSchemaVersionSaysWhatToDo) {
   }
   for (const char* version : {"3", "0"}) {
     {
-      Result<std::unique_ptr<Connection>> raw =
-          Connection::open(path, SQLITE_OPEN_READWRITE, std::chrono::milliseconds(100));
+      Result<std::unique_ptr<SqliteConnection>> raw =
+          SqliteConnection::open(path, SQLITE_OPEN_READWRITE, std::chrono::milliseconds(100));
       ASSERT_TRUE(raw.ok());
       ASSERT_DONE((*raw)->execute((std::string("PRAGMA user_version=") + version).c_str()));
     }
@@ -42,7 +43,7 @@ TEST(RecordsFiles, AnotherProgramsDatabaseIsLeftAlone) {
   TempFolder folder;
   const std::string path = folder.file("other.db");
   {
-    Result<std::unique_ptr<Connection>> raw = Connection::open(
+    Result<std::unique_ptr<SqliteConnection>> raw = SqliteConnection::open(
         path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, std::chrono::milliseconds(100));
     ASSERT_TRUE(raw.ok());
     ASSERT_DONE((*raw)->execute("CREATE TABLE trials (x)"));
@@ -145,8 +146,8 @@ TEST(RecordsFiles, ALockedDatabaseIsWaitedForAndThenNamed) {
   OpenOptions options;
   options.lock_wait = std::chrono::milliseconds(200);
   Database database = open_or_die(path, options);
-  Result<std::unique_ptr<Connection>> other =
-      Connection::open(path, SQLITE_OPEN_READWRITE, std::chrono::milliseconds(100));
+  Result<std::unique_ptr<SqliteConnection>> other =
+      SqliteConnection::open(path, SQLITE_OPEN_READWRITE, std::chrono::milliseconds(100));
   ASSERT_TRUE(other.ok());
   ASSERT_DONE((*other)->execute("BEGIN IMMEDIATE"));
   const auto start = std::chrono::steady_clock::now();

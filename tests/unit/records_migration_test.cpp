@@ -6,6 +6,8 @@
 
 #include "host/records/export.h"
 #include "host/records/queries.h"
+#include "host/records/sqlite.h"
+#include "host/records/tables.h"
 #include "host/records/workload_form.h"
 #include "tests/support/version_1_database.h"
 #include "tests/unit/records_sample.h"
@@ -60,7 +62,7 @@ TEST(RecordsMigration, AVersionOneDatabaseOpensAndIsKept) {
   expect_migrated(*again);
   // The copy is the database that it was: version 1, with all trials.
   const auto copy =
-      Connection::open(path + ".v1", SQLITE_OPEN_READONLY, std::chrono::milliseconds(100));
+      SqliteConnection::open(path + ".v1", SQLITE_OPEN_READONLY, std::chrono::milliseconds(100));
   ASSERT_TRUE(copy.ok()) << copy.error().text();
   EXPECT_EQ((*copy)->number("PRAGMA user_version").value(), 1);
   EXPECT_EQ((*copy)->number("SELECT count(*) FROM trials").value(), 24);
@@ -88,7 +90,7 @@ TEST(RecordsMigration, WhatIsNoWorkloadKeepsItsTrials) {
   const std::string path = folder.file("r.db");
   test::make_version_1(path);
   {
-    auto raw = Connection::open(path, SQLITE_OPEN_READWRITE, std::chrono::milliseconds(100));
+    auto raw = SqliteConnection::open(path, SQLITE_OPEN_READWRITE, std::chrono::milliseconds(100));
     ASSERT_TRUE(raw.ok());
     ASSERT_DONE((*raw)->execute("UPDATE workloads SET canonical = 'a riddle' WHERE id = 2"));
   }
@@ -110,7 +112,7 @@ TEST(RecordsMigration, TheDiskIsFull) {
   const auto refused = Database::open(path);
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().text().find(path + ".v1"), std::string::npos) << refused.error().text();
-  auto raw = Connection::open(path, SQLITE_OPEN_READONLY, std::chrono::milliseconds(100));
+  auto raw = SqliteConnection::open(path, SQLITE_OPEN_READONLY, std::chrono::milliseconds(100));
   ASSERT_TRUE(raw.ok());
   EXPECT_EQ((*raw)->number("PRAGMA user_version").value(), 1);
 }
