@@ -117,8 +117,9 @@ Result<CompiledNetwork> compile_network(const CompileOptions& options, TargetChe
 }
 
 void add_compile_options(CLI::App& app, CompileOptions& options) {
-  auto* db = app.add_option("--db", options.target.db,
-                            "Records of `fettle tune`; without it nothing is tuned");
+  auto* db = app.add_option(
+      "--db", options.target.db,
+      "Records of `fettle tune`, a file or postgresql://…; without it nothing is tuned");
   auto* device = app.add_option(
       "--device", options.target.device,
       "Device key, as `fettle tune --device` has it: whose records; without --db a device "

@@ -8,6 +8,7 @@
 #include "host/app/commands.h"
 #include "host/app/message.h"
 #include "host/app/output_file.h"
+#include "host/app/record_database.h"
 #include "host/backend/backend.h"
 #include "host/plot/html_text.h"
 #include "host/records/database.h"
@@ -29,10 +30,7 @@ struct ExplainCommand {
 
 // Fills the empty parts of the command from the record.
 Result<void> read_record(ExplainCommand& command) {
-  records::OpenOptions how;
-  how.read_only = true;
-  how.create = false;
-  auto database = records::Database::open(command.db, how);
+  auto database = open_to_read(command.db);
   if (!database) return database.error();
   auto record = database->get(command.record);
   if (!record) return record.error();
@@ -144,7 +142,8 @@ void add_explain_command(CLI::App& app, int& status) {
   auto command = std::make_shared<ExplainCommand>();
   auto* record = explain_command->add_option("RECORD", command->record, "A record's number in --db")
                      ->check(kRecordNumber);
-  explain_command->add_option("--db", command->db, "The database file of RECORD")
+  explain_command
+      ->add_option("--db", command->db, "The database of RECORD: a file, or postgresql://…")
       ->capture_default_str()
       ->needs(record);
   explain_command->add_option("--workload", command->workload, "JSON, instead of a record's");

@@ -8,6 +8,7 @@
 #include "host/app/compile_network.h"
 #include "host/app/message.h"
 #include "host/app/output_file.h"
+#include "host/app/record_database.h"
 #include "host/backend/backend.h"
 #include "host/model/pieces/onnx_tasks.h"
 #include "host/network/c_library.h"
@@ -55,11 +56,8 @@ Result<network::CLibrary> of_network_file(const ExportCommand& command, const st
 
 // The record's program again, as files.
 Result<std::vector<network::KernelFile>> of_record(const ExportCommand& command) {
-  records::OpenOptions how;
-  how.read_only = true;
-  how.create = false;
   const std::string& db = command.compile.target.db;
-  auto database = records::Database::open(db.empty() ? "fettle.db" : db, how);
+  auto database = open_to_read(db.empty() ? "fettle.db" : db);
   if (!database) return database.error();
   auto record = database->get(command.record);
   if (!record) return record.error();

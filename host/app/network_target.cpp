@@ -1,5 +1,6 @@
 // Targets of networks, from records or from a profile (network_target.h).
 #include "host/app/network_target.h"
+#include "host/app/record_database.h"
 
 #include <algorithm>
 #include <map>
@@ -70,16 +71,9 @@ Result<NetworkTarget> of_device(const NetworkTargetOptions& options, const tune:
   return NetworkTarget{network::Schedules(std::move(*target)), key};
 }
 
-records::OpenOptions reading() {
-  records::OpenOptions how;
-  how.read_only = true;
-  how.create = false;
-  return how;
-}
-
 Result<NetworkTarget> from_records(const NetworkTargetOptions& options,
                                    const model::TaskList& tasks, const tune::StopSignal& stop) {
-  auto database = records::Database::open(options.db, reading());
+  auto database = open_to_read(options.db);
   if (!database) return std::move(database).error();
   auto tuned = tuned_in(*database, options, tasks);
   if (!tuned) return std::move(tuned).error();
@@ -88,7 +82,7 @@ Result<NetworkTarget> from_records(const NetworkTargetOptions& options,
   if (tuned->empty() && !options.accelerator.empty()) return of_device(options, stop);
   if (tuned->empty()) {
     return Error{ErrorCode::NotFound,
-                 fmt::format("{} has no measured trial{}{}", options.db,
+                 fmt::format("{} has no measured trial{}{}", records::shown_database(options.db),
                              options.device.empty() ? "" : " of " + options.device, threads)};
   }
   std::set<std::string> keys;
@@ -96,7 +90,7 @@ Result<NetworkTarget> from_records(const NetworkTargetOptions& options,
   if (keys.size() > 1) {
     return Error{ErrorCode::InvalidArgument,
                  fmt::format("{} has records of several devices; name one with --device: {}",
-                             options.db, fmt::join(keys, ", "))};
+                             records::shown_database(options.db), fmt::join(keys, ", "))};
   }
   const auto most =
       std::max_element(tuned->begin(), tuned->end(),
@@ -147,7 +141,7 @@ Result<network::Schedules> accelerator_schedules(const NetworkTargetOptions& opt
                      "compute whole networks"};
   }
   if (options.db.empty()) return network::Schedules(std::move(*target));
-  auto database = records::Database::open(options.db, reading());
+  auto database = open_to_read(options.db);
   if (!database) return std::move(database).error();
   return network::Schedules::of(*database, std::move(*target), key);
 }

@@ -1,5 +1,5 @@
 // fettle records: what the database knows. best, show, plot, distill, export,
-// import.
+// import, grant.
 #include <fstream>
 #include <iostream>
 
@@ -10,7 +10,9 @@
 #include "host/app/json_view.h"
 #include "host/app/message.h"
 #include "host/app/output_file.h"
+#include "host/app/record_database.h"
 #include "host/app/records_filter.h"
+#include "host/app/records_grant.h"
 #include "host/app/records_show.h"
 #include "host/app/text.h"
 #include "host/plot/page.h"
@@ -113,7 +115,8 @@ Result<void> best(const records::Database& database, const RecordsOptions& optio
   if (!options.json && !(found->empty() && !counted->empty())) table.print(std::cout);
   if (above_peak) std::cout << kFewerOperations << "\n";
   print_counted(*counted, options.json);
-  if (found->empty() && counted->empty()) note("no measured record in " + options.db);
+  if (found->empty() && counted->empty())
+    note("no measured record in " + records::shown_database(options.db));
   return {};
 }
 
@@ -135,7 +138,7 @@ Result<void> plot(const records::Database& database, const RecordsOptions& optio
   const auto data = plot::plot_data(database, options.filter());
   if (!data) return data.error();
   return with_output_file(options.output, [&](std::ostream& out) -> Result<std::string> {
-    out << plot::page(*data, "fettle: " + options.db);
+    out << plot::page(*data, "fettle: " + records::shown_database(options.db));
     return fmt::format("a plot of {} trials", data->at("trials").get<std::size_t>());
   });
 }
@@ -147,12 +150,13 @@ Result<void> export_all(const records::Database& database, const RecordsOptions&
 }
 
 Result<void> distill(const records::Database& database, const RecordsOptions& options) {
-  if (options.output.ends_with(".db")) {
-    auto to = records::Database::open(options.output);
+  if (options.output.ends_with(".db") || records::is_server(options.output)) {
+    auto to = open_to_write(options.output, nullptr);
     if (!to) return to.error();
     const auto counts = records::distill(database, options.filter(), options.per_task, *to);
     if (!counts) return counts.error();
-    note(fmt::format("{} records written to {}", counts->trials, options.output));
+    note(fmt::format("{} records written to {}", counts->trials,
+                     records::shown_database(options.output)));
     return {};
   }
   return with_lines(options, [&](std::ostream& out) {
@@ -166,12 +170,12 @@ int import_file(const RecordsOptions& options) {
     file.open(options.input);
     if (!file) return fail("cannot read " + options.input);
   }
-  const auto counts =
-      records::import_lines(options.db, options.input == "-" ? std::cin : file,
-                            options.input == "-" ? "standard input" : options.input);
+  const auto counts = records::import_lines(options.db, options.input == "-" ? std::cin : file,
+                                            options.input == "-" ? "standard input" : options.input,
+                                            writing(nullptr));
   if (!counts) return fail(counts.error());
   note(fmt::format("{} records read, {} of them new in {}", counts->trials, counts->added,
-                   options.db));
+                   records::shown_database(options.db)));
   return kFine;
 }
 
@@ -183,7 +187,8 @@ void add_records_command(CLI::App& app, int& status) {
   group->require_subcommand(1);
   auto options = std::make_shared<RecordsOptions>();
   const auto filters = [options](CLI::App* command) {
-    command->add_option("--db", options->db, "The database file")->capture_default_str();
+    command->add_option("--db", options->db, "The database: a file, or postgresql://…")
+        ->capture_default_str();
     command->add_option("--device", options->device, "Only records of this device key");
     command->add_option("--session", options->session, "Only records of this session");
   };
@@ -191,16 +196,14 @@ void add_records_command(CLI::App& app, int& status) {
     auto* command = group->add_subcommand(name, help);
     filters(command);
     command->callback([options, action, &status] {
-      records::OpenOptions how;
-      how.read_only = true;
-      how.create = false;
-      auto database = records::Database::open(options->db, how);
+      auto database = open_to_read(options->db);
       if (!database) {
         status = fail(database.error());
         return;
       }
       auto done = check_not_database(options->output, options->db);
-      if (done) done = check_filter(*database, options->filter(), options->db);
+      if (done)
+        done = check_filter(*database, options->filter(), records::shown_database(options->db));
       if (done) done = action(*database, *options);
       status = done ? kFine : fail(done.error());
     });
@@ -232,14 +235,18 @@ void add_records_command(CLI::App& app, int& status) {
   output_option(plot_command, "The .html file; -: standard output");
   auto* distill_command = add("distill", "Writes only the best records of each task", distill);
   count_option(distill_command);
-  output_option(distill_command, "A new .db file, or JSON lines; -: standard output");
+  output_option(distill_command,
+                "A .db file or postgresql://…, or a file of JSON lines; -: standard output");
   auto* export_command = add("export", "Writes everything as JSON lines", export_all);
   output_option(export_command, "JSON lines; -: standard output");
   auto* import_command = group->add_subcommand("import", "Adds the records of an export");
   import_command->add_option("FILE", options->input, "JSON lines; -: standard input")->required();
-  import_command->add_option("--db", options->db, "The database file; made if there is none")
+  import_command
+      ->add_option("--db", options->db,
+                   "The database, a file or postgresql://…; made if there is none")
       ->capture_default_str();
   import_command->callback([options, &status] { status = import_file(*options); });
+  add_grant_command(*group, status);
 }
 
 }  // namespace fettle::app

@@ -9,6 +9,7 @@
 #include "host/app/connection.h"
 #include "host/app/interrupt.h"
 #include "host/app/message.h"
+#include "host/app/record_database.h"
 #include "host/network/board_run.h"
 #include "host/records/database.h"
 #include "host/space/target.h"
@@ -90,18 +91,15 @@ runtime::NetworkMemoryFigures memory_of(const wire::NetworkT& network, ByteView 
 // As it was calibrated; 0 where it never was.
 Result<double> peak_gflops(const std::string& db, const tune::Runner& runner,
                            std::uint32_t threads) {
-  records::OpenOptions how;
-  how.read_only = true;
-  how.create = false;
-  auto database = records::Database::open(db, how);
+  auto database = open_to_read(db);
   if (!database) return std::move(database).error();
   const wire::DeviceInfoT& device = runner.device();
   const auto known =
       database->calibration(device.key, runner.board().id, device.index, static_cast<int>(threads));
   if (!known && known.error().code != ErrorCode::NotFound) return known.error();
   if (!known) {
-    note(db + " has no calibration of " + device.key + " with " + std::to_string(threads) +
-         " threads: no % of peak");
+    note(records::shown_database(db) + " has no calibration of " + device.key + " with " +
+         std::to_string(threads) + " threads: no % of peak");
     return 0.0;
   }
   return tune::roofline_of(known->figures, static_cast<int>(threads)).peak_gflops();

@@ -90,7 +90,9 @@ void add_tune_command(CLI::App& app, int& status) {
       ->group("Search");
   option("--seed", command->seed, "Seed of the search")->group("Search");
 
-  option("--db", command->db, "Record database; made if there is none, never emptied")
+  option("--db", command->db,
+         "Record database, a file or postgresql://USER@HOST/DATABASE; made if there is none, never "
+         "emptied")
       ->group("Records");
   tune->add_flag("--resume", command->resume,
                  "Goes on where the database ends: nothing measured is measured again, old records "

@@ -9,6 +9,7 @@
 
 #include "host/app/json_view.h"
 #include "host/app/message.h"
+#include "host/app/record_database.h"
 #include "host/app/text.h"
 #include "host/app/views.h"
 
@@ -24,7 +25,7 @@ std::unique_ptr<tune::TuneListener> make_view(const TuneCommand& command) {
 int report(const TuneCommand& command, const tune::TuneSummary& summary) {
   if (command.json) {
     nlohmann::json object = summary_json(summary);
-    if (command.replay.empty()) object["db"] = command.db;
+    if (command.replay.empty()) object["db"] = records::shown_database(command.db);
     print_json_line(object);
   } else {
     print_text(progress_table(summary.progress, 160, 1000, true));
@@ -34,7 +35,9 @@ int report(const TuneCommand& command, const tune::TuneSummary& summary) {
   const bool stored = command.replay.empty();
   if (summary.end == tune::SessionEnd::Failed) {
     fail(*summary.error);
-    if (stored) note("everything measured before is in " + command.db + "; --resume goes on");
+    if (stored)
+      note("everything measured before is in " + records::shown_database(command.db) +
+           "; --resume goes on");
     return kFailed;
   }
   if (summary.all_failed) return fail("every trial failed: " + summary.main_cause);
@@ -45,7 +48,9 @@ int report(const TuneCommand& command, const tune::TuneSummary& summary) {
     }
   }
   if (summary.end == tune::SessionEnd::Interrupted) {
-    if (stored) note("interrupted; everything measured is in " + command.db + "; --resume goes on");
+    if (stored)
+      note("interrupted; everything measured is in " + records::shown_database(command.db) +
+           "; --resume goes on");
     return kInterrupted;
   }
   return kFine;

@@ -15,6 +15,7 @@
 #include "host/app/interrupt.h"
 #include "host/app/json_view.h"
 #include "host/app/message.h"
+#include "host/app/record_database.h"
 #include "host/app/record_store.h"
 #include "host/app/transfer.h"
 #include "host/app/tuning_report.h"
@@ -125,12 +126,13 @@ Result<std::vector<std::vector<records::TuningRecord>>> history_of(
                                        : std::vector<records::TuningRecord>());
   }
   if (command.resume) {
-    note(fmt::format("resuming: {} trials of these tasks are in {}", total, command.db));
+    note(fmt::format("resuming: {} trials of these tasks are in {}", total,
+                     records::shown_database(command.db)));
   } else if (total > 0) {
     note(
         fmt::format("{} holds {} trials of these tasks already; they are kept and new ones are "
                     "added (--resume would go on from them)",
-                    command.db, total));
+                    records::shown_database(command.db), total));
   }
   return histories;
 }
@@ -226,7 +228,7 @@ Result<int> run(const TuneCommand& command) {
   if (!list) return list.error();
   const auto hardware = parse_hardware(command.hardware);
   if (!hardware) return hardware.error();
-  auto database = records::Database::open(command.db);
+  auto database = open_to_write(command.db, &interrupt);
   if (!database) return database.error();
 
   const auto threads = backend::value_of(*hardware, "threads");

@@ -38,14 +38,24 @@ const char* const kStatesOfDevice =
     "WHERE this.id = ?1";
 
 Result<std::int64_t> Database::put_device(const DeviceRow& d) {
-  return row_of(
-      "SELECT id FROM devices WHERE device_key = ?1 AND board_id = ?2 AND device_index = "
-      "CAST(?3 AS BIGINT) AND board_facts = ?4 AND device_facts = ?5 AND (?6 = ?6)",
-      "INSERT INTO devices (device_key, board_id, device_index, board_facts, device_facts, "
-      "emulated) VALUES (?1, ?2, CAST(?3 AS BIGINT), ?4, ?5, CAST(?6 AS BIGINT)) "
-      "ON CONFLICT DO NOTHING RETURNING id",
-      {d.device_key, d.board_id, std::to_string(d.device_index), d.board_facts, d.device_facts,
-       d.emulated ? "1" : "0"});
+  std::int64_t id = 0;
+  Result<void> done = atomically(
+      [&]() -> Result<void> {
+        Result<std::int64_t> row = row_of(
+            "SELECT id FROM devices WHERE device_key = ?1 AND board_id = ?2 AND device_index = "
+            "CAST(?3 AS BIGINT) AND board_facts = ?4 AND device_facts = ?5 AND (?6 = ?6)",
+            "INSERT INTO devices (device_key, board_id, device_index, board_facts, device_facts, "
+            "emulated) VALUES (?1, ?2, CAST(?3 AS BIGINT), ?4, ?5, CAST(?6 AS BIGINT)) "
+            "ON CONFLICT DO NOTHING RETURNING id",
+            {d.device_key, d.board_id, std::to_string(d.device_index), d.board_facts,
+             d.device_facts, d.emulated ? "1" : "0"});
+        if (!row) return std::move(row).error();
+        id = *row;
+        return {};
+      },
+      Writers::Many);
+  if (!done) return std::move(done).error();
+  return id;
 }
 
 Result<void> Database::register_device(const wire::BoardT& board, const wire::DeviceInfoT& device) {
@@ -55,13 +65,7 @@ Result<void> Database::register_device(const wire::BoardT& board, const wire::De
                 device.emulated,
                 dump_json(to_json(board)),
                 dump_json(to_json(device))};
-  Result<void> stored = atomically(
-      [&]() -> Result<void> {
-        if (Result<std::int64_t> put = put_device(row); !put) return std::move(put).error();
-        return {};
-      },
-      Writers::Many);
-  if (!stored) return stored;
+  if (Result<std::int64_t> put = put_device(row); !put) return std::move(put).error();
   current_devices_[device_name(row.device_key, row.board_id, row.device_index)] = std::move(row);
   return {};
 }

@@ -290,11 +290,11 @@ Result<LineCounts> export_lines(const Database& database, const Filter& filter, 
   return lines.end();
 }
 
-Result<LineCounts> import_lines(const std::string& path, std::istream& in,
-                                const std::string& source) {
+Result<LineCounts> import_lines(const std::string& name, std::istream& in,
+                                const std::string& source, const OpenOptions& options) {
   Result<std::vector<Line>> lines = read_lines(in, source);
   if (!lines) return std::move(lines).error();
-  Result<Database> database = Database::open(path);
+  Result<Database> database = Database::open(name, options);
   if (!database) return std::move(database).error();
   return store_all(*database, *lines);
 }

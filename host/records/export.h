@@ -24,9 +24,9 @@ Result<LineCounts> export_lines(const Database& database, const Filter& filter, 
 // Malformed and VersionMismatch name `source` and the line.
 // Trials and sessions that are there already are not stored twice.
 Result<LineCounts> import_lines(Database& database, std::istream& in, const std::string& source);
-// Into the database of that file. It is made only once the input has been read.
-Result<LineCounts> import_lines(const std::string& path, std::istream& in,
-                                const std::string& source);
+// Into the database of that name. It is opened, or made, only once the input has been read.
+Result<LineCounts> import_lines(const std::string& name, std::istream& in,
+                                const std::string& source, const OpenOptions& options = {});
 
 // The k best records of each task, with their devices, sessions and calibrations.
 Result<LineCounts> distill(const Database& from, const Filter& filter, int k, Database& to);
