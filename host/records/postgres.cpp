@@ -144,9 +144,10 @@ Result<void> PostgresConnection::wait_for_server() const {
       return error;
     }
     if (options_.say && (said == Clock::time_point{} || now - said > kSayAgain)) {
-      options_.say("waiting for the " + answer.refusal.error.message + " (waited " +
+      options_.say("waiting for the record database '" + path() + "' (for " +
                    std::to_string(waited.count()) + " s, at most " +
-                   std::to_string(options_.server_wait.count()) + " s)");
+                   std::to_string(options_.server_wait.count()) +
+                   " s): " + answer.refusal.error.message);
       said = now;
     }
     for (milliseconds slept{0}; slept < pause; slept += kSlice) {

@@ -11,6 +11,9 @@ std::string one_line(const char* text) {
   std::string line = text == nullptr ? "" : text;
   // The verbose form, which has the code, tells where in the server's source it stands.
   if (const std::size_t at = line.find("\nLOCATION:"); at != std::string::npos) line.resize(at);
+  if (const std::size_t at = line.find("\n\tIs the server running"); at != std::string::npos) {
+    line.resize(at);  // asked below
+  }
   while (!line.empty() && line.back() == '\n') line.pop_back();
   std::replace(line.begin(), line.end(), '\n', ' ');
   return line;

@@ -77,8 +77,8 @@ TEST_F(TunePostgres, ASessionGoesOnWhenItsServerIsBack) {
   ASSERT_EQ(run_program({FETTLE_PROGRAM, "records", "export", "--db", secret, "-o", lines}).status,
             0);
   ASSERT_EQ(run_program({FETTLE_PROGRAM, "records", "import", lines, "--db", file}).status, 0);
-  const auto of_file = run_program({FETTLE_PROGRAM, "records", "best", "--json", "--db", file});
-  const auto of_server = run_program({FETTLE_PROGRAM, "records", "best", "--json", "--db", secret});
+  const auto of_file = run_program({FETTLE_PROGRAM, "records", "export", "--db", file});
+  const auto of_server = run_program({FETTLE_PROGRAM, "records", "export", "--db", secret});
   EXPECT_EQ(of_file.out, of_server.out);
   const auto distilled =
       run_program({FETTLE_PROGRAM, "records", "distill", "--db", file, "-o", secret});
