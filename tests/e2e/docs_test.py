@@ -36,7 +36,7 @@ import tempfile
 import time
 
 PAGES = ["README.md"] + ["docs/" + name + ".md" for name in (
-    "networks", "tuning", "own-layers", "devices", "deploying", "fleet", "security", "benchmarks",
+    "networks", "tuning", "own-layers", "records", "devices", "deploying", "fleet", "security", "benchmarks",
     "boards", "troubleshooting", "coming-from-autotvm")]
 PROGRAMS = r"(?:\./dev|(?:build/bin/)?fettle(?:-bench)?|(?:\./)?fettle-(?:agent|run)|build/agents/\w+/fettle-\w+)"
 COMMAND = re.compile(r"^\s*(?:sudo )?" + PROGRAMS + r"(?: |$)|^\s*(?:sudo|scp|ssh|cmake|cp|product/\w+) ")
