@@ -112,7 +112,7 @@ TEST_F(OpenClKernelTest, AKernelMayBeTheReference) {
                      factor + " * from[at];\n  }\n}\n");
   };
   source("factor");
-  const auto right = run_program(tune_kernel(sample.file(), "local-opencl", {"--trials", "6"}),
+  const auto right = run_program(tune_kernel(sample.file(), "local-opencl", {"--trials", "10"}),
                                  seconds(240), environment());
   ASSERT_EQ(right.status, 0) << right.err;
   expect_right(parse(right.out), 4);
