@@ -1,6 +1,7 @@
 // From TOML and sources to a workload (kernel_file.h).
 #include "host/model/kernel_file.h"
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <sstream>
@@ -11,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/model/source_text.h"
+#include "host/model/toml_text.h"
 #include "schemas/wire/content_hash.h"
 
 namespace fettle::model {
@@ -84,6 +86,12 @@ class KernelReader {
     toml_ = file.string();
     const auto text = contents(toml_);
     if (!text) return text.error();
+    if (const auto at = misplaced_character(*text)) {
+      const auto line = 1 + std::count(text->begin(), text->begin() + std::ptrdiff_t(*at), '\n');
+      return Error{ErrorCode::InvalidArgument,
+                   toml_ + ":" + std::to_string(line) +
+                       ": a character beyond ASCII, outside of texts and comments"};
+    }
     try {
       root_ = toml::parse(*text, toml_);
       return whole();

@@ -46,6 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 std::vector<Bytes> fuzz_seeds() {
   std::vector<Bytes> seeds = {seed_of(0, testing::kSampleToml)};
+  seeds.push_back(seed_of(0, "N = 1\xCC\xBC\n"));  // no whitespace, though the library asks
   seeds.push_back(seed_of(0, contents_of(FETTLE_TEST_DATA "/kernels/ktt_gemm.toml")));
   seeds.push_back(seed_of(
       1,

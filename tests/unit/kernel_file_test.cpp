@@ -6,6 +6,7 @@
 
 #include "host/model/kernel_file.h"
 #include "host/model/source_text.h"
+#include "host/model/toml_text.h"
 #include "host/space/own_kernel/kernel_space.h"
 #include "tests/support/kernel_sample.h"
 
@@ -114,6 +115,7 @@ TEST(KernelFile, EachMistakeIsOneLineThatNamesItsPlace) {
       {"THREADS * EACH <= N", "THREADS * EACHES <= N", ":4: nothing here is called \"EACHES\""},
       {"EACH != 3", "EACH + 3", ":5: \"EACH + 3\" is no condition"},
       {"N = 1024", "N = 1.5", ":9: N must be a whole number"},
+      {"N = 1024", "N = 1é", ":9: a character beyond ASCII, outside of texts and comments"},
       {"EACH = [1, 2, 3, 4]", "EACH = []", ":12: knob EACH has no values"},
       {"EACH = [1, 2, 3, 4]", "EACH = 4", ":12: knob EACH has no values"},
       {"EACH = [1, 2, 3, 4]", "EACH = [1, \"x\"]", ":12: knob EACH: \"x\" is no whole number"},
@@ -163,6 +165,22 @@ TEST(KernelFile, EachMistakeIsOneLineThatNamesItsPlace) {
     EXPECT_NE(said.find(mistake.said), std::string::npos) << mistake.to << "\n" << said;
     EXPECT_EQ(said.find('\n'), std::string::npos) << said;
   }
+}
+
+// Found by fuzzing: toml++ reached what it calls unreachable.
+TEST(TomlText, CharactersBeyondAsciiStandInTextsAndComments) {
+  for (const char* good :
+       {"a = 'é' # é\nb = \"é\"\nc = '''é\né'''\n",
+        "\xEF\xBB\xBF"
+        "a = 1",
+        "a = \"\\\" é\"", "a = \"\"\"x \\\n  y é\"\"\"\"\" # é", "a = '\\' # é", "# é"}) {
+    EXPECT_EQ(misplaced_character(good), std::nullopt) << good;
+  }
+  const std::pair<const char*, std::size_t> wrong[] = {
+      {"N = 1é", 5},          {"é = 1", 0},       {"a = 'x' é", 8},
+      {"a = \"x\né\"", 7},    {"a = \"\\é\"", 6}, {"a = \"\"\"x \\\n é\"\"\"", 12},
+      {"a = '''x''''' é", 14}};
+  for (const auto& [toml, at] : wrong) EXPECT_EQ(misplaced_character(toml), at) << toml;
 }
 
 TEST(KernelFile, AMissingFileIsNamed) {
