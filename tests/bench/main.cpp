@@ -257,17 +257,21 @@ int main(int argc, char** argv) try {
       ->add_option("--candidates", candidates.candidates, "built, of each task, drawn at random")
       ->check(CLI::Range(1u, 10000u))
       ->capture_default_str();
-  candidates_command
-      ->add_option("--lowered", candidates.lowered,
-                   "lowered for their features, for each built one")
-      ->check(CLI::Range(1u, 1000u))
-      ->capture_default_str();
-  candidates_command->add_option("--seed", candidates.seed, "of the draws")->capture_default_str();
+  CLI::Option* candidates_lowered =
+      candidates_command
+          ->add_option("--lowered", candidates.lowered,
+                       "lowered for their features, for each built one")
+          ->check(CLI::Range(1u, 1000u))
+          ->capture_default_str();
+  CLI::Option* candidates_seed =
+      candidates_command->add_option("--seed", candidates.seed, "of the draws")
+          ->capture_default_str();
   candidates_command
       ->add_option("--db", candidates.database,
                    "a record database: what its sessions built of each task, the first "
                    "--candidates of it, instead of random draws")
-      ->check(CLI::ExistingFile);
+      ->check(CLI::ExistingFile)
+      ->excludes(candidates_seed, candidates_lowered);
 
   bench::HostTurnsOptions host;
   CLI::App* host_command = bench::add_host_command(app, host);

@@ -145,7 +145,7 @@ Result<void> run_candidate_bench(const CandidateBenchOptions& options) {
   std::mt19937_64 rng(options.seed);
   std::optional<records::Database> database;
   if (!options.database.empty()) {
-    auto opened = records::Database::open(options.database);
+    auto opened = records::Database::open(options.database, {.read_only = true});
     if (!opened) return std::move(opened).error();
     database = std::move(*opened);
   }
@@ -168,6 +168,10 @@ Result<void> run_candidate_bench(const CandidateBenchOptions& options) {
     print(layer.workload.title(), *costs, options.json);
     add(all.features_ms, costs->features_ms);
     add(all.build_ms, costs->build_ms);
+  }
+  if (all.build_ms.empty()) {
+    return Error{ErrorCode::NotFound, options.database + " has no candidate of " + options.network +
+                                          " that this fettle makes"};
   }
   if (!options.json) {
     print("all", all, false);
