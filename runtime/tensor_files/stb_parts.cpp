@@ -1,5 +1,6 @@
 // The one file that knows stb's headers (stb_parts.h).
 #include "runtime/tensor_files/stb_parts.h"
+#include "runtime/tensor_files/stb_guard.h"
 #include "schemas/wire/bounded_read.h"
 
 #include <climits>
@@ -36,6 +37,9 @@ bool inflate(const char* packed, std::size_t packed_bytes, char* to, std::size_t
 
 Result<Image> decode_image(const std::string& contents) {
   if (contents.size() > INT_MAX) return Error{ErrorCode::TooLarge, "an image over 2 GiB"};
+  if (const char* why = stb_trips_over(contents)) {
+    return Error{ErrorCode::Malformed, std::string("no image that can be read: ") + why};
+  }
   Image image;
   int channels = 0;
   // A few bytes may say that they are a picture of gigabytes.

@@ -1,5 +1,5 @@
-// A fuzz target as a plain test: its seeds, and thousands of mutations of them.
-// FETTLE_FUZZ_SEED repeats a run; FETTLE_FUZZ_RUNS makes it longer.
+// A fuzz target as a plain test: its seeds, and thousands of mutations of them, the same in each
+// run: what it finds is the change's own. FETTLE_FUZZ_SEED and FETTLE_FUZZ_RUNS look further.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -58,7 +58,7 @@ TEST(Fuzz, SeedsAndMutations) {
   const auto seeds = fuzz_seeds();
   ASSERT_FALSE(seeds.empty());
   for (const Bytes& seed : seeds) LLVMFuzzerTestOneInput(seed.data(), seed.size());
-  const std::uint32_t seed = number_of("FETTLE_FUZZ_SEED", std::random_device{}());
+  const std::uint32_t seed = number_of("FETTLE_FUZZ_SEED", 1);
   const std::uint32_t runs = number_of("FETTLE_FUZZ_RUNS", 20'000);
   std::printf("FETTLE_FUZZ_SEED=%u FETTLE_FUZZ_RUNS=%u, %zu seeds\n", seed, runs, seeds.size());
   std::fflush(stdout);  // known even if the target aborts

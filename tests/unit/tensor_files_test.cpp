@@ -8,6 +8,7 @@
 #include "runtime/tensor_files/tensor_file.h"
 #include "runtime/tensor_files/zip.h"
 #include "schemas/half/half.h"
+#include "tests/fuzz/image_seeds.h"
 
 namespace fettle {
 namespace {
@@ -202,6 +203,33 @@ TEST(TensorFile, HeadersOfNoImage) {
        {"P6 99999999999 2 255\n", "P6 2 2 65536\n", "P6 2 2 0\n", "P6 2 2 255#", "P6 2 -2 255\n",
         "P6 #", "P6 2 2\n#\n", "P3 2 2 255\n"}) {
     EXPECT_FALSE(small_image(header + std::string(100, '1')).ok()) << header;
+  }
+}
+
+// Found by fuzzing: stb hands a null pointer to memcpy.
+TEST(TensorFile, APngWithoutPixelsInItsFirstChunk) {
+  const std::string red(std::begin(kPng), std::end(kPng));
+  EXPECT_TRUE(small_image(red).ok());
+  const std::size_t data = red.find("IDAT") - 4;
+  const std::string empty("\0\0\0\0IDAT\x35\xaf\x06\x1e", 12);
+  const auto refused = small_image(red.substr(0, data) + empty + red.substr(data));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("first IDAT chunk is empty"), std::string::npos);
+}
+
+// Found by fuzzing: stb writes past its table, whose 256 codes are all that bytes can be.
+TEST(TensorFile, AJpegWithMoreCodesThanBytes) {
+  const std::string whole(std::begin(kJpeg), std::end(kJpeg));
+  EXPECT_TRUE(small_image(whole).ok());
+  const std::size_t counts = whole.find("\xff\xc4") + 5;
+  for (const std::size_t length : {std::size_t{0}, std::size_t{15}}) {
+    std::string overfull = whole;
+    overfull[counts + length] = '\xff';
+    overfull[counts + 14] = '\xff';
+    const auto refused = small_image(overfull);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.error().message.find("Huffman table of more than 256 codes"),
+              std::string::npos);
   }
 }
 
