@@ -44,7 +44,7 @@ bool is_overfull(const std::string& jpeg, std::size_t segment) {
 bool has_overfull_table(const std::string& jpeg) {
   constexpr std::size_t kTables = 0xC4, kScan = 0xDA;
   bool in_scan = false;
-  for (std::size_t at = 2; at + 1 < jpeg.size();) {
+  for (std::size_t at = 0; at + 1 < jpeg.size();) {
     const std::size_t code = byte_of(jpeg, at + 1);
     if (byte_of(jpeg, at) != 0xFF || code == 0xFF) {
       ++at;
@@ -64,7 +64,8 @@ const char* stb_trips_over(const std::string& picture) {
   if (picture.compare(0, 4, "\x89PNG") == 0 && first_data_is_empty(picture)) {
     return "its first IDAT chunk is empty";
   }
-  if (picture.compare(0, 2, "\xFF\xD8") == 0 && has_overfull_table(picture)) {
+  // It may begin with any number of them before the D8.
+  if (picture.compare(0, 1, "\xFF") == 0 && has_overfull_table(picture)) {
     return "a Huffman table of more than 256 codes";
   }
   return nullptr;

@@ -27,6 +27,12 @@
 #endif
 
 namespace fettle {
+namespace {
+
+// DEFLATE makes at most 1032 bytes of one, and those are at most eight pixels each.
+constexpr std::uint64_t kMostPixelsOfAByte = 8256;
+
+}  // namespace
 
 bool inflate(const char* packed, std::size_t packed_bytes, char* to, std::size_t bytes) {
   if (packed_bytes > INT_MAX || bytes > INT_MAX) return false;
@@ -45,12 +51,20 @@ Result<Image> decode_image(const std::string& contents) {
   // A few bytes may say that they are a picture of gigabytes.
   if (stbi_info_from_memory(reinterpret_cast<const stbi_uc*>(contents.data()),
                             static_cast<int>(contents.size()), &image.width, &image.height,
-                            &channels) != 0 &&
-      static_cast<std::uint64_t>(image.width) * static_cast<std::uint64_t>(image.height) >
-          kMostImagePixels) {
-    return Error{ErrorCode::TooLarge, "an image of " + std::to_string(image.width) + "x" +
-                                          std::to_string(image.height) + " pixels, more than " +
-                                          std::to_string(kMostImagePixels)};
+                            &channels) != 0) {
+    const auto pixels =
+        static_cast<std::uint64_t>(image.width) * static_cast<std::uint64_t>(image.height);
+    const auto many = [&] {
+      return "an image of " + std::to_string(image.width) + "x" + std::to_string(image.height) +
+             " pixels";
+    };
+    if (pixels > kMostImagePixels) {
+      return Error{ErrorCode::TooLarge, many() + ", more than " + std::to_string(kMostImagePixels)};
+    }
+    if (pixels / kMostPixelsOfAByte > contents.size()) {
+      return Error{ErrorCode::Malformed, "no image that can be read: " + many() + " in " +
+                                             std::to_string(contents.size()) + " bytes"};
+    }
   }
   const std::unique_ptr<stbi_uc, void (*)(void*)> pixels(
       stbi_load_from_memory(reinterpret_cast<const stbi_uc*>(contents.data()),

@@ -222,6 +222,7 @@ TEST(TensorFile, AJpegWithMoreCodesThanBytes) {
   const std::string whole(std::begin(kJpeg), std::end(kJpeg));
   EXPECT_TRUE(small_image(whole).ok());
   const std::size_t counts = whole.find("\xff\xc4") + 5;
+  EXPECT_FALSE(small_image("\xff" + whole.substr(0, counts) + std::string(16, '\xff')).ok());
   for (const std::size_t length : {std::size_t{0}, std::size_t{15}}) {
     std::string overfull = whole;
     overfull[counts + length] = '\xff';
@@ -231,6 +232,18 @@ TEST(TensorFile, AJpegWithMoreCodesThanBytes) {
     EXPECT_NE(refused.error().message.find("Huffman table of more than 256 codes"),
               std::string::npos);
   }
+}
+
+// Found by fuzzing: 64 bytes that took 20 seconds.
+TEST(TensorFile, APictureOfMorePixelsThanItsBytesCanTell) {
+  std::string wide(std::begin(kBmp), std::end(kBmp));
+  EXPECT_TRUE(small_image(wide).ok());
+  wide.replace(18, 4, std::string("\0\0\x20\0", 4));
+  const auto refused = small_image(wide);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("an image of 2097152x2 pixels in 70 bytes"),
+            std::string::npos)
+      << refused.error().message;
 }
 
 TEST(TensorFile, WhatIsNoImage) {
