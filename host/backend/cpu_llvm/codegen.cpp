@@ -110,14 +110,13 @@ llvm_emit::EmitOptions options_for(const space::CpuTarget& target, llvm::TargetM
   return options;
 }
 
-// Functions that prepare launches run, and no other.
-std::set<int> prepare_functions(const ir::Module& module) {
-  std::set<int> prepare, run;
-  for (const ir::Launch& launch : module.launches) {
-    (launch.prepare ? prepare : run).insert(launch.function);
-  }
-  for (const int function : run) prepare.erase(function);
-  return prepare;
+// Functions that launches before the last one run: copies into order, padding, transforms of the
+// inputs. Only few knobs change them, and they come again from candidate to candidate.
+std::set<int> earlier_functions(const ir::Module& module) {
+  std::set<int> earlier;
+  for (const ir::Launch& launch : module.launches) earlier.insert(launch.function);
+  if (!module.launches.empty()) earlier.erase(module.launches.back().function);
+  return earlier;
 }
 
 }  // namespace
@@ -204,18 +203,18 @@ Result<Object> Compiler::compile(std::span<const ir::Function* const> functions,
 }
 
 Result<std::vector<std::shared_ptr<const Object>>> Compiler::compile(const ir::Module& module) {
-  const std::set<int> prepare = prepare_functions(module);
+  const std::set<int> earlier = earlier_functions(module);
   std::vector<std::shared_ptr<const Object>> objects;
   std::vector<const ir::Function*> others;
   for (std::size_t i = 0; i < module.functions.size(); ++i) {
-    if (!prepare.contains(static_cast<int>(i))) others.push_back(&module.functions[i]);
+    if (!earlier.contains(static_cast<int>(i))) others.push_back(&module.functions[i]);
   }
   if (!others.empty()) {
     Result<Object> object = compile(others);
     if (!object) return std::move(object).error();
     objects.push_back(std::make_shared<const Object>(std::move(*object)));
   }
-  for (const int place : prepare) {
+  for (const int place : earlier) {
     const ir::Function* const function = &module.functions[static_cast<std::size_t>(place)];
     std::string problem;
     llvm::LLVMContext context;
