@@ -106,7 +106,7 @@ llvm_emit::EmitOptions options_for(const space::CpuTarget& target, llvm::TargetM
   options.shares_addresses = true;
   options.instructions = target.instructions();
   options.has_round = target.arch == "aarch64" || (target.arch == "x86_64" && has("+sse4.1"));
-  options.has_masks = target.arch == "x86_64" && has("+avx");
+  options.holds_constants = true;
   return options;
 }
 

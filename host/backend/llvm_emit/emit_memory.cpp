@@ -62,6 +62,20 @@ llvm::Value* FunctionEmitter::mask(const ir::Expr& predicate) {
   return constant != nullptr && constant->isAllOnesValue() ? nullptr : lanes;
 }
 
+llvm::Value* FunctionEmitter::zeros(llvm::Type* type) {
+  const std::uint64_t bytes = module_.getDataLayout().getTypeStoreSize(type);
+  const std::string name = "zeros." + std::to_string(bytes);
+  llvm::GlobalVariable* found = module_.getNamedGlobal(name);
+  if (found == nullptr) {
+    llvm::Type* all = llvm::ArrayType::get(builder_.getInt8Ty(), bytes);
+    found = new llvm::GlobalVariable(module_, all, /*isConstant=*/true,
+                                     llvm::GlobalValue::PrivateLinkage,
+                                     llvm::Constant::getNullValue(all), name);
+    found->setAlignment(llvm::Align(llvm::PowerOf2Ceil(bytes)));
+  }
+  return found;
+}
+
 llvm::Value* FunctionEmitter::from_memory(ir::DataType type, llvm::Value* value) {
   if (!type.is_bool()) return value;
   return builder_.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()));
@@ -108,8 +122,13 @@ llvm::Value* FunctionEmitter::load(const ir::ExprNode& node, const ir::Load& loa
   if (form && form->stride == 1) {
     llvm::Value* from = address(load.buffer, form->base, 0, alignment);
     const auto* one = on ? std::get_if<ir::Broadcast>(&load.predicate->node) : nullptr;
-    if (one && !options_.has_masks && load.buffer->elements() >= node.type.lanes) {
-      // All lanes or none: a load from the buffer's begin instead, whose value is not used.
+    // All lanes or none: read elsewhere instead. A masked load is no choice: where what it leaves
+    // out lies on no page that is there, a CPU takes hundreds of cycles to find that out.
+    if (one && options_.holds_constants) {
+      llvm::Value* safe = builder_.CreateSelect(value(one->value), from, zeros(in_memory));
+      return from_memory(node.type, builder_.CreateAlignedLoad(in_memory, safe, alignment));
+    }
+    if (one && load.buffer->elements() >= node.type.lanes) {
       const auto found = buffers_.find(load.buffer.get());
       llvm::Value* all = value(one->value);
       llvm::Value* safe = builder_.CreateSelect(all, from, found->second);

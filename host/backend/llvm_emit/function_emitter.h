@@ -27,10 +27,10 @@
 namespace fettle::backend::llvm_emit {
 
 struct EmitOptions {
-  bool fused = false;        // MulAdd may fuse
-  bool ask_for_fma = false;  // LLVM would not fuse vectors by itself (ARMv7 with VFPv4)
-  bool has_round = true;     // the CPU rounds to integral in one instruction
-  bool has_masks = false;    // the CPU loads and stores under a mask in one instruction
+  bool fused = false;            // MulAdd may fuse
+  bool ask_for_fma = false;      // LLVM would not fuse vectors by itself (ARMv7 with VFPv4)
+  bool has_round = true;         // the CPU rounds to integral in one instruction
+  bool holds_constants = false;  // a function may read constants beside its code
   // float16 is widened before LLVM looks: it would compare what was float16 as such, and
   // ARMv7's code generator calls fmaxf for that.
   bool fences_halves = false;
@@ -129,6 +129,7 @@ class FunctionEmitter {
   llvm::Value* addresses(const ir::Buffer& buffer, const ir::Expr& vector_index);
   llvm::Value* load(const ir::ExprNode& node, const ir::Load& load);
   llvm::Value* mask(const ir::Expr& predicate);  // null: all on
+  llvm::Value* zeros(llvm::Type* type);          // one of that type in memory
   llvm::Value* from_memory(ir::DataType type, llvm::Value* value);
   llvm::Value* to_memory(ir::DataType type, llvm::Value* value);
 
