@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds what the agents link statically (libsodium, libzmq) for one architecture,
-# from the distribution's own source packages, and prints the finished prefix.
+# Builds what the agents (libsodium, libzmq) and fettle-run (libjpeg-turbo) link statically
+# for one architecture, from the distribution's own source packages, and prints the
+# finished prefix.
 #
 #   toolchains/agent_deps.sh x86_64|aarch64|armv7 [--print]
 #
@@ -42,17 +43,22 @@ cxx=$(find_tool g++)
 
 # The same versions as the development packages of the host, so that host and
 # agent speak through the same code; asked of dpkg, hence without a network.
-source_version() {
-  dpkg-query -W -f '${source:Version}' "$1" 2>/dev/null || die "$1 is not installed: run ./dev setup"
+source_version() { # of the first that is installed
+  local package
+  for package in "$@"; do
+    if dpkg-query -W -f '${source:Version}' "$package" 2>/dev/null; then return; fi
+  done
+  die "$1 is not installed: run ./dev setup"
 }
 sodium_version=$(source_version libsodium-dev)
 zmq_version=$(source_version libzmq3-dev)
+jpeg_version=$(source_version libjpeg62-turbo-dev libjpeg-turbo8-dev)
 
 # Cryptography is what a Cortex-A9 spends its time on while weights are sent:
 # libsodium is built for speed, the rest for size.
 section_flags='-ffunction-sections -fdata-sections -fno-plt'
 sodium_flags="-O2 $section_flags $machine_flags"
-zmq_flags="-Os $section_flags $machine_flags"
+small_flags="-Os $section_flags $machine_flags"
 zmq_options=(
   -DBUILD_SHARED=OFF -DBUILD_STATIC=ON -DWITH_LIBSODIUM=ON -DENABLE_CURVE=ON
   -DWITH_LIBBSD=OFF -DWITH_PERF_TOOL=OFF -DENABLE_DRAFTS=OFF
@@ -65,6 +71,8 @@ for fact in EVENTFD_CLOEXEC SOCK_CLOEXEC O_CLOEXEC SO_BINDTODEVICE SO_KEEPALIVE 
   TCP_KEEPCNT TCP_KEEPIDLE TCP_KEEPINTVL TCP_KEEPALIVE PTHREAD_SETNAME_2 PTHREAD_SET_AFFINITY; do
   zmq_options+=("-DZMQ_HAVE_$fact=1")
 done
+# Its vector code wants an assembler of its own on x86-64, and gives the same pixels.
+jpeg_options=(-DENABLE_SHARED=0 -DWITH_SIMD=0 -DWITH_TURBOJPEG=0 -DWITH_ARITH_DEC=0 -DWITH_ARITH_ENC=0)
 
 build_sodium() {
   cp -a "$cache/src/libsodium_$sodium_version" "$work/libsodium"
@@ -82,7 +90,7 @@ build_zmq() {
   cmake -S "$cache/src/zeromq3_$zmq_version" -B "$work/libzmq" -G Ninja \
     -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR="${triple%%-*}" \
     -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" \
-    -DCMAKE_C_FLAGS="$zmq_flags" -DCMAKE_CXX_FLAGS="$zmq_flags" \
+    -DCMAKE_C_FLAGS="$small_flags" -DCMAKE_CXX_FLAGS="$small_flags" \
     -DCMAKE_BUILD_TYPE=MinSizeRel -DCMAKE_INSTALL_PREFIX="$stage" -DCMAKE_INSTALL_LIBDIR=lib \
     -DCMAKE_PREFIX_PATH="$stage" -DCMAKE_FIND_ROOT_PATH="$stage" \
     -DCMAKE_FIND_ROOT_PATH_MODE_LIBRARY=ONLY -DCMAKE_FIND_ROOT_PATH_MODE_INCLUDE=ONLY \
@@ -93,6 +101,18 @@ build_zmq() {
   cmake --install "$work/libzmq"
 }
 
+# From a copy: Debian's version, which names the source's folder, has a colon in it.
+build_jpeg() {
+  cp -a "$cache/src/libjpeg-turbo_$jpeg_version" "$work/libjpeg-turbo"
+  cmake -S "$work/libjpeg-turbo" -B "$work/libjpeg" -G Ninja \
+    -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR="${triple%%-*}" \
+    -DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS="$small_flags" -DCMAKE_BUILD_TYPE=MinSizeRel \
+    "${jpeg_options[@]}"
+  cmake --build "$work/libjpeg" --target jpeg-static
+  cp "$work/libjpeg/libjpeg.a" "$stage/lib/"
+  cp "$work/libjpeg-turbo"/{jpeglib,jmorecfg,jerror}.h "$work/libjpeg/jconfig.h" "$stage/include/"
+}
+
 # Header-only parts come from the host's packages: /usr/include itself must never
 # be on a cross compiler's path.
 copy_headers() {
@@ -101,10 +121,10 @@ copy_headers() {
 }
 
 # The recipe itself is part of what went in; comments are not.
-key=$(printf '%s\n' "$sodium_version" "$zmq_version" "$("$cxx" -dumpfullversion)" \
-  "$sodium_flags" "$zmq_flags" "${zmq_options[@]}" \
+key=$(printf '%s\n' "$sodium_version" "$zmq_version" "$jpeg_version" "$("$cxx" -dumpfullversion)" \
+  "$sodium_flags" "$small_flags" "${zmq_options[@]}" "${jpeg_options[@]}" \
   "$(dpkg-query -W -f '${Version} ' libflatbuffers-dev cppzmq-dev 2>/dev/null)" \
-  "$(declare -f build_sodium build_zmq copy_headers)" | sha256sum | cut -c1-16)
+  "$(declare -f build_sodium build_zmq build_jpeg copy_headers)" | sha256sum | cut -c1-16)
 readonly prefix=$cache/deps/$arch/$key
 
 if [[ $mode == --print ]]; then
@@ -164,19 +184,24 @@ export PKG_CONFIG_LIBDIR=$stage/lib/pkgconfig
 mkdir -p "$stage/include" "$stage/lib"
 fetch_source libsodium "$sodium_version"
 fetch_source zeromq3 "$zmq_version"
+fetch_source libjpeg-turbo "$jpeg_version"
 # A mirror out of step gives another revision.
 taken() { sed -n '1s/.*(\(.*\)).*/\1/p' "$cache/src/$1_$2/debian/changelog"; }
 sodium_taken=$(taken libsodium "$sodium_version") zmq_taken=$(taken zeromq3 "$zmq_version")
-if [[ $sodium_taken != "$sodium_version" || $zmq_taken != "$zmq_version" ]]; then
-  say "not the host's libsodium $sodium_version and zeromq3 $zmq_version: the mirrors gave $sodium_taken and $zmq_taken"
+jpeg_taken=$(taken libjpeg-turbo "$jpeg_version")
+readonly wanted="libsodium $sodium_version, zeromq3 $zmq_version and libjpeg-turbo $jpeg_version"
+readonly had="libsodium $sodium_taken, zeromq3 $zmq_taken and libjpeg-turbo $jpeg_taken"
+if [[ $had != "$wanted" ]]; then
+  say "not the host's $wanted: the mirrors gave $had"
 fi
 (step "libsodium for $arch" build_sodium)
 (step "libzmq for $arch" build_zmq)
+(step "libjpeg-turbo for $arch" build_jpeg)
 step "headers for $arch" copy_headers
 # Package files that name the staging folder are of no use to anyone.
 (cd "$stage" && rm -rf lib/pkgconfig lib/cmake lib/*.la bin share etc)
-[[ -s $stage/lib/libzmq.a && -s $stage/lib/libsodium.a ]] || die "the libraries for $arch are missing"
+[[ -s $stage/lib/libzmq.a && -s $stage/lib/libsodium.a && -s $stage/lib/libjpeg.a ]] || die "the libraries for $arch are missing"
 
 rm -rf "$prefix" && mv "$stage" "$prefix"
-printf 'libsodium %s\nzeromq3 %s\n%s\n' "$sodium_taken" "$zmq_taken" "$("$cxx" --version | head -1)" >"$prefix/complete"
+printf 'libsodium %s\nzeromq3 %s\nlibjpeg-turbo %s\n%s\n' "$sodium_taken" "$zmq_taken" "$jpeg_taken" "$("$cxx" --version | head -1)" >"$prefix/complete"
 finish

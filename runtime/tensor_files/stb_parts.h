@@ -15,8 +15,8 @@ namespace fettle {
 inline constexpr std::size_t kInflateAhead = 4;
 bool inflate(const char* packed, std::size_t packed_bytes, char* to, std::size_t bytes);
 
-// PNG, JPEG or BMP by its contents. Malformed, with the library's reason. Not its PPM: of 16 bits,
-// of few bytes or of a wide number that one reads memory that is not its own (pnm.h instead).
+// PNG or BMP by its contents. Malformed, with the library's reason. Not its JPEG (jpeg.h instead)
+// nor its PPM (pnm.h instead): those read and write memory that is not their own.
 Result<Image> decode_image(const std::string& contents);
 // By linear interpolation, each pixel over all that it stands for.
 Image resized(const Image& image, int height, int width);

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstring>
 
+#include "runtime/tensor_files/jpeg.h"
 #include "runtime/tensor_files/pnm.h"
 #include "runtime/tensor_files/stb_parts.h"
 #include "runtime/tensor_files/zip.h"
@@ -103,6 +104,12 @@ Result<Bytes> of_archive(const wire::NetworkTensorT& tensor, const std::string& 
   return of_array(tensor, std::move(*array));
 }
 
+Result<Image> decoded(const std::string& contents) {
+  if (is_pnm(contents)) return decode_pnm(contents);
+  if (is_jpeg(contents)) return decode_jpeg(contents);
+  return decode_image(contents);
+}
+
 // Channels first or last, by where the three are.
 Result<Bytes> of_image(const wire::NetworkTensorT& tensor, const std::string& contents,
                        const ImageRule& rule) {
@@ -119,15 +126,15 @@ Result<Bytes> of_image(const wire::NetworkTensorT& tensor, const std::string& co
   }
   const int height = static_cast<int>(shape[first + (channels_first ? 1 : 0)]);
   const int width = static_cast<int>(shape[first + (channels_first ? 2 : 1)]);
-  auto decoded = is_pnm(contents) ? decode_pnm(contents) : decode_image(contents);
-  if (!decoded) return std::move(decoded).error();
+  auto picture = decoded(contents);
+  if (!picture) return std::move(picture).error();
   const int to_height = rule.height > 0 ? rule.height : height;
   const int to_width = rule.width > 0 ? rule.width : width;
   if (to_height < height || to_width < width) {
     return unfit(tensor, "the image is resized to " + std::to_string(to_height) + "x" +
                              std::to_string(to_width));
   }
-  const Image image = resized(*decoded, to_height, to_width);
+  const Image image = resized(*picture, to_height, to_width);
   const int top = (to_height - height) / 2, left = (to_width - width) / 2;
   const std::size_t bytes = bytes_of(tensor.dtype);
   Bytes out(bytes * 3 * static_cast<std::size_t>(height) * static_cast<std::size_t>(width));

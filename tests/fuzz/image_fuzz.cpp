@@ -3,7 +3,6 @@
 #include <cstdlib>
 
 #include "runtime/tensor_files/npy.h"
-#include "runtime/tensor_files/stb_parts.h"
 #include "runtime/tensor_files/tensor_file.h"
 #include "runtime/tensor_files/zip.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -54,6 +53,9 @@ std::vector<Bytes> fuzz_seeds() {
           picture(kPngPalette),
           picture(kJpeg),
           picture(kJpegProgressive),
+          picture(kJpegDamaged),
+          picture(kJpegHalves),
+          picture(kJpegHalvesGrey),
           picture(kBmp),
           seed_of(0, ppm),
           seed_of(0, "P5\n2 2\n255\n\1\2\3\4"),
