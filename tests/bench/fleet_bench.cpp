@@ -12,6 +12,7 @@
 
 #include "tests/bench/broker_process.h"
 #include "tests/bench/fleet_load.h"
+#include "tests/bench/planning/fleet_model.h"
 
 namespace fettle::bench {
 namespace {
@@ -120,6 +121,41 @@ void tell(const char* name, const Phase& phase, bool json) {
   std::fflush(stdout);
 }
 
+// The same fleet in simulated time: boards that take so long, and nothing that sessions think
+// about.
+FleetForecast forecast_of(const FleetBenchOptions& options) {
+  FleetModel model;
+  model.boards = options.agents;
+  model.queue_depth = options.queue_depth;
+  model.sessions = options.clients;
+  model.in_flight = options.in_flight;
+  model.builders = 0;
+  model.session_ms = model.build_ms = 0;
+  model.network_ms = 0;
+  model.kernel_ms = options.answer_ms;
+  return forecast(model);
+}
+
+void compare(const FleetBenchOptions& options, const Phase& real) {
+  const FleetForecast told = forecast_of(options);
+  const double ratio = told.results_per_second / real.results_per_second;
+  if (options.json) {
+    std::cout << Json{{"phase", "simulated"},
+                      {"results_per_second", told.results_per_second},
+                      {"simulated_to_real", ratio},
+                      {"boards_busy", told.boards_busy},
+                      {"broker_busy", told.broker_busy},
+                      {"broker_core_us", told.core_us}}
+                     .dump()
+              << std::endl;
+    return;
+  }
+  std::printf(
+      "the same in simulated time: %.0f results/s, %.3f times as many; held back by %s; the core "
+      "takes %.1f us a message\n",
+      told.results_per_second, ratio, limit_of(told), told.core_us);
+}
+
 }  // namespace
 
 Result<void> run_fleet_bench(const FleetBenchOptions& options) {
@@ -168,6 +204,7 @@ Result<void> run_fleet_bench(const FleetBenchOptions& options) {
     if (!watched) return std::move(watched).error();
     most = *watched;
     tell("as many as can be", *most, options.json);
+    if (options.answer_ms > 0) compare(options, *most);
     rate = most->results_per_second / 2;
   }
   (*load)->ask(options.in_flight, rate);

@@ -16,7 +16,7 @@ struct FleetBenchOptions {
   unsigned in_flight = 1000;  // trials of all clients, when as many as can be are asked for
   double rate = 0;            // results a second, nothing else; 0: first as many as can be, then
                               // half of that
-  double answer_ms = 0;       // a board takes so long
+  double answer_ms = 0;       // a board takes so long for a trial; then the same is simulated too
   double seconds = 20;        // of both together
   bool kills = false;         // each second 1 % of agents and clients die and come back
   std::string broker;         // the program; "": fettle, where this one lies

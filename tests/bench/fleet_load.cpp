@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -93,13 +94,12 @@ class FleetLoad::Thread {
     std::uint64_t instance = 0;
     bool welcomed = false;
     std::vector<std::uint64_t> leases;
-    TimePoint last_said;
+    TimePoint last_said, device_free;
     // A client's.
     std::unique_ptr<fleet::SessionCore> core;
     TimePoint next_submit;
   };
   struct Answer {
-    TimePoint at;
     Peer* peer;
     std::uint64_t instance, lease, trial;
   };
@@ -129,6 +129,7 @@ class FleetLoad::Thread {
       peer.instance = fleet::random_id();
       peer.welcomed = false;
       peer.leases.clear();
+      peer.device_free = {};
       say_hello(peer, now);
     } else {
       fleet::SessionPlan session;
@@ -193,10 +194,12 @@ class FleetLoad::Thread {
       const auto trial = static_cast<std::uint64_t>(request->options()->racing_bound_ns());
       local_.to_assigned.add(double(now_ns() - shared_.submitted[trial % kSlots]));
       agent.leases.push_back(assign->lease());
-      answers_.push_back(
-          {now + std::chrono::duration_cast<Clock::duration>(
-                     std::chrono::duration<double, std::milli>(shared_.plan.answer_after_ms)),
-           &agent, agent.instance, assign->lease(), trial});
+      // One trial after the other, as a device does them.
+      agent.device_free =
+          std::max(agent.device_free, now) +
+          std::chrono::duration_cast<Clock::duration>(
+              std::chrono::duration<double, std::milli>(shared_.plan.answer_after_ms));
+      answers_.emplace(agent.device_free, Answer{&agent, agent.instance, assign->lease(), trial});
       if (shared_.plan.answer_after_ms == 0) answer_due(now);
     } else if (const auto* release = message->body_as_Release()) {
       std::erase(agent.leases, release->lease());
@@ -209,9 +212,9 @@ class FleetLoad::Thread {
   }
 
   void answer_due(TimePoint now) {
-    while (!answers_.empty() && answers_.front().at <= now) {
-      const Answer answer = answers_.front();
-      answers_.pop_front();
+    while (!answers_.empty() && answers_.begin()->first <= now) {
+      const Answer answer = answers_.begin()->second;
+      answers_.erase(answers_.begin());
       if (answer.peer->instance != answer.instance) continue;
       if (std::erase(answer.peer->leases, answer.lease) == 0) continue;
       wire::DoneT done;
@@ -340,7 +343,7 @@ class FleetLoad::Thread {
   zmq::context_t context_;
   int epoll_ = -1;
   std::vector<std::unique_ptr<Peer>> peers_;
-  std::deque<Answer> answers_;
+  std::multimap<TimePoint, Answer> answers_;  // by when they are due
   FleetLoadCounts local_;
   // As long as with a small kernel.
   wire::MeasureRequestT request_ = fleet::small_request(0, 2000);

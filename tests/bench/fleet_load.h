@@ -1,6 +1,6 @@
 // A load for a broker: many agents and clients as real CURVE connections, in threads of this
-// process. The agents' devices are absent: an agent answers each assignment at once, or after a
-// delay. The clients are real session cores.
+// process. The agents' devices are absent: an agent answers each assignment at once, or one after
+// the other, each after a delay. The clients are real session cores.
 #pragma once
 
 #include <cstdint>

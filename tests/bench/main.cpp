@@ -18,6 +18,7 @@
 #endif
 #include "tests/bench/networks/network_command.h"
 #include "tests/bench/peers/tvm_command.h"
+#include "tests/bench/planning/planning_command.h"
 #include "tests/bench/prior_bench.h"
 #include "tests/bench/record_space.h"
 #include "tests/bench/repeat_bench.h"
@@ -194,7 +195,10 @@ int main(int argc, char** argv) try {
   fleet_command->add_option(
       "--rate", fleet.rate,
       "results a second, and no more; without it: as many as can be had, then half of that");
-  fleet_command->add_option("--answer-ms", fleet.answer_ms, "a board answers after so long")
+  fleet_command
+      ->add_option("--answer-ms", fleet.answer_ms,
+                   "a board takes so long for a trial, one after the other; then told "
+                   "beside it: what a simulation makes of the same fleet")
       ->capture_default_str();
   fleet_command
       ->add_option("--seconds", fleet.seconds, "how long; 3600 with --kills and --rate is a soak")
@@ -204,6 +208,8 @@ int main(int argc, char** argv) try {
                           "each second 1 % of the agents and clients die and come back");
   fleet_command->add_option("--broker", fleet.broker,
                             "the program that is the broker; without it: fettle beside this one");
+  bench::PlanningOptions planning;
+  CLI::Option* simulated = bench::add_simulate_option(*fleet_command, planning);
 
   bench::BoardsBenchOptions boards;
   CLI::App* boards_command = bench::add_boards_command(app, boards);
@@ -355,7 +361,10 @@ int main(int argc, char** argv) try {
   if (record_command->parsed()) done = bench::run_record_space(record);
   if (efficiency_command->parsed()) done = bench::run_efficiency_bench(efficiency);
   if (repeat_command->parsed()) done = bench::run_repeat_bench(repeat);
-  if (fleet_command->parsed()) done = bench::run_fleet_bench(fleet);
+  planning.json = fleet.json;
+  if (fleet_command->parsed()) {
+    done = *simulated ? bench::run_planning_bench(planning) : bench::run_fleet_bench(fleet);
+  }
   if (boards_command->parsed()) done = bench::run_boards_bench(boards);
   if (prior_command->parsed()) {
     if (prior.recordings.empty()) prior.recordings = bench::stored_recordings();

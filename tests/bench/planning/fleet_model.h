@@ -1,0 +1,39 @@
+// A fleet in simulated time, to plan one by: the broker's own core and the sessions' own, between
+// model boards, builders and a network. What they do is the program's; how long it takes is told.
+#pragma once
+
+#include <cstdint>
+
+namespace fettle::bench {
+
+struct FleetModel {
+  unsigned boards = 10, queue_depth = 2;
+  unsigned builders = 8;    // all sessions' together
+  unsigned sessions = 6;    // each a laptop's own
+  unsigned in_flight = 0;   // trials of all sessions at one time; 0: as many as boards hold
+  double kernel_ms = 30;    // all that a trial takes its board: loading, checking, samples
+  double build_ms = 60;     // of one candidate
+  double session_ms = 15;   // of a session for each trial, one after the other: search and model
+  double network_ms = 0.2;  // one way
+  // Of the broker for each message that comes or goes, beside its core: sockets and CURVE.
+  double message_us = 5;
+  double core_us = -1;  // of its core for each message that comes; below 0: what that takes here
+  double seconds = 10;  // that are looked at; as long as boards need to fill goes before
+};
+
+struct FleetForecast {
+  double results_per_second = 0;
+  // Shares of the time looked at.
+  double boards_busy = 0, builders_busy = 0, sessions_busy = 0, broker_busy = 0;
+  double core_us = 0;          // of the core for each message that came
+  std::uint64_t results = 0;   // in that time
+  std::uint64_t failures = 0;  // trials that ended otherwise
+};
+
+// The same twice, where core_us is told.
+FleetForecast forecast(const FleetModel& model);
+
+// What is busy enough to hold the rest back; "trials in flight" where nothing is.
+const char* limit_of(const FleetForecast& forecast);
+
+}  // namespace fettle::bench
