@@ -110,7 +110,9 @@ build_jpeg() {
     "${jpeg_options[@]}"
   cmake --build "$work/libjpeg" --target jpeg-static
   cp "$work/libjpeg/libjpeg.a" "$stage/lib/"
-  cp "$work/libjpeg-turbo"/{jpeglib,jmorecfg,jerror}.h "$work/libjpeg/jconfig.h" "$stage/include/"
+  local headers=$work/libjpeg-turbo
+  [[ -e $headers/jpeglib.h ]] || headers+=/src  # since 3.1
+  cp "$headers"/{jpeglib,jmorecfg,jerror}.h "$work/libjpeg/jconfig.h" "$stage/include/"
 }
 
 # Header-only parts come from the host's packages: /usr/include itself must never

@@ -2,8 +2,10 @@
 #include "runtime/tensor_files/jpeg.h"
 #include "schemas/wire/bounded_read.h"
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstdio>
+#include <iterator>
 
 #include <jerror.h>
 #include <jpeglib.h>
@@ -37,10 +39,28 @@ Reader& reader_of(j_common_ptr library) { return *static_cast<Reader*>(library->
   std::longjmp(reader_of(library).failed, 1);
 }
 
-// A warning is of damage, behind which pixels are made up, but for these two.
+// Whole pictures have these: bytes between markers, a later JFIF, a scan header that leaves unused
+// fields at 0, Adobe's marker with another number.
+constexpr int kHarmless[] = {JWRN_EXTRANEOUS_DATA, JWRN_JFIF_MAJOR, JWRN_NOT_SEQUENTIAL,
+                             JWRN_ADOBE_XFORM};
+
+// A warning is of damage, behind which pixels are made up, but for those.
 void on_message(j_common_ptr library, int level) {
+  if (level >= 0) return;
   const int code = library->err->msg_code;
-  if (level < 0 && code != JWRN_EXTRANEOUS_DATA && code != JWRN_JFIF_MAJOR) stop(library);
+  if (std::find(std::begin(kHarmless), std::end(kHarmless), code) == std::end(kHarmless)) {
+    stop(library);
+  }
+}
+
+// The library says nothing of a component that no scan had: its pixels would be grey.
+bool misses_a_scan(const jpeg_decompress_struct& library) {
+  for (int i = 0; i < library.num_components; ++i) {
+    if (library.comp_info[i].quant_table == nullptr)
+      return true;  // a component's first scan sets it
+    if (library.coef_bits != nullptr && library.coef_bits[i][0] < 0) return true;  // progressive
+  }
+  return false;
 }
 
 void on_progress(j_common_ptr library) {
@@ -91,6 +111,7 @@ Result<Image> decode_jpeg(const std::string& contents) {
     jpeg_start_decompress(&library);
   };
   if (!succeeds(reader, start)) return no_image(reader.why);
+  if (misses_a_scan(library)) return no_image("a component has no scan");
   const std::size_t row_bytes = std::size_t{3} * library.output_width;
   image.pixels.resize(row_bytes * library.output_height);
   std::uint8_t* const pixels = image.pixels.data();

@@ -30,25 +30,31 @@ namespace {
 // DEFLATE makes at most 1032 bytes of one, and those are at most eight pixels each.
 constexpr std::uint64_t kMostPixelsOfAByte = 8256;
 
-std::size_t big_endian(const std::string& bytes, std::size_t at) {
-  std::size_t value = 0;
+std::uint64_t big_endian(const std::string& bytes, std::size_t at) {
+  std::uint64_t value = 0;
   for (std::size_t i = at; i < at + 4; ++i) {
     value = value << 8 | static_cast<unsigned char>(bytes[i]);
   }
   return value;
 }
 
-// Where a PNG's first IDAT chunk is empty, memcpy is called with a null pointer. Portable Network
-// Graphics (W3C), 5.3: length, type, contents, CRC.
-bool begins_with_no_pixels(const std::string& png) {
+// What stb must not be given, by its chunks; null: nothing. Where the first IDAT chunk is empty it
+// calls memcpy with a null pointer; a chunk's length it adds to a pointer, which goes around where
+// those have 32 bits. Portable Network Graphics (W3C), 5.3: length, type, contents, CRC.
+const char* fault_of_png(const std::string& png) {
   constexpr std::size_t kSignature = 8, kLengthAndType = 8, kCheck = 4;
-  if (!png.starts_with("\x89PNG")) return false;
+  if (!png.starts_with("\x89PNG")) return nullptr;
+  bool has_pixels = false;
   for (std::uint64_t at = kSignature; at + kLengthAndType <= png.size();) {
-    const std::size_t length = big_endian(png, at);
-    if (png.compare(at + 4, 4, "IDAT") == 0) return length == 0;
+    const std::uint64_t length = big_endian(png, static_cast<std::size_t>(at));
+    if (length > png.size() - at - kLengthAndType) return "a chunk is longer than the file";
+    if (png.compare(static_cast<std::size_t>(at) + 4, 4, "IDAT") == 0) {
+      if (!has_pixels && length == 0) return "its first IDAT chunk is empty";
+      has_pixels = true;
+    }
     at += kLengthAndType + length + kCheck;
   }
-  return false;
+  return nullptr;
 }
 
 }  // namespace
@@ -62,7 +68,7 @@ bool inflate(const char* packed, std::size_t packed_bytes, char* to, std::size_t
 
 Result<Image> decode_image(const std::string& contents) {
   if (contents.size() > INT_MAX) return Error{ErrorCode::TooLarge, "an image over 2 GiB"};
-  if (begins_with_no_pixels(contents)) return no_image("its first IDAT chunk is empty");
+  if (const char* fault = fault_of_png(contents)) return no_image(fault);
   const auto* const from = reinterpret_cast<const stbi_uc*>(contents.data());
   const int from_bytes = static_cast<int>(contents.size());
   Image image;

@@ -80,18 +80,21 @@ TEST(Build, IsDeterministic) {
   }
 }
 
-// What prepares constants is the same code in many programs of a task: it is compiled once, and
-// which program it was compiled for first cannot be told.
-TEST(Build, PreparingFunctionsAreCompiledOnce) {
+// What comes before the last launch is the same code in many programs of a task: it is compiled
+// once, and which program it was compiled for first cannot be told.
+TEST(Build, FunctionsBeforeTheLastAreCompiledOnce) {
   namespace cpu_llvm = backend::cpu_llvm;
   const space::CpuTarget target = native_target();
   const auto task = space::open_cpu_space(small_conv().dag(), target).value();
   std::mt19937_64 rng(8);
   const auto together = cpu_llvm::Compiler::make(target).value();
-  std::size_t prepared = 0;
+  std::size_t prepared = 0, padded = 0;
   for (int i = 0; i < 20; ++i) {
     const auto module = lower::lower_configuration(task, task.space().random(rng)).value();
-    for (const ir::Launch& launch : module.launches) prepared += launch.prepare;
+    for (const ir::Launch& launch : module.launches) {
+      prepared += launch.prepare;
+      padded += !launch.prepare && &launch != &module.launches.back();
+    }
     const auto alone = cpu_llvm::Compiler::make(target).value();
     const auto image = cpu_llvm::make_image(module, target, *together);
     ASSERT_TRUE(image) << image.error().text();
@@ -99,7 +102,26 @@ TEST(Build, PreparingFunctionsAreCompiledOnce) {
     EXPECT_EQ(alone->kept_objects_used(), 0u);
   }
   EXPECT_GE(prepared, 20u);
+  EXPECT_GT(padded, 0u);
   EXPECT_GT(together->kept_objects_used(), prepared / 2);
+}
+
+// A padding launch is one function for all its programs, but for how many lanes it copies at once.
+TEST(Build, APaddingLaunchIsCompiledOnce) {
+  namespace cpu_llvm = backend::cpu_llvm;
+  const auto task = space::open_cpu_space(small_conv().dag(), native_target()).value();
+  const auto compiler = cpu_llvm::Compiler::make(native_target()).value();
+  std::mt19937_64 rng(9);
+  std::size_t launches = 0;
+  for (int i = 0; i < 200 && launches < 20; ++i) {
+    auto module = lower::lower_configuration(task, task.space().random(rng)).value();
+    std::erase_if(module.launches, [](const ir::Launch& launch) { return launch.prepare; });
+    if (module.launches.size() < 2) continue;
+    ++launches;
+    ASSERT_TRUE(compiler->compile(module).ok());
+  }
+  ASSERT_EQ(launches, 20u);
+  EXPECT_GT(compiler->kept_objects_used(), 10u);
 }
 
 TEST(Build, SaysWhatTheProgramDoes) {

@@ -221,6 +221,11 @@ Case masks() {
   Expr backward = ramp(i32(20) - b.p() * i32(8), -1, 8);
   Expr valid = binary(BinaryOp::Le, broadcast(i32(0), 8), backward);
   b.add(make_store(scattered, {backward}, load(x, {lane}, inside, 8), valid));
+  // All lanes or none; where none, far in front of the buffer.
+  Buffer padded = b.output("padded", 24);
+  Expr row = broadcast(binary(BinaryOp::Eq, b.p(), i32(1)), 8);
+  Expr far = ramp((b.p() - i32(1)) * i32(100'000), 1, 8);
+  b.add(make_store(padded, {lane}, load(x, {far}, row, 8) + broadcast(float_imm(2), 8)));
   Expr first = binary(BinaryOp::Lt, b.p(), i32(2));
   b.add(make_store(single, {b.p()}, float_imm(7)));
   b.add(make_store(single, {b.p()}, load(x, {b.p() * i32(15)}, first), first));

@@ -109,16 +109,16 @@ TEST(Padding, IsReadAsZerosAndNotUnderAMask) {
   const space::CpuTarget avx512{"x86_64", "x86_64-linux-gnu", "x86-64-v4", {"+f16c"}, 512, 32, true,
                                 1};
   auto workload = space::Workload::parse(nlohmann::json{{"op", "depthwise_conv2d"},
-                                                        {"height", 12},
-                                                        {"width", 12},
-                                                        {"channels", 32},
-                                                        {"kernel", 5},
-                                                        {"pad", 2}});
+                                                        {"height", 28},
+                                                        {"width", 28},
+                                                        {"channels", 192},
+                                                        {"kernel", 7},
+                                                        {"pad", 3}});
   ASSERT_TRUE(workload.ok()) << workload.error().text();
   auto task = backend::open_task(workload->dag(), avx512.target());
   ASSERT_TRUE(task.ok()) << task.error().text();
   auto configuration =
-      (*task)->space().parse(R"({"sketch":"cpu_spatial","knobs":{"register_tile":[5,1,2,16],
+      (*task)->space().parse(R"({"sketch":"cpu_spatial","knobs":{"register_tile":[5,1,2,8],
           "task_y":[0],"task_x":[0],"task_c":[0],"tile_order":[0],"reduce_inner":[1],
           "reduce_order":[0],"unroll":[256],"pad":[2]}})");
   ASSERT_TRUE(configuration.ok()) << configuration.error().text();

@@ -216,6 +216,16 @@ TEST(TensorFile, APngWithoutPixelsInItsFirstChunk) {
   const auto refused = small_image(red.substr(0, data) + empty + red.substr(data));
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().message.find("first IDAT chunk is empty"), std::string::npos);
+  // A length that goes around where sizes have 32 bits, and one just beyond the end.
+  for (const std::uint8_t last : {0xf4, 0xff}) {
+    std::string endless = red;
+    endless.replace(8, 4, std::string("\xff\xff\xff") + static_cast<char>(last));
+    EXPECT_NE(small_image(endless).error().message.find("a chunk is longer than the file"),
+              std::string::npos);
+  }
+  std::string longer = red;
+  longer[data + 3] = static_cast<char>(longer[data + 3] + 25);
+  EXPECT_FALSE(small_image(longer).ok());
 }
 
 // Found by fuzzing: 64 bytes that took 20 seconds.

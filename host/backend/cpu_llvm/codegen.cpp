@@ -23,13 +23,14 @@
 #include <llvm/Transforms/Vectorize/LoadStoreVectorizer.h>
 
 #include "host/backend/cpu_llvm/cpu_function.h"
+#include "host/backend/cpu_llvm/kept_objects.h"
 #include "host/backend/cpu_llvm/llvm_target.h"
 #include "host/backend/cpu_llvm/object_writer.h"
 
 namespace fettle::backend::cpu_llvm {
 namespace {
 
-constexpr std::size_t kMostKept = 256;  // objects, of some kilobytes each
+constexpr std::size_t kMostKept = std::size_t{16} << 20;  // bytes: a thousand objects
 
 // Turns LLVM's diagnostics into the first error's text.
 class Diagnostics : public llvm::DiagnosticHandler {
@@ -138,8 +139,7 @@ struct Compiler::State {
   std::unique_ptr<llvm::TargetMachine> machine;
   llvm_emit::EmitOptions options;
   Optimizer optimizer;
-  std::map<std::string, std::shared_ptr<const Object>> kept;  // by bitcode, before optimisation
-  std::size_t used_again = 0;
+  KeptObjects kept{kMostKept};  // by bitcode, before optimisation
 
   State(std::unique_ptr<llvm::TargetMachine> made, const space::CpuTarget& target)
       : machine(std::move(made)),
@@ -183,7 +183,7 @@ struct Compiler::State {
 
 Compiler::Compiler(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Compiler::~Compiler() = default;
-std::size_t Compiler::kept_objects_used() const { return state_->used_again; }
+std::size_t Compiler::kept_objects_used() const { return state_->kept.used_again(); }
 
 Result<std::unique_ptr<Compiler>> Compiler::make(const space::CpuTarget& target) {
   Result<std::unique_ptr<llvm::TargetMachine>> machine = make_target_machine(target);
@@ -224,19 +224,16 @@ Result<std::vector<std::shared_ptr<const Object>>> Compiler::compile(const ir::M
     std::string bitcode;
     llvm::raw_string_ostream out(bitcode);
     llvm::WriteBitcodeToFile(**unit, out);
-    std::shared_ptr<const Object>& kept = state_->kept[bitcode];
-    if (kept) {
-      ++state_->used_again;
-    } else {
-      Result<Object> object = state_->finish(**unit, problem, false);
-      if (!object) {
-        state_->kept.erase(bitcode);
-        return std::move(object).error();
-      }
-      kept = std::make_shared<const Object>(std::move(*object));
+    const wire::Hash source =
+        content_hash({reinterpret_cast<const std::uint8_t*>(bitcode.data()), bitcode.size()});
+    std::shared_ptr<const Object> object = state_->kept.find(source);
+    if (!object) {
+      Result<Object> made = state_->finish(**unit, problem, false);
+      if (!made) return std::move(made).error();
+      object = std::make_shared<const Object>(std::move(*made));
+      state_->kept.keep(source, object);
     }
-    objects.push_back(kept);
-    if (state_->kept.size() > kMostKept) state_->kept.erase(state_->kept.begin());
+    objects.push_back(std::move(object));
   }
   return objects;
 }

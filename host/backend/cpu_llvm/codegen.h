@@ -29,8 +29,8 @@ class Compiler {
   // one; Internal: the IR holds what lowering should have removed.
   Result<Object> compile(std::span<const ir::Function* const> functions, bool keep_llvm_ir = false);
 
-  // Objects of the whole module. What launches before the last one run, of which few differ between
-  // the programs of a task, is compiled one by one and kept by content.
+  // Objects of the whole module. What launches before the last one run, which often is the same in
+  // other programs of a task, is compiled one by one and kept by content.
   Result<std::vector<std::shared_ptr<const Object>>> compile(const ir::Module& module);
 
   // How often an object was used again.

@@ -62,7 +62,7 @@ llvm::Value* FunctionEmitter::mask(const ir::Expr& predicate) {
   return constant != nullptr && constant->isAllOnesValue() ? nullptr : lanes;
 }
 
-llvm::Value* FunctionEmitter::zeros(llvm::Type* type) {
+llvm::GlobalVariable* FunctionEmitter::zeros(llvm::Type* type) {
   const std::uint64_t bytes = module_.getDataLayout().getTypeStoreSize(type);
   const std::string name = "zeros." + std::to_string(bytes);
   llvm::GlobalVariable* found = module_.getNamedGlobal(name);
@@ -125,7 +125,9 @@ llvm::Value* FunctionEmitter::load(const ir::ExprNode& node, const ir::Load& loa
     // All lanes or none: read elsewhere instead. A masked load is no choice: where what it leaves
     // out lies on no page that is there, a CPU takes hundreds of cycles to find that out.
     if (one && options_.holds_constants) {
-      llvm::Value* safe = builder_.CreateSelect(value(one->value), from, zeros(in_memory));
+      llvm::GlobalVariable* zero = zeros(in_memory);
+      llvm::Value* safe = builder_.CreateSelect(value(one->value), from, zero);
+      alignment = std::min(alignment, zero->getAlign().valueOrOne());
       return from_memory(node.type, builder_.CreateAlignedLoad(in_memory, safe, alignment));
     }
     if (one && load.buffer->elements() >= node.type.lanes) {

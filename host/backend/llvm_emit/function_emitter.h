@@ -128,8 +128,8 @@ class FunctionEmitter {
   ir::LeafSum terms_of(const ir::Expr& expr) const;
   llvm::Value* addresses(const ir::Buffer& buffer, const ir::Expr& vector_index);
   llvm::Value* load(const ir::ExprNode& node, const ir::Load& load);
-  llvm::Value* mask(const ir::Expr& predicate);  // null: all on
-  llvm::Value* zeros(llvm::Type* type);          // one of that type in memory
+  llvm::Value* mask(const ir::Expr& predicate);   // null: all on
+  llvm::GlobalVariable* zeros(llvm::Type* type);  // one of that type in memory
   llvm::Value* from_memory(ir::DataType type, llvm::Value* value);
   llvm::Value* to_memory(ir::DataType type, llvm::Value* value);
 

@@ -33,7 +33,7 @@ Sketch sketch_of(const TiledShape& s, const CpuTarget& target) {
   // listed; 1: outer, the others, inner; 2: as 0, with outer before the others' last.
   if (s.reduce.size() > 1) knobs.push_back({"reduce_order", plain({0, 1, 2})});
   // Most multiply-adds in the unrolled body.
-  // 1024 won nowhere but with groups, and costs twice the build.
+  // 1024 gained nothing without groups, and costs twice the build.
   knobs.push_back({"unroll", s.spans ? plain({64, 256, 1024}) : plain({64, 256})});
   // 0: the input is padded by a launch of its own, 1: by each task for itself, 2: not at all: it is
   // read where it lies, and columns of the window that lie outside are left out, too.

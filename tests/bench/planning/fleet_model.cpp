@@ -38,14 +38,21 @@ double cpu_us() {
   return double(now.tv_sec) * 1e6 + double(now.tv_nsec) / 1e3;
 }
 
-// One that does one thing after the other, and how long it was at it.
+// The time that is looked at.
+struct Window {
+  TimePoint from, to;
+};
+
+// One that does one thing after the other, and how long it was at it in the window.
 struct Worker {
   TimePoint free_at;
   Clock::duration busy{};
   // When it has done what comes to it now.
-  TimePoint work(TimePoint now, Clock::duration time) {
-    free_at = std::max(free_at, now) + time;
-    busy += time;
+  TimePoint work(TimePoint now, Clock::duration time, const Window& window) {
+    const TimePoint begin = std::max(free_at, now);
+    free_at = begin + time;
+    const TimePoint first = std::max(begin, window.from), last = std::min(free_at, window.to);
+    if (last > first) busy += last - first;
     return free_at;
   }
 };
@@ -53,6 +60,11 @@ struct Worker {
 class Play {
  public:
   explicit Play(const FleetModel& model) : model_(model), core_(1), request_(request()) {
+    // Until queues are full: the slowest of what fills them, several times over.
+    const double trial_ms = model.kernel_ms + model.build_ms + model.session_ms;
+    const double fill_ms = 1000 + 4 * (model.kernel_ms * model.queue_depth + trial_ms);
+    window_.from = events_.now() + of_ms(fill_ms);
+    window_.to = window_.from + of_ms(std::max(model.seconds * 1000, 10 * trial_ms));
     outcome_ = outcome();
     builders_.resize(model.builders);
     // A trial of each place that boards have, and two candidates for each builder: as `tune` does.
@@ -64,18 +76,11 @@ class Play {
   }
 
   FleetForecast run() {
-    // Until queues are full: the slowest of what fills them, several times over.
-    const double fill_ms = 1000 + 4 * (model_.kernel_ms * model_.queue_depth + model_.build_ms);
-    play_until(events_.now() + of_ms(fill_ms));
-    const TimePoint from = events_.now();
-    for (Board& board : boards_) board.device.busy = {};
-    for (auto& session : sessions_) session->host.busy = {};
-    for (Worker& builder : builders_) builder.busy = {};
-    broker_.busy = {};
+    play_until(window_.from);
     counts_ = {};
     core_spent_us_ = 0, heard_ = 0;
-    play_until(from + of_ms(model_.seconds * 1000));
-    const double time = std::chrono::duration<double>(events_.now() - from).count();
+    play_until(window_.to);
+    const double time = std::chrono::duration<double>(window_.to - window_.from).count();
     const auto share = [&](const auto& all, const auto& worker) {
       double sum = 0;
       for (const auto& one : all) sum += std::chrono::duration<double>(worker(one).busy).count();
@@ -95,7 +100,7 @@ class Play {
   struct Board {
     fleet::Permission who;
     fleet::PeerId peer;
-    std::uint64_t instance = 0;
+    unsigned number = 0;
     std::vector<std::uint64_t> leases;
     Worker device;
   };
@@ -149,7 +154,7 @@ class Play {
     core_spent_us_ += spent;
     ++heard_;
     const double all_us = spent + model_.message_us * double(1 + outgoing.size());
-    const TimePoint done = broker_.work(events_.now(), of_ms(all_us / 1000));
+    const TimePoint done = broker_.work(events_.now(), of_ms(all_us / 1000), window_);
     events_.at(done, [this, outgoing = std::move(outgoing)] {
       for (const fleet::Outgoing& each : outgoing) deliver(each);
       serve();
@@ -187,36 +192,43 @@ class Play {
   // --- boards ---
   void add_board(unsigned number) {
     Board& board = boards_.emplace_back();
+    board.number = number;
     board.peer = "b" + std::to_string(number);
     board.who = {
         "board-" + std::to_string(number), wire::Role::Agent, "key of " + board.peer, {}, {}};
-    board.instance = number + 1;
+    say_hello(board);
+    every(milliseconds(1000), number, model_.boards, [this, number] {
+      const Board& beats = boards_[number];
+      wire::HeartbeatT beat;
+      beat.instance = beats.number + 1;
+      beat.leases = beats.leases;
+      to_broker(beats.peer, beats.who, fleet::pack_message(std::move(beat)));
+    });
+  }
+
+  void say_hello(const Board& board) {
     wire::HelloT hello;
     hello.protocol_version = limits::kProtocolVersion;
     hello.role = wire::Role::Agent;
-    hello.instance = board.instance;
+    hello.instance = board.number + 1;
     hello.board = std::make_unique<wire::BoardT>();
     hello.board->id = board.who.name;
     auto device = std::make_unique<wire::DeviceInfoT>();
     device->key = kDeviceKey;
     device->queue_depth = model_.queue_depth;
     hello.devices.push_back(std::move(device));
+    hello.leases = board.leases;
     to_broker(board.peer, board.who, fleet::pack_message(std::move(hello)));
-    every(milliseconds(1000), number, model_.boards, [this, number] {
-      const Board& beats = boards_[number];
-      wire::HeartbeatT beat;
-      beat.instance = beats.instance;
-      beat.leases = beats.leases;
-      to_broker(beats.peer, beats.who, fleet::pack_message(std::move(beat)));
-    });
   }
 
   void hear(Board& board, ByteView bytes) {
-    const auto* assign = wire::GetMessage(bytes.data())->body_as_Assign();
+    const wire::Message* message = wire::GetMessage(bytes.data());
+    if (message->body_as_HelloNeeded() != nullptr) return say_hello(board);
+    const auto* assign = message->body_as_Assign();
     if (assign == nullptr) return;
     const std::uint64_t lease = assign->lease();
     board.leases.push_back(lease);
-    const TimePoint done = board.device.work(events_.now(), of_ms(model_.kernel_ms));
+    const TimePoint done = board.device.work(events_.now(), of_ms(model_.kernel_ms), window_);
     events_.at(done, [this, &board, lease] {
       std::erase(board.leases, lease);
       wire::DoneT message;
@@ -262,7 +274,7 @@ class Play {
     }
     while (session.core->opened() && session.candidates < most_of(session)) {
       ++session.candidates;
-      const TimePoint thought = session.host.work(events_.now(), of_ms(model_.session_ms));
+      const TimePoint thought = session.host.work(events_.now(), of_ms(model_.session_ms), window_);
       events_.at(thought, [this, &session] { build(session); });
     }
     for (fleet::Outgoing& each : session.core->take_outgoing()) {
@@ -277,7 +289,7 @@ class Play {
                          [](const Worker& a, const Worker& b) { return a.free_at < b.free_at; });
     const TimePoint built = first == builders_.end()
                                 ? events_.now()
-                                : first->work(events_.now(), of_ms(model_.build_ms));
+                                : first->work(events_.now(), of_ms(model_.build_ms), window_);
     events_.at(built, [this, &session] {
       request_.options->racing_bound_ns = double(++trial_);
       session.core->submit(trial_, encode(request_), {});
@@ -293,6 +305,7 @@ class Play {
 
   const FleetModel model_;
   Events events_;
+  Window window_;
   fleet::BrokerCore core_;
   Worker broker_;
   bool broker_at_work_ = false;

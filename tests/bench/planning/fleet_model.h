@@ -8,17 +8,20 @@ namespace fettle::bench {
 
 struct FleetModel {
   unsigned boards = 10, queue_depth = 2;
-  unsigned builders = 8;    // all sessions' together
-  unsigned sessions = 6;    // each a laptop's own
-  unsigned in_flight = 0;   // trials of all sessions at one time; 0: as many as boards hold
+  unsigned builders = 8;  // all sessions' together
+  unsigned sessions = 6;  // each a laptop's own
+  // Trials of all sessions at one time; 0: as many as boards hold, and two for each builder.
+  unsigned in_flight = 0;
   double kernel_ms = 30;    // all that a trial takes its board: loading, checking, samples
   double build_ms = 60;     // of one candidate
   double session_ms = 15;   // of a session for each trial, one after the other: search and model
   double network_ms = 0.2;  // one way
-  // Of the broker for each message that comes or goes, beside its core: sockets and CURVE.
+  // Of the broker for each message that comes or goes, beside its core: sockets and CURVE. With
+  // what the core takes, a result costs as much as the busiest thread of `fettle-bench fleet`.
   double message_us = 5;
   double core_us = -1;  // of its core for each message that comes; below 0: what that takes here
-  double seconds = 10;  // that are looked at; as long as boards need to fill goes before
+  // That are looked at, or ten times what one trial takes; what queues need to fill goes before.
+  double seconds = 10;
 };
 
 struct FleetForecast {

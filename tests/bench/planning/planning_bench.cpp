@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <iostream>
 #include <map>
@@ -35,9 +36,10 @@ std::optional<double> number_of(const std::string& text) {
 struct Range {
   double least, most;
 };
-constexpr Range kCount{1, 100'000}, kTime{0, 1e6};
+constexpr Range kCount{1, 100'000}, kTime{0, 60'000};
 
-// 1 up: what is true of `most` and of none below a number is true from that number on.
+// 1 up: what is true of `most` and of none below a number is true from that number on. To the next
+// sixty-fourth above.
 template <typename Holds>
 unsigned least_that(unsigned most, Holds holds) {
   unsigned reached = 1;
@@ -75,10 +77,11 @@ Json json_of(const Row& row) {
 std::string line_of(const Row& row) {
   const FleetForecast& f = row.forecast;
   return fmt::format(
-      "{:>6} {:>8} {:>8} {:>12.0f} {:>7.3f} {:>8.3f} {:>8.3f} {:>7.3f}  {:<16} {:>8}",
+      "{:>6} {:>8} {:>8} {:>12.0f} {:>7.3f} {:>8.3f} {:>8.3f} {:>7.3f}  {:<16} {:>8}{}",
       row.model.boards, row.model.builders, row.model.sessions, f.results_per_second * 3600,
       f.boards_busy, f.builders_busy, f.sessions_busy, f.broker_busy, limit_of(f),
-      row.needed == 0 ? std::string("none do") : std::to_string(row.needed));
+      row.needed == 0 ? std::string("none do") : std::to_string(row.needed),
+      f.failures == 0 ? std::string() : fmt::format("  {} FAILED", f.failures));
 }
 
 }  // namespace
@@ -91,11 +94,12 @@ Result<FleetQuestion> parse_fleet_question(const std::vector<std::string>& setti
       {"sessions", {&m.sessions, {1, 10'000}}},
       {"depth", {&m.queue_depth, {1, 64}}}};
   const std::map<std::string, std::pair<double*, Range>> times = {
-      {"kernel-ms", {&m.kernel_ms, {0.01, 1e6}}}, {"build-ms", {&m.build_ms, kTime}},
-      {"session-ms", {&m.session_ms, kTime}},     {"network-ms", {&m.network_ms, kTime}},
-      {"message-us", {&m.message_us, kTime}},     {"core-us", {&m.core_us, kTime}},
+      {"kernel-ms", {&m.kernel_ms, {0.01, 60'000}}}, {"build-ms", {&m.build_ms, kTime}},
+      {"session-ms", {&m.session_ms, kTime}},        {"network-ms", {&m.network_ms, kTime}},
+      {"message-us", {&m.message_us, kTime}},        {"core-us", {&m.core_us, kTime}},
       {"seconds", {&m.seconds, {0.1, 3600}}}};
   for (const std::string& setting : settings) {
+    if (setting.empty()) continue;
     const std::size_t equals = setting.find('=');
     const std::string key = setting.substr(0, equals);
     const auto count = counts.find(key);
@@ -114,10 +118,12 @@ Result<FleetQuestion> parse_fleet_question(const std::vector<std::string>& setti
     for (bool more = true; more;) {
       const std::size_t slash = key == "boards" ? rest.find('/') : std::string::npos;
       const auto number = number_of(rest.substr(0, slash));
-      if (!number || !(*number >= range.least && *number <= range.most)) {
-        return not_a_setting(setting,
-                             fmt::format("a number from {} to {}{}", range.least, range.most,
-                                         key == "boards" ? ", or several: 10/100" : ""));
+      const bool fits = number && *number >= range.least && *number <= range.most;
+      if (!fits || (time == times.end() && *number != std::floor(*number))) {
+        return not_a_setting(
+            setting,
+            fmt::format("a {}number from {} to {}{}", time == times.end() ? "whole " : "",
+                        range.least, range.most, key == "boards" ? ", or several: 10/100" : ""));
       }
       numbers.push_back(*number);
       more = slash != std::string::npos;

@@ -26,10 +26,11 @@ struct FleetQuestion {
 };
 Result<FleetQuestion> parse_fleet_question(const std::vector<std::string>& settings);
 
-// The fewest builders that keep boards busy for that share of their time; 0: none do, as something
-// else holds them back.
+// The fewest builders, to a sixty-fourth, that keep boards busy for that share of their time; 0:
+// none do, as something else holds them back.
 unsigned builders_needed(FleetModel model, double busy);
-// The most boards that one broker keeps busy for that share, with builders and sessions to spare.
+// The most boards, to a sixty-fourth, that one broker keeps busy for that share, with builders and
+// sessions to spare.
 unsigned boards_of_one_broker(FleetModel model, double busy);
 
 }  // namespace fettle::bench

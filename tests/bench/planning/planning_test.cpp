@@ -26,6 +26,16 @@ TEST(FleetModel, BoardsAloneAreBusyAllTheTime) {
   EXPECT_STREQ(limit_of(told), "boards");
 }
 
+// Longer than the time that is asked for.
+TEST(FleetModel, SlowKernels) {
+  FleetModel model = quick();
+  model.boards = 3, model.kernel_ms = 5000;
+  const FleetForecast told = forecast(model);
+  EXPECT_NEAR(told.results_per_second, 0.6, 0.07);
+  EXPECT_GT(told.boards_busy, 0.99);
+  EXPECT_GT(builders_needed(model, 0.9), 0u);
+}
+
 TEST(FleetModel, TheSameTwice) {
   FleetModel model = quick();
   model.boards = 20, model.builders = 5, model.session_ms = 3;
@@ -90,6 +100,7 @@ TEST(FleetPlanning, BoardsOfOneBroker) {
 }
 
 TEST(FleetQuestion, Settings) {
+  EXPECT_EQ(parse_fleet_question({""})->boards, (std::vector<unsigned>{10, 100, 1000}));
   const auto question =
       parse_fleet_question({"boards=10/200", "builders=7", "kernel-ms=2.5", "depth=3"});
   ASSERT_TRUE(question.ok());
@@ -99,7 +110,7 @@ TEST(FleetQuestion, Settings) {
   EXPECT_EQ(question->model.kernel_ms, 2.5);
   EXPECT_EQ(question->model.queue_depth, 3u);
   for (const char* wrong : {"boards", "boards=", "boards=0", "boards=1/", "cats=3", "depth=1.x",
-                            "builders=-1", "kernel-ms=nan"}) {
+                            "builders=-1", "kernel-ms=nan", "builders=2.7", "boards=10.5"}) {
     EXPECT_FALSE(parse_fleet_question({wrong}).ok()) << wrong;
   }
 }
