@@ -35,18 +35,6 @@ std::uint64_t now_ns() {
           .count());
 }
 
-Bytes outcome() {
-  wire::MeasurementT measurement;
-  measurement.median = 1e6;
-  measurement.ticks_per_second = 1e9;
-  measurement.number = 1;
-  for (std::uint64_t i = 0; i < 10; ++i) measurement.samples.emplace_back(1'000'000 + i, 1u);
-  wire::OutcomeT outcome;
-  outcome.body.Set(std::move(measurement));
-  outcome.times = std::make_unique<wire::StageTimesT>();
-  return encode(outcome);
-}
-
 }  // namespace
 
 struct FleetLoad::Shared {
@@ -347,7 +335,7 @@ class FleetLoad::Thread {
   FleetLoadCounts local_;
   // As long as with a small kernel.
   wire::MeasureRequestT request_ = fleet::small_request(0, 2000);
-  const Bytes outcome_ = outcome();
+  const Bytes outcome_ = fleet::small_outcome();
   std::thread thread_;
 
  public:

@@ -28,4 +28,17 @@ inline wire::MeasureRequestT small_request(double marker = 0, std::size_t image_
   return request;
 }
 
+// What a board says of it, encoded: ten samples of about a millisecond.
+inline Bytes small_outcome() {
+  wire::MeasurementT measurement;
+  measurement.median = 1e6;
+  measurement.ticks_per_second = 1e9;
+  measurement.number = 1;
+  for (std::uint64_t i = 0; i < 10; ++i) measurement.samples.emplace_back(1'000'000 + i, 1u);
+  wire::OutcomeT outcome;
+  outcome.body.Set(std::move(measurement));
+  outcome.times = std::make_unique<wire::StageTimesT>();
+  return encode(outcome);
+}
+
 }  // namespace fettle::fleet

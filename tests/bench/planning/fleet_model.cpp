@@ -59,13 +59,12 @@ struct Worker {
 
 class Play {
  public:
-  explicit Play(const FleetModel& model) : model_(model), core_(1), request_(request()) {
+  explicit Play(const FleetModel& model) : model_(model), core_(1) {
     // Until queues are full: the slowest of what fills them, several times over.
     const double trial_ms = model.kernel_ms + model.build_ms + model.session_ms;
     const double fill_ms = 1000 + 4 * (model.kernel_ms * model.queue_depth + trial_ms);
     window_.from = events_.now() + of_ms(fill_ms);
     window_.to = window_.from + of_ms(std::max(model.seconds * 1000, 10 * trial_ms));
-    outcome_ = outcome();
     builders_.resize(model.builders);
     // A trial of each place that boards have, and two candidates for each builder: as `tune` does.
     const unsigned held = model.boards * model.queue_depth;
@@ -111,19 +110,6 @@ class Play {
     Worker host;
     unsigned number = 0, candidates = 0;  // thought of, and not ended
   };
-
-  static wire::MeasureRequestT request() { return fleet::small_request(0, kProgramBytes); }
-  static Bytes outcome() {
-    wire::MeasurementT measurement;
-    measurement.median = 1e6;
-    measurement.ticks_per_second = 1e9;
-    measurement.number = 1;
-    for (std::uint64_t i = 0; i < 10; ++i) measurement.samples.emplace_back(1'000'000 + i, 1u);
-    wire::OutcomeT outcome;
-    outcome.body.Set(std::move(measurement));
-    outcome.times = std::make_unique<wire::StageTimesT>();
-    return encode(outcome);
-  }
 
   void play_until(TimePoint end) {
     bool over = false;
@@ -316,8 +302,8 @@ class Play {
   std::vector<std::unique_ptr<Session>> sessions_;
   std::vector<Worker> builders_;
   unsigned in_flight_ = 0;
-  wire::MeasureRequestT request_;
-  Bytes outcome_;
+  wire::MeasureRequestT request_ = fleet::small_request(0, kProgramBytes);
+  const Bytes outcome_ = fleet::small_outcome();
   std::uint64_t trial_ = 0;
   FleetForecast counts_;
 };
