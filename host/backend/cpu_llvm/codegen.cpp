@@ -30,7 +30,7 @@
 namespace fettle::backend::cpu_llvm {
 namespace {
 
-constexpr std::size_t kMostKept = std::size_t{16} << 20;  // bytes: a thousand objects
+constexpr std::size_t kMostKept = std::size_t{16} << 20;  // bytes, of all objects
 
 // Turns LLVM's diagnostics into the first error's text.
 class Diagnostics : public llvm::DiagnosticHandler {

@@ -17,7 +17,8 @@ struct FleetModel {
   double session_ms = 15;   // of a session for each trial, one after the other: search and model
   double network_ms = 0.2;  // one way
   // Of the broker for each message that comes or goes, beside its core: sockets and CURVE. With
-  // what the core takes, a result costs as much as the busiest thread of `fettle-bench fleet`.
+  // what the core takes, a result costs about as much as in the busiest thread of `fettle-bench
+  // fleet`: 30 us beside 34.
   double message_us = 5;
   double core_us = -1;  // of its core for each message that comes; below 0: what that takes here
   // That are looked at, or ten times what one trial takes; what queues need to fill goes before.
