@@ -61,8 +61,13 @@ Result<BoardRun> run_on_board(tune::Runner& runner, tune::StopSignal& stop,
   how.number = 1;
   how.repeat = how.min_samples = options.runs;
   how.relative_interval = 0;
-  // Or a long series would end early. An emulator's times are no board's: not worth more than that.
-  how.retakes = runner.device().emulated ? options.runs : std::max(how.retakes, options.runs);
+  // Or a long series would end early.
+  how.retakes = std::max(how.retakes, options.runs);
+  if (runner.device().emulated) {
+    // Its times are no board's: worth no more tries, and no reason to refuse what they answer.
+    how.retakes = options.runs;
+    how.min_samples = 1;
+  }
   how.warmup_runs = 2;
   how.threads = options.threads;
   how.timeout_ms = options.timeout_ms;

@@ -132,11 +132,12 @@ class EmulatedSession : public ::testing::Test {
 TEST_F(EmulatedSession, ASilentBoardIsSwitchedOffAndOn) {
   ASSERT_NO_FATAL_FAILURE(
       start({"--power-cycle", "rk3399-1=kill -USR1 $(cat " + folder.file("pid") + ")",
-             "--power-cycle-after", "5"}));
+             "--power-cycle-after", "15"}));
   const auto machines = testing::descendants(board->pid(), "qemu-system");
   ASSERT_EQ(machines.size(), 1u);
   kill(machines[0], SIGSTOP);
-  // The broker gives it up after ten seconds, and switches it five seconds later.
+  // The broker gives it up after ten seconds, and switches it fifteen seconds later: longer than
+  // it takes to boot, when it is as silent.
   ASSERT_TRUE(board->wait_for_out("was switched off and on", std::chrono::seconds(60)))
       << board->out() << broker->err();
   std::string devices;

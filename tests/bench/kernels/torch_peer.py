@@ -10,7 +10,8 @@ Started once and told what to do by lines of JSON on its standard input; each is
   {"output": WAY, "file": F}   one run's output as raw float32, in the workload's own layout
 
 Each way has the layout that it likes, made before anything is timed. Tails follow as operations of
-their own, in place where there is one. float32 stays so unless the layer allows TF32.
+their own, in place where there is one; where cuDNN has a convolution with the tail in it, that is a way,
+too. float32 stays so unless the layer allows TF32.
 """
 
 import argparse
@@ -42,7 +43,7 @@ class Layer:
     def __init__(self, told, device):
         if told["int8"]:
             raise Refused("PyTorch has no int8 kernels for this")
-        self.told, self.kind = told, told["kind"]
+        self.told, self.kind, self.device = told, told["kind"], device
         dtype = torch.float16 if told["half"] else torch.float32
 
         def tensor(name):
@@ -91,6 +92,14 @@ class Layer:
             r = None if self.residual is None else self.residual.contiguous(memory_format=layout)
             run = lambda x=x, w=w: convolution(x, w, self.bias, **how)
             yield name, self.with_tail(run, r)
+            if self.device == "cuda" and self.told["relu"] and not self.told["gelu"]:
+                yield name + "_fused", self.fused(x, w, r, how)
+
+    def fused(self, x, w, r, how):
+        """cuDNN's own convolution with bias, residual and relu in one kernel."""
+        if r is None:
+            return lambda: torch.cudnn_convolution_relu(x, w, self.bias, **how)
+        return lambda: torch.cudnn_convolution_add_relu(x, w, r, 1.0, self.bias, **how)
 
     def channels_first(self, tensor):
         if self.told["channels_first"]:

@@ -13,9 +13,14 @@ KERNEL count(const float*, float* out, int n) {
   const int i = element();
   if (i < n) out[i] = out[i] == out[i] ? out[i] + 1 : 1;
 }
+// Steps through shared memory: a volatile variable of a thread's own is a register to nvcc, and ptxas
+// leaves out a loop that only counts one.
 KERNEL slow(const float* in, float* out, int n) {
+  __shared__ volatile int steps[1024];
   const int i = element();
-  for (volatile int step = 0; step < 100000; step = step + 1) continue;
+  for (steps[threadIdx.x] = 0; steps[threadIdx.x] < 100000;) {
+    steps[threadIdx.x] = steps[threadIdx.x] + 1;
+  }
   if (i < n) out[i] = 2 * in[i];
 }
 KERNEL one_wrong(const float* in, float* out, int n) {
