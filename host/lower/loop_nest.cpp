@@ -45,7 +45,7 @@ class Collector {
         },
         [&](const ir::TileCall& n) { tile_call(n, times); },
         [&](const ir::AsyncCopies& n) { stmt(n.body, times); },
-        [](const ir::OneOf<ir::Barrier, ir::AwaitCopies> auto&) {});
+        [&](const ir::Barrier&) { found.barriers += times; }, [](const ir::AwaitCopies&) {});
   }
 
  private:
@@ -76,6 +76,7 @@ class Collector {
     nest.times = times;
     nest.operations = n.row->operations.all() / n.row->threads;
     nest.vector_operations = 1;
+    nest.tile_call = true;
     const ir::Tile& tile = n.row->tile;
     for (std::size_t i = 0; i < n.operands.size(); ++i) {
       const ir::Operand& operand = n.row->operands[i];

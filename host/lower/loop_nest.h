@@ -19,6 +19,7 @@ struct LoopNest {
   double register_accesses = 0;
   double operations = 0;         // of every class, of one execution
   double vector_operations = 0;  // instructions for them
+  bool tile_call = false;        // an instruction of several threads (ir::TileCall)
   int lanes = 1;
   ir::Movement stored;  // index of the store
 };
@@ -27,6 +28,7 @@ struct LoopNests {
   std::vector<LoopNest> nests;
   double register_bytes = 0;  // of the largest register tile
   double branches = 0;        // executed in one run
+  double barriers = 0;        // met by all threads together in one run
 };
 
 // Of a function whose storage is flat, before unroll: loops to be unrolled still stand, and before

@@ -230,19 +230,19 @@ void EvolutionaryPlanner::predict(const cost::TimeModel& model, Candidates& cand
 // member; and what is close to a place already taken must be better for it. So a
 // batch is spread where the members disagree, and over what looks equally good. Equal
 // features are most likely one program, which would be measured once only. The model
-// knows nothing of an option that was never tried, and may be wrong about it for
+// knows nothing of a sketch or an option that was never tried, and may be wrong about it for
 // ever: some places are kept for those.
 std::vector<space::Configuration> EvolutionaryPlanner::choose(const Candidates& candidates,
                                                               Unseen& unseen, std::size_t n) {
   std::vector<space::Configuration> plan;
   std::vector<bool> taken(candidates.size(), false);
   std::vector<double> close(candidates.size(), 0);  // to the places taken
-  const auto best_for = [&](bool fresh) {
+  const auto best_of = [&](const auto& among) {
     std::optional<std::size_t> best;
     double least = 0;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const Candidate& candidate = candidates[i];
-      if (taken[i] || (fresh && !tried_.holds_untried(candidate.configuration))) continue;
+      if (taken[i] || !among(candidate.configuration)) continue;
       const auto& members = candidate.members;
       double value = places_ % 2 == 0 ? candidate.mean : members[places_ / 2 % members.size()];
       value += kCloseness * close[i];
@@ -253,8 +253,11 @@ std::vector<space::Configuration> EvolutionaryPlanner::choose(const Candidates& 
   };
   for (; plan.size() < n; ++places_) {
     std::optional<std::size_t> best;
-    if (places_ % kFreshPlace == kFreshPlace - 1) best = best_for(true);
-    if (!best && uniform(rng_) >= kEpsilon) best = best_for(false);
+    if (places_ % kFreshPlace == kFreshPlace - 1) {
+      best = best_of([&](const auto& of) { return tried_.of_rare_sketch(of); });
+      if (!best) best = best_of([&](const auto& of) { return tried_.holds_untried(of); });
+    }
+    if (!best && uniform(rng_) >= kEpsilon) best = best_of([](const auto&) { return true; });
     if (best) {
       const space::Configuration& chosen = candidates[*best].configuration;
       taken[*best] = true;

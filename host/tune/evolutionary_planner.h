@@ -6,7 +6,8 @@
 //   among those that earlier plans passed over
 //   lower them for their features; drop what does not lower or fails the screen
 //   take the predicted fastest, each by another member of the model, but seldom what
-//   looks like a program already tried; some places go to options never tried
+//   looks like a program already tried; some places go to sketches hardly tried and to options
+//   never tried
 #pragma once
 
 #include <optional>

@@ -69,9 +69,16 @@ std::vector<space::Configuration> promising_draws(const space::SearchSpace& spac
     consider_batch();
     std::stable_sort(draws.begin(), draws.end(), faster);
   }
-  draws.resize(std::min(draws.size(), kept));
+  // The fastest, and the fastest of every sketch: the estimate says little of how one does beside
+  // another.
   std::vector<space::Configuration> promising;
-  for (auto& [estimate, configuration] : draws) promising.push_back(std::move(configuration));
+  std::vector<bool> held(space.sketches().size(), false);
+  for (auto& [estimate, configuration] : draws) {
+    const bool first_of_sketch = !held[configuration.sketch];
+    if (promising.size() >= kept && (options.prior || !first_of_sketch)) continue;
+    held[configuration.sketch] = true;
+    promising.push_back(std::move(configuration));
+  }
   return promising;
 }
 

@@ -2,20 +2,31 @@
 #include "host/tune/tried.h"
 
 namespace fettle::tune {
+namespace {
+
+constexpr std::size_t kRare = 3;  // trials of a sketch, fewer than which say nothing of it
+
+}  // namespace
 
 Tried::Tried(const space::SearchSpace& space) {
   for (const space::Sketch& sketch : space.sketches()) {
     options_.emplace_back();
+    trials_.push_back(0);
     for (const space::Knob& knob : sketch.knobs) options_.back().emplace_back(knob.options.size());
   }
 }
 
 void Tried::add(const space::Configuration& configuration, std::size_t features_hash) {
   if (features_hash != 0) programs_.insert(features_hash);
+  ++trials_[configuration.sketch];
   const auto& choice = configuration.choice;
   for (std::size_t k = 0; k < choice.size(); ++k) {
     options_[configuration.sketch][k][choice[k]] = true;
   }
+}
+
+bool Tried::of_rare_sketch(const space::Configuration& configuration) const {
+  return trials_[configuration.sketch] < kRare;
 }
 
 bool Tried::holds_untried(const space::Configuration& configuration) const {

@@ -1,5 +1,5 @@
-// Tried: which options of each knob a task's trials have had, and which programs, told apart
-// by their features.
+// Tried: which sketches and options of each knob a task's trials have had, and which programs, told
+// apart by their features.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,15 @@ class Tried {
   }
   // One of its knobs is at an option that none of them had.
   bool holds_untried(const space::Configuration& configuration) const;
+  // Its sketch has had hardly any trials: of how good its programs are, next to nothing is known.
+  bool of_rare_sketch(const space::Configuration& configuration) const;
   // Knob and option, of that sketch.
   std::vector<std::pair<std::size_t, std::uint32_t>> untried(std::size_t sketch) const;
 
  private:
   std::unordered_set<std::size_t> programs_;             // hashes of their features
   std::vector<std::vector<std::vector<bool>>> options_;  // [sketch][knob][option]
+  std::vector<std::size_t> trials_;                      // of each sketch
 };
 
 }  // namespace fettle::tune

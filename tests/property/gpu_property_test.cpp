@@ -135,6 +135,7 @@ void products_by_warps(bool tf32) {
   std::mt19937_64 rng(seed);
   property::RandomFields random(rng);
   const space::GpuTarget target = gpu_targets().front();
+  std::uint64_t cut = 0;  // sums in several parts
   for (std::uint64_t i = 0; i < count; ++i) {
     nlohmann::json json = random_product(random, i % 3);
     json["tail"] = random.tail();
@@ -154,6 +155,10 @@ void products_by_warps(bool tf32) {
     }
     const std::string what = json.dump() + " " + task->space().to_json(configuration);
     ASSERT_EQ(sketches[configuration.sketch].name, sketch) << what;
+    const auto& knobs = sketches[configuration.sketch].knobs;
+    cut += std::any_of(knobs.begin(), knobs.end(),
+                       [](const space::Knob& knob) { return knob.name == "parts"; }) &&
+           task->space().value(configuration, "parts")[0] > 1;
     const auto expected = space::evaluate(workload->dag());
     ASSERT_TRUE(expected) << what;
     // Sums of rounded factors are as exact as any.
@@ -174,6 +179,7 @@ void products_by_warps(bool tf32) {
     }
     if (::testing::Test::HasFailure()) return;
   }
+  EXPECT_GT(cut, 0u);
 }
 
 TEST(GpuProperty, ProductsByWarpsEqualTheReference) { products_by_warps(false); }

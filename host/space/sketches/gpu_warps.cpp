@@ -1,10 +1,12 @@
 // Knobs and schedule of the sketch of warps (gpu_warps.h).
 #include "host/space/sketches/gpu_warps.h"
 
+#include <map>
 #include <span>
 #include <tuple>
 
 #include "host/space/rewrite.h"
+#include "host/space/sketches/gpu_parts.h"
 #include "host/space/sketches/gpu_staging.h"
 #include "host/space/sketches/gpu_steps.h"
 #include "host/space/sketches/steps.h"
@@ -85,6 +87,14 @@ Copied copied_by(std::span<const KnobValue* const> values, const ir::IntrinsicRo
           (*values[0])[0] * (*values[1])[0] * row.threads};
 }
 
+// Sums may be cut where the device has room for more warps than there are tiles.
+bool has_parts(const WarpProduct& warp, const GpuTarget& target) {
+  const MatrixProduct& p = warp.product;
+  const ir::Tile& tile = warp.multiply->tile;
+  return !p.batched && !parts_of(p).empty() &&
+         leaves_threads_idle(p.m * p.n / (tile.m * tile.n) * warp.multiply->threads, target);
+}
+
 std::int64_t registers_of(const KnobValue& rows, const KnobValue& columns) {
   return kFragment * (rows[1] * columns[1] + rows[1] + columns[1]) + kOtherRegisters;
 }
@@ -133,6 +143,11 @@ std::optional<Sketch> gpu_warps_sketch(const WarpProduct& warp, const GpuTarget&
   // Neighbouring threads load elements of 0: one row or column, 1: one step.
   knobs.push_back({"first_order", plain({0, 1})});
   knobs.push_back({"second_order", plain({0, 1})});
+  if (has_parts(warp, target)) {
+    Knob parts{"parts", {{1}}, 0};  // of each sum
+    for (KnobValue& cut : parts_of(p)) parts.options.push_back(std::move(cut));
+    knobs.push_back(std::move(parts));
+  }
   // As in gpu_tiled.
   if (is_constant(p.dag, *p.dag.find(p.second))) knobs.push_back({"packed", plain({0, 1})});
   if (computed_source(p.dag, *p.dag.find(p.first))) knobs.push_back({"source", plain({0, 1})});
@@ -166,22 +181,32 @@ std::optional<Sketch> gpu_warps_sketch(const WarpProduct& warp, const GpuTarget&
                                   return stages_fit(matrices, copied_by(values, row), *values[3],
                                                     thread - registers_of(*values[0], *values[1]));
                                 }});
+  if (has_parts(warp, target)) {
+    sketch.constraints.push_back(
+        {"whole steps", {"step", "parts", "stages"}, [k = p.k](auto values) {
+           const std::int64_t part = k / (*values[1])[0], steps = part / (*values[0])[0];
+           return part % (*values[0])[0] == 0 && ((*values[2])[0] == 1 || steps >= (*values[2])[0]);
+         }});
+  }
   // The least of all: one warp, one tile.
-  const KnobValue one{1, 1}, step = knobs[2].options.front(), stages{1, 0};
-  const KnobValue* least[] = {&one, &one, &step, &stages};
+  const KnobValue one{1, 1}, step = knobs[2].options.front(), stages{1, 0}, whole{1};
+  const std::map<std::string, const KnobValue*> least{
+      {"rows", &one}, {"columns", &one}, {"step", &step}, {"stages", &stages}, {"parts", &whole}};
   for (const Constraint& constraint : sketch.constraints) {
     std::vector<const KnobValue*> values;
     for (const std::string& name : constraint.knobs) {
-      values.push_back(least[name == "rows" ? 0 : name == "columns" ? 1 : name == "step" ? 2 : 3]);
+      values.push_back(least.at(name));
     }
     if (!constraint.holds(values)) return std::nullopt;
   }
   return sketch;
 }
 
-Result<Schedule> gpu_warps_schedule(const WarpProduct& warp, const GpuTarget& target,
-                                    const SearchSpace& space, const Configuration& c) {
-  const MatrixProduct& p = warp.product;
+namespace {
+
+// The product as launches of warps. Returns the stages that it placed.
+std::vector<std::string> place_warps(Steps& steps, const WarpProduct& warp, const MatrixProduct& p,
+                                     const SearchSpace& space, const Configuration& c) {
   const ir::Tile& tile = warp.multiply->tile;
   const auto number = [&](const char* knob) { return value_or(space, c, knob, 0); };
   const KnobValue &rows = space.value(c, "rows"), &columns = space.value(c, "columns"),
@@ -189,18 +214,13 @@ Result<Schedule> gpu_warps_schedule(const WarpProduct& warp, const GpuTarget& ta
   const std::int64_t step = number("step"), x = warp.multiply->threads, y = rows[0] * columns[0];
   const bool packed = number("packed") == 1;
 
-  Steps steps{Schedule(p.dag)};
-  std::vector<std::string> kept{p.first, p.second};
-  if (number("source") == 1) {
-    kept.push_back(computed_source(p.dag, *p.dag.find(p.first))->name);
-  }
-  inline_elementwise(steps, kept);
   const auto axis = [&](const std::string& stage, std::size_t from_last) {
     const auto& axes = steps.dag().find(stage)->axes;
     return axes[axes.size() - 1 - from_last].name;
   };
+  // Matrices of parts have no axis for these: parts are cut from their steps.
   const auto with_batch = [&](const std::string& stage, std::vector<std::string> loops) {
-    if (p.batched) loops.insert(loops.begin(), axis(stage, 2));
+    if (steps.dag().find(stage)->axes.size() > 2) loops.insert(loops.begin(), axis(stage, 2));
     steps(ReorderStep{stage, loops});
   };
 
@@ -266,6 +286,27 @@ Result<Schedule> gpu_warps_schedule(const WarpProduct& warp, const GpuTarget& ta
   }
   if (stages[0] > 1) {
     steps(PipelineStep{local, k + ".outer", int(stages[0]), stages[1] == 1});
+  }
+  return placed;
+}
+
+}  // namespace
+
+Result<Schedule> gpu_warps_schedule(const WarpProduct& warp, const GpuTarget& target,
+                                    const SearchSpace& space, const Configuration& c) {
+  const MatrixProduct& p = warp.product;
+  Steps steps{Schedule(p.dag)};
+  std::vector<std::string> kept{p.first, p.second};
+  if (value_or(space, c, "source", 0) == 1) {
+    kept.push_back(computed_source(p.dag, *p.dag.find(p.first))->name);
+  }
+  inline_elementwise(steps, kept);
+  const std::int64_t parts = value_or(space, c, "parts", 1);
+  const MatrixProduct product = parts > 1 ? cut_sums(steps, p, parts) : p;
+  std::vector<std::string> placed = place_warps(steps, warp, product, space, c);
+  if (parts > 1) {
+    const std::vector<std::string> added = add_parts(steps, p, target);
+    placed.insert(placed.end(), added.begin(), added.end());
   }
   launch_others(steps, placed, target, plain_elements(target));
   return steps.finish();

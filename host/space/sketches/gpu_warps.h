@@ -9,6 +9,8 @@
 //       the sums into memory that the block shares
 //     the stages after it, by all threads of the block; store
 //
+// Few tiles with long sums may be cut along these (gpu_parts.h): more blocks, and a second launch.
+//
 // Sums are as exact as those of the instruction: it is taken where it computes what the workload
 // says, or what the workload allows in its place (ComputeDag::allow_tf32). The last tile of rows or
 // columns overlaps the one before.
