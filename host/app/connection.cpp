@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "host/app/build_version.h"
 #include "host/app/cores.h"
 #include "host/app/message.h"
 #include "host/backend/backend.h"
@@ -78,7 +79,8 @@ Result<std::vector<int>> cores_for_device(const std::vector<int>& cores, int thr
 
 }  // namespace
 
-Result<fleet::BrokerAddress> broker_address(const std::string& url, const std::string& public_key) {
+Result<fleet::BrokerAddress> broker_address(const std::string& url, const std::string& public_key,
+                                            const std::string& own_name) {
   auto home = fleet::fettle_home();
   if (!home) return home.error();
   const fleet::KeyFolder folder(*home);
@@ -98,7 +100,7 @@ Result<fleet::BrokerAddress> broker_address(const std::string& url, const std::s
   } else if (auto fits = fleet::check_public_key(public_key); !fits) {
     return std::move(fits.error()).in("reading --broker-key");
   }
-  auto keys = folder.load_or_create("client");
+  auto keys = folder.load_or_create(own_name);
   if (!keys) return keys.error();
   address.keys = std::move(*keys);
   return address;
@@ -179,8 +181,18 @@ Result<Connection> Connection::open(const ConnectionOptions& options) {
   plan.where = connection.address_.url;
   auto session = fleet::Session::open(connection.address_, std::move(plan), options.stop);
   if (!session) return session.error();
+  connection.session_ = session->get();
   connection.runner_ = std::make_unique<LocalRunner>(std::move(*session), connection.agent_.get());
   return connection;
+}
+
+Result<std::unique_ptr<fleet::RemoteBuilder>> Connection::remote_builder(
+    const std::string& name, const tune::StopSignal* stop) {
+  const auto version = build_version();
+  if (!version) return version.error();
+  return fleet::RemoteBuilder::open(
+      address_, *version, name,
+      [session = session_](const wire::Hash& hash) { session->blob_is_there(hash); }, stop);
 }
 
 }  // namespace fettle::app

@@ -8,6 +8,7 @@
 
 #include "host/fleet/broker.h"
 #include "host/fleet/local_agent.h"
+#include "host/fleet/remote_builder.h"
 #include "host/fleet/session.h"
 
 namespace fettle::app {
@@ -31,6 +32,10 @@ class Connection {
   // device does not use. Empty: the boards are elsewhere, or no core is free.
   const std::vector<int>& free_cores() const { return free_cores_; }
   const fleet::BrokerAddress& address() const { return address_; }
+  // The broker's build workers that build as this very program does, for as long as this
+  // connection is there. NotFound: the broker is older than build workers.
+  Result<std::unique_ptr<fleet::RemoteBuilder>> remote_builder(const std::string& name,
+                                                               const tune::StopSignal* stop);
 
  private:
   Result<void> start_local(const ConnectionOptions& options);
@@ -40,10 +45,13 @@ class Connection {
   std::unique_ptr<fleet::Broker> broker_;
   std::unique_ptr<fleet::LocalAgent> agent_;
   std::unique_ptr<tune::Runner> runner_;
+  fleet::Session* session_ = nullptr;  // the runner's
   std::vector<int> free_cores_;
 };
 
-// Where a broker is and with which keys it is spoken to.
-Result<fleet::BrokerAddress> broker_address(const std::string& url, const std::string& public_key);
+// Where a broker is and with which keys it is spoken to: this account's key pair `own`, made if
+// there is none.
+Result<fleet::BrokerAddress> broker_address(const std::string& url, const std::string& public_key,
+                                            const std::string& own = "client");
 
 }  // namespace fettle::app

@@ -1,6 +1,7 @@
 // fettle devices: which boards a broker has, and what they are.
 #include <cctype>
 #include <iostream>
+#include <map>
 #include <optional>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "host/app/connection.h"
 #include "host/app/json_view.h"
 #include "host/app/message.h"
+#include "host/fleet/build_key.h"
 #include "host/records/facts_json.h"
 #include "host/records/table.h"
 #include "host/space/profile.h"
@@ -102,6 +104,25 @@ void print_facts(const std::string& key, const wire::BoardT* board,
   for (const auto& value : device.extra) print_line(value->name.c_str(), value->value);
 }
 
+// A row for each build worker of one version, which are no boards.
+void add_builders(records::Table& table, const wire::DeviceStatusT& key) {
+  std::map<std::string, std::pair<std::string, int>> workers;  // name and builders, by id
+  for (const auto& board : key.boards) {
+    auto& [name, builders] = workers[board->id];
+    name = board->hostname;
+    ++builders;
+  }
+  std::vector<std::string> cells = {key.key, std::to_string(key.total), std::to_string(key.free),
+                                    std::to_string(key.pending)};
+  for (const auto& [id, worker] : workers) {
+    cells.resize(4);
+    cells.push_back(worker.first + " build worker");
+    cells.push_back(fmt::format("{} builder(s)", worker.second));
+    table.row(cells);
+    cells.assign(4, "");
+  }
+}
+
 int run(const DevicesCommand& command) {
   std::optional<Connection> local;
   fleet::BrokerAddress address;
@@ -139,6 +160,10 @@ int run(const DevicesCommand& command) {
       print_json_line(object);
       continue;
     }
+    if (fleet::is_build_key(key->key)) {
+      add_builders(table, *key);
+      continue;
+    }
     std::vector<std::string> cells = {key->key, std::to_string(key->total),
                                       std::to_string(key->free), std::to_string(key->pending)};
     for (std::size_t i = 0; i < key->devices.size(); ++i) {
@@ -153,6 +178,7 @@ int run(const DevicesCommand& command) {
     table.print(std::cout);
     std::cout.flush();
     for (const auto& key : list->keys) {
+      if (fleet::is_build_key(key->key)) continue;
       for (std::size_t i = 0; i < key->devices.size(); ++i) {
         print_facts(key->key, i < key->boards.size() ? key->boards[i].get() : nullptr,
                     *key->devices[i]);

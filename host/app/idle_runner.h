@@ -61,14 +61,14 @@ class IdleRunner final : public tune::Runner {
   std::set<std::uint64_t> under_way_;
 };
 
-// What to do then with builders and plans (null: none). `free`: the cores that a local device
+// What to do then with builders and plans (each null: none). `free`: the cores that a local device
 // leaves; empty: it has none of this machine's, and nothing is moved. `all`: these and the
 // device's.
-inline std::function<void(bool)> lends_cores(fleet::BuildPool& builders, tune::Background* plans,
+inline std::function<void(bool)> lends_cores(fleet::BuildPool* builders, tune::Background* plans,
                                              std::vector<int> free, std::vector<int> all) {
-  return [&builders, plans, free = std::move(free), all = std::move(all)](bool idle) {
+  return [builders, plans, free = std::move(free), all = std::move(all)](bool idle) {
     if (free.empty()) return;
-    builders.keep_to(idle ? all : free);
+    if (builders) builders->keep_to(idle ? all : free);
     if (plans) plans->keep_to(idle ? all : free);
   };
 }

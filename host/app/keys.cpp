@@ -127,9 +127,11 @@ void add_keys_command(CLI::App& app, int& status) {
   let_in->add_option("PUBLIC_KEY", options->public_key, "40 characters, from `fettle keys new`")
       ->required();
   let_in
-      ->add_option("--role", options->role,
-                   "client or agent; left out: the role that it has already, else client")
-      ->check(CLI::IsMember({"client", "agent"}));
+      ->add_option(
+          "--role", options->role,
+          "client, agent (a board) or builder (`fettle build-worker`); left out: the role that it "
+          "has already, else client")
+      ->check(CLI::IsMember({"client", "agent", "builder"}));
   let_in
       ->add_option("--device-key", options->device_keys,
                    "A device key that this agent may serve (repeatable; '*': any, as where none "

@@ -77,8 +77,12 @@ const char* const kFewerOperations =
 std::string overall_line(const tune::Progress& progress) {
   std::string text = fmt::format("trials {}/{}", progress.trials, progress.trials_wanted);
   if (progress.resumed) text += fmt::format(" ({} resumed)", progress.resumed);
-  text += fmt::format("  building {}  waiting {}  on boards {}  device busy {}", progress.building,
-                      progress.waiting, progress.on_boards, percent_text(progress.busy_share));
+  text += fmt::format("  building {}", progress.building);
+  if (progress.remote_builders)
+    text += fmt::format(" ({} remote builder{})", progress.remote_builders,
+                        progress.remote_builders == 1 ? "" : "s");
+  text += fmt::format("  waiting {}  on boards {}  device busy {}", progress.waiting,
+                      progress.on_boards, percent_text(progress.busy_share));
   text += "  elapsed " + duration_text(progress.elapsed);
   if (progress.left && progress.trials < progress.trials_wanted)
     text += "  left ~" + duration_text(*progress.left);

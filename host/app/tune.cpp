@@ -51,6 +51,11 @@ void add_tune_command(CLI::App& app, int& status) {
       "are lent while it waits")
       ->check(CLI::Range(0, 1024))
       ->group("Where");
+  option("--build-on", command->build_on,
+         "Where candidates are compiled: here, on the broker's build workers (workers), or "
+         "anywhere, which is both by their pace")
+      ->check(CLI::IsMember({"anywhere", "here", "workers"}))
+      ->group("Where");
 
   option("--trials", command->trials, "Candidates over all tasks together; failed ones count")
       ->check(CLI::Range(1u, 1000000000u))
@@ -146,6 +151,9 @@ void add_tune_command(CLI::App& app, int& status) {
       if (replay->count() > 0 && of_boards && option != replay && option->count() > 0) {
         throw CLI::ExcludesError("--replay", option->get_name());
       }
+    }
+    if (command->build_on == "workers" && command->broker.empty()) {
+      throw CLI::RequiredError("--build-on workers: --broker");
     }
     if (command->replay.empty() && what->empty()) {
       throw CLI::RequiredError("NETWORK|MODEL|WORKLOADS|KERNEL, or --replay");

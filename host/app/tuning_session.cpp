@@ -23,6 +23,7 @@
 #include "host/backend/backend.h"
 #include "host/cost/time_model.h"
 #include "host/fleet/build_pool.h"
+#include "host/fleet/build_split.h"
 #include "host/records/json_fields.h"
 #include "host/records/queries.h"
 #include "host/space/workload.h"
@@ -156,7 +157,8 @@ nlohmann::json options_json(const TuneCommand& command) {
           {"flush_cache", command.flush_cache},
           {"weights", command.weights},
           {"hardware", command.hardware},
-          {"builders", command.builders}};
+          {"builders", command.builders},
+          {"build_on", command.build_on}};
 }
 
 // Teaches `experience` what earlier sessions left: at once, or on `background`.
@@ -222,6 +224,39 @@ Result<std::vector<tune::TuneTask>> searched_tasks(
   return tasks;
 }
 
+// Compilers of this machine (null: none are wanted), and what the session builds with.
+struct Compilers {
+  std::unique_ptr<fleet::BuildPool> own;
+  std::unique_ptr<tune::Builder> both;
+};
+
+Result<Compilers> start_compilers(const TuneCommand& command, Connection& connection,
+                                  const Interrupt& interrupt) {
+  Compilers compilers;
+  if (command.build_on != "workers") {
+    fleet::BuildPoolOptions options;
+    options.workers = command.builders ? command.builders : builder_count(connection.free_cores());
+    options.cores = connection.free_cores();
+    auto own = fleet::BuildPool::start(std::move(options));
+    if (!own) return own.error();
+    compilers.own = std::move(*own);
+  }
+  std::unique_ptr<fleet::RemoteBuilder> remote;
+  if (command.build_on != "here" && !command.broker.empty()) {
+    auto opened = connection.remote_builder(command.tasks.what, &interrupt);
+    if (!opened && (!compilers.own || opened.error().code == ErrorCode::Canceled))
+      return std::move(opened).error().in("asking for build workers");
+    if (opened)
+      remote = std::move(*opened);
+    else if (opened.error().code != ErrorCode::NotFound)  // an old broker has none
+      warn("no build workers: " + opened.error().text());
+  }
+  if (!compilers.own && remote->workers() == 0)
+    note("no build worker of this fettle's version has dialled in: waiting for one");
+  compilers.both = std::make_unique<fleet::BuildSplit>(compilers.own.get(), std::move(remote));
+  return compilers;
+}
+
 Result<int> run(const TuneCommand& command) {
   Interrupt interrupt;
   auto list = load_tasks(command.tasks);
@@ -256,13 +291,9 @@ Result<int> run(const TuneCommand& command) {
 
   const std::vector<int> all_cores = usable_cores();  // with the device's
   pin_process(connection->free_cores());
-  const std::size_t builders =
-      command.builders ? command.builders : builder_count(connection->free_cores());
-  fleet::BuildPoolOptions pool_options;
-  pool_options.workers = builders;
-  pool_options.cores = connection->free_cores();
-  auto builder = fleet::BuildPool::start(std::move(pool_options));
-  if (!builder) return builder.error();
+  auto compilers = start_compilers(command, *connection, interrupt);
+  if (!compilers) return compilers.error();
+  tune::Builder& builder = *compilers->both;
   if (auto known_device = database->register_device(runner.board(), runner.device());
       !known_device) {
     return known_device.error();
@@ -291,8 +322,8 @@ Result<int> run(const TuneCommand& command) {
   for (const tune::TuneTask& task : *tasks) workloads.push_back(task.task.workload);
   MeasuredReferences references;
   for (std::size_t i = 0; i < workloads.size(); ++i) {
-    if (auto added = add_device_reference(workloads[i], *open->opened[i], *target, **builder,
-                                          runner, interrupt, references);
+    if (auto added = add_device_reference(workloads[i], *open->opened[i], *target, builder, runner,
+                                          interrupt, references);
         !added) {
       return added.error();
     }
@@ -325,11 +356,11 @@ Result<int> run(const TuneCommand& command) {
   auto scheduler = tune::make_scheduler(command.scheduler, command.seed);
   if (!scheduler) return scheduler.error();
   auto view = make_view(command);
-  IdleRunner idle_runner(runner,
-                         lends_cores(**builder, beside, connection->free_cores(), all_cores));
+  IdleRunner idle_runner(
+      runner, lends_cores(compilers->own.get(), beside, connection->free_cores(), all_cores));
   const tune::TuneSummary summary = tune::tune(
       *tasks, *target, options,
-      {**builder, idle_runner, store, expected, **scheduler, interrupt, *view, *roofline,
+      {builder, idle_runner, store, expected, **scheduler, interrupt, *view, *roofline,
        [&](const std::string& board_id, bool again, std::vector<tune::Measured>& others) {
          return ceilings.of(board_id, again, others);
        }});

@@ -30,7 +30,8 @@ struct TuneCommand {
   std::string weights = "auto";  // cold, warm, or auto: as the tasks' network has them
   std::string hardware;
   std::uint64_t seed = 0;
-  std::uint32_t builders = 0;  // 0: one per core that is free for them
+  std::uint32_t builders = 0;         // 0: one per core that is free for them
+  std::string build_on = "anywhere";  // here, workers, or anywhere: both
   bool json = false, quiet = false;
 };
 

@@ -23,7 +23,7 @@ const char* role_name(wire::Role role) {
     case wire::Role::Agent:
       return "agent";
     case wire::Role::BuildWorker:
-      return "build-worker";
+      return "builder";
   }
   return "unknown";
 }
@@ -32,8 +32,9 @@ Result<wire::Role> role_from_name(const std::string& name) {
   for (wire::Role role : wire::EnumValuesRole()) {
     if (name == role_name(role)) return role;
   }
+  if (name == "build-worker") return wire::Role::BuildWorker;  // its first name
   return Error{ErrorCode::InvalidArgument,
-               "'" + name + "' is no role: use client, agent or build-worker"};
+               "'" + name + "' is no role: use client, agent or builder"};
 }
 
 namespace {

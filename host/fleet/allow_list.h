@@ -1,7 +1,7 @@
 // Who may do what: the broker's list of public keys, with a name and a role each.
 //
-// The file holds one line per key, "role name public-key", role being client or
-// agent; lines starting with "# " are notes. Behind an agent's key may stand what it is bound
+// The file holds one line per key, "role name public-key", role being client, agent or
+// builder; lines starting with "# " are notes. Behind an agent's key may stand what it is bound
 // to: "device-key=pynq board=0123abcd", each as often as it takes. The list is shared by the
 // broker's loop and the ZAP thread, which see whole versions of it.
 #pragma once
@@ -90,7 +90,7 @@ class AllowList {
   int reserve_ = -1;   // a descriptor to give up for reading
 };
 
-const char* role_name(wire::Role role);  // "client", "agent", "build-worker"
+const char* role_name(wire::Role role);  // "client", "agent", "builder"
 Result<wire::Role> role_from_name(const std::string& name);
 
 }  // namespace fettle::fleet

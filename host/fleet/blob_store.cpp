@@ -51,10 +51,10 @@ bool BlobStore::take_from_largest(const Owner& except) {
   }
   if (largest == nullptr) return false;
   const Owner from = *largest;
-  for (const auto& [client, upload] : uploads_) {
+  for (const auto& [uploader, upload] : uploads_) {
     if (upload.owner != from || upload.blob.bytes == 0) continue;
-    lost_.push_back({upload.hash, client, from});
-    abandon(client);
+    lost_.push_back({upload.hash, uploader, from});
+    abandon(Uploader(uploader));
     return true;
   }
   for (const auto& [order, hash] : uses_) {
@@ -80,18 +80,18 @@ bool BlobStore::make_room(std::size_t wanted, const Owner& owner, TimePoint now)
   return true;
 }
 
-void BlobStore::begin(ClientId client, const Owner& owner, const wire::Hash& hash) {
-  abandon(client);
-  uploads_[client] = {hash, {}, owner};
+void BlobStore::begin(const Uploader& from, const Owner& owner, const wire::Hash& hash) {
+  abandon(from);
+  uploads_[from] = {hash, {}, owner};
 }
 
-bool BlobStore::add(ClientId client, SharedBytes piece, TimePoint now) {
-  const auto found = uploads_.find(client);
+bool BlobStore::add(const Uploader& from, SharedBytes piece, TimePoint now) {
+  const auto found = uploads_.find(from);
   if (found == uploads_.end()) return false;
   Upload& upload = found->second;
   const std::size_t bytes = piece->size();
   if (!make_room(bytes, upload.owner, now)) {
-    abandon(client);
+    abandon(from);
     return false;
   }
   charge(upload.owner, bytes);
@@ -100,8 +100,8 @@ bool BlobStore::add(ClientId client, SharedBytes piece, TimePoint now) {
   return true;
 }
 
-void BlobStore::finish(ClientId client, TimePoint now) {
-  const auto found = uploads_.find(client);
+void BlobStore::finish(const Uploader& from, TimePoint now) {
+  const auto found = uploads_.find(from);
   if (found == uploads_.end()) return;
   Upload upload = std::move(found->second);
   uploads_.erase(found);
@@ -112,8 +112,8 @@ void BlobStore::finish(ClientId client, TimePoint now) {
   touch(upload.hash, entry, now);
 }
 
-void BlobStore::abandon(ClientId client) {
-  const auto found = uploads_.find(client);
+void BlobStore::abandon(const Uploader& from) {
+  const auto found = uploads_.find(from);
   if (found == uploads_.end()) return;
   refund(found->second.owner, found->second.blob.bytes);
   uploads_.erase(found);

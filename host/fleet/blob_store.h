@@ -1,5 +1,5 @@
 // The broker's blobs by content hash: bounded, least recently used goes first, and each is
-// charged to the client key that brought it, from its first piece on.
+// charged to the client key that brought it, or for which a builder did, from its first piece on.
 //
 // What a pending request needs (a pin) stays, but for two cases: it was of no use for a long
 // time, or its owner has more than its share while another has less and needs the room.
@@ -19,6 +19,15 @@
 
 namespace fettle::fleet {
 
+// Whose connection brings a blob: a client's or a builder's.
+struct Uploader {
+  ClientId client = 0;
+  AgentId agent = 0;
+  static Uploader of_client(ClientId id) { return {id, 0}; }
+  static Uploader builder(AgentId id) { return {0, id}; }
+  auto operator<=>(const Uploader&) const = default;
+};
+
 struct StoredBlob {
   std::vector<SharedBytes> messages;  // its pieces, in order
   std::size_t bytes = 0;              // of these
@@ -31,21 +40,21 @@ class BlobStore {
   BlobStore(std::size_t capacity_bytes, milliseconds unused)
       : capacity_(capacity_bytes), unused_(unused) {}
 
-  // One upload a client at a time; beginning one ends what was under way.
-  void begin(ClientId client, const Owner& owner, const wire::Hash& hash);
+  // One upload a connection at a time; beginning one ends what was under way.
+  void begin(const Uploader& from, const Owner& owner, const wire::Hash& hash);
   // False: there is no room for the piece, and the upload is ended.
-  bool add(ClientId client, SharedBytes piece, TimePoint now);
-  bool uploading(ClientId client) const { return uploads_.count(client) != 0; }
+  bool add(const Uploader& from, SharedBytes piece, TimePoint now);
+  bool uploading(const Uploader& from) const { return uploads_.count(from) != 0; }
   // All pieces were right: it is held now.
-  void finish(ClientId client, TimePoint now);
-  void abandon(ClientId client);
+  void finish(const Uploader& from, TimePoint now);
+  void abandon(const Uploader& from);
   // One that is held already from elsewhere; false: no room.
   bool put(const wire::Hash& hash, StoredBlob blob, const Owner& owner, TimePoint now);
 
   // What had to make room since the last call, though it was needed: pinned blobs, and uploads.
   struct Lost {
     wire::Hash hash;
-    std::optional<ClientId> upload;  // it was this client's
+    std::optional<Uploader> upload;  // it was this one's
     Owner owner;
   };
   std::vector<Lost> take_lost() { return std::exchange(lost_, {}); }
@@ -56,6 +65,7 @@ class BlobStore {
   // Null when it is not held; good until the next change. Counts as a use.
   const StoredBlob* get(const wire::Hash& hash, TimePoint now);
   bool holds(const wire::Hash& hash) const;
+  const Owner& owner_of(const wire::Hash& hash) const { return entries_.at(hash).owner; }
   // Pins count; they may precede the blob itself.
   void pin(const wire::Hash& hash) { ++pins_[hash]; }
   void unpin(const wire::Hash& hash);
@@ -84,7 +94,7 @@ class BlobStore {
   std::size_t capacity_, bytes_ = 0;
   milliseconds unused_;
   std::map<wire::Hash, Entry, HashLess> entries_;
-  std::map<ClientId, Upload> uploads_;
+  std::map<Uploader, Upload> uploads_;
   std::map<Owner, std::size_t> charged_;
   std::map<wire::Hash, std::size_t, HashLess> pins_;
   std::map<std::uint64_t, wire::Hash> uses_;  // least recent first

@@ -85,6 +85,7 @@ void BrokerCore::forget_completed(Account& account, Session& session) {
   const std::uint64_t trial = session.completed_order.front();
   const auto oldest = session.completed.find(trial);
   session.completed_order.pop_front();
+  forget_built_blobs(session, trial);
   if (oldest == session.completed.end()) return;
   session.completed_bytes -= oldest->second->size();
   account.completed_bytes -= oldest->second->size();

@@ -8,9 +8,9 @@
 namespace fettle::fleet {
 
 std::size_t BrokerCore::agents() const {
-  return static_cast<std::size_t>(
-      std::count_if(agents_.begin(), agents_.end(),
-                    [](const auto& entry) { return !entry.second.peer.empty(); }));
+  return static_cast<std::size_t>(std::count_if(
+      agents_.begin(), agents_.end(),
+      [](const auto& entry) { return !entry.second.peer.empty() && !builds(entry.second); }));
 }
 
 std::size_t BrokerCore::waiting() const {
@@ -57,7 +57,9 @@ void BrokerCore::on_agent_hello(const PeerId& from, const Permission& who, wire:
     drop_agent(before->second.agent, "its connection is another's now",
                now);  // it calls itself another now
   }
-  if (!may_be(from, who, hello, now)) return;
+  if (!may_serve(from, who, hello)) return;
+  // Builders of one key are as many as like to be.
+  if (who.role == wire::Role::Agent && !may_be(from, who, hello, now)) return;
   if (!make_room_for_agent(from, who, hello.board->id, hello.instance, now)) return;
   Agent* agent = nullptr;
   for (auto& [id, other] : agents_) {
@@ -81,6 +83,8 @@ void BrokerCore::on_agent_hello(const PeerId& from, const Permission& who, wire:
   if (dialled_anew) {
     peers_.erase(agent->peer);
     agent->link.drop();
+    agent->uploading.clear();  // it says again what it has built
+    blobs_.abandon(Uploader::builder(agent->id));
   }
   agent->peer = from;
   agent->who = who;
@@ -110,7 +114,7 @@ void BrokerCore::on_agent_hello(const PeerId& from, const Permission& who, wire:
     requeue_or_fail(std::move(lease), now, "its agent dialled in without it");
   }
   open_devices(*agent, now);
-  board_changes_.push_back({who.name, false});
+  if (!builds(*agent)) board_changes_.push_back({who.name, false});
 }
 
 // False: it lists more than it can hold, and nothing of it counts.
@@ -210,13 +214,16 @@ void BrokerCore::drop_agent(AgentId id, const std::string& why, TimePoint now) {
   tell(BrokerEventKind::AgentLost, agent.who, why).board_id = agent.board.id;
   peers_.erase(agent.peer);
   close_devices(agent);
+  blobs_.abandon(Uploader::builder(id));
   std::set<std::string> keys;
   for (const auto& device : agent.devices) {
     for (std::string& key : pools_of(device)) keys.insert(std::move(key));
   }
   for (Lease& lease : leases_.lost(id)) {
     give_back(lease, now);
-    requeue_or_fail(std::move(lease), now, "board " + agent.board.id + " is gone: " + why);
+    requeue_or_fail(
+        std::move(lease), now,
+        (builds(agent) ? "build worker " : "board ") + agent.board.id + " is gone: " + why);
   }
   for (const std::string& key : keys) tell_sessions_of(key);
 }

@@ -38,9 +38,10 @@ void BrokerCore::on_put_blob(Client& client, const wire::PutBlobT& piece, ByteVi
                              TimePoint now) {
   Incoming& incoming = client.incoming;
   const wire::Hash& hash = *piece.hash;
+  const Uploader uploader = Uploader::of_client(client.id);
   auto last = incoming.pieces.take(piece);
   if (!last || piece.offset == 0) {
-    blobs_.abandon(client.id);
+    blobs_.abandon(uploader);
     incoming.hasher.reset();
   }
   if (!last) {
@@ -58,12 +59,12 @@ void BrokerCore::on_put_blob(Client& client, const wire::PutBlobT& piece, ByteVi
       return refuse_upload(client, hash, total_bytes(piece), now);
     }
     incoming.hasher.emplace();
-    blobs_.begin(client.id, client.who.public_key, hash);
+    blobs_.begin(uploader, client.who.public_key, hash);
   }
   if (!incoming.hasher) return;
   incoming.hasher->add(piece.bytes);
   client.last_piece = now;
-  const bool kept = blobs_.add(client.id, share({message.begin(), message.end()}), now);
+  const bool kept = blobs_.add(uploader, share({message.begin(), message.end()}), now);
   for (const wire::Hash& gone : blobs_.take_gone()) note_change(BlobGone{gone});
   for (const BlobStore::Lost& lost : blobs_.take_lost()) on_lost_blob(lost, now);
   if (!kept) {
@@ -77,10 +78,10 @@ void BrokerCore::on_put_blob(Client& client, const wire::PutBlobT& piece, ByteVi
   incoming.hasher.reset();
   if (std::memcmp(&actual, &hash, sizeof hash) != 0) {
     ++counters_.malformed;
-    blobs_.abandon(client.id);
+    blobs_.abandon(uploader);
     return;  // the right bytes may still come
   }
-  blobs_.finish(client.id, now);
+  blobs_.finish(uploader, now);
   if (const StoredBlob* blob = keep_changes_ ? blobs_.get(hash, now) : nullptr)
     note_change(SavedBlob{hash, *blob, client.who.public_key});
   blob_is_here(hash, now);
@@ -131,7 +132,11 @@ void BrokerCore::fail_waiting(const wire::Hash& hash, const std::string& public_
 // asked; one that is on a board is given back by it if the board lacks the blob.
 void BrokerCore::on_lost_blob(const BlobStore::Lost& lost, TimePoint now) {
   if (lost.upload) {
-    const auto client = clients_.find(*lost.upload);
+    if (const auto builder = agents_.find(lost.upload->agent); builder != agents_.end()) {
+      builder->second.incoming.hasher.reset();
+      return refuse_built(builder->second, lost.hash, now);
+    }
+    const auto client = clients_.find(lost.upload->client);
     if (client == clients_.end()) return;
     client->second.incoming.hasher.reset();
     return refuse_upload(client->second, lost.hash, 0, now);

@@ -20,6 +20,7 @@ BrokerCore::BrokerCore(std::uint64_t instance, BrokerTimes times, BrokerLimits l
       limits_(limits),
       next_session_(random_id() | 1),
       blobs_(limits.blob_bytes, times.unused),
+      build_cache_(limits.build_cache_bytes),
       leases_(random_id()) {}
 
 void BrokerCore::send(const PeerId& to, SharedBytes bytes) {
@@ -65,8 +66,13 @@ void BrokerCore::receive(const PeerId& from, const Permission& who, ByteView byt
   if (known->second.agent != 0) {
     Agent& agent = agents_.at(known->second.agent);
     agent.last_seen = now;
-    if (auto* done = body.AsDone()) return on_done(agent, *done, now);
-    if (auto* wanted = body.AsBlobsWanted()) return on_blobs_wanted(agent, wanted->hashes, now);
+    if (auto* done = body.AsDone()) {
+      return builds(agent) ? on_built(agent, *done, now) : on_done(agent, *done, now);
+    }
+    if (auto* wanted = body.AsBlobsWanted(); wanted && !builds(agent))
+      return on_blobs_wanted(agent, wanted->hashes, now);
+    if (auto* blob = body.AsPutBlob(); blob && builds(agent))
+      return on_built_blob(agent, *blob, bytes, now);
     if (auto* beat = body.AsHeartbeat()) {
       if (!on_agent_heartbeat(agent, beat->leases, now)) return;
       wire::HeartbeatT echo;
@@ -124,13 +130,12 @@ void BrokerCore::on_hello(const PeerId& from, const Permission& who, wire::Hello
   }
   switch (hello.role) {
     case wire::Role::Agent:
+    case wire::Role::BuildWorker:
       on_agent_hello(from, who, hello, now);
       break;
     case wire::Role::Client:
       on_client_hello(from, who, hello, now);
       break;
-    default:
-      reject(from, who, ErrorCode::Unsupported, "this broker takes no build workers");
   }
 }
 
@@ -182,7 +187,7 @@ void BrokerCore::drop_client(ClientId id, const std::string& why, TimePoint now)
   Client& client = clients_.at(id);
   tell(BrokerEventKind::ClientLost, client.who, why);
   while (!client.sessions.empty()) on_close_session(client, client.sessions.begin()->first, now);
-  blobs_.abandon(id);
+  blobs_.abandon(Uploader::of_client(id));
   const auto account = accounts_.find(client.who.public_key);
   if (--account->second.clients == 0) accounts_.erase(account);
   peers_.erase(client.peer);
@@ -243,13 +248,13 @@ void BrokerCore::tick(TimePoint now) {
   }
   for (AgentId id : agents) {
     const Permission who = agents_.at(id).who;
-    const bool replaced = agents_.at(id).give_up <= now;
+    const bool replaced = agents_.at(id).give_up <= now, board = !builds(agents_.at(id));
     drop_agent(id, replaced ? "it was started anew" : "it went silent", now);
     // One that was started anew lives on under another id.
     const bool lives = std::any_of(agents_.begin(), agents_.end(), [&](const auto& entry) {
       return entry.second.who.public_key == who.public_key;
     });
-    if (!lives) board_changes_.push_back({who.name, true});
+    if (!lives && board) board_changes_.push_back({who.name, true});
   }
   for (ClientId id : clients) drop_client(id, "it went silent", now);
   if (now - last_board_check_ >= times_.heartbeat) {

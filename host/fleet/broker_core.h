@@ -25,6 +25,7 @@
 #include "host/fleet/board_claims.h"
 #include "host/fleet/broker_events.h"
 #include "host/fleet/broker_state.h"
+#include "host/fleet/build_cache.h"
 #include "host/fleet/device_standing.h"
 #include "host/fleet/lease_table.h"
 #include "host/fleet/scheduler.h"
@@ -42,6 +43,7 @@ struct BrokerTimes {
   milliseconds unused{1'800'000};     // a blob of no use for so long may go though it is needed
   milliseconds trial{7'200'000};      // the longest that a request's own limits may add up to
   milliseconds lease_slack{300'000};  // beyond those: workers that start, blobs that went astray
+  milliseconds build{150'000};        // of a builder: two builds in turn, each within its deadline
 };
 
 struct BrokerLimits {
@@ -53,7 +55,8 @@ struct BrokerLimits {
   std::size_t agents_of_board = 4;                  // of one key that say they are one board
   std::uint32_t queue_depth = limits::kQueueDepth;  // of one device; more is cut to this
   std::size_t blob_bytes = std::size_t{2} << 30;    // of blobs: a network of 1 GiB is two in turn
-  std::size_t completed_kept = 1024;                // per session, for a client that reconnects
+  std::size_t build_cache_bytes = std::size_t{64} << 20;  // of results, without their blobs
+  std::size_t completed_kept = 1024;  // per session, for a client that reconnects
   // Of one client key, over all its connections.
   std::size_t clients = 256;  // connections
   std::size_t sessions_of_key = 512;
@@ -74,7 +77,7 @@ struct ClientUsage {
 struct BrokerCounters {
   std::atomic<std::uint64_t> submitted{0}, completed{0}, requeued{0}, device_lost{0},
       stale_results{0}, malformed{0}, unauthorized{0}, rejected{0}, quota_hits{0}, overdue{0},
-      events_dropped{0};
+      events_dropped{0}, known_builds{0};
 };
 
 bool works_in(const wire::DeviceInfoT& device, const std::string& pool);
@@ -124,8 +127,9 @@ class BrokerCore {
   std::size_t backlog_limit(const PeerId& peer) const;
   std::string client_key_of(const PeerId& peer) const;  // "": no client
   std::vector<ClientUsage> usage() const;
-  std::size_t agents() const;   // connected now
-  std::size_t waiting() const;  // trials that no board has yet
+  std::size_t agents() const;    // boards that are connected now
+  std::size_t builders() const;  // of all build workers that are connected now
+  std::size_t waiting() const;   // trials that no board has yet
   std::size_t leases() const { return leases_.size(); }
   std::size_t blob_bytes() const { return blobs_.bytes(); }
   wire::DeviceListT device_list() const;
@@ -136,7 +140,12 @@ class BrokerCore {
     AgentId agent = 0;  // one of the two is set
     ClientId client = 0;
   };
-  struct Agent {
+  // The blob whose pieces a peer sends now.
+  struct Incoming {
+    BlobPieces pieces;
+    std::optional<ContentHasher> hasher;  // absent: it is not wanted, or not any more
+  };
+  struct Agent {  // or a build worker
     AgentId id = 0;
     std::uint64_t instance = 0;
     PeerId peer;  // "": its connection is gone
@@ -148,6 +157,10 @@ class BrokerCore {
     std::size_t most_leases = 0;   // that it can hold, as far as the broker knows
     TimePoint last_seen, give_up;  // give_up: earlier than silence when it was replaced
     SlowLink link;                 // blobs and assignments on their way
+    // Of builders: the blob whose pieces it sends now, and the leases whose results are here, but
+    // not all of the blobs that they name.
+    Incoming incoming;
+    std::set<LeaseId> uploading;
   };
   struct Session {
     SessionKey key;
@@ -157,15 +170,12 @@ class BrokerCore {
     std::unordered_map<std::uint64_t, TrialPtr> trials;
     std::deque<std::uint64_t> completed_order;
     std::unordered_map<std::uint64_t, SharedBytes> completed;
+    // What the kept results of builders name stays as long as they do.
+    std::unordered_map<std::uint64_t, std::vector<wire::Hash>> built_blobs;
     std::size_t completed_bytes = 0;
   };
   struct Account {  // of one client key
     std::size_t clients = 0, request_bytes = 0, completed_bytes = 0;
-  };
-  // The blob whose pieces a client sends now.
-  struct Incoming {
-    BlobPieces pieces;
-    std::optional<ContentHasher> hasher;  // absent: it is not wanted, or not any more
   };
   struct Client {
     ClientId id = 0;
@@ -191,7 +201,7 @@ class BrokerCore {
   bool make_room_for_agent(const PeerId& from, const Permission& who, const std::string& board,
                            std::uint64_t instance, TimePoint now);
   void release_unknown(const Agent& agent, const std::vector<LeaseId>& listed);
-  Result<milliseconds> longest_time(ByteView request) const;
+  Result<milliseconds> longest_time(const Trial& trial) const;
   milliseconds allowed_time(const Agent& agent, std::uint32_t index, const Trial& trial) const;
   void end_overdue_leases(TimePoint now);
   void open_device(Agent& agent, const wire::DeviceInfoT& device, TimePoint now);
@@ -215,6 +225,7 @@ class BrokerCore {
 
   // broker_restore.cpp: after a restart
   TrialPtr restore_trial(SavedTrial& saved, TimePoint now);
+  void restore_built_blobs(Session& session, const SavedOutcome& saved);
   void restore_lease(const TrialPtr& trial, SavedLease& saved, TimePoint seen);
 
   // broker_accounts.cpp: what one client key may have
@@ -240,6 +251,22 @@ class BrokerCore {
   void ask_for(Client& client, const std::vector<wire::Hash>& hashes);
   void on_blobs_wanted(Agent& agent, const std::vector<wire::Hash>& hashes, TimePoint now);
   void send_blob(Agent& agent, const StoredBlob& blob, TimePoint now);
+
+  // broker_builds.cpp: builders
+  static bool builds(const Agent& agent);
+  bool may_serve(const PeerId& from, const Permission& who, const wire::HelloT& hello);
+  void on_built(Agent& agent, wire::DoneT& done, TimePoint now);
+  void on_built_blob(Agent& agent, const wire::PutBlobT& piece, ByteView message, TimePoint now);
+  void on_nonsense(Agent& agent, LeaseId id, const std::string& why, TimePoint now);
+  void finish_build(Agent& agent, LeaseId id, TimePoint now);
+  void finish_uploads(Agent& agent, TimePoint now);
+  std::vector<LeaseId> uploads_of(const Agent& agent, const wire::Hash& hash) const;
+  void refuse_built(Agent& agent, const wire::Hash& hash, TimePoint now);
+  void forget_built(Trial& trial);
+  void keep_built_blobs(Session& session, const Trial& trial);
+  void forget_built_blobs(Session& session, std::uint64_t trial);
+  void say_release(const Agent& agent, LeaseId lease);
+  bool answer_from_cache(const TrialPtr& trial);
 
   // broker_trials.cpp: sessions and trials
   void on_open_session(Client& client, const wire::OpenSessionT& open, TimePoint now);
@@ -272,6 +299,7 @@ class BrokerCore {
   BoardClaims claims_;
   BlobStore blobs_;
   std::map<wire::Hash, std::vector<TrialPtr>, HashLess> waiting_for_blob_;
+  BuildCache build_cache_;
   LeaseTable leases_;
   DeviceStandings standings_;
   Scheduler scheduler_;

@@ -18,10 +18,12 @@ StandingKey standing_of(const Permission& who, const wire::BoardT& board, std::u
 
 }  // namespace
 
-// The longest that the request may take on a board by the limits of all its stages, and of the
-// broker's own: many repeats and retakes are allowed for, and hardly ever needed.
-Result<milliseconds> BrokerCore::longest_time(ByteView request) const {
-  auto options = decode_options(request);
+// The longest that the request may take with a builder, or on a board by the limits of all its
+// stages, and of the broker's own: many repeats and retakes are allowed for, and hardly ever
+// needed.
+Result<milliseconds> BrokerCore::longest_time(const Trial& trial) const {
+  if (trial.build) return times_.build;
+  auto options = decode_options(*trial.request);
   if (!options) return std::move(options).error().in("reading the request");
   const milliseconds longest(StageLimits{}.whole_trial_ns(*options) / 1'000'000);
   return std::min(longest, times_.trial);
@@ -45,8 +47,9 @@ void BrokerCore::end_overdue_leases(TimePoint now) {
     if (found == agents_.end() || leases_.find(late.lease) == nullptr) continue;
     Agent& agent = found->second;
     ++counters_.overdue;
-    const std::string why = "board " + agent.board.id + " had it for more than " +
-                            seconds_of(late.allowed) + " and sends heartbeats only";
+    const std::string why = (builds(agent) ? "build worker " : "board ") + agent.board.id +
+                            " had it for more than " + seconds_of(late.allowed) +
+                            " and sends heartbeats only";
     const Lease& lease = *leases_.find(late.lease);
     BrokerEvent& event = tell(BrokerEventKind::LeaseOverdue, agent.who, why);
     event.board_id = agent.board.id;

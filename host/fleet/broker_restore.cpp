@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "host/fleet/broker_core.h"
+#include "host/fleet/build_key.h"
 
 namespace fettle::fleet {
 
@@ -41,6 +42,7 @@ void BrokerCore::restore(BrokerState state, TimePoint now) {
   for (SavedOutcome& saved : state.outcomes) {
     Session* session = find_session(saved.key.session);
     if (session == nullptr) continue;
+    restore_built_blobs(*session, saved);
     keep_completed(clients_.at(saved.key.session.client), *session, saved.key.trial,
                    std::move(saved.message));
   }
@@ -57,8 +59,6 @@ void BrokerCore::restore(BrokerState state, TimePoint now) {
 TrialPtr BrokerCore::restore_trial(SavedTrial& saved, TimePoint now) {
   Session* session = find_session(saved.key.session);
   if (session == nullptr) return nullptr;
-  const auto longest = longest_time(*saved.request);
-  if (!longest) return nullptr;
   auto trial = std::make_shared<Trial>();
   trial->session = session->key;
   trial->number = saved.key.trial;
@@ -66,7 +66,15 @@ TrialPtr BrokerCore::restore_trial(SavedTrial& saved, TimePoint now) {
   trial->board_id = std::move(saved.board_id);
   trial->priority = session->priority;
   trial->worker_session = session->number;
+  trial->build = is_build_key(trial->device_key);
   trial->request = std::move(saved.request);
+  if (trial->build) {
+    const auto request = decode_build_request(*trial->request);
+    if (!request) return nullptr;
+    trial->question = build_question(trial->device_key, *request);
+  }
+  const auto longest = longest_time(*trial);
+  if (!longest) return nullptr;
   trial->blobs = std::move(saved.blobs);
   trial->longest = *longest;
   trial->attempts = saved.attempts;
@@ -79,6 +87,7 @@ TrialPtr BrokerCore::restore_trial(SavedTrial& saved, TimePoint now) {
 
 // As of an agent whose connection is gone: it is the agent's if its next Hello lists it.
 void BrokerCore::restore_lease(const TrialPtr& trial, SavedLease& saved, TimePoint seen) {
+  if (trial->build) saved.who.role = wire::Role::BuildWorker;  // rows do not say
   const auto same = std::find_if(agents_.begin(), agents_.end(), [&](const auto& entry) {
     return entry.second.who.public_key == saved.who.public_key &&
            entry.second.instance == saved.agent_instance;

@@ -20,7 +20,8 @@ std::vector<Number> numbers_of(const BrokerStatus& s) {
           {"unproven_connections", "Connections that have not yet", false, s.unproven},
           {"cut_off", "Connections cut off, too many at once", true, s.cut_off},
           {"agents", "Boards", false, s.agents},
-          {"leases", "Trials on boards", false, s.leases},
+          {"builders", "Compilers of build workers", false, s.builders},
+          {"leases", "Trials on boards, and candidates with builders", false, s.leases},
           {"waiting", "Trials that wait for a board", false, s.waiting},
           {"blob_bytes", "Bytes of uploaded data", false, s.blob_bytes},
           {"submitted", "Trials from clients", true, c.submitted},
@@ -29,6 +30,7 @@ std::vector<Number> numbers_of(const BrokerStatus& s) {
           {"device_lost", "Trials lost with their boards", true, c.device_lost},
           {"overdue", "Trials taken from a board past their deadline", true, c.overdue},
           {"stale_results", "Answers for no trial of theirs", true, c.stale_results},
+          {"known_builds", "Candidates that a builder had built before", true, c.known_builds},
           {"malformed", "Messages that cannot be read", true, c.malformed},
           {"unauthorized", "Messages that the key may not send", true, c.unauthorized},
           {"rejected", "Messages answered by a refusal", true, c.rejected},
@@ -40,12 +42,14 @@ std::vector<Number> numbers_of(const BrokerStatus& s) {
 BrokerStatus status_of(const BrokerCore& core) {
   BrokerStatus out;
   const BrokerCounters& c = core.counters();
-  out.counters = {c.submitted, c.completed,    c.requeued, c.device_lost, c.stale_results,
-                  c.malformed, c.unauthorized, c.rejected, c.quota_hits,  c.overdue};
+  out.counters = {c.submitted,     c.completed, c.requeued,     c.device_lost,
+                  c.stale_results, c.malformed, c.unauthorized, c.rejected,
+                  c.quota_hits,    c.overdue,   c.known_builds};
   out.leases = core.leases();
   out.blob_bytes = core.blob_bytes();
   out.clients = core.usage();
   out.agents = core.agents();
+  out.builders = core.builders();
   out.waiting = core.waiting();
   return out;
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "host/fleet/broker_core.h"
+#include "host/fleet/build_key.h"
 #include "host/fleet/pool.h"
 #include "schemas/wire/clip_outcome.h"
 #include "schemas/wire/limits.h"
@@ -20,18 +21,25 @@ SharedBytes pack_assign(LeaseId lease, std::uint32_t device, const Trial& trial)
   flatbuffers::FlatBufferBuilder builder(request.size() + 256);
   builder.ForceVectorAlignment(request.size(), 1, 16);
   const auto bytes = builder.CreateVector(request.data(), request.size());
-  const auto body = wire::CreateAssign(builder, lease, device, bytes, trial.worker_session);
+  const auto body = trial.build
+                        ? wire::CreateAssign(builder, lease, device, 0, trial.worker_session, bytes)
+                        : wire::CreateAssign(builder, lease, device, bytes, trial.worker_session);
   wire::FinishMessageBuffer(builder,
                             wire::CreateMessage(builder, wire::Body::Assign, body.Union()));
   return share({builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()});
 }
 
+// Without an `outcome` it is what a builder built.
 SharedBytes pack_completed(const Trial& trial, ByteView outcome) {
-  flatbuffers::FlatBufferBuilder builder(outcome.size() + 256);
-  builder.ForceVectorAlignment(outcome.size(), 1, 16);
-  const auto bytes = builder.CreateVector(outcome.data(), outcome.size());
+  const bool built = outcome.empty();
+  const ByteView nested = built ? ByteView(*trial.built) : outcome;
+  flatbuffers::FlatBufferBuilder builder(nested.size() + 256);
+  builder.ForceVectorAlignment(nested.size(), 1, 16);
+  const auto bytes = builder.CreateVector(nested.data(), nested.size());
+  const auto none = flatbuffers::Offset<flatbuffers::Vector<std::uint8_t>>();
   const auto body =
-      wire::CreateCompleted(builder, trial.session.session, trial.number, trial.attempts, bytes);
+      wire::CreateCompleted(builder, trial.session.session, trial.number, trial.attempts,
+                            built ? none : bytes, built ? bytes : none);
   wire::FinishMessageBuffer(builder,
                             wire::CreateMessage(builder, wire::Body::Completed, body.Union()));
   return share({builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()});
@@ -89,7 +97,8 @@ void BrokerCore::on_open_session(Client& client, const wire::OpenSessionT& open,
   }
   const auto pools = pools_named(open.device_key);
   const auto pool = std::find_if(pools.begin(), pools.end(), [&](const std::string& name) {
-    return scheduler_.devices_of(name) > 0;
+    // Builders come and go: there need not be one.
+    return scheduler_.devices_of(name) > 0 || is_build_key(name);
   });
   if (pool == pools.end()) {
     std::string known_keys;
@@ -122,6 +131,8 @@ void BrokerCore::on_close_session(Client& client, std::uint64_t number, TimePoin
   const auto trials = found->second.trials;
   for (const auto& [id, trial] : trials) drop_trial(trial, now);
   scheduler_.forget_session(found->second.key);
+  while (!found->second.built_blobs.empty())
+    forget_built_blobs(found->second, found->second.built_blobs.begin()->first);
   accounts_[client.who.public_key].completed_bytes -= found->second.completed_bytes;
   tell(BrokerEventKind::SessionClosed, client.who).session = found->second.number;
   note_change(SessionEnded{found->second.key});
@@ -152,7 +163,9 @@ void BrokerCore::on_submit(Client& client, wire::SubmitT& submit, TimePoint now)
   trial->board_id = std::move(submit.board_id);
   trial->priority = session.priority;
   trial->worker_session = session.number;
-  trial->request = share(std::move(submit.request));
+  trial->build = is_build_key(session.device_key);
+  trial->request = share(std::move(trial->build ? submit.build : submit.request));
+  if (trial->build) submit.blobs.clear();  // a builder needs none
   trial->submitted = trial->ready = now;
   std::sort(submit.blobs.begin(), submit.blobs.end(), HashLess());
   const auto same = [](const wire::Hash& a, const wire::Hash& b) {
@@ -178,7 +191,13 @@ void BrokerCore::on_submit(Client& client, wire::SubmitT& submit, TimePoint now)
                  {}},
                 now);
   }
-  const auto longest = longest_time(*trial->request);
+  if (trial->build) {
+    const auto request = decode_build_request(*trial->request);
+    if (!request) return fail(trial, wire::Stage::Dispatch, request.error(), now);
+    trial->question = build_question(session.device_key, *request);
+    if (answer_from_cache(trial)) return;
+  }
+  const auto longest = longest_time(*trial);
   if (!longest) return fail(trial, wire::Stage::Dispatch, longest.error(), now);
   trial->longest = *longest;
   if (keep_changes_)
@@ -284,6 +303,7 @@ void BrokerCore::requeue_or_fail(Lease lease, TimePoint now, const std::string& 
   if (!lease.trial) return;  // canceled meanwhile
   const TrialPtr& trial = lease.trial;
   trial->lease = 0;
+  forget_built(*trial);
   if (trial->attempts >= limits_.attempts) {
     ++counters_.device_lost;
     return fail(trial, wire::Stage::Dispatch,
@@ -305,6 +325,7 @@ void BrokerCore::complete(const TrialPtr& trial, ByteView outcome) {
     SharedBytes message = pack_completed(*trial, outcome);
     const Client& client = clients_.at(trial->session.client);
     note_change(SavedOutcome{{session->key, trial->number}, message});
+    if (outcome.empty()) keep_built_blobs(*session, *trial);
     keep_completed(client, *session, trial->number, message);
     send(client.peer, std::move(message));
   }
@@ -320,6 +341,7 @@ void BrokerCore::fail(const TrialPtr& trial, wire::Stage stage, Error error, Tim
 }
 
 void BrokerCore::forget_trial(const TrialPtr& trial) {
+  forget_built(*trial);
   if (trial->blobs_missing > 0) {
     for (const auto& hash : trial->blobs) {
       const auto waiting = waiting_for_blob_.find(hash);
@@ -380,7 +402,8 @@ void BrokerCore::fail_without_boards(TimePoint now) {
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(times_.no_board).count();
     fail(trial, wire::Stage::Dispatch,
          {ErrorCode::DeviceLost,
-          "no board of the key '" + trial->device_key + "'" +
+          (trial->build ? "no build worker of the key '" : "no board of the key '") +
+              trial->device_key + "'" +
               (trial->board_id.empty() ? "" : " with the id " + trial->board_id) + " for " +
               std::to_string(seconds) + " s",
           {}},

@@ -7,17 +7,13 @@
 #include <memory>
 #include <string>
 
-#include "host/fleet/keys.h"
+#include "host/fleet/broker_address.h"
 #include "host/fleet/session_core.h"
 #include "host/tune/pipeline.h"
 
 namespace fettle::fleet {
 
-struct BrokerAddress {
-  std::string url;         // tcp://host:port
-  std::string public_key;  // of the broker
-  KeyPair keys;            // of this client; must be on the broker's allow list
-};
+class SessionLoop;
 
 class Session final : public tune::Runner {
  public:
@@ -29,6 +25,8 @@ class Session final : public tune::Runner {
 
   std::size_t capacity() const override;
   void offer_blob(const wire::Hash& hash, Bytes bytes) override;
+  // The broker has that blob from a builder: requests may name it.
+  void blob_is_there(const wire::Hash& hash);
   void submit(std::uint64_t trial, const wire::MeasureRequestT& request) override;
   void submit_to(const std::string& board_id, std::uint64_t trial,
                  const wire::MeasureRequestT& request) override;
@@ -40,9 +38,8 @@ class Session final : public tune::Runner {
   const wire::BoardT& board() const override { return board_; }
 
  private:
-  struct Loop;
-  Session() = default;
-  std::unique_ptr<Loop> loop_;
+  explicit Session(std::unique_ptr<SessionLoop> loop);
+  std::unique_ptr<SessionLoop> loop_;
   wire::DeviceInfoT device_;
   wire::BoardT board_;
 };

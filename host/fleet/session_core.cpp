@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "host/fleet/build_key.h"
 #include "host/fleet/keys.h"
 #include "host/fleet/pool.h"
 #include "schemas/wire/blob_pieces.h"
@@ -47,7 +48,8 @@ SessionCore::SessionCore(SessionPlan plan, std::uint64_t instance, std::uint64_t
       session_(session),
       last_heard_(now),
       last_said_(now),
-      waiting_since_(now) {
+      waiting_since_(now),
+      builds_(is_build_key(plan_.device_key)) {
   say_hello(now);
 }
 
@@ -122,7 +124,8 @@ void SessionCore::on_opened(wire::SessionOpenedT& opened, TimePoint now) {
   const bool was_open = state_ == State::Open;
   if (opened.device) device_ = std::move(*opened.device);
   if (opened.board) board_ = std::move(*opened.board);
-  capacity_ = std::size_t{std::max(opened.boards, 1u)} * std::max(device_.queue_depth, 1u);
+  capacity_ =
+      std::size_t{std::max(opened.boards, builds_ ? 0u : 1u)} * std::max(device_.queue_depth, 1u);
   opened_once_ = true;
   if (was_open || state_ == State::Dialling) return;
   state_ = State::Open;
@@ -149,8 +152,8 @@ void SessionCore::send_submits() {
 }
 
 void SessionCore::offer_blob(const wire::Hash& hash, ByteView bytes) {
-  if (blobs_.count(hash) != 0) return;
   Offered& blob = blobs_[hash];
+  if (!blob.messages.empty()) return;
   for_each_piece(hash, bytes, [&](wire::PutBlobT piece) {
     blob.messages.push_back(pack_message(std::move(piece)));
     blob.bytes += blob.messages.back()->size();
@@ -182,12 +185,34 @@ void SessionCore::submit(std::uint64_t trial, ByteView request, std::vector<wire
     return;
   }
   wire::SubmitT submit;
-  submit.session = session_;
-  submit.trial = trial;
   submit.blobs = std::move(blobs);
   submit.request.assign(request.begin(), request.end());
   submit.board_id = board_id;
-  trials_[trial] = {pack_message(std::move(submit))};
+  enter(trial, std::move(submit));
+}
+
+void SessionCore::submit_build(std::uint64_t trial, ByteView request) {
+  if (request.size() > limits::kRequestBytes) {
+    BuiltTrial& failed = built_.emplace_back();
+    failed.trial = trial;
+    failed.result.body.Set(make_failure(
+        wire::Stage::Dispatch, {ErrorCode::TooLarge,
+                                "a request of " + std::to_string(request.size()) +
+                                    " bytes is over " + std::to_string(limits::kRequestBytes),
+                                {}}));
+    return;
+  }
+  wire::SubmitT submit;
+  submit.build.assign(request.begin(), request.end());
+  enter(trial, std::move(submit));
+}
+
+void SessionCore::enter(std::uint64_t trial, wire::SubmitT submit) {
+  submit.session = session_;
+  submit.trial = trial;
+  InFlight& in_flight = trials_[trial];
+  in_flight.blobs = submit.blobs;
+  in_flight.message = pack_message(std::move(submit));
   unsent_.push_back(trial);
   send_submits();
 }
@@ -196,6 +221,7 @@ void SessionCore::send_blob(const wire::Hash& hash, TimePoint now) {
   const auto found = blobs_.find(hash);
   if (found == blobs_.end() || error_) return;
   Offered& blob = found->second;
+  if (blob.messages.empty()) return lost_blob(hash);
   const std::size_t bytes = blob.bytes;
   if (++blob.sent > kMostUploads) {
     error_ = Error{ErrorCode::Timeout,
@@ -209,8 +235,47 @@ void SessionCore::send_blob(const wire::Hash& hash, TimePoint now) {
   for (const SharedBytes& message : blob.messages) send(message);
 }
 
+// Only a builder could bring it again. Told at once, and not after the broker's patience.
+void SessionCore::lost_blob(const wire::Hash& hash) {
+  std::vector<std::uint64_t> lost;
+  for (const auto& [number, trial] : trials_) {
+    const bool names = std::any_of(
+        trial.blobs.begin(), trial.blobs.end(),
+        [&](const wire::Hash& each) { return !HashLess()(each, hash) && !HashLess()(hash, each); });
+    if (names) lost.push_back(number);
+  }
+  for (const std::uint64_t number : lost) {
+    wire::CancelT cancel;
+    cancel.session = session_;
+    cancel.trial = number;
+    send(pack_message(std::move(cancel)));
+    wire::OutcomeT outcome;
+    outcome.body.Set(make_failure(
+        wire::Stage::Dispatch,
+        {ErrorCode::MissingBlob,
+         "the broker does not hold the program any more that a build worker brought it",
+         {}}));
+    finish(number, 0, std::move(outcome));
+  }
+  blobs_.erase(hash);
+}
+
+// What a builder says is checked as what a compiler of this machine says.
+void SessionCore::finish_build(std::uint64_t trial, ByteView built) {
+  auto decoded = decode_build_result(built);
+  wire::BuildResultT result;
+  if (decoded) {
+    result = std::move(*decoded);
+  } else {
+    result.body.Set(make_failure(wire::Stage::Dispatch, clipped(std::move(decoded).error())));
+  }
+  if (take_out(trial, nullptr)) built_.push_back({trial, std::move(result)});
+  send_submits();
+}
+
 void SessionCore::on_completed(wire::CompletedT& completed) {
   if (completed.session != session_ || trials_.count(completed.trial) == 0) return;
+  if (builds_ && !completed.built.empty()) return finish_build(completed.trial, completed.built);
   for (auto& [hash, blob] : blobs_) blob.sent = 0;
   auto outcome = decode_outcome(completed.outcome);
   if (!outcome) {
@@ -223,14 +288,31 @@ void SessionCore::on_completed(wire::CompletedT& completed) {
 }
 
 void SessionCore::finish(std::uint64_t trial, std::uint32_t attempt, wire::OutcomeT outcome) {
+  const auto* failure = outcome.body.AsFailure();
+  if (take_out(trial, failure)) {
+    if (!builds_) {
+      results_.push_back({trial, attempt, std::move(outcome)});
+    } else {
+      BuiltTrial& ended = built_.emplace_back();
+      ended.trial = trial;
+      ended.result.body.Set(
+          failure ? wire::FailureT(*failure)
+                  : make_failure(
+                        wire::Stage::Dispatch,
+                        {ErrorCode::Malformed, "the broker measured what was to be built", {}}));
+    }
+  }
+  send_submits();
+}
+
+// False: it was canceled, and nobody waits for it.
+bool SessionCore::take_out(std::uint64_t trial, const wire::FailureT* failure) {
   const auto found = trials_.find(trial);
   if (found->second.sent) --sent_;
-  const auto* failure = outcome.body.AsFailure();
   const bool dropped =
       found->second.canceled && failure && failure->error->code == ErrorCode::Canceled;
   trials_.erase(found);
-  if (!dropped) results_.push_back({trial, attempt, std::move(outcome)});
-  send_submits();
+  return !dropped;
 }
 
 void SessionCore::cancel_pending() {

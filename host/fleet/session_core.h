@@ -27,6 +27,12 @@ struct SessionPlan {
   std::size_t window = 1024;           // submitted at one time
 };
 
+// How a trial ended that was submitted by submit_build.
+struct BuiltTrial {
+  std::uint64_t trial;
+  wire::BuildResultT result;
+};
+
 class SessionCore {
  public:
   SessionCore(SessionPlan plan, std::uint64_t instance, std::uint64_t session, TimePoint now);
@@ -41,6 +47,10 @@ class SessionCore {
   // `board_id`: only this board, when set.
   void submit(std::uint64_t trial, ByteView request, std::vector<wire::Hash> blobs,
               const std::string& board_id = "");
+  // In a session of builders: an encoded BuildRequest.
+  void submit_build(std::uint64_t trial, ByteView request);
+  // A builder brought that blob to the broker. If the broker loses it, trials that name it fail.
+  void blob_is_there(const wire::Hash& hash) { blobs_.try_emplace(hash); }
   // Drops what no board has taken yet, without an outcome; what is on a board
   // may still end. A broker that was restarted is not asked for them again.
   void cancel_pending();
@@ -49,8 +59,10 @@ class SessionCore {
   bool opened() const { return opened_once_; }
   // Set once: the session is over.
   const std::optional<Error>& error() const { return error_; }
-  bool has_results() const { return !results_.empty(); }
+  bool has_results() const { return !results_.empty() || !built_.empty(); }
   std::vector<tune::Measured> take_results() { return std::exchange(results_, {}); }
+  std::vector<BuiltTrial> take_built() { return std::exchange(built_, {}); }
+  // Of builders it may be 0.
   std::size_t capacity() const { return capacity_; }
   std::size_t in_flight() const { return trials_.size(); }
   const wire::DeviceInfoT& device() const { return device_; }
@@ -61,6 +73,7 @@ class SessionCore {
   enum class State { Dialling, Opening, Open };
   struct InFlight {
     SharedBytes message;
+    std::vector<wire::Hash> blobs;
     bool sent = false, canceled = false;
   };
 
@@ -70,7 +83,11 @@ class SessionCore {
   void on_completed(wire::CompletedT& completed);
   void send_submits();
   void send_blob(const wire::Hash& hash, TimePoint now);
+  void enter(std::uint64_t trial, wire::SubmitT submit);
+  void lost_blob(const wire::Hash& hash);
+  bool take_out(std::uint64_t trial, const wire::FailureT* failure);
   void finish(std::uint64_t trial, std::uint32_t attempt, wire::OutcomeT outcome);
+  void finish_build(std::uint64_t trial, ByteView built);
   void send(SharedBytes bytes) { outgoing_.push_back({"", std::move(bytes)}); }
 
   const SessionPlan plan_;
@@ -83,7 +100,7 @@ class SessionCore {
   SlowLink uploads_;      // answers wait behind blobs that were sent
   bool refused_ = false;  // the last open was refused: try again later
   struct Offered {
-    std::vector<SharedBytes> messages;  // its pieces
+    std::vector<SharedBytes> messages;  // its pieces; none: a builder brought it
     std::size_t bytes = 0;              // of these
     int sent = 0;                       // since a trial was last completed
   };
@@ -92,9 +109,11 @@ class SessionCore {
   std::deque<std::uint64_t> unsent_;
   std::size_t sent_ = 0;
   std::vector<tune::Measured> results_;
+  std::vector<BuiltTrial> built_;
   std::vector<Outgoing> outgoing_;
   std::optional<Error> error_;
-  std::size_t capacity_ = 1;
+  const bool builds_;
+  std::size_t capacity_ = builds_ ? 0 : 1;
   wire::DeviceInfoT device_;
   wire::BoardT board_;
 };

@@ -34,18 +34,23 @@ struct Trial {
   int priority = 0;
   std::uint64_t worker_session =
       0;                // its session by the broker's own number: agents keep them apart
-  SharedBytes request;  // encoded MeasureRequest, forwarded as it came; null: refused
+  SharedBytes request;  // encoded MeasureRequest, or BuildRequest where it is `build`, forwarded as
+                        // it came; null: refused
+  bool build = false;   // for a builder
   std::vector<wire::Hash> blobs;
   milliseconds longest{0};  // by the limits that the request states, all stages of it
 
-  std::size_t charged = 0;         // bytes, to its client's key
-  std::uint32_t attempts = 0;      // boards it was given to
-  std::size_t blobs_missing = 0;   // 0: may be given to a board
-  std::uint64_t blob_wait_ns = 0;  // the client's blobs took this long to come
-  bool waiting = false;            // the scheduler's: in one of its queues
-  LeaseId lease = 0;               // 0: not on a board
-  TimePoint submitted, ready;      // ready: all its blobs are here, or it came back
-  TimePoint waits_since;           // for the last blob that it began to wait for
+  std::size_t charged = 0;              // bytes, to its client's key
+  std::uint32_t attempts = 0;           // boards it was given to
+  std::size_t blobs_missing = 0;        // 0: may be given to a board
+  std::uint64_t blob_wait_ns = 0;       // the client's blobs took this long to come
+  bool waiting = false;                 // the scheduler's: in one of its queues
+  LeaseId lease = 0;                    // 0: not on a board
+  SharedBytes built;                    // a builder's result, while blobs that it names are awaited
+  std::vector<wire::Hash> built_blobs;  // these, sorted and pinned
+  wire::Hash question;                  // of a `build`, for the cache
+  TimePoint submitted, ready;           // ready: all its blobs are here, or it came back
+  TimePoint waits_since;                // for the last blob that it began to wait for
 };
 using TrialPtr = std::shared_ptr<Trial>;
 

@@ -42,7 +42,8 @@ struct Progress {
   std::map<std::string, std::uint32_t> failures;  // "Run Crash" → how many, this session
   std::uint32_t retried = 0;                      // trials that needed another board
   std::size_t building = 0, waiting = 0, on_boards = 0;
-  double peak_gflops = 0;  // of the device; 0: unknown
+  std::size_t remote_builders = 0;  // compilers of other machines, now
+  double peak_gflops = 0;           // of the device; 0: unknown
   std::chrono::duration<double> elapsed{0};
   std::optional<std::chrono::duration<double>> left;  // estimate
   // Device time over device time plus the gaps between requests; empty before the second trial.

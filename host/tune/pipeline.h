@@ -33,6 +33,8 @@ class Builder {
  public:
   virtual ~Builder() = default;
   virtual std::size_t workers() const = 0;
+  // Compilers of other machines that build for it now, for people.
+  virtual std::size_t remote_workers() const { return 0; }
   virtual void submit(wire::BuildRequestT request) = 0;  // queued without bound; the loop bounds it
   // Waits up to `wait` for at least one result. A worker that died is a Failure
   // (CompilerCrash, BuildTimeout), never an error; Error: no worker can be started.

@@ -48,6 +48,7 @@ class Watch {
     }
     if (!now && Clock::now() - ticked_ < kTick) return;
     ticked_ = Clock::now();
+    progress.remote_builders = parts_.builder.remote_workers();
     parts_.listener.tick(progress);
   }
   void stopping() { stopping_ = true; }

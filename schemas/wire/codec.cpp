@@ -11,6 +11,31 @@
 #include "schemas/wire/verified.h"
 
 namespace fettle {
+namespace {
+
+Result<void> check_build_result(const wire::BuildResultT& result) {
+  const auto* output = result.body.AsBuildOutput();
+  if (!output) {
+    if (result.body.AsFailure()) return {};
+    return Error{ErrorCode::Malformed, "build result without output or failure"};
+  }
+  if (auto checked = check_program(*output->program); !checked) {
+    return std::move(checked).error().in("reading a build result");
+  }
+  if (!output->facts) return {};
+  const wire::ProgramFactsT& facts = *output->facts;
+  for (const double fact : {facts.operations, facts.compulsory_bytes, facts.scratch_bytes,
+                            facts.error_growth, facts.integer_operations}) {
+    if (std::isfinite(fact) && fact >= 0) continue;
+    return Error{ErrorCode::Malformed, "a build result's fact is negative, infinite or NaN"};
+  }
+  if (facts.features.size() > limits::kListed) {
+    return Error{ErrorCode::Malformed, "a build result has too many features"};
+  }
+  return {};
+}
+
+}  // namespace
 
 Bytes encode(const wire::MessageT& message) { return pack<wire::Message>(message, "FMSG"); }
 Bytes encode(const wire::BuildMessageT& message) {
@@ -22,6 +47,10 @@ Bytes encode(const wire::MeasureRequestT& request) {
 }
 Bytes encode(const wire::OutcomeT& outcome) { return pack<wire::Outcome>(outcome, nullptr); }
 Bytes encode(const wire::DeviceInfoT& device) { return pack<wire::DeviceInfo>(device, nullptr); }
+Bytes encode(const wire::BuildRequestT& request) {
+  return pack<wire::BuildRequest>(request, nullptr);
+}
+Bytes encode(const wire::BuildResultT& result) { return pack<wire::BuildResult>(result, nullptr); }
 
 Result<wire::MessageT> decode_message(ByteView bytes) {
   const Aligned aligned(bytes);
@@ -44,18 +73,27 @@ Result<wire::BuildMessageT> decode_build_message(ByteView bytes) {
   if (!table) return std::move(table).error();
   auto message = unpack<wire::BuildMessageT>(*table);
   if (const auto* result = message.body.AsBuildResult()) {
-    const auto* output = result->body.AsBuildOutput();
-    if (output) {
-      if (auto checked = check_program(*output->program); !checked) {
-        return std::move(checked).error().in("reading a build result");
-      }
-    } else if (!result->body.AsFailure()) {
-      return Error{ErrorCode::Malformed, "build result without output or failure"};
-    }
+    if (auto checked = check_build_result(*result); !checked) return std::move(checked).error();
   } else if (!message.body.AsBuildRequest()) {
     return Error{ErrorCode::Malformed, "build message without a body"};
   }
   return message;
+}
+
+Result<wire::BuildRequestT> decode_build_request(ByteView bytes) {
+  const Aligned aligned(bytes);
+  auto table = verified<wire::BuildRequest>(aligned.view(), nullptr, "build request");
+  if (!table) return std::move(table).error();
+  return unpack<wire::BuildRequestT>(*table);
+}
+
+Result<wire::BuildResultT> decode_build_result(ByteView bytes) {
+  const Aligned aligned(bytes);
+  auto table = verified<wire::BuildResult>(aligned.view(), nullptr, "build result");
+  if (!table) return std::move(table).error();
+  auto result = unpack<wire::BuildResultT>(*table);
+  if (auto checked = check_build_result(result); !checked) return std::move(checked).error();
+  return result;
 }
 
 Result<wire::ProgramT> decode_program(ByteView bytes) {

@@ -27,6 +27,8 @@ Bytes encode(const wire::ProgramT& program);
 Bytes encode(const wire::MeasureRequestT& request);
 Bytes encode(const wire::OutcomeT& outcome);
 Bytes encode(const wire::DeviceInfoT& device);
+Bytes encode(const wire::BuildRequestT& request);
+Bytes encode(const wire::BuildResultT& result);
 
 // A message with the one body it carries: message_of(wire::HeartbeatT{…}).
 template <typename BodyT>
@@ -38,6 +40,9 @@ wire::MessageT message_of(BodyT body) {
 
 Result<wire::MessageT> decode_message(ByteView bytes);
 Result<wire::BuildMessageT> decode_build_message(ByteView bytes);
+// As they travel inside of messages of the protocol.
+Result<wire::BuildRequestT> decode_build_request(ByteView bytes);
+Result<wire::BuildResultT> decode_build_result(ByteView bytes);
 Result<wire::ProgramT> decode_program(ByteView bytes);
 Result<wire::MeasureRequestT> decode_request(ByteView bytes);
 // Of a request that verifies: its options only, checked. The program is not unpacked.

@@ -97,7 +97,7 @@ Result<tune::TuneSummary> LocalLoop::run(std::vector<tune::TuneTask>& tasks,
   SilentListener listener;
   app::IdleRunner runner(
       connection_->runner(),
-      app::lends_cores(*builder_, nullptr, connection_->free_cores(), all_cores_));
+      app::lends_cores(builder_.get(), nullptr, connection_->free_cores(), all_cores_));
   tune::TuneSummary summary =
       tune::tune(tasks, target_, options,
                  {*builder_, runner, store, expected, *scheduler, *stop_, listener, {}, {}});

@@ -201,8 +201,9 @@ Result<void> run_pipeline_bench(const PipelineBenchOptions& options) {
   const std::size_t builders = pool.workers;
   Result<std::unique_ptr<fleet::BuildPool>> builder = fleet::BuildPool::start(std::move(pool));
   if (!builder) return std::move(builder).error();
-  app::IdleRunner runner(connection->runner(),
-                         app::lends_cores(**builder, nullptr, connection->free_cores(), all_cores));
+  app::IdleRunner runner(
+      connection->runner(),
+      app::lends_cores(builder->get(), nullptr, connection->free_cores(), all_cores));
   Bench bench{options, runner, **builder, interrupt, *target};
 
   Result<space::Workload> workload = sizing_layer();

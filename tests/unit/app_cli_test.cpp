@@ -19,7 +19,7 @@ TEST_F(CommandLine, HelpNamesEverySubcommand) {
   for (const char* name : {"tune", "devices", "broker", "records", "keys", "explain", "flash"}) {
     EXPECT_NE(help.out.find(name), std::string::npos) << name;
   }
-  EXPECT_EQ(help.out.find("build-worker"), std::string::npos) << "started by fettle itself only";
+  EXPECT_NE(help.out.find("build-worker"), std::string::npos);
 }
 
 TEST_F(CommandLine, ExplainShowsTheSpace) {

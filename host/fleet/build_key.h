@@ -1,0 +1,12 @@
+// The device keys of builders: "build:VERSION". Builders of one version make the same program of
+// a request, so that it does not matter which of them did.
+#pragma once
+
+#include <string>
+
+namespace fettle::fleet {
+
+inline std::string build_key(const std::string& version) { return "build:" + version; }
+inline bool is_build_key(const std::string& key) { return key.starts_with("build:"); }
+
+}  // namespace fettle::fleet
