@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "host/fleet/fleet_view.h"
 #include "host/fleet/pool.h"
 #include "schemas/wire/limits.h"
 
@@ -21,6 +22,8 @@ BrokerCore::BrokerCore(std::uint64_t instance, BrokerTimes times, BrokerLimits l
       next_session_(random_id() | 1),
       blobs_(limits.blob_bytes, times.unused),
       leases_(random_id()) {}
+
+BrokerCore::~BrokerCore() = default;
 
 void BrokerCore::send(const PeerId& to, SharedBytes bytes) {
   if (!to.empty()) outgoing_.push_back({to, std::move(bytes)});
