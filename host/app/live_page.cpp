@@ -14,7 +14,7 @@ void add_web_options(CLI::App& command, WebCommand& web, const std::string& what
             if (!address) {
               throw CLI::ValidationError(
                   "--web",
-                  address.error().message + " (without either it stands before another option)");
+                  address.error().message + " (--web alone goes last, or before another option)");
             }
             web.wanted = true;
             web.address = *address;
