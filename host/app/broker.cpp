@@ -11,9 +11,11 @@
 #include "host/app/broker_monitor.h"
 #include "host/app/commands.h"
 #include "host/app/interrupt.h"
+#include "host/app/live_page.h"
 #include "host/app/message.h"
 #include "host/fleet/audit_log.h"
 #include "host/fleet/broker.h"
+#include "host/web/fleet_page.h"
 
 namespace fettle::app {
 namespace {
@@ -26,6 +28,7 @@ struct BrokerCommand {
   std::optional<std::string> state;
   int power_cycle_after_s = 120;
   std::string metrics, audit;
+  WebCommand web;
   bool json = false, status = false;
 };
 
@@ -93,6 +96,10 @@ int run(const BrokerCommand& command) {
     options.audit = [&log = *audit](const fleet::BrokerEvent& event) { log.write(event); };
     std::signal(SIGHUP, [](int) { reopen_wanted = 1; });
   }
+  auto page = start_page(command.web);
+  if (!page) return fail(page.error());
+  std::optional<web::FleetPage> watcher;
+  if (*page) options.watcher = &watcher.emplace(**page);
   auto broker = fleet::Broker::start(std::move(options));
   if (!broker) return fail(broker.error());
   std::unique_ptr<BrokerMonitor> monitor;
@@ -107,11 +114,13 @@ int run(const BrokerCommand& command) {
     print("{}\n", nlohmann::json{{"event", "listening"},
                                  {"endpoint", (*broker)->endpoint()},
                                  {"public_key", (*broker)->public_key()},
-                                 {"metrics_port", monitor ? monitor->port() : 0}}
+                                 {"metrics_port", monitor ? monitor->port() : 0},
+                                 {"web", *page ? (*page)->url() : ""}}
                       .dump());
   } else {
     print("listening on {}\nbroker's public key {}\n", (*broker)->endpoint(),
           (*broker)->public_key());
+    if (*page) print("live page at {}\n", page_text(command.web, **page));
   }
   std::fflush(stdout);
   while (!interrupt.requested()) {
@@ -151,6 +160,7 @@ void add_broker_command(CLI::App& app, int& status) {
   broker->add_option("--metrics", command->metrics,
                      "PORT on this machine, or ADDRESS:PORT: the broker in numbers over HTTP, "
                      "/metrics for Prometheus, /status as JSON");
+  add_web_options(*broker, command->web, "the fleet");
   broker->add_flag("--status", command->status,
                    fmt::format("Prints the numbers of a broker that runs with --metrics (default "
                                "{}), and ends",

@@ -73,12 +73,12 @@ Result<int> run(const TuneCommand& command) {
   options.early_stopping = command.early_stopping;
   // Replays are always reproducible: that is what they are for.
   options.deterministic = true;
-  auto view = make_view(command);
+  auto view = make_view(command, nullptr);
   const tune::TuneSummary summary =
       tune::tune(*tasks, recordings.front().target, options,
                  {builder, runner, records, expected, **scheduler, interrupt, *view, {}, {}});
   view.reset();
-  return report(command, summary);
+  return report(command, summary, nullptr);
 }
 
 }  // namespace

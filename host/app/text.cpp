@@ -163,4 +163,29 @@ std::string progress_table(const tune::Progress& progress, std::size_t columns,
   return text;
 }
 
+std::string boards_table(const std::vector<SessionBoard>& boards, std::size_t columns,
+                         std::size_t most) {
+  if (boards.size() < 2) return "";
+  const auto line = [&](const std::string& text) { return cut(text, columns) + "\n"; };
+  std::size_t width = 8;
+  for (const SessionBoard& board : boards) width = std::max(width, board.name.size());
+  constexpr std::size_t kFigures = 54;
+  width = std::min(width, columns > kFigures + 12 ? columns - kFigures : 12);
+  std::string text = line(fmt::format("    {:<{}} {:<11} {:>6} {:>6} {:>6} {:>8}  {}", "board",
+                                      width, "state", "trials", "failed", "°C", "busy", "model"));
+  std::size_t shown = 0;
+  for (const SessionBoard& board : boards) {
+    if (++shown > most) return text + line(fmt::format("    … and {} more", boards.size() - most));
+    const std::string state =
+        board.state == "busy"
+            ? board.state
+            : board.state + " " + duration_text(std::chrono::duration<double>(board.silent));
+    text += line(fmt::format("    {:<{}} {:<11} {:>6} {:>6} {:>6} {:>8}  {}",
+                             cut(board.name, width), width, state, board.trials, board.failed,
+                             board.temperature ? fmt::format("{:.1f}", *board.temperature) : "-",
+                             percent_text(board.busy), board.model));
+  }
+  return text;
+}
+
 }  // namespace fettle::app

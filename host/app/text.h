@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "host/app/session_boards.h"
 #include "host/tune/listener.h"
 
 namespace fettle::app {
@@ -32,5 +33,9 @@ std::string time_lines(const tune::TuneSummary& summary);
 // One line per task under a heading, then the overall line. `columns`: the widest line.
 std::string progress_table(const tune::Progress& progress, std::size_t columns,
                            std::size_t most_tasks, bool final);
+
+// One line per board under a heading, at most `most`; "" where there is but one.
+std::string boards_table(const std::vector<SessionBoard>& boards, std::size_t columns,
+                         std::size_t most);
 
 }  // namespace fettle::app

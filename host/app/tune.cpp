@@ -139,6 +139,9 @@ void add_tune_command(CLI::App& app, int& status) {
                  "JSON lines on standard output: one per trial and a summary at the end")
       ->group("Output");
   tune->add_flag("--quiet", command->quiet, "No progress, only the final table")->group("Output");
+  add_web_options(*tune, command->web, "the session");
+  for (const char* name : {"--web", "--web-token-file"}) tune->get_option(name)->group("Output");
+  tune->get_option("--web")->excludes(replay);
   tune->footer(
       "Ctrl-C stops cleanly: what was measured is kept, --resume goes on; a second one ends at "
       "once.\nExit status: 0 fine, 1 error (also when every trial failed), 2 wrong usage, 130 "

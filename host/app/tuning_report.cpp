@@ -15,14 +15,16 @@
 
 namespace fettle::app {
 
-std::unique_ptr<tune::TuneListener> make_view(const TuneCommand& command) {
+std::unique_ptr<tune::TuneListener> make_view(const TuneCommand& command,
+                                              const SessionBoards* boards) {
   if (command.json) return make_json_view();
   if (command.quiet) return make_quiet_view();
-  return isatty(STDOUT_FILENO) ? make_live_view() : make_plain_view();
+  return isatty(STDOUT_FILENO) ? make_live_view(boards) : make_plain_view();
 }
 
 // The table or the summary object, the closing words, the exit status.
-int report(const TuneCommand& command, const tune::TuneSummary& summary) {
+int report(const TuneCommand& command, const tune::TuneSummary& summary,
+           const SessionBoards* boards) {
   if (command.json) {
     nlohmann::json object = summary_json(summary);
     if (command.replay.empty()) object["db"] = records::shown_database(command.db);
@@ -30,6 +32,7 @@ int report(const TuneCommand& command, const tune::TuneSummary& summary) {
   } else {
     print_text(progress_table(summary.progress, 160, 1000, true));
     print_text(time_lines(summary));
+    if (boards) print_text(boards_table(boards->boards(), 160, 1000));
     std::fflush(stdout);
   }
   const bool stored = command.replay.empty();

@@ -17,7 +17,9 @@
 #include "host/app/message.h"
 #include "host/app/record_database.h"
 #include "host/app/record_store.h"
+#include "host/app/session_boards.h"
 #include "host/app/transfer.h"
+#include "host/app/tune_page.h"
 #include "host/app/tuning_report.h"
 #include "host/app/version.h"
 #include "host/backend/backend.h"
@@ -36,6 +38,7 @@ namespace {
 
 // Trials of a kernel that a user wrote, all failed: there is a mistake in it.
 constexpr std::uint32_t kHopeless = 100;
+constexpr std::chrono::seconds kListWithin{5};  // a broker lists its boards
 
 // The tasks that the back end has a search space for, opened.
 struct OpenTasks {
@@ -257,12 +260,21 @@ Result<Compilers> start_compilers(const TuneCommand& command, Connection& connec
   return compilers;
 }
 
+// An own broker has the board that the session was opened with, and no other.
+SessionBoards::DeviceList others_of(const TuneCommand& command, const Connection& connection) {
+  if (command.broker.empty()) return {};
+  return [&connection] { return fleet::list_devices(connection.address(), kListWithin); };
+}
+
 Result<int> run(const TuneCommand& command) {
   Interrupt interrupt;
   auto list = load_tasks(command.tasks);
   if (!list) return list.error();
   const auto hardware = parse_hardware(command.hardware);
   if (!hardware) return hardware.error();
+  auto page = start_page(command.web);
+  if (!page) return page.error();
+  if (*page) note("live page at " + page_text(command.web, **page));
   auto database = open_to_write(command.db, &interrupt);
   if (!database) return database.error();
 
@@ -299,7 +311,7 @@ Result<int> run(const TuneCommand& command) {
     return known_device.error();
   }
   BoardCeilings ceilings(*database, runner, interrupt, *target, [&connection] {
-    return fleet::list_devices(connection->address(), std::chrono::seconds(5));
+    return fleet::list_devices(connection->address(), kListWithin);
   });
   const auto roofline = ceilings.own();
   if (!roofline) return roofline.error();
@@ -355,18 +367,22 @@ Result<int> run(const TuneCommand& command) {
 
   auto scheduler = tune::make_scheduler(command.scheduler, command.seed);
   if (!scheduler) return scheduler.error();
-  auto view = make_view(command);
+  SessionBoards boards(runner.board(), runner.device(), command.device,
+                       others_of(command, *connection));
+  auto view = make_view(command, &boards);
+  TunePage listener(page->get(), boards, *view, command.tasks.what);
   IdleRunner idle_runner(
       runner, lends_cores(compilers->own.get(), beside, connection->free_cores(), all_cores));
   const tune::TuneSummary summary = tune::tune(
       *tasks, *target, options,
-      {builder, idle_runner, store, expected, **scheduler, interrupt, *view, *roofline,
+      {builder, idle_runner, store, expected, **scheduler, interrupt, listener, *roofline,
        [&](const std::string& board_id, bool again, std::vector<tune::Measured>& others) {
          return ceilings.of(board_id, again, others);
        }});
+  listener.end(summary.progress);
   view.reset();
   const auto ended = store.end(summary);
-  const int status = report(command, summary);
+  const int status = report(command, summary, &boards);
   if (!ended) return ended.error();
   return status;
 }

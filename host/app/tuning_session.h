@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "host/app/live_page.h"
 #include "host/app/task_source.h"
 #include "host/tune/tune.h"
 
@@ -33,6 +34,7 @@ struct TuneCommand {
   std::uint32_t builders = 0;         // 0: one per core that is free for them
   std::string build_on = "anywhere";  // here, workers, or anywhere: both
   bool json = false, quiet = false;
+  WebCommand web;
 };
 
 int run_tuning(const TuneCommand& command);

@@ -3,6 +3,7 @@
 
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include <algorithm>
 #include <chrono>
 #include <mutex>
 
@@ -39,7 +40,7 @@ class PlainView final : public QuietView {
 // A block of lines at the bottom of the terminal, drawn over itself.
 class LiveView final : public QuietView, public Screen {
  public:
-  LiveView() {
+  explicit LiveView(const SessionBoards* boards) : boards_(boards) {
     print_control("\x1b[?25l");  // no cursor
     set_screen(this);
   }
@@ -57,7 +58,11 @@ class LiveView final : public QuietView, public Screen {
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) size = {24, 80, 0, 0};
     const std::size_t columns = size.ws_col - 1u;
     const std::size_t rows = size.ws_row > 8 ? size.ws_row - 6u : 2u;
-    const std::string block = progress_table(progress, columns, rows, false);
+    const std::string boards =
+        boards_ ? boards_table(boards_->boards(), columns, std::max<std::size_t>(rows / 3, 1)) : "";
+    const auto taken = static_cast<std::size_t>(std::count(boards.begin(), boards.end(), '\n'));
+    const std::string block =
+        progress_table(progress, columns, rows > taken + 2 ? rows - taken : 2, false) + boards;
     std::lock_guard lock(mutex_);
     clear();
     print_text(block);
@@ -77,13 +82,16 @@ class LiveView final : public QuietView, public Screen {
     std::fflush(stdout);
   }
 
+  const SessionBoards* const boards_;
   std::mutex mutex_;
   std::size_t lines_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<tune::TuneListener> make_live_view() { return std::make_unique<LiveView>(); }
+std::unique_ptr<tune::TuneListener> make_live_view(const SessionBoards* boards) {
+  return std::make_unique<LiveView>(boards);
+}
 std::unique_ptr<tune::TuneListener> make_plain_view() { return std::make_unique<PlainView>(); }
 std::unique_ptr<tune::TuneListener> make_quiet_view() { return std::make_unique<QuietView>(); }
 

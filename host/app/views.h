@@ -6,11 +6,13 @@
 #include <memory>
 
 #include "host/app/message.h"
+#include "host/app/session_boards.h"
 #include "host/tune/listener.h"
 
 namespace fettle::app {
 
-std::unique_ptr<tune::TuneListener> make_live_view();   // redraws itself on stdout, a terminal
+// Redraws itself on stdout, a terminal. `boards` outlives it; null: they are not shown.
+std::unique_ptr<tune::TuneListener> make_live_view(const SessionBoards* boards);
 std::unique_ptr<tune::TuneListener> make_plain_view();  // one line every 10 s, and warnings
 std::unique_ptr<tune::TuneListener> make_json_view();   // one object per trial on stdout
 std::unique_ptr<tune::TuneListener> make_quiet_view();  // warnings only

@@ -23,6 +23,7 @@ namespace {
 constexpr std::size_t kCopyBelow = 4096;      // smaller messages are copied
 constexpr std::size_t kMostStrangers = 1000;  // unknown keys named in the log
 constexpr int kBatch = 256;                   // messages between two looks at the time
+constexpr milliseconds kViewEvery{200}, kGlanceEvery{500};  // somebody looks at the fleet; nobody
 
 zmq::message_t to_message(const SharedBytes& bytes) {
   if (bytes->size() < kCopyBelow) return zmq::message_t(bytes->data(), bytes->size());
@@ -242,6 +243,18 @@ struct Broker::Loop {
     watched = std::move(status);
   }
 
+  TimePoint next_view;  // for the watcher
+  void show(TimePoint now) {
+    if (!options.watcher || now < next_view) return;
+    next_view = now + (options.watcher->looks() ? kViewEvery : kGlanceEvery);
+    FleetView view = core.view(now);
+    {
+      const std::lock_guard hold(watching);
+      view.status = watched;
+    }
+    options.watcher->see(std::move(view));
+  }
+
   // One turn of the loop: due work, then what has arrived within half a beat at most.
   void turn() {
     TimePoint now = Clock::now();
@@ -268,9 +281,11 @@ struct Broker::Loop {
     flush(now);
     retry_backlogs(now);
     save();
+    show(now);
     auto wait = std::chrono::ceil<milliseconds>(std::min(next_tick, next_reload) - now);
     if (!backlogs.empty())
       wait = std::min(wait, milliseconds(2));  // ROUTER tells no single pipe's room
+    if (options.watcher) wait = std::min(wait, std::chrono::ceil<milliseconds>(next_view - now));
     if (guard->open().unproven() > 0) wait = std::min(wait, milliseconds(20));
     zmq::pollitem_t items[] = {{socket.handle(), 0, ZMQ_POLLIN, 0},
                                {nullptr, wake_fd, ZMQ_POLLIN, 0},
@@ -372,6 +387,7 @@ Result<std::unique_ptr<Broker>> Broker::start(BrokerOptions options) {
   }
   loop.rechecked = loop.allowed.version();
   loop.core.set_allowed(loop.allowed.entries());
+  if (loop.options.watcher) loop.core.keep_ended();
   loop.restore();
   loop.wake_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (loop.wake_fd < 0) return Error{ErrorCode::Io, "cannot make an eventfd"};

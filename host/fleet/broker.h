@@ -10,6 +10,7 @@
 
 #include "host/fleet/broker_core.h"
 #include "host/fleet/broker_status.h"
+#include "host/fleet/fleet_view.h"
 #include "host/fleet/keys.h"
 #include "host/fleet/open_connections.h"
 #include "host/fleet/power_cycle.h"
@@ -31,6 +32,7 @@ struct BrokerOptions {
   std::function<void(const std::string&)> log;
   // What was decided about peers, for an audit log. From threads of the broker.
   std::function<void(const BrokerEvent&)> audit;
+  FleetWatcher* watcher = nullptr;  // outlives the broker; null: nobody watches
 };
 
 class Broker {

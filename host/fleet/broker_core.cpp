@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "host/fleet/fleet_view.h"
 #include "host/fleet/pool.h"
 #include "schemas/wire/limits.h"
 
@@ -22,6 +23,8 @@ BrokerCore::BrokerCore(std::uint64_t instance, BrokerTimes times, BrokerLimits l
       blobs_(limits.blob_bytes, times.unused),
       build_cache_(limits.build_cache_bytes),
       leases_(random_id()) {}
+
+BrokerCore::~BrokerCore() = default;
 
 void BrokerCore::send(const PeerId& to, SharedBytes bytes) {
   if (!to.empty()) outgoing_.push_back({to, std::move(bytes)});

@@ -82,9 +82,13 @@ struct BrokerCounters {
 
 bool works_in(const wire::DeviceInfoT& device, const std::string& pool);
 
+struct FleetView;
+struct TrialEnded;
+
 class BrokerCore {
  public:
   BrokerCore(std::uint64_t instance, BrokerTimes times = {}, BrokerLimits limits = {});
+  ~BrokerCore();
 
   // One message from the peer whose key has that permission.
   void receive(const PeerId& from, const Permission& who, ByteView bytes, TimePoint now);
@@ -133,6 +137,10 @@ class BrokerCore {
   std::size_t leases() const { return leases_.size(); }
   std::size_t blob_bytes() const { return blobs_.bytes(); }
   wire::DeviceListT device_list() const;
+
+  // From now on trials that end are kept for the next view (fleet_view.h).
+  void keep_ended() { ended_kept_ = true; }
+  FleetView view(TimePoint now);
 
  private:
   struct Peer {  // one connection that said Hello
@@ -287,6 +295,10 @@ class BrokerCore {
   Session* find_session(const SessionKey& key);
   void fail_without_boards(TimePoint now);
 
+  // broker_view.cpp
+  void note_ended(const Trial& trial, const wire::OutcomeT& outcome, milliseconds on_board,
+                  TimePoint now);
+
   const std::uint64_t instance_;
   const BrokerTimes times_;
   const BrokerLimits limits_;
@@ -312,6 +324,9 @@ class BrokerCore {
   std::vector<BrokerEvent> events_;
   BrokerEvent dropped_event_;  // what is told when the list is full
   BrokerCounters counters_;
+  bool ended_kept_ = false;
+  std::vector<TrialEnded> ended_;
+  std::uint64_t ended_unseen_ = 0;
 };
 
 }  // namespace fettle::fleet

@@ -296,6 +296,7 @@ void BrokerCore::on_done(Agent& agent, wire::DoneT& done, TimePoint now) {
   times.upload_ns = trial->blob_wait_ns + (away > times.total_ns ? away - times.total_ns : 0);
   outcome->board_id = agent.board.id;
   outcome->device_index = lease->device.index;
+  note_ended(*trial, *outcome, std::chrono::floor<milliseconds>(now - started), now);
   complete(trial, encode(*outcome));
 }
 
@@ -337,6 +338,7 @@ void BrokerCore::fail(const TrialPtr& trial, wire::Stage stage, Error error, Tim
   outcome.body.Set(make_failure(stage, clipped(std::move(error))));
   outcome.times = std::make_unique<wire::StageTimesT>();
   outcome.times->queue_ns = nanoseconds_between(trial->submitted, now);
+  note_ended(*trial, outcome, milliseconds(0), now);
   complete(trial, encode(outcome));
 }
 

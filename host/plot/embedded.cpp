@@ -2,10 +2,7 @@
 // from CMakeLists.txt.
 #include "host/plot/embedded.h"
 
-#define FETTLE_EMBED(name, path)                                             \
-  asm(".pushsection .rodata\n" #name "_begin:\n.incbin \"" path "\"\n" #name \
-      "_end:\n.byte 0\n.popsection\n");                                      \
-  extern "C" const char name##_begin[], name##_end[];
+#include "host/plot/embed.h"
 
 FETTLE_EMBED(fettle_chart_library, FETTLE_CHART_LIBRARY)
 FETTLE_EMBED(fettle_page_script, FETTLE_PAGE_SCRIPT)

@@ -144,6 +144,19 @@ Result<wire::MeasureOptionsT> decode_options(ByteView request) {
   return options;
 }
 
+Result<std::vector<wire::Hash>> decode_expected(ByteView request) {
+  const Aligned aligned(request);
+  auto table = verified<wire::MeasureRequest>(aligned.view(), nullptr, "measure request");
+  if (!table) return std::move(table).error();
+  std::vector<wire::Hash> blobs;
+  if (const auto* expected = (*table)->expected()) {
+    for (const wire::ExpectedOutput* output : *expected) {
+      if (const wire::Hash* blob = output->blob()) blobs.push_back(*blob);
+    }
+  }
+  return blobs;
+}
+
 Result<wire::DeviceInfoT> decode_device_info(ByteView bytes) {
   const Aligned aligned(bytes);
   auto table = verified<wire::DeviceInfo>(aligned.view(), nullptr, "device");

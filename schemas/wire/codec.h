@@ -47,6 +47,8 @@ Result<wire::ProgramT> decode_program(ByteView bytes);
 Result<wire::MeasureRequestT> decode_request(ByteView bytes);
 // Of a request that verifies: its options only, checked. The program is not unpacked.
 Result<wire::MeasureOptionsT> decode_options(ByteView request);
+// Of a request that verifies: the blobs that its outputs are compared with.
+Result<std::vector<wire::Hash>> decode_expected(ByteView request);
 Result<wire::OutcomeT> decode_outcome(ByteView bytes);
 Result<wire::DeviceInfoT> decode_device_info(ByteView bytes);
 

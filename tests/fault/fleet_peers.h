@@ -71,8 +71,10 @@ class ScriptedAgent {
   using Script = std::function<std::optional<wire::OutcomeT>(const wire::AssignT&, ScriptedAgent&)>;
 
   ScriptedAgent(const std::string& url, const std::string& broker_key, KeyPair keys,
-                const std::string& board, const std::string& key, Script script)
+                const std::string& board, const std::string& key, Script script,
+                const std::function<void(wire::HelloT&)>& dressed = {})
       : hello_(agent_hello(random_id(), board, key)), script_(std::move(script)) {
+    if (dressed) dressed(hello_);
     auto socket = make_client(context_, url, keys, broker_key);
     EXPECT_TRUE(socket.ok());
     socket_ = std::move(*socket);
