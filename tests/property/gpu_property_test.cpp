@@ -38,7 +38,7 @@ std::vector<space::GpuTarget> gpu_targets() {
 TEST(GpuProperty, EveryPassOfRandomConfigurationsEqualsTheReference) {
   const std::uint64_t seed = from_environment("FETTLE_PROPERTY_SEED", 20260101);
   const std::uint64_t count =
-      from_environment("FETTLE_PROPERTY_COUNT", 300 * from_environment("FETTLE_PROPERTY_TIMES", 1));
+      from_environment("FETTLE_PROPERTY_COUNT", 330 * from_environment("FETTLE_PROPERTY_TIMES", 1));
   std::printf("seed %llu, %llu configurations\n", (unsigned long long)seed,
               (unsigned long long)count);
   std::mt19937_64 rng(seed);
