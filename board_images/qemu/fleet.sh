@@ -48,7 +48,7 @@ done
 
 # Each of them: an agent that was started anew is there twice for some seconds.
 start=$SECONDS
-readonly everyone=("$(hostname)" pynq-1 pynq-2 rk3399-1)
+readonly everyone=("$(uname -n)" pynq-1 pynq-2 rk3399-1)
 while true; do
   missing=()
   for name in "${everyone[@]}"; do registered "$name" || missing+=("$name"); done

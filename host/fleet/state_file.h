@@ -1,6 +1,7 @@
-// A broker's state on disk: FOLDER/broker.db and FOLDER/blobs. What is saved survives the end of
-// the process however it ends; after a power cut the last moments may be missing, the rest is
-// whole. One broker at a time has it.
+// A broker's state on disk: FOLDER/broker.db and FOLDER/blobs. What is saved is written moments
+// later and survives the end of the process however it ends; what was not yet written then is done
+// again by the next one, as a trial whose result is lost. After a power cut the last moments may be
+// missing too, the rest is whole. One broker at a time has it.
 #pragma once
 
 #include <condition_variable>

@@ -1,6 +1,8 @@
 // Where TOML's texts and comments begin and end: https://toml.io/en/v1.0.0
 #include "host/model/toml_text.h"
 
+#include <string>
+
 namespace fettle::model {
 namespace {
 
@@ -41,20 +43,54 @@ Inside text(std::string_view toml, std::string_view mark) {
   return {toml.size(), {}};
 }
 
+// Where keys and values stand, so far: toml++ looks at all of a value that begins with neither
+// quotes nor a bracket up to what ends it, quotes and what is behind them too.
+class Place {
+ public:
+  // A text may begin here.
+  bool begins() const { return !token_; }
+  void pass(char c) {
+    if (c == '\n' && open_.empty()) value_ = false;
+    const bool opens = !token_ && (c == '[' || c == '{');
+    if (blank(c) || c == ',' || c == ']' || c == '}') {
+      token_ = false;
+    } else if (!value_) {
+      token_ = c != '=' && c != '.' && c != '[';
+      value_ = c == '=';
+    } else if (!opens) {
+      token_ = true;
+    }
+    if (opens && value_) open_.push_back(c);
+    if ((c == ']' || c == '}') && !open_.empty()) open_.pop_back();
+    if (opens || c == ',' || c == ']' || c == '}') {
+      // What is next in a table is a key; anything else in brackets is a value.
+      if (!open_.empty()) value_ = open_.back() == '[' || c == ']' || c == '}';
+    }
+  }
+  void pass_text() { token_ = true; }
+
+ private:
+  bool value_ = false;  // behind a key's =, or in an array
+  bool token_ = false;  // in or directly behind a word, number or text
+  std::string open_;    // brackets around it, of values
+};
+
 }  // namespace
 
 std::optional<std::size_t> misplaced_character(std::string_view toml) {
+  Place place;
   std::size_t at = toml.starts_with("\xEF\xBB\xBF") ? 3 : 0;  // a byte order mark
   while (at < toml.size() && !beyond_ascii(toml[at])) {
     const std::string_view mark = mark_of(toml.substr(at));
-    if (mark.empty()) {
-      ++at;
+    if (mark.empty() || (mark != "#" && !place.begins())) {
+      place.pass(toml[at++]);
       continue;
     }
     at += mark.size();
     const Inside inside = mark == "#" ? comment(toml.substr(at)) : text(toml.substr(at), mark);
     if (inside.misplaced) return at + *inside.misplaced;
     at += inside.bytes;
+    if (mark != "#") place.pass_text();
   }
   if (at >= toml.size()) return std::nullopt;
   return at;

@@ -69,8 +69,8 @@ std::vector<space::Configuration> promising_draws(const space::SearchSpace& spac
     consider_batch();
     std::stable_sort(draws.begin(), draws.end(), faster);
   }
-  // The fastest, and the fastest of every sketch: the estimate says little of how one does beside
-  // another.
+  // The fastest; and where no prior corrected the estimate, which then says little of how one
+  // sketch does beside another, the fastest of every sketch.
   std::vector<space::Configuration> promising;
   std::vector<bool> held(space.sketches().size(), false);
   for (auto& [estimate, configuration] : draws) {

@@ -172,10 +172,15 @@ TEST(BrokerState, BrokerKilledHoldingResults) {
     EXPECT_EQ(result.outcome.body.AsMeasurement()->median, trial == kUnfinished ? 7 : 5);
     EXPECT_EQ(result.attempt, 1u) << trial;
   }
-  for (const auto& [marker, runs] : hold.runs) EXPECT_EQ(runs, 1) << "trial " << marker;
+  {
+    std::lock_guard lock(hold.mutex);
+    for (const auto& [marker, runs] : hold.runs) EXPECT_EQ(runs, 1) << "trial " << marker;
+  }
   EXPECT_EQ(client.blobs_sent, blobs_before) << "the blob is in the broker's state";
 
-  // Killed once more with nothing left to do: a trial of the same session goes on.
+  // Killed once more with nothing left to do: a trial of the same session goes on. What it saved
+  // last it writes a moment later (state_file.h).
+  std::this_thread::sleep_for(milliseconds(300));
   broker->signal(SIGKILL);
   broker->wait(seconds(5));
   broker = start(url);
@@ -185,6 +190,8 @@ TEST(BrokerState, BrokerKilledHoldingResults) {
   EXPECT_TRUE(client.talk([&] { return client.results.size() == kTrials + 1; })) << broker->err();
   EXPECT_EQ(client.blobs_sent, blobs_before);
   client.hang_up();
+  agent.kill();
+  for (const auto& [marker, runs] : hold.runs) EXPECT_EQ(runs, 1) << "trial " << marker;
 }
 
 class StateFileTest : public ::testing::Test {

@@ -72,6 +72,9 @@ TEST(Sandbox, MemoryIsBounded) {
 
 // What a GPU's driver may do and what it may not; a refusal is an error, no death.
 TEST(Sandbox, DriversMayOpenAndThreadButNotFork) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer allows no threads in a forked child";
+#endif
   if (const auto why = test::why_no_call_filter(); !why.empty()) GTEST_SKIP() << why;
   const int status = sandboxed(wire::Sandbox::Driver, [] {
     int done = 0;

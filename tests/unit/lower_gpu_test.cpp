@@ -1,11 +1,16 @@
 // The GPU's own passes: bytes joined, loops that stage ahead.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "host/ir/mutator.h"
 #include "host/ir/printer.h"
+#include "host/lower/gpu/features.h"
 #include "host/lower/gpu/join_bytes.h"
 #include "host/lower/gpu/pipeline.h"
+#include "host/lower/loop_nest.h"
 #include "host/space/operators/stages.h"
+#include "host/space/workload.h"
 
 namespace fettle::lower {
 namespace {
@@ -95,6 +100,40 @@ TEST(LowerGpu, StagesAheadByCopies) {
   EXPECT_EQ(count_of(text, "async_copies"), 3) << "two begin, then one each time\n" << text;
   EXPECT_NE(text.find("await_copies but 1"), std::string::npos) << text;
   EXPECT_FALSE(pipeline(staged({2, true}, false))) << "not a loop that stages";
+}
+
+TEST(LowerGpu, BarriersCountAsOftenAsTheyAreMet) {
+  EXPECT_EQ(loop_nests(staged({})).barriers, 4 * 10 * 2) << "threads, iterations, each";
+  EXPECT_EQ(loop_nests(staged({}, false)).barriers, 4 * 10);
+}
+
+// Of 16 x 16 sums by tensor cores, the same configuration with its sums in so many parts.
+float estimated(std::int64_t length, std::int64_t parts) {
+  space::GpuTarget target;
+  target.backend = "cuda_ptx", target.sm = 90, target.driver = 1204, target.compute_units = 132;
+  const auto workload = space::Workload::parse(nlohmann::json{{"op", "dense"},
+                                                              {"batch", 16},
+                                                              {"in_features", length},
+                                                              {"out_features", 16},
+                                                              {"dtype", "float16"}});
+  const auto task = space::open_gpu_space(workload->dag(), target);
+  const auto& sketches = task->space().sketches();
+  space::Configuration c;
+  while (sketches.at(c.sketch).name != "gpu_wmma_f16") ++c.sketch;
+  const auto& knobs = sketches[c.sketch].knobs;
+  c.choice.assign(knobs.size(), 0);
+  for (std::size_t k = 0; k < knobs.size(); ++k) {
+    if (knobs[k].name != "parts") continue;
+    while (knobs[k].options.at(c.choice[k])[0] != parts) ++c.choice[k];
+  }
+  const auto features = gpu_features_of(*task, c);
+  EXPECT_TRUE(features) << features.error().text();
+  return features ? (*features)[gpu_feature_index("log_estimated_cycles")] : 0;
+}
+
+TEST(LowerGpu, LongSumsAreEstimatedFasterInPartsAndShortOnesSlower) {
+  EXPECT_LT(estimated(8192, 16), estimated(8192, 1)) << "one block waits 512 times";
+  EXPECT_GT(estimated(64, 2), estimated(64, 1)) << "a launch more";
 }
 
 }  // namespace

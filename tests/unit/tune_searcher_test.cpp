@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <random>
 #include <set>
 
 #include "host/tune/annealing.h"
@@ -138,6 +139,53 @@ TEST(Searcher, ConstraintsAreKept) {
     }
     EXPECT_EQ(seen.size(), 5u * 4 * 5) << name;
   }
+}
+
+// Two sketches of many options, of which the estimate takes the second for a thousand times slower.
+struct TwoSketches {
+  SearchSpace space = [] {
+    const space::Sketch one = grid(2, 64).sketches()[0];
+    space::Sketch other = one;
+    other.name = "other";
+    return SearchSpace({one, other});
+  }();
+  std::unique_ptr<Searcher> evolutionary() const {
+    SearcherOptions options;
+    options.seed = 5;
+    options.feature_count = 1;
+    options.estimate = 0;
+    options.features = [](const Configuration& c) -> Result<std::vector<float>> {
+      return std::vector<float>{static_cast<float>(std::log2(separable(c)) + 10 * c.sketch)};
+    };
+    return make_searcher("evolutionary", space, options).value();
+  }
+  // Of so many trials, those of the second sketch.
+  static int of_other(Searcher& search, int trials) {
+    int other = 0;
+    for (int i = 0; i < trials; ++i) {
+      const Configuration c = search.propose(1).at(0);
+      other += c.sketch == 1;
+      search.observe({c, separable(c) * (c.sketch == 1 ? 1000 : 1), false, {}});
+    }
+    return other;
+  }
+};
+
+TEST(Searcher, TheFirstTrialsHoldEverySketchWhateverTheEstimate) {
+  const TwoSketches two;
+  EXPECT_GE(TwoSketches::of_other(*two.evolutionary(), 8), 1);
+}
+
+TEST(Searcher, ASketchHardlyTriedGetsTrials) {
+  const TwoSketches two;
+  auto search = two.evolutionary();
+  std::mt19937_64 rng(1);
+  for (int i = 0; i < 40; ++i) {
+    Configuration c = two.space.random(rng);
+    c.sketch = 0;
+    search->observe({c, separable(c), false, {}});
+  }
+  EXPECT_GE(TwoSketches::of_other(*search, 32), 3);
 }
 
 class EverySearcher : public testing::TestWithParam<std::string> {};

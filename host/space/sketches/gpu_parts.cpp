@@ -32,12 +32,13 @@ MatrixProduct cut_sums(Steps& steps, const MatrixProduct& p, std::int64_t parts)
   return partial;
 }
 
-std::vector<std::string> add_parts(Steps& steps, const MatrixProduct& p, const GpuTarget& target) {
+void add_parts(Steps& steps, const MatrixProduct& p, const GpuTarget& target,
+               std::vector<std::string>& placed) {
   const Elements elements = plain_elements(target);
   const std::string at = launch_elements(steps, p.result, elements);
   steps(ComputeAtStep{p.sums, p.result, at, ir::Scope::Register});
   reduce_in_registers(steps, p.sums, elements, kMostUnrolled);
-  return {p.sums, p.result};
+  placed.insert(placed.end(), {p.sums, p.result});
 }
 
 }  // namespace fettle::space

@@ -19,8 +19,8 @@ Options parts_of(const MatrixProduct& product);
 // those of `product`, which is not batched.
 MatrixProduct cut_sums(Steps& steps, const MatrixProduct& product, std::int64_t parts);
 
-// The launch that adds the parts up. Returns the stages that it placed.
-std::vector<std::string> add_parts(Steps& steps, const MatrixProduct& product,
-                                   const GpuTarget& target);
+// The launch that adds the parts up; the stages that it places are appended to `placed`.
+void add_parts(Steps& steps, const MatrixProduct& product, const GpuTarget& target,
+               std::vector<std::string>& placed);
 
 }  // namespace fettle::space

@@ -37,8 +37,7 @@ Result<Schedule> gpu_split_schedule(const MatrixProduct& p, const GpuTarget& tar
   Steps steps = begin_product(p, space, c);
   const MatrixProduct partial = cut_sums(steps, p, space.value(c, "parts")[0]);
   std::vector<std::string> placed = place_product(steps, partial, space, c);
-  const std::vector<std::string> added = add_parts(steps, p, target);
-  placed.insert(placed.end(), added.begin(), added.end());
+  add_parts(steps, p, target, placed);
   launch_others(steps, placed, target, plain_elements(target));
   return steps.finish();
 }

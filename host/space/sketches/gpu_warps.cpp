@@ -304,10 +304,7 @@ Result<Schedule> gpu_warps_schedule(const WarpProduct& warp, const GpuTarget& ta
   const std::int64_t parts = value_or(space, c, "parts", 1);
   const MatrixProduct product = parts > 1 ? cut_sums(steps, p, parts) : p;
   std::vector<std::string> placed = place_warps(steps, warp, product, space, c);
-  if (parts > 1) {
-    const std::vector<std::string> added = add_parts(steps, p, target);
-    placed.insert(placed.end(), added.begin(), added.end());
-  }
+  if (parts > 1) add_parts(steps, p, target, placed);
   launch_others(steps, placed, target, plain_elements(target));
   return steps.finish();
 }
