@@ -11,6 +11,7 @@
 #include "host/app/connection.h"
 #include "host/app/json_view.h"
 #include "host/app/message.h"
+#include "host/fleet/broker_question.h"
 #include "host/fleet/build_key.h"
 #include "host/records/facts_json.h"
 #include "host/records/table.h"

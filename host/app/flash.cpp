@@ -20,6 +20,7 @@
 #include "host/app/text.h"
 #include "host/flash/disk.h"
 #include "host/flash/write_image.h"
+#include "host/fleet/broker_question.h"
 
 namespace fettle::app {
 namespace {

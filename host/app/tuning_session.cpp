@@ -24,6 +24,7 @@
 #include "host/app/version.h"
 #include "host/backend/backend.h"
 #include "host/cost/time_model.h"
+#include "host/fleet/broker_question.h"
 #include "host/fleet/build_pool.h"
 #include "host/fleet/build_split.h"
 #include "host/records/json_fields.h"

@@ -54,6 +54,7 @@ struct Broker::Loop {
   std::unique_ptr<ConnectionGuard> guard;
   std::unique_ptr<StateFile> state;  // null: nothing outlives it
   BrokerCore core;
+  std::string own_key;  // its public half
   PowerCycle power;
   int wake_fd = -1;
   std::atomic<bool> stopping{false};
@@ -84,6 +85,12 @@ struct Broker::Loop {
     audit(event);
     log("no answer to the unknown key " + key + " at " + address +
         " (`fettle keys allow NAME KEY` lets a client in, with --role agent an agent)");
+  }
+
+  // The owner has the broker's own key, and needs no line in the list.
+  std::optional<Permission> find(const std::string& key) const {
+    if (key == own_key) return Permission{"broker", wire::Role::Client, own_key, {}, {}};
+    return allowed.find(key);
   }
 
   enum class Sent { Yes, Full, Gone };
@@ -163,7 +170,7 @@ struct Broker::Loop {
       return true;
     }
     const char* user = zmq_msg_gets(message.handle(), "User-Id");
-    const auto who = allowed.find(user ? user : "");
+    const auto who = find(user ? user : "");
     if (!who) {  // revoked since it dialled in: no answer
       core.refused(address.to_string(), now);
       return true;
@@ -197,7 +204,7 @@ struct Broker::Loop {
   // One who was let in a moment ago may dial before the loop's next look.
   bool allows(const std::string& key) {
     read_allow_list();  // one who was revoked a moment ago may dial, too
-    return !allowed.stale() && allowed.find(key).has_value();
+    return key == own_key || (!allowed.stale() && allowed.find(key).has_value());
   }
 
   std::uint64_t rechecked = 0;  // version of the list
@@ -209,7 +216,7 @@ struct Broker::Loop {
     core.set_allowed(allowed.entries());
     core.recheck(
         [this](const Permission& who) {
-          const auto listed = allowed.find(who.public_key);
+          const auto listed = find(who.public_key);
           return listed && *listed == who;  // also as it was: it says Hello again
         },
         now);
@@ -225,7 +232,11 @@ struct Broker::Loop {
   BrokerStatus watched;
   std::uint64_t cut_told = 0;
   void take_stock(TimePoint now) {
-    for (const BrokerEvent& event : core.take_events()) audit(event);
+    for (const BrokerEvent& event : core.take_events()) {
+      audit(event);
+      if (event.kind == BrokerEventKind::BoardDrifts || event.kind == BrokerEventKind::BoardSteady)
+        log(event.text);
+    }
     if (const std::uint64_t cut = guard->cut_off(); cut != cut_told) {
       BrokerEvent event;
       event.kind = BrokerEventKind::ConnectionsCut;
@@ -303,7 +314,7 @@ struct Broker::Loop {
     if (!state) return;
     core.keep_changes();
     core.restore(state->take_state(), Clock::now());
-    core.recheck([this](const Permission& who) { return allowed.find(who.public_key) == who; },
+    core.recheck([this](const Permission& who) { return find(who.public_key) == who; },
                  Clock::now());
     save();
   }
@@ -387,6 +398,9 @@ Result<std::unique_ptr<Broker>> Broker::start(BrokerOptions options) {
   }
   loop.rechecked = loop.allowed.version();
   loop.core.set_allowed(loop.allowed.entries());
+  loop.own_key = *derived;
+  loop.core.set_owner(*derived);
+  if (loop.options.leave_out_drifting) loop.core.leave_out_drifting();
   if (loop.options.watcher) loop.core.keep_ended();
   loop.restore();
   loop.wake_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -26,6 +26,7 @@ struct BrokerOptions {
   BrokerLimits limits;
   ConnectionLimits connections;  // fewer where this process may open few files
   PowerCycleOptions power_cycle;
+  bool leave_out_drifting = false;  // boards that drift from their siblings (drift.h)
   // Where it keeps what must outlive it (state_file.h); empty: nowhere.
   std::filesystem::path state_folder;
   // One line for people: unknown keys, allow list reloaded. From threads of the broker.

@@ -90,7 +90,9 @@ void BrokerCore::receive(const PeerId& from, const Permission& who, ByteView byt
     if (auto* open = body.AsOpenSession()) return on_open_session(client, *open, now);
     if (auto* close = body.AsCloseSession()) return on_close_session(client, close->session, now);
     if (auto* cancel = body.AsCancel()) return on_cancel(client, *cancel, now);
-    if (body.AsListDevices()) return send(from, device_list());
+    if (body.AsListDevices()) return send(from, device_list(now, who.public_key));
+    if (auto* reserve = body.AsReserveBoard()) return on_reserve(client, *reserve, now);
+    if (auto* release = body.AsReleaseBoard()) return on_release_board(client, *release, now);
     if (body.AsHeartbeat()) {
       wire::HeartbeatT echo;
       echo.instance = instance_;
@@ -225,6 +227,9 @@ void BrokerCore::recheck(const std::function<bool(const Permission&)>& allowed, 
     claims_.forget(key);
     note_change(PinGone{key});
   }
+  for (const Reservation& gone : reservations_.take_unless(allowed)) {
+    end_reservation(gone, "its key is not allowed as it was", now);
+  }
   for (AgentId id : agents) drop_agent(id, "its key is not allowed as it was", now);
   for (ClientId id : clients) drop_client(id, "its key is not allowed as it was", now);
 }
@@ -263,6 +268,8 @@ void BrokerCore::tick(TimePoint now) {
   if (now - last_board_check_ >= times_.heartbeat) {
     last_board_check_ = now;
     end_overdue_leases(now);
+    end_reservations(now);
+    forget_old_drift(now);
     fail_without_blobs(now);
     fail_without_boards(now);
   }
@@ -276,27 +283,6 @@ void BrokerCore::stood_still(milliseconds time) {
   for (auto& [id, client] : clients_) client.last_seen += time;
   for (auto& [what, since] : without_board_since_) since += time;
   leases_.stood_still(time);
-}
-
-wire::DeviceListT BrokerCore::device_list() const {
-  wire::DeviceListT list;
-  for (const auto& [key, status] : scheduler_.status()) {
-    auto entry = std::make_unique<wire::DeviceStatusT>();
-    entry->key = key;
-    entry->total = status.total;
-    entry->free = status.free;
-    entry->pending = status.pending;
-    for (const auto& [id, agent] : agents_) {
-      if (agent.peer.empty()) continue;
-      for (const auto& device : agent.devices) {
-        if (!works_in(device, key)) continue;
-        entry->boards.push_back(std::make_unique<wire::BoardT>(agent.board));
-        entry->devices.push_back(std::make_unique<wire::DeviceInfoT>(device));
-      }
-    }
-    list.keys.push_back(std::move(entry));
-  }
-  return list;
 }
 
 }  // namespace fettle::fleet

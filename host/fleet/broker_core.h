@@ -27,7 +27,9 @@
 #include "host/fleet/broker_state.h"
 #include "host/fleet/build_cache.h"
 #include "host/fleet/device_standing.h"
+#include "host/fleet/drift.h"
 #include "host/fleet/lease_table.h"
+#include "host/fleet/reservations.h"
 #include "host/fleet/scheduler.h"
 #include "host/fleet/slow_link.h"
 #include "schemas/wire/blob_pieces.h"
@@ -96,6 +98,10 @@ class BrokerCore {
   void unreachable(const PeerId& peer, TimePoint now);
   // The allow list as it is now: which boards are whose. Before any peer, and when it changes.
   void set_allowed(const std::vector<Permission>& entries) { claims_.set_entries(entries); }
+  // The key of the broker's owner, who may end what others reserved; the broker's own.
+  void set_owner(std::string public_key) { owner_key_ = std::move(public_key); }
+  // From now on a device that drifts (drift.h) gets only trials that name its board.
+  void leave_out_drifting() { leave_out_ = true; }
   // Peers whose key `allowed` refuses are dropped (a key was revoked).
   void recheck(const std::function<bool(const Permission&)>& allowed, TimePoint now);
   // A message was not taken, for its peer's key is off the list: that peer is dropped at once,
@@ -136,7 +142,12 @@ class BrokerCore {
   std::size_t waiting() const;   // trials that no board has yet
   std::size_t leases() const { return leases_.size(); }
   std::size_t blob_bytes() const { return blobs_.bytes(); }
-  wire::DeviceListT device_list() const;
+  // `asks`: the public key of the client that sees it.
+  wire::DeviceListT device_list(TimePoint now = {}, const std::string& asks = {}) const;
+
+  std::vector<wire::SessionStatusT> session_statuses() const;
+  std::size_t reserved_boards() const { return reservations_.all().size(); }
+  std::size_t drifting_devices() const { return drift_.named(); }
 
   // From now on trials that end are kept for the next view (fleet_view.h).
   void keep_ended() { ended_kept_ = true; }
@@ -231,6 +242,10 @@ class BrokerCore {
     if (keep_changes_) changes_.push_back(std::move(change));
   }
 
+  // broker_listing.cpp
+  wire::BoardStandingT standing(const Agent& agent, std::uint32_t index, TimePoint now,
+                                const std::string& asks) const;
+
   // broker_restore.cpp: after a restart
   TrialPtr restore_trial(SavedTrial& saved, TimePoint now);
   void restore_built_blobs(Session& session, const SavedOutcome& saved);
@@ -276,6 +291,28 @@ class BrokerCore {
   void say_release(const Agent& agent, LeaseId lease);
   bool answer_from_cache(const TrialPtr& trial);
 
+  // broker_reservations.cpp
+  struct NamedBoard {
+    std::string id, name;
+  };
+  Result<NamedBoard> board_named(const std::string& text) const;
+  void on_reserve(Client& client, const wire::ReserveBoardT& wanted, TimePoint now);
+  void on_release_board(Client& client, const wire::ReleaseBoardT& wanted, TimePoint now);
+  void end_reservation(const Reservation& ended, const std::string& why, TimePoint now);
+  void end_reservations(TimePoint now);
+  void reopen_board(const std::string& board_id, TimePoint now);
+  DeviceAccess access_of(const Agent& agent, std::uint32_t index) const;
+  std::string kept_boards_text(const std::string& pool, const std::string& client_key,
+                               TimePoint now) const;
+
+  // broker_drift.cpp
+  void note_reading(const Agent& agent, std::uint32_t index, const Trial& trial,
+                    const wire::OutcomeT& outcome, TimePoint now);
+  void tell_drift(const Permission& who, const DevicePlace& place, bool named,
+                  const std::string& text, TimePoint now);
+  void forget_old_drift(TimePoint now);
+  bool left_out(const Agent& agent, std::uint32_t index) const;
+
   // broker_trials.cpp: sessions and trials
   void on_open_session(Client& client, const wire::OpenSessionT& open, TimePoint now);
   void on_close_session(Client& client, std::uint64_t session, TimePoint now);
@@ -314,8 +351,12 @@ class BrokerCore {
   BuildCache build_cache_;
   LeaseTable leases_;
   DeviceStandings standings_;
+  Reservations reservations_;
+  std::string owner_key_;
+  Drift drift_;
+  bool leave_out_ = false;
   Scheduler scheduler_;
-  std::map<std::string, TimePoint> without_board_since_;  // key, or key + '\n' + board id
+  std::map<std::string, TimePoint> without_board_since_;  // by key, board id, client
   TimePoint last_board_check_;
   std::vector<Outgoing> outgoing_;
   std::vector<BoardChange> board_changes_;

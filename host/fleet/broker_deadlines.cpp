@@ -87,9 +87,9 @@ void BrokerCore::open_device(Agent& agent, const wire::DeviceInfoT& device, Time
   const StandingKey standing = standing_of(agent.who, agent.board, device.index);
   if (standings_.rests(standing, now)) return;
   const DeviceId id{agent.id, device.index};
-  auto placed =
-      scheduler_.add_device(id, pools_of(device), agent.board.id,
-                            standings_.good(standing) ? device.queue_depth : 1, leases_.count(id));
+  auto placed = scheduler_.add_device(id, pools_of(device), agent.board.id,
+                                      standings_.good(standing) ? device.queue_depth : 1,
+                                      leases_.count(id), access_of(agent, device.index));
   for (Placement& placement : placed) assign(std::move(placement), now);
   tell_sessions_of_device(agent, device.index);
 }

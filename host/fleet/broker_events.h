@@ -19,6 +19,11 @@ enum class BrokerEventKind : std::uint8_t {
   KeyUnknown,      // somebody dialled with a key that is not on the allow list
   ConnectionsCut,  // strangers' connections, since the last of these: text says how many
   StateRestored,   // what another run of the broker had measured, read from its state
+  BoardReserved,   // by a client: text says which board, for how long
+  BoardReleased,   // a reservation ended: text says why
+  BoardDrifts,     // its times stand apart from its siblings': text says how far
+  BoardSteady,     // they do no more
+  ReservationRefused,  // of a client that may not reserve, or release: text says why
 };
 
 struct BrokerEvent {
@@ -58,6 +63,16 @@ constexpr const char* event_name(BrokerEventKind kind) {
       return "connections-cut";
     case BrokerEventKind::StateRestored:
       return "state-restored";
+    case BrokerEventKind::BoardReserved:
+      return "board-reserved";
+    case BrokerEventKind::BoardReleased:
+      return "board-released";
+    case BrokerEventKind::BoardDrifts:
+      return "board-drifts";
+    case BrokerEventKind::BoardSteady:
+      return "board-steady";
+    case BrokerEventKind::ReservationRefused:
+      return "reservation-refused";
   }
   return "unknown";
 }

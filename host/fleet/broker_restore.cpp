@@ -13,6 +13,13 @@ void BrokerCore::restore(BrokerState state, TimePoint now) {
   for (const SavedPin& pin : state.pins) {
     if (pin.who.boards.empty()) (void)claims_.claim(pin.who, pin.board);
   }
+  for (SavedReservation& saved : state.reservations) {
+    const milliseconds left = std::min<milliseconds>(saved.left, Reservations::kLongest);
+    const auto kept = reservations_.reserve(
+        {saved.board_id, std::move(saved.board_name), saved.who, std::move(saved.note), now + left},
+        now);
+    if (!kept) note_change(ReservationEnded{saved.board_id});  // its time is over
+  }
   for (SavedBlob& saved : state.blobs) {
     blobs_.put(saved.hash, std::move(saved.blob), saved.owner, now);
   }
@@ -63,6 +70,7 @@ TrialPtr BrokerCore::restore_trial(SavedTrial& saved, TimePoint now) {
   trial->session = session->key;
   trial->number = saved.key.trial;
   trial->device_key = session->device_key;
+  trial->client_key = clients_.at(session->key.client).who.public_key;
   trial->board_id = std::move(saved.board_id);
   trial->priority = session->priority;
   trial->worker_session = session->number;

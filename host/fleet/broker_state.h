@@ -1,6 +1,6 @@
 // What of the broker outlives its process: sessions, their trials and the leases on them,
-// outcomes that are kept for clients, blobs, and which board is whose. The core tells what
-// changes; a StateFile keeps it and gives it back to the next run.
+// outcomes that are kept for clients, blobs, which board is whose, and which are reserved. The core
+// tells what changes; a StateFile keeps it and gives it back to the next run.
 #pragma once
 
 #include <string>
@@ -57,6 +57,13 @@ struct SavedPin {
   std::string board;
 };
 
+struct SavedReservation {
+  std::string board_id, board_name;
+  Permission who;  // its client
+  std::string note;
+  milliseconds left{0};  // when it is told; the file keeps the time of day
+};
+
 struct SessionEnded {
   SessionKey key;  // its trials and outcomes are gone with it
 };
@@ -73,10 +80,13 @@ struct BlobGone {
 struct PinGone {
   std::string public_key;
 };
+struct ReservationEnded {
+  std::string board_id;
+};
 
-using StateChange =
-    std::variant<SavedSession, SessionEnded, SavedTrial, SavedLease, LeaseEnded, SavedOutcome,
-                 OutcomeForgotten, SavedBlob, BlobGone, SavedPin, PinGone>;
+using StateChange = std::variant<SavedSession, SessionEnded, SavedTrial, SavedLease, LeaseEnded,
+                                 SavedOutcome, OutcomeForgotten, SavedBlob, BlobGone, SavedPin,
+                                 PinGone, SavedReservation, ReservationEnded>;
 
 struct BrokerState {
   std::uint64_t instance = 0;  // of the broker; 0: there was none before
@@ -86,6 +96,7 @@ struct BrokerState {
   std::vector<SavedOutcome> outcomes;
   std::vector<SavedBlob> blobs;
   std::vector<SavedPin> pins;
+  std::vector<SavedReservation> reservations;
 };
 
 }  // namespace fettle::fleet

@@ -23,6 +23,8 @@ std::vector<Number> numbers_of(const BrokerStatus& s) {
           {"builders", "Compilers of build workers", false, s.builders},
           {"leases", "Trials on boards, and candidates with builders", false, s.leases},
           {"waiting", "Trials that wait for a board", false, s.waiting},
+          {"reserved", "Boards that are one client's alone", false, s.reserved},
+          {"drifting", "Devices whose times are not their siblings'", false, s.drifting},
           {"blob_bytes", "Bytes of uploaded data", false, s.blob_bytes},
           {"submitted", "Trials from clients", true, c.submitted},
           {"completed", "Trials answered", true, c.completed},
@@ -51,6 +53,9 @@ BrokerStatus status_of(const BrokerCore& core) {
   out.agents = core.agents();
   out.builders = core.builders();
   out.waiting = core.waiting();
+  out.reserved = core.reserved_boards();
+  out.drifting = core.drifting_devices();
+  out.sessions = core.session_statuses();
   return out;
 }
 
@@ -67,6 +72,16 @@ std::string to_json(const BrokerStatus& status) {
                               {"request_bytes", client.request_bytes},
                               {"completed_bytes", client.completed_bytes},
                               {"blob_bytes", client.blob_bytes}});
+  }
+  out["sessions"] = nlohmann::json::array();
+  for (const wire::SessionStatusT& session : status.sessions) {
+    out["sessions"].push_back({{"name", session.name},
+                               {"client", session.client},
+                               {"key", session.device_key},
+                               {"priority", session.priority},
+                               {"weight", std::int64_t{session.priority} + session.passed_over},
+                               {"running", session.running},
+                               {"waiting", session.waiting}});
   }
   return out.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }

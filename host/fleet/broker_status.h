@@ -15,12 +15,14 @@ struct BrokerStatus {
   // Connections that have proven a key, those that have not yet, and how many were cut off.
   std::uint64_t connections = 0, unproven = 0, cut_off = 0;
   std::uint64_t agents = 0, builders = 0, leases = 0, waiting = 0, blob_bytes = 0;
+  std::uint64_t reserved = 0, drifting = 0;
   struct Counters {  // since it was started: BrokerCounters
     std::uint64_t submitted = 0, completed = 0, requeued = 0, device_lost = 0, stale_results = 0,
                   malformed = 0, unauthorized = 0, rejected = 0, quota_hits = 0, overdue = 0,
                   known_builds = 0;
   } counters;
   std::vector<ClientUsage> clients;
+  std::vector<wire::SessionStatusT> sessions;
 };
 
 // What the core knows of it.

@@ -58,9 +58,11 @@ wire::SessionOpenedT BrokerCore::describe(const Session& session) const {
   wire::SessionOpenedT opened;
   opened.session = session.key.session;
   opened.broker_instance = instance_;
-  opened.boards = scheduler_.devices_of(session.device_key);
+  const std::string& mine = clients_.at(session.key.client).who.public_key;
+  opened.boards = scheduler_.devices_for(session.device_key, mine);
   for (const auto& [id, agent] : agents_) {
-    if (agent.peer.empty()) continue;
+    const std::string only_of = access_of(agent, 0).only_of;
+    if (agent.peer.empty() || (!only_of.empty() && only_of != mine)) continue;
     for (const auto& device : agent.devices) {
       if (!works_in(device, session.device_key)) continue;
       opened.board = std::make_unique<wire::BoardT>(agent.board);
@@ -79,7 +81,7 @@ void BrokerCore::tell_sessions_of(const std::string& device_key) {
   }
 }
 
-void BrokerCore::on_open_session(Client& client, const wire::OpenSessionT& open, TimePoint) {
+void BrokerCore::on_open_session(Client& client, const wire::OpenSessionT& open, TimePoint now) {
   const auto known = client.sessions.find(open.session);
   if (known != client.sessions.end()) return send(client.peer, describe(known->second));
   wire::SessionOpenedT refused;
@@ -110,6 +112,12 @@ void BrokerCore::on_open_session(Client& client, const wire::OpenSessionT& open,
         "no board with the key '" + open.device_key + "'; " +
             (known_keys.empty() ? "no board has dialled in yet: start fettle-agent on one"
                                 : "this broker has: " + known_keys));
+    return send(client.peer, std::move(refused));
+  }
+  if (!is_build_key(*pool) && !scheduler_.reaches(*pool, client.who.public_key)) {
+    refused.error =
+        wire_error(ErrorCode::NotFound, "no board of the key '" + *pool + "' is free for you: " +
+                                            kept_boards_text(*pool, client.who.public_key, now));
     return send(client.peer, std::move(refused));
   }
   Session& session = client.sessions[open.session];
@@ -160,6 +168,7 @@ void BrokerCore::on_submit(Client& client, wire::SubmitT& submit, TimePoint now)
   trial->session = session.key;
   trial->number = submit.trial;
   trial->device_key = session.device_key;
+  trial->client_key = client.who.public_key;
   trial->board_id = std::move(submit.board_id);
   trial->priority = session.priority;
   trial->worker_session = session.number;
@@ -296,6 +305,7 @@ void BrokerCore::on_done(Agent& agent, wire::DoneT& done, TimePoint now) {
   times.upload_ns = trial->blob_wait_ns + (away > times.total_ns ? away - times.total_ns : 0);
   outcome->board_id = agent.board.id;
   outcome->device_index = lease->device.index;
+  note_reading(agent, lease->device.index, *trial, *outcome, now);
   note_ended(*trial, *outcome, std::chrono::floor<milliseconds>(now - started), now);
   complete(trial, encode(*outcome));
 }
@@ -391,23 +401,29 @@ void BrokerCore::on_cancel(Client& client, const wire::CancelT& cancel, TimePoin
 
 void BrokerCore::fail_without_boards(TimePoint now) {
   std::map<std::string, TimePoint> without;
+  std::map<std::string, bool> known;  // trials by the thousand ask the same
   for (const TrialPtr& trial : scheduler_.waiting()) {
-    const bool there = trial->board_id.empty()
-                           ? scheduler_.devices_of(trial->device_key) > 0
-                           : scheduler_.has_board(trial->device_key, trial->board_id);
-    if (there) continue;
-    const std::string what = trial->device_key + "\n" + trial->board_id;
+    const std::string what = trial->device_key + "\n" + trial->board_id + "\n" + trial->client_key;
+    const auto [there, unasked] = known.try_emplace(what, false);
+    if (unasked) {
+      there->second =
+          trial->board_id.empty()
+              ? scheduler_.devices_for(trial->device_key, trial->client_key) > 0
+              : scheduler_.has_board(trial->device_key, trial->board_id, trial->client_key);
+    }
+    if (there->second) continue;
     const auto before = without_board_since_.find(what);
     const TimePoint since = before == without_board_since_.end() ? now : before->second;
     without[what] = since;
     if (now - since < times_.no_board) continue;
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(times_.no_board).count();
+    const std::string kept = kept_boards_text(trial->device_key, trial->client_key, now);
     fail(trial, wire::Stage::Dispatch,
          {ErrorCode::DeviceLost,
           (trial->build ? "no build worker of the key '" : "no board of the key '") +
               trial->device_key + "'" +
               (trial->board_id.empty() ? "" : " with the id " + trial->board_id) + " for " +
-              std::to_string(seconds) + " s",
+              std::to_string(seconds) + " s" + (kept.empty() ? "" : ": " + kept),
           {}},
          now);
   }

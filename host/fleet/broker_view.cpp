@@ -99,6 +99,12 @@ FleetView BrokerCore::view(TimePoint now) {
                    : rests            ? DeviceState::Resting
                    : seen.held > 0    ? DeviceState::Busy
                                       : DeviceState::Free;
+      const wire::BoardStandingT stands = standing(agent, device.index, now, "");
+      seen.reserved_for = shortened(stands.reserved_for);
+      seen.reserved_note = shortened(stands.reserved_note);
+      seen.reserved_s = stands.reserved_seconds;
+      seen.drift = stands.drift;
+      seen.left_out = stands.left_out;
     }
   }
   for (const auto& [key, status] : scheduler_.status()) {
@@ -106,8 +112,11 @@ FleetView BrokerCore::view(TimePoint now) {
   }
   for (const auto& [id, client] : clients_) {
     for (const auto& [number, session] : client.sessions) {
-      view.sessions.push_back({session.number, shortened(session.name), shortened(client.who.name),
-                               shortened(session.device_key), session.trials.size()});
+      view.sessions.push_back(
+          {session.number, shortened(session.name), shortened(client.who.name),
+           shortened(session.device_key), session.trials.size(), session.priority,
+           session.priority +
+               std::int64_t{scheduler_.share_of(session.device_key, session.key).passed_over}});
     }
   }
   view.ended = std::exchange(ended_, {});

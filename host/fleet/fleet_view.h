@@ -25,7 +25,11 @@ struct DeviceView {
   std::uint32_t index = 0;                      // among its board's
   bool emulated = false;
   DeviceState state = DeviceState::Free;
-  std::uint32_t held = 0, depth = 0;  // trials there, and how many there may be
+  std::uint32_t held = 0, depth = 0;        // trials there, and how many there may be
+  std::string reserved_for, reserved_note;  // a client's name; "": it is everybody's
+  std::uint64_t reserved_s = 0;             // that are left
+  double drift = 0;                         // 0.3: 30 % over its siblings' times; 0: as they
+  bool left_out = false;                    // for its drift
 };
 
 struct QueueView {
@@ -37,6 +41,8 @@ struct SessionView {
   std::uint64_t number = 0;  // the broker's own
   std::string name, client, key;
   std::size_t unfinished = 0;  // trials
+  int priority = 0;
+  std::int64_t weight = 0;  // what it has among the others now (scheduler.h)
 };
 
 // A trial that has its outcome, which its client may yet refuse: only a session knows a roofline.

@@ -20,6 +20,7 @@
 #include <sstream>
 #include <thread>
 
+#include "host/fleet/broker_question.h"
 #include "host/process/child_process.h"
 
 namespace fettle::fleet {

@@ -15,10 +15,11 @@ RemoteBuilder::~RemoteBuilder() = default;
 
 Result<std::unique_ptr<RemoteBuilder>> RemoteBuilder::open(
     const BrokerAddress& broker, const std::string& version, const std::string& name,
-    std::function<void(const wire::Hash&)> there, const tune::StopSignal* stop) {
+    std::function<void(const wire::Hash&)> there, const tune::StopSignal* stop, int priority) {
   SessionPlan plan;
   plan.device_key = build_key(version);
   plan.name = name;
+  plan.priority = priority;
   auto loop = SessionLoop::open(broker, std::move(plan), stop);
   if (!loop) return std::move(loop).error();
   return std::unique_ptr<RemoteBuilder>(new RemoteBuilder(std::move(*loop), std::move(there)));

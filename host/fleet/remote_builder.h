@@ -22,7 +22,8 @@ class RemoteBuilder final : public tune::Builder {
                                                      const std::string& version,
                                                      const std::string& name,
                                                      std::function<void(const wire::Hash&)> there,
-                                                     const tune::StopSignal* stop = nullptr);
+                                                     const tune::StopSignal* stop = nullptr,
+                                                     int priority = 0);
   ~RemoteBuilder() override;
 
   // Builders of all workers together, now; 0: there is none.

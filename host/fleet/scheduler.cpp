@@ -10,8 +10,15 @@ bool Scheduler::Share::goes_before(const Share& other) const {
   const bool due = passed_over >= kMostPassedOver, other_due = other.passed_over >= kMostPassedOver;
   if (due != other_due) return due;
   if (due && passed_over != other.passed_over) return passed_over > other.passed_over;
+  if (weight() != other.weight()) return weight() > other.weight();
   if (priority != other.priority) return priority > other.priority;
-  return std::tuple(active, last_served) < std::tuple(other.active, other.last_served);
+  return std::tuple(active, other.waited, last_served) <
+         std::tuple(other.active, waited, other.last_served);
+}
+
+bool Scheduler::Device::takes(const std::string& client_key, const std::string& board) const {
+  if (!access.only_of.empty() && access.only_of != client_key) return false;
+  return board.empty() ? !access.named_only : board == board_id;
 }
 
 // Keys that nobody has or wants any more: peers may name any number of them.
@@ -45,6 +52,8 @@ Placement Scheduler::place(TrialPtr trial, DeviceId id) {
   share.priority = trial->priority;
   share.last_served = ticket_;
   share.passed_over = 0;
+  share.waited = 0;
+  share.client_key = trial->client_key;
   ++share.active;
   return {std::move(trial), id};
 }
@@ -63,6 +72,7 @@ std::optional<Placement> Scheduler::fill(DeviceId id) {
       // A request for just this board goes before one that any board may take.
       std::deque<TrialPtr>* mine = nullptr;
       for (const std::string& board : {found->second.board_id, std::string()}) {
+        if (!found->second.takes(share.client_key, board)) continue;
         const auto waiting = share.by_board.find(board);
         if (!mine && waiting != share.by_board.end() && !waiting->second.empty()) {
           mine = &waiting->second;
@@ -78,7 +88,10 @@ std::optional<Placement> Scheduler::fill(DeviceId id) {
     }
   }
   if (best == nullptr) return std::nullopt;
-  for (Share* other : candidates) other->passed_over += other->priority < best->priority;
+  for (Share* other : candidates) {
+    other->passed_over += other->priority < best->priority;
+    ++other->waited;
+  }
   TrialPtr trial = std::move(queue->front());
   queue->pop_front();
   trial->waiting = false;
@@ -89,10 +102,14 @@ std::optional<Placement> Scheduler::fill(DeviceId id) {
 
 std::vector<Placement> Scheduler::add_device(DeviceId id, std::vector<std::string> keys,
                                              const std::string& board_id, std::uint32_t credits,
-                                             std::uint32_t used) {
+                                             std::uint32_t used, DeviceAccess access) {
+  remove_device(id);
   Device& device = devices_[id];
-  device = {std::move(keys), board_id, credits, used, 0};
-  for (const std::string& key : device.keys) keys_[key].devices.insert(id);
+  device = {std::move(keys), board_id, credits, used, 0, std::move(access)};
+  for (const std::string& key : device.keys) {
+    keys_[key].devices.insert(id);
+    keys_[key].kept += !device.access.free_for_all();
+  }
   open_up(id, device);
   std::vector<Placement> placed;
   while (auto next = fill(id)) placed.push_back(std::move(*next));
@@ -105,6 +122,7 @@ void Scheduler::remove_device(DeviceId id) {
   close_down(id, found->second);
   for (const std::string& key : found->second.keys) {
     keys_[key].devices.erase(id);
+    keys_[key].kept -= !found->second.access.free_for_all();
     forget_if_empty(key);
   }
   devices_.erase(found);
@@ -112,15 +130,14 @@ void Scheduler::remove_device(DeviceId id) {
 
 std::optional<Placement> Scheduler::enqueue(TrialPtr trial, bool front) {
   Key& key = keys_[trial->device_key];
-  if (trial->board_id.empty()) {
-    if (!key.open.empty()) return place(std::move(trial), std::get<2>(*key.open.begin()));
-  } else {
-    for (const auto& [used, last_use, id] : key.open) {
-      if (devices_.at(id).board_id == trial->board_id) return place(std::move(trial), id);
+  for (const auto& [used, last_use, id] : key.open) {
+    if (devices_.at(id).takes(trial->client_key, trial->board_id)) {
+      return place(std::move(trial), id);
     }
   }
   Share& share = key.shares[trial->session];
   share.priority = trial->priority;
+  share.client_key = trial->client_key;
   auto& queue = share.by_board[trial->board_id];
   trial->waiting = true;
   if (front)
@@ -199,11 +216,41 @@ std::uint32_t Scheduler::devices_of(const std::string& key) const {
   return found == keys_.end() ? 0 : static_cast<std::uint32_t>(found->second.devices.size());
 }
 
-bool Scheduler::has_board(const std::string& key, const std::string& board_id) const {
+std::uint32_t Scheduler::devices_for(const std::string& key, const std::string& client_key) const {
+  const auto found = keys_.find(key);
+  if (found == keys_.end()) return 0;
+  if (found->second.kept == 0) return static_cast<std::uint32_t>(found->second.devices.size());
+  return static_cast<std::uint32_t>(
+      std::count_if(found->second.devices.begin(), found->second.devices.end(),
+                    [&](const DeviceId& id) { return devices_.at(id).takes(client_key, ""); }));
+}
+
+bool Scheduler::reaches(const std::string& key, const std::string& client_key) const {
   const auto found = keys_.find(key);
   if (found == keys_.end()) return false;
   return std::any_of(found->second.devices.begin(), found->second.devices.end(),
-                     [&](const DeviceId& id) { return devices_.at(id).board_id == board_id; });
+                     [&](const DeviceId& id) {
+                       const Device& device = devices_.at(id);
+                       return device.takes(client_key, device.board_id);
+                     });
+}
+
+bool Scheduler::has_board(const std::string& key, const std::string& board_id,
+                          const std::string& client_key) const {
+  const auto found = keys_.find(key);
+  if (found == keys_.end()) return false;
+  return std::any_of(
+      found->second.devices.begin(), found->second.devices.end(),
+      [&](const DeviceId& id) { return devices_.at(id).takes(client_key, board_id); });
+}
+
+Scheduler::ShareStatus Scheduler::share_of(const std::string& name,
+                                           const SessionKey& session) const {
+  const auto key = keys_.find(name);
+  if (key == keys_.end()) return {};
+  const auto share = key->second.shares.find(session);
+  if (share == key->second.shares.end()) return {};
+  return {share->second.active, share->second.passed_over, share->second.waiting};
 }
 
 std::vector<TrialPtr> Scheduler::waiting() const {

@@ -1,9 +1,6 @@
-// The Runner's side of a session, and the device list's short talk (session.h).
+// The Runner's side of a session (session.h).
 #include "host/fleet/session.h"
 
-#include <zmq.hpp>
-
-#include "host/fleet/curve.h"
 #include "host/fleet/session_loop.h"
 #include "schemas/wire/limits.h"
 
@@ -76,46 +73,5 @@ Result<std::vector<tune::Measured>> Session::poll(std::chrono::milliseconds wait
 }
 
 int Session::ready_fd() const { return loop_->ready_fd(); }
-
-Result<wire::DeviceListT> list_devices(const BrokerAddress& broker,
-                                       std::chrono::milliseconds answer_within) {
-  zmq::context_t context;
-  // A thousand boards and what each is fit into no socket's usual limit.
-  auto socket =
-      make_client(context, broker.url, broker.keys, broker.public_key, limits::kMessageBytes);
-  if (!socket) return std::move(socket).error();
-  const auto say = [&](const SharedBytes& bytes) {
-    zmq::message_t message(bytes->data(), bytes->size());
-    socket->send(message, zmq::send_flags::none);
-  };
-  wire::HelloT hello;
-  hello.protocol_version = limits::kProtocolVersion;
-  hello.software_version = FETTLE_VERSION;
-  hello.role = wire::Role::Client;
-  hello.instance = random_id();
-  const TimePoint end = Clock::now() + answer_within;
-  try {
-    say(pack_message(std::move(hello)));
-    while (Clock::now() < end) {
-      zmq::pollitem_t item{socket->handle(), 0, ZMQ_POLLIN, 0};
-      const auto left = std::chrono::ceil<milliseconds>(end - Clock::now());
-      zmq::poll(&item, 1, std::max(left, milliseconds(0)));
-      zmq::message_t message;
-      if (!socket->recv(message, zmq::recv_flags::dontwait)) continue;
-      auto decoded =
-          decode_message({static_cast<const std::uint8_t*>(message.data()), message.size()});
-      if (!decoded)
-        return std::move(decoded).error().in("asking " + broker.url + " for its devices");
-      if (decoded->body.AsWelcome()) say(pack_message(wire::ListDevicesT{}));
-      if (auto* list = decoded->body.AsDeviceList()) return std::move(*list);
-      if (auto* reject = decoded->body.AsReject()) {
-        return from_wire(*reject->error).in("asking " + broker.url + " for its devices");
-      }
-    }
-  } catch (const zmq::error_t& error) {
-    return Error{ErrorCode::Io, "talking to " + broker.url + ": " + error.what()};
-  }
-  return no_answer(broker.url, broker.keys.public_key, answer_within);
-}
 
 }  // namespace fettle::fleet

@@ -44,8 +44,4 @@ class Session final : public tune::Runner {
   wire::BoardT board_;
 };
 
-// What `fettle devices` shows.
-Result<wire::DeviceListT> list_devices(const BrokerAddress& broker,
-                                       std::chrono::milliseconds answer_within);
-
 }  // namespace fettle::fleet

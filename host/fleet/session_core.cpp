@@ -67,7 +67,7 @@ void SessionCore::say_hello(TimePoint now) {
 
 void SessionCore::say_open(TimePoint now) {
   state_ = State::Opening;
-  refused_ = false;
+  refused_.reset();
   last_said_ = now;
   wire::OpenSessionT open;
   open.session = session_;
@@ -117,7 +117,7 @@ void SessionCore::on_opened(wire::SessionOpenedT& opened, TimePoint now) {
       waiting_since_ = now;
       say_open(now);
     } else {
-      refused_ = true;
+      refused_ = from_wire(*opened.error);
     }
     return;
   }
@@ -360,7 +360,7 @@ void SessionCore::tick(TimePoint now) {
                                               " is back, but no board "
                                               "with the key '" +
                                               plan_.device_key + "' dialled in within " + seconds +
-                                              " s"};
+                                              " s: " + refused_->message};
     } else {
       error_ = no_answer(plan_.where, plan_.public_key, limit);
     }

@@ -97,8 +97,8 @@ class SessionCore {
   std::uint64_t broker_instance_ = 0;
   milliseconds heartbeat_{1000}, silence_{10'000};
   TimePoint last_heard_, last_said_, waiting_since_;
-  SlowLink uploads_;      // answers wait behind blobs that were sent
-  bool refused_ = false;  // the last open was refused: try again later
+  SlowLink uploads_;              // answers wait behind blobs that were sent
+  std::optional<Error> refused_;  // why the last open was refused: try again later
   struct Offered {
     std::vector<SharedBytes> messages;  // its pieces; none: a builder brought it
     std::size_t bytes = 0;              // of these

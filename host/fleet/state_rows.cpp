@@ -13,7 +13,7 @@ using records::Connection;
 using records::Statement;
 
 constexpr std::int64_t kApplication = 0x46425354;  // "FBST"
-constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kVersion = 2;               // 1: without reservations
 
 constexpr const char* kTables =
     "CREATE TABLE run (instance INTEGER NOT NULL);"
@@ -30,6 +30,10 @@ constexpr const char* kTables =
     "CREATE TABLE pins (key TEXT PRIMARY KEY, name TEXT NOT NULL, device_keys TEXT NOT NULL, board "
     "TEXT NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE blobs (hash TEXT PRIMARY KEY, owner TEXT NOT NULL) WITHOUT ROWID;";
+constexpr const char* kReservations =
+    "CREATE TABLE reservations (board TEXT PRIMARY KEY, board_name TEXT NOT NULL, key TEXT NOT "
+    "NULL, key_name TEXT NOT NULL, note TEXT NOT NULL, until_unix_ms INTEGER NOT NULL) "
+    "WITHOUT ROWID;";
 
 enum Write : std::size_t {
   kAddSession,
@@ -45,7 +49,9 @@ enum Write : std::size_t {
   kAddPin,
   kDropPin,
   kAddBlob,
-  kDropBlob
+  kDropBlob,
+  kAddReservation,
+  kDropReservation
 };
 constexpr const char* kStatements[] = {
     "INSERT OR REPLACE INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
@@ -66,6 +72,8 @@ constexpr const char* kStatements[] = {
     "DELETE FROM pins WHERE key = ?1",
     "INSERT OR REPLACE INTO blobs VALUES (?1, ?2)",
     "DELETE FROM blobs WHERE hash = ?1",
+    "INSERT OR REPLACE INTO reservations VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    "DELETE FROM reservations WHERE board = ?1",
 };
 
 std::int64_t signed_of(std::uint64_t value) { return static_cast<std::int64_t>(value); }
@@ -94,6 +102,11 @@ std::vector<wire::Hash> hashes_of(ByteView bytes) {
 }
 ByteView bytes_of(const std::vector<wire::Hash>& hashes) {
   return {reinterpret_cast<const std::uint8_t*>(hashes.data()), hashes.size() * sizeof(wire::Hash)};
+}
+
+std::int64_t unix_ms() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<milliseconds>(now).count();
 }
 
 SharedBytes shared(ByteView bytes) { return share({bytes.begin(), bytes.end()}); }
@@ -142,6 +155,18 @@ Result<void> read_trial(const Statement& row, BrokerState& state) {
   return {};
 }
 
+// Half of it may have been overwritten: not found out by chance later.
+Result<void> check_pages(const Connection& connection) {
+  auto check = connection.prepare("PRAGMA quick_check(1)");
+  if (!check) return std::move(check).error();
+  const auto row = check->step();
+  if (!row) return row.error();
+  if (!*row || check->text(0) != "ok") {
+    return Error{ErrorCode::Malformed, *row ? check->text(0) : "no answer from quick_check"};
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_tables(const Connection& connection, std::uint64_t instance) {
@@ -156,9 +181,20 @@ Result<void> check_tables(const Connection& connection, std::uint64_t instance) 
     auto transaction = records::Transaction::begin(connection);
     if (!transaction) return std::move(transaction).error();
     for (const std::string& sql :
-         {std::string(kTables), "PRAGMA application_id = " + std::to_string(kApplication),
+         {std::string(kTables), std::string(kReservations),
+          "PRAGMA application_id = " + std::to_string(kApplication),
           "PRAGMA user_version = " + std::to_string(kVersion),
           "INSERT INTO run VALUES (" + std::to_string(signed_of(instance)) + ")"}) {
+      if (auto done = connection.execute(sql.c_str()); !done) return done;
+    }
+    return transaction->commit();
+  }
+  if (*application == kApplication && *version == 1) {
+    if (auto whole = check_pages(connection); !whole) return whole;
+    auto transaction = records::Transaction::begin(connection);
+    if (!transaction) return std::move(transaction).error();
+    for (const std::string& sql :
+         {std::string(kReservations), "PRAGMA user_version = " + std::to_string(kVersion)}) {
       if (auto done = connection.execute(sql.c_str()); !done) return done;
     }
     return transaction->commit();
@@ -169,15 +205,7 @@ Result<void> check_tables(const Connection& connection, std::uint64_t instance) 
                                            std::to_string(*application) + ", version " +
                                            std::to_string(*version) + ")"};
   }
-  // Half of it may have been overwritten: not found out by chance later.
-  auto check = connection.prepare("PRAGMA quick_check(1)");
-  if (!check) return std::move(check).error();
-  const auto row = check->step();
-  if (!row) return row.error();
-  if (!*row || check->text(0) != "ok") {
-    return Error{ErrorCode::Malformed, *row ? check->text(0) : "no answer from quick_check"};
-  }
-  return {};
+  return check_pages(connection);
 }
 
 Result<BrokerState> read_rows(const Connection& connection) {
@@ -209,6 +237,21 @@ Result<BrokerState> read_rows(const Connection& connection) {
     read = each_row(connection, "SELECT * FROM pins", [&](const Statement& row) {
       state.pins.push_back(
           {{row.text(1), wire::Role::Agent, row.text(0), split(row.text(2)), {}}, row.text(3)});
+      return Result<void>();
+    });
+  }
+  if (read) {
+    const std::int64_t now = unix_ms();
+    read = each_row(connection, "SELECT * FROM reservations", [&](const Statement& row) {
+      const std::int64_t until = row.integer(5);
+      if (until < 0 || until > (std::int64_t{1} << 50)) {
+        return Result<void>(Error{ErrorCode::Malformed, "a reservation until no time there is"});
+      }
+      state.reservations.push_back({row.text(0),
+                                    row.text(1),
+                                    {row.text(3), wire::Role::Client, row.text(2), {}, {}},
+                                    row.text(4),
+                                    milliseconds(until - now)});
       return Result<void>();
     });
   }
@@ -294,6 +337,19 @@ struct StateRows::Row {
   }
   Result<void> operator()(const PinGone& gone) {
     return statements[kDropPin].bind(1, std::string_view(gone.public_key)).run();
+  }
+  Result<void> operator()(const SavedReservation& saved) {
+    return statements[kAddReservation]
+        .bind(1, std::string_view(saved.board_id))
+        .bind(2, std::string_view(saved.board_name))
+        .bind(3, std::string_view(saved.who.public_key))
+        .bind(4, std::string_view(saved.who.name))
+        .bind(5, std::string_view(saved.note))
+        .bind(6, unix_ms() + std::int64_t{saved.left.count()})
+        .run();
+  }
+  Result<void> operator()(const ReservationEnded& ended) {
+    return statements[kDropReservation].bind(1, std::string_view(ended.board_id)).run();
   }
   Result<void> operator()(const SavedBlob& saved) {
     return statements[kAddBlob]

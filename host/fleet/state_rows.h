@@ -7,8 +7,8 @@
 
 namespace fettle::fleet {
 
-// Malformed: no state of a broker, or one of another version. Makes the tables in an empty file,
-// with `instance` as the broker's.
+// Malformed: no state of a broker, or one of a later version. An older one becomes one of this.
+// Makes the tables in an empty file, with `instance` as the broker's.
 Result<void> check_tables(const records::Connection& connection, std::uint64_t instance);
 
 // All rows; of blobs the hashes and owners. Malformed: a row that nobody wrote.

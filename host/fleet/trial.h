@@ -30,7 +30,8 @@ struct Trial {
   SessionKey session;
   std::uint64_t number = 0;  // the client's
   std::string device_key;
-  std::string board_id;  // only this board, when set
+  std::string client_key;  // public key of its client
+  std::string board_id;    // only this board, when set
   int priority = 0;
   std::uint64_t worker_session =
       0;                // its session by the broker's own number: agents keep them apart

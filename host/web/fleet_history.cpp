@@ -128,6 +128,13 @@ nlohmann::json FleetHistory::device_json(const Device& device) const {
                         {"failed", device.failed},
                         {"busy", share(device.busy.last_minute(device.since, now_))},
                         {"shares", std::move(shares)}};
+  if (!seen.reserved_for.empty() && !device.gone) {
+    out["reserved_for"] = seen.reserved_for;
+    out["reserved_note"] = seen.reserved_note;
+    out["reserved_s"] = seen.reserved_s;
+  }
+  if (seen.drift != 0) out["drift"] = share(seen.drift);
+  if (seen.left_out) out["left_out"] = true;
   if (device.temperature) out["celsius"] = std::round(*device.temperature * 10) / 10;
   return out;
 }
@@ -177,6 +184,8 @@ nlohmann::json FleetHistory::page() const {
                           {"name", session->seen.name},
                           {"client", session->seen.client},
                           {"key", session->seen.key},
+                          {"priority", session->seen.priority},
+                          {"weight", session->seen.weight},
                           {"ended", session->ended},
                           {"seconds", std::round(session->last - session->since)},
                           {"unfinished", session->ended ? 0 : session->seen.unfinished}};

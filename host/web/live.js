@@ -30,6 +30,8 @@
     return s < 3600 ? Math.floor(s / 60) + ":" + two(s % 60)
                     : Math.floor(s / 3600) + ":" + two(Math.floor(s / 60) % 60) + ":" + two(s % 60);
   };
+  const until = (seconds) => new Date(Date.now() + 1000 * seconds).toLocaleString(
+    "en", {weekday: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23"});
   const valueText = (value, unit) => {
     if (unit !== "ns") return Number(value.toPrecision(4)).toLocaleString("en") + " " + unit;
     const [scale, name] = value < 1e3 ? [1, "ns"] : value < 1e6 ? [1e3, "µs"]
@@ -140,7 +142,13 @@
     put(cells[2], board.device);
     put(cells[3].children[0], board.state);
     cells[3].children[0].className = board.state;
-    put(cells[3].children[1], board.silent_s ? "for " + duration(board.silent_s) : "");
+    put(cells[3].children[1], [
+      board.silent_s ? "for " + duration(board.silent_s) : "",
+      board.reserved_for ? "reserved for " + board.reserved_for + " until " + until(board.reserved_s) +
+        (board.reserved_note ? " (" + board.reserved_note + ")" : "") : "",
+      board.drift ? percent(Math.abs(board.drift)) + (board.drift > 0 ? " slower" : " faster") +
+        " than its siblings" + (board.left_out ? ", left out" : "") : ""]
+      .filter((text) => text).join("; "));
     put(cells[4], board.depth ? board.held + " of " + board.depth : "");
     put(cells[5], board.celsius === undefined ? "–" : board.celsius.toFixed(1));
     cells[6].children[0].value = board.busy;
@@ -212,6 +220,8 @@
     const wanted = session.wanted ? " of " + count(session.wanted) : "";
     put(parts.facts, [
       "on " + session.key, session.client ? "by " + session.client : "",
+      session.priority ? "priority " + session.priority : "",
+      session.weight > session.priority ? "weight " + session.weight : "",
       session.ended ? "ended" : "running", duration(session.seconds),
       count(session.trials) + wanted + " trials", count(session.failed) + " failed",
       count(session.per_hour) + " an hour", session.left_s ? duration(session.left_s) + " left" : "",

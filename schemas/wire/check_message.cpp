@@ -117,6 +117,13 @@ Result<void> check_message(const wire::Message& message) {
     check_error(bounds, reject->error());
   } else if (const auto* opened = message.body_as_SessionOpened()) {
     check_error(bounds, opened->error());
+  } else if (const auto* reserve = message.body_as_ReserveBoard()) {
+    bounds.text(reserve->board(), limits::kKeyBytes, "a board's name");
+    bounds.text(reserve->note(), limits::kNoteBytes, "a reservation's note");
+  } else if (const auto* release = message.body_as_ReleaseBoard()) {
+    bounds.text(release->board(), limits::kKeyBytes, "a board's name");
+  } else if (const auto* answer = message.body_as_BoardAnswer()) {
+    check_error(bounds, answer->error());
   }
   return std::move(bounds).result();
 }

@@ -21,6 +21,7 @@ inline constexpr std::size_t kLeases = kDevices * kQueueDepth;  // that one agen
 inline constexpr std::size_t kRequestBlobs = 1024;              // that one request names
 inline constexpr std::size_t kKeyBytes = 128;                   // ids of boards, device keys
 inline constexpr std::size_t kTextBytes = 1024;                 // one word or name
+inline constexpr std::size_t kNoteBytes = 200;                  // what a reservation is for
 inline constexpr std::size_t kListed = 4096;                    // words in one list
 inline constexpr std::size_t kHelloBytes = std::size_t{512}
                                            << 10;  // all that an agent says of itself

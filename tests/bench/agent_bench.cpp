@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "host/fleet/broker_question.h"
 #include "tests/bench/agent_process.h"
 #include "tests/bench/elf_facts.h"
 #include "tests/bench/process_memory.h"

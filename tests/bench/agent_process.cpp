@@ -11,6 +11,8 @@
 #include <cstring>
 #include <thread>
 
+#include "host/fleet/broker_question.h"
+
 extern char** environ;
 
 namespace fettle::bench {

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <set>
 
+#include "host/fleet/broker_question.h"
 #include "tests/fault/agent_fault.h"
 #include "tests/support/running_program.h"
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "host/fleet/broker_question.h"
 #include "schemas/wire/content_hash.h"
 #include "tests/fault/fleet_peers.h"
 

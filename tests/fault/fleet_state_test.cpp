@@ -3,6 +3,7 @@
 #include <fstream>
 #include <map>
 
+#include "host/fleet/broker_question.h"
 #include "host/fleet/state_file.h"
 #include "schemas/wire/content_hash.h"
 #include "tests/fault/fleet_peers.h"
@@ -235,7 +236,10 @@ class StateFileTest : public ::testing::Test {
                 SavedOutcome{{{1, 2}, 3}, share({1, 2, 3})},
                 SavedBlob{content_hash(one), stored(one), "key"},
                 SavedBlob{content_hash(two), stored(two), "key"},
-                SavedPin{{"pynq-2", wire::Role::Agent, "agent-2", {"pynq", "z2"}, {}}, "board-2"}});
+                SavedPin{{"pynq-2", wire::Role::Agent, "agent-2", {"pynq", "z2"}, {}}, "board-2"},
+                SavedReservation{"board", "pynq-1", session().who, "a note", seconds(3600)},
+                SavedReservation{"board-2", "pynq-2", session().who, "", seconds(60)},
+                ReservationEnded{"board-2"}});
     for (std::uint64_t i = 10; i < 200; ++i) file->save({trial(i)});
   }
 };
@@ -260,6 +264,12 @@ TEST_F(StateFileTest, GivesBackWhatWasSaved) {
   EXPECT_EQ(*state.outcomes[0].message, (Bytes{1, 2, 3}));
   ASSERT_EQ(state.pins.size(), 1u);
   EXPECT_EQ(state.pins[0].who.device_keys, (std::vector<std::string>{"pynq", "z2"}));
+  ASSERT_EQ(state.reservations.size(), 1u) << "one of two has ended";
+  EXPECT_EQ(state.reservations[0].board_name, "pynq-1");
+  EXPECT_EQ(state.reservations[0].who, session().who);
+  EXPECT_EQ(state.reservations[0].note, "a note");
+  EXPECT_GT(state.reservations[0].left, seconds(3500));
+  EXPECT_LE(state.reservations[0].left, seconds(3600));
   ASSERT_EQ(state.blobs.size(), 2u);
   EXPECT_EQ(state.blobs[0].blob.messages.size() + state.blobs[1].blob.messages.size(), 4u);
   file->save({SessionEnded{{1, 2}}, BlobGone{state.blobs[0].hash}});
@@ -270,6 +280,86 @@ TEST_F(StateFileTest, GivesBackWhatWasSaved) {
   EXPECT_EQ(later.blobs.size(), 1u);
   EXPECT_EQ(file->instance(), instance);
   EXPECT_TRUE(logged.empty()) << logged[0];
+}
+
+// As brokers wrote it before boards could be reserved.
+TEST_F(StateFileTest, AnOlderStateIsTakenOver) {
+  fill();
+  {
+    auto raw = records::SqliteConnection::open((folder / "broker.db").string(),
+                                               SQLITE_OPEN_READWRITE, milliseconds(100));
+    ASSERT_TRUE(raw.ok());
+    ASSERT_TRUE((*raw)->execute("DROP TABLE reservations; PRAGMA user_version = 1").ok());
+  }
+  auto file = open();
+  ASSERT_TRUE(file);
+  EXPECT_TRUE(logged.empty()) << logged[0];
+  const BrokerState state = file->take_state();
+  EXPECT_EQ(state.sessions.size(), 1u);
+  EXPECT_EQ(state.trials.size(), 192u);
+  EXPECT_TRUE(state.reservations.empty());
+  file->save({SavedReservation{"board", "pynq-1", session().who, "", seconds(60)}});
+  file.reset();
+  EXPECT_EQ(open()->take_state().reservations.size(), 1u);
+}
+
+// Over real sockets: a broker is started again, and who has which board is as it was.
+TEST(BrokerState, ReservationsOutliveTheBroker) {
+  const ScratchFolder home;
+  const KeyPair broker_keys = new_keys(), mine = new_keys(), others = new_keys(),
+                agent_keys = new_keys();
+  const auto start = [&](const std::string& listen) {
+    BrokerOptions options;
+    options.listen = listen;
+    options.keys = broker_keys;
+    options.allowed = {{"alice", wire::Role::Client, mine.public_key},
+                       {"bob", wire::Role::Client, others.public_key},
+                       {"pynq-3", wire::Role::Agent, agent_keys.public_key}};
+    options.state_folder = home.path() + "/state";
+    auto broker = Broker::start(std::move(options));
+    EXPECT_TRUE(broker.ok()) << broker.error().text();
+    return std::move(*broker);
+  };
+  auto broker = start("tcp://127.0.0.1:*");
+  const std::string url = broker->endpoint();
+  const auto as = [&](const KeyPair& keys) {
+    return BrokerAddress{url, broker_keys.public_key, keys};
+  };
+  ScriptedAgent agent(url, broker_keys.public_key, agent_keys, "board-3", "pynq",
+                      [](const wire::AssignT&, ScriptedAgent&) { return measured(5); });
+  const auto dialled_in = [&](int times) {
+    for (int i = 0; i < 1000 && agent.welcomes() < times; ++i)
+      std::this_thread::sleep_for(milliseconds(5));
+  };
+  dialled_in(1);
+  const auto reserved = reserve_board(as(mine), "pynq-3", seconds(3600), "paper", seconds(5));
+  ASSERT_TRUE(reserved.ok()) << reserved.error().text();
+  EXPECT_EQ(reserved->board_id, "board-3");
+  broker.reset();
+  broker = start(url);
+  dialled_in(2);
+  const auto list = list_devices(as(others), seconds(5));
+  ASSERT_TRUE(list.ok()) << list.error().text();
+  ASSERT_EQ(list->keys.size(), 1u);
+  ASSERT_EQ(list->keys[0]->standings.size(), 1u);
+  EXPECT_EQ(list->keys[0]->standings[0]->reserved_for, "alice");
+  EXPECT_GT(list->keys[0]->standings[0]->reserved_seconds, 3500u);
+
+  SessionPlan plan;
+  plan.device_key = "pynq";
+  const auto refused = Session::open(as(others), plan);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().text().find("'pynq-3' is reserved for 'alice'"), std::string::npos)
+      << refused.error().text();
+  EXPECT_TRUE(Session::open(as(mine), plan).ok());
+  const auto not_his = release_board(as(others), "pynq-3", seconds(5));
+  ASSERT_FALSE(not_his.ok());
+  EXPECT_EQ(not_his.error().code, ErrorCode::Unauthorized);
+  // Whoever has the broker's own key is its owner.
+  const auto released = release_board(as(broker_keys), "pynq-3", seconds(5));
+  ASSERT_TRUE(released.ok()) << released.error().text();
+  EXPECT_TRUE(Session::open(as(others), plan).ok());
+  agent.kill();
 }
 
 TEST_F(StateFileTest, OneBrokerAtATimeHasIt) {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "agent/platform/owned_fd.h"
+#include "host/fleet/broker_question.h"
 #include "host/fleet/open_connections.h"
 #include "tests/fault/fleet_peers.h"
 

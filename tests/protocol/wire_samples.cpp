@@ -297,7 +297,22 @@ std::vector<Sample> message_samples() {
   status->pending = 5;
   status->boards.push_back(sample_board());
   status->devices.push_back(sample_device());
+  auto standing = std::make_unique<wire::BoardStandingT>();
+  standing->name = "pynq-3";
+  standing->reserved_for = "alice";
+  standing->reserved_seconds = 7200;
+  standing->reserved_note = "paper";
+  standing->drift = 0.25;
+  status->standings.push_back(std::move(standing));
   list.keys.push_back(std::move(status));
+  auto waits = std::make_unique<wire::SessionStatusT>();
+  waits->name = "tune";
+  waits->client = "alice";
+  waits->device_key = "pynq";
+  waits->priority = -5;
+  waits->passed_over = 3;
+  waits->waiting = 40;
+  list.sessions.push_back(std::move(waits));
   all.push_back(message("DeviceList", std::move(list)));
   wire::AssignT assign;
   assign.lease = 11;
@@ -312,6 +327,19 @@ std::vector<Sample> message_samples() {
   done.lease = 11;
   done.outcome = encode(sample_failure());
   all.push_back(message("Done", std::move(done)));
+  wire::ReserveBoardT reserve;
+  reserve.board = "pynq-3";
+  reserve.seconds = 7200;
+  reserve.note = "paper";
+  all.push_back(message("ReserveBoard", std::move(reserve)));
+  wire::ReleaseBoardT give_back;
+  give_back.board = "pynq-3";
+  all.push_back(message("ReleaseBoard", std::move(give_back)));
+  wire::BoardAnswerT answer;
+  answer.board_id = "0123abcd";
+  answer.name = "pynq-3";
+  answer.seconds = 7200;
+  all.push_back(message("BoardAnswer", std::move(answer)));
   return all;
 }
 

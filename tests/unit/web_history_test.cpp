@@ -117,6 +117,30 @@ TEST_F(History, TellsTasksApartAndFollowsTheBest) {
   EXPECT_EQ(page["boards"][0]["trials"], 6) << "a board's trials count whosever they are";
 }
 
+TEST_F(History, TellsWhoHasABoardAndWhichOneDrifts) {
+  board("one");
+  board("two");
+  view.devices[0].reserved_for = "alice";
+  view.devices[0].reserved_note = "<b>paper</b>";
+  view.devices[0].reserved_s = 7200;
+  view.devices[1].drift = 0.31234;
+  view.devices[1].left_out = true;
+  session(7, "resnet18");
+  view.sessions[0].priority = -3;
+  view.sessions[0].weight = 4;
+  pass(milliseconds(1000));
+  const auto page = history.page();
+  EXPECT_EQ(page["boards"][0]["reserved_for"], "alice");
+  EXPECT_EQ(page["boards"][0]["reserved_s"], 7200);
+  EXPECT_EQ(page["boards"][0]["reserved_note"], "<b>paper</b>") << "the page makes it text";
+  EXPECT_FALSE(page["boards"][0].contains("drift"));
+  EXPECT_FALSE(page["boards"][1].contains("reserved_for"));
+  EXPECT_EQ(page["boards"][1]["drift"], 0.312);
+  EXPECT_EQ(page["boards"][1]["left_out"], true);
+  EXPECT_EQ(page["sessions"][0]["priority"], -3);
+  EXPECT_EQ(page["sessions"][0]["weight"], 4);
+}
+
 TEST_F(History, BoardsHaveTheirStateHeatAndShareOfWork) {
   board("one", fleet::DeviceState::Busy);
   board("two", fleet::DeviceState::Resting);

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "host/app/cores.h"
+#include "host/fleet/broker_question.h"
 #include "host/fleet/session.h"
 #include "host/process/child_process.h"
 #include "tests/bench/agent_process.h"
