@@ -28,6 +28,7 @@ struct BrokerCommand {
   std::optional<std::string> state;
   int power_cycle_after_s = 120;
   std::string metrics, audit;
+  bool leave_out_drifting = false;
   WebCommand web;
   bool json = false, status = false;
 };
@@ -45,7 +46,7 @@ int print_status(const BrokerCommand& command) {
   const auto said = nlohmann::json::parse(*text, nullptr, false);
   if (!said.is_object()) return fail({ErrorCode::Malformed, "that is no fettle broker", {}});
   for (const auto& [name, value] : said.items()) {
-    if (name != "clients")
+    if (name != "clients" && name != "sessions")
       print("{:22} {}\n", name, value.is_string() ? value.get<std::string>() : value.dump());
   }
   for (const auto& client : said.value("clients", nlohmann::json::array())) {
@@ -55,6 +56,12 @@ int print_status(const BrokerCommand& command) {
         client.value("name", ""), client.value("connections", 0), client.value("sessions", 0),
         client.value("trials", 0), client.value("request_bytes", 0),
         client.value("completed_bytes", 0), client.value("blob_bytes", 0));
+  }
+  for (const auto& session : said.value("sessions", nlohmann::json::array())) {
+    print("session '{}' of {} on {}: priority {}, weight {}, {} trials on boards, {} wait\n",
+          session.value("name", ""), session.value("client", ""), session.value("key", ""),
+          session.value("priority", 0), session.value("weight", 0), session.value("running", 0),
+          session.value("waiting", 0));
   }
   return kFine;
 }
@@ -87,6 +94,7 @@ int run(const BrokerCommand& command) {
     }
   }
   options.power_cycle.patience = std::chrono::seconds(command.power_cycle_after_s);
+  options.leave_out_drifting = command.leave_out_drifting;
   options.log = [](const std::string& line) { note(line); };
   std::unique_ptr<fleet::AuditLog> audit;
   if (!command.audit.empty()) {
@@ -151,6 +159,10 @@ void add_broker_command(CLI::App& app, int& status) {
                    "Seconds that a silent board gets to come back by itself, as after a reboot")
       ->check(CLI::Range(0, 86'400))
       ->capture_default_str();
+  broker->add_flag("--leave-out-drifting", command->leave_out_drifting,
+                   "A board whose calibrations and checks are 25 % off the median of three or more "
+                   "siblings, three times in a row, gets only trials that name it, until one is "
+                   "not. Without it such a board is named only. Never for emulated time");
   broker->add_option("--state", command->state,
                      "Where it keeps what must survive its end: results that no client has "
                      "fetched, trials on boards, blobs (default $FETTLE_HOME/broker; '': nowhere)");

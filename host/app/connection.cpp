@@ -178,6 +178,7 @@ Result<Connection> Connection::open(const ConnectionOptions& options) {
   fleet::SessionPlan plan;
   plan.device_key = options.device_key;
   plan.name = options.name;
+  plan.priority = connection.priority_ = options.priority;
   plan.where = connection.address_.url;
   auto session = fleet::Session::open(connection.address_, std::move(plan), options.stop);
   if (!session) return session.error();
@@ -192,7 +193,8 @@ Result<std::unique_ptr<fleet::RemoteBuilder>> Connection::remote_builder(
   if (!version) return version.error();
   return fleet::RemoteBuilder::open(
       address_, *version, name,
-      [session = session_](const wire::Hash& hash) { session->blob_is_there(hash); }, stop);
+      [session = session_](const wire::Hash& hash) { session->blob_is_there(hash); }, stop,
+      priority_);
 }
 
 }  // namespace fettle::app

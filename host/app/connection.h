@@ -20,6 +20,7 @@ struct ConnectionOptions {
   std::string name;                        // for people
   int local_threads = 0;                   // cores of the embedded device; 0: all but one
   const tune::StopSignal* stop = nullptr;  // ends the waiting; null: nothing does
+  int priority = 0;                        // of the session: higher goes first
 };
 
 class Connection {
@@ -47,6 +48,7 @@ class Connection {
   std::unique_ptr<tune::Runner> runner_;
   fleet::Session* session_ = nullptr;  // the runner's
   std::vector<int> free_cores_;
+  int priority_ = 0;
 };
 
 // Where a broker is and with which keys it is spoken to: this account's key pair `own`, made if

@@ -7,8 +7,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "host/app/board_standing.h"
 #include "host/app/commands.h"
 #include "host/app/connection.h"
+#include "host/app/devices_commands.h"
 #include "host/app/json_view.h"
 #include "host/app/message.h"
 #include "host/fleet/broker_question.h"
@@ -116,11 +118,11 @@ void add_builders(records::Table& table, const wire::DeviceStatusT& key) {
   std::vector<std::string> cells = {key.key, std::to_string(key.total), std::to_string(key.free),
                                     std::to_string(key.pending)};
   for (const auto& [id, worker] : workers) {
-    cells.resize(4);
+    cells.resize(5);
     cells.push_back(worker.first + " build worker");
     cells.push_back(fmt::format("{} builder(s)", worker.second));
     table.row(cells);
-    cells.assign(4, "");
+    cells.assign(5, "");
   }
 }
 
@@ -143,8 +145,10 @@ int run(const DevicesCommand& command) {
                         {"total", records::Align::Right},
                         {"free", records::Align::Right},
                         {"pending", records::Align::Right},
+                        {"name"},
                         {"board"},
-                        {"device"}});
+                        {"device"},
+                        {"standing"}});
   for (const auto& key : list->keys) {
     if (command.json) {
       nlohmann::json object = {{"key", key->key},
@@ -153,11 +157,14 @@ int run(const DevicesCommand& command) {
                                {"pending", key->pending},
                                {"boards", nlohmann::json::array()}};
       for (std::size_t i = 0; i < key->devices.size(); ++i) {
+        const wire::BoardStandingT* standing = standing_of(*key, i);
         object["boards"].push_back(
             {{"device", records::to_json(*key->devices[i])},
              {"board",
-              i < key->boards.size() ? records::to_json(*key->boards[i]) : nlohmann::json()}});
+              i < key->boards.size() ? records::to_json(*key->boards[i]) : nlohmann::json()},
+             {"standing", standing ? standing_json(*standing) : nlohmann::json()}});
       }
+      object["sessions"] = sessions_json(*list, key->key);
       print_json_line(object);
       continue;
     }
@@ -170,14 +177,18 @@ int run(const DevicesCommand& command) {
     for (std::size_t i = 0; i < key->devices.size(); ++i) {
       if (i > 0) cells.assign(4, "");
       const wire::BoardT* board = i < key->boards.size() ? key->boards[i].get() : nullptr;
+      const wire::BoardStandingT* standing = standing_of(*key, i);
+      cells.push_back(standing ? standing->name : "");
       cells.push_back(board ? board->hostname + " " + board->model : "");
       cells.push_back(short_facts(*key->devices[i]));
+      cells.push_back(standing ? standing_text(*standing) : "");
       table.row(cells);
     }
   }
   if (!command.json) {
     table.print(std::cout);
     std::cout.flush();
+    print_sessions(*list);
     for (const auto& key : list->keys) {
       if (fleet::is_build_key(key->key)) continue;
       for (std::size_t i = 0; i < key->devices.size(); ++i) {
@@ -201,7 +212,16 @@ void add_devices_command(CLI::App& app, int& status) {
   devices->add_option("--broker-key", command->broker_key,
                       "The broker's public key (default: of this account's own broker)");
   devices->add_flag("--json", command->json, "Prints a JSON object per key");
-  devices->callback([command, &status] { status = run(*command); });
+  add_reserve_commands(*devices, status);
+  add_check_command(*devices, status);
+  for (CLI::App* each : devices->get_subcommands({})) {
+    for (const char* name : {"--broker", "--broker-key", "--json"}) {
+      each->excludes(devices->get_option(name));  // they have their own, behind their names
+    }
+  }
+  devices->callback([command, devices, &status] {
+    if (devices->get_subcommands().empty()) status = run(*command);
+  });
 }
 
 }  // namespace fettle::app

@@ -8,6 +8,7 @@
 #include "host/app/tuning_session.h"
 #include "host/model/task_list.h"
 #include "host/tune/searcher.h"
+#include "schemas/wire/limits.h"
 
 namespace fettle::app {
 
@@ -55,6 +56,12 @@ void add_tune_command(CLI::App& app, int& status) {
          "Where candidates are compiled: here, on the broker's build workers (workers), or "
          "anywhere, which is both by their pace")
       ->check(CLI::IsMember({"anywhere", "here", "workers"}))
+      ->group("Where");
+
+  option("--priority", command->priority,
+         "Among the sessions of a broker: higher goes first, with d more it gets d + 1 turns of a "
+         "board for each of the other's, 16 at most")
+      ->check(CLI::Range(-limits::kPriority, limits::kPriority))
       ->group("Where");
 
   option("--trials", command->trials, "Candidates over all tasks together; failed ones count")

@@ -281,8 +281,9 @@ Result<int> run(const TuneCommand& command) {
 
   const auto threads = backend::value_of(*hardware, "threads");
   const int local_threads = static_cast<int>(threads.value_or(0));
-  auto connection = Connection::open({command.broker, command.broker_key, command.device,
-                                      command.tasks.what, local_threads, &interrupt});
+  auto connection =
+      Connection::open({command.broker, command.broker_key, command.device, command.tasks.what,
+                        local_threads, &interrupt, command.priority});
   if (!connection) return connection.error();
   tune::Runner& runner = connection->runner();
   // Records go under the device's own key, also where it was asked for by another of its keys.

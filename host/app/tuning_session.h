@@ -33,6 +33,7 @@ struct TuneCommand {
   std::uint64_t seed = 0;
   std::uint32_t builders = 0;         // 0: one per core that is free for them
   std::string build_on = "anywhere";  // here, workers, or anywhere: both
+  int priority = 0;                   // among the sessions of a broker
   bool json = false, quiet = false;
   WebCommand web;
 };
