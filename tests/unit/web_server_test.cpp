@@ -116,6 +116,27 @@ TEST_F(WebServer, ServesItsFilesUnderAPolicyThatLetsNothingElseIn) {
   EXPECT_EQ(status("/../live.js"), 404);
 }
 
+TEST_F(WebServer, MetricsAreTheNewestThatWerePublished) {
+  start();
+  EXPECT_EQ(status("/metrics"), 404) << "nobody publishes any";
+  server->publish_metrics("a 1\n");
+  server->publish_metrics("a 2\n");
+  const auto answer = get("/metrics");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->body, "a 2\n");
+  EXPECT_EQ(answer->get_header_value("Content-Type"), "text/plain; version=0.0.4; charset=utf-8");
+  EXPECT_EQ(status("/metrics", {{"Host", "evil.example"}}), 421);
+}
+
+TEST_F(WebServer, MetricsAreForThoseWhoKnowTheToken) {
+  LiveServerOptions options;
+  options.token = kToken;
+  start(std::move(options));
+  server->publish_metrics("a 1\n");
+  EXPECT_EQ(status("/metrics"), 401);
+  EXPECT_EQ(status("/metrics", {{"Authorization", "Bearer " + kToken}}), 200);
+}
+
 TEST_F(WebServer, AForeignHostHeaderIsMisdirected) {
   start();
   EXPECT_EQ(status("/", {{"Host", "evil.example"}}), 421);
