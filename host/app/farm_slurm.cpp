@@ -1,12 +1,13 @@
 // fettle farm slurm: job arrays of build workers that grow and shrink with a broker's queue.
-#include <poll.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <optional>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -30,6 +31,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::chrono::seconds kKnownWithin{20};  // of a worker, by the broker
+
 struct SlurmCommand {
   FarmCommand farm;
   std::string partition, name, fettle;
@@ -40,9 +43,8 @@ struct SlurmCommand {
 
 // Of a job and a file: "tcp://login1:9190" becomes "fettle-login1-9190".
 std::string name_for(const std::string& broker) {
-  std::string name = "fettle-" + broker.substr(broker.find("://") == broker.npos
-                                                   ? 0
-                                                   : broker.find("://") + 3);
+  std::string name =
+      "fettle-" + broker.substr(broker.find("://") == broker.npos ? 0 : broker.find("://") + 3);
   std::replace_if(
       name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c) && c != '.'; }, '-');
   return name.substr(0, 64);
@@ -58,7 +60,8 @@ Result<void> be_the_only_one(const std::filesystem::path& folder, const std::str
   if (::flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return {};
   ::close(file);
   return Error{ErrorCode::InvalidArgument,
-               "a farm '" + name + "' runs already; for another one name it: --name", {}};
+               "a farm '" + name + "' runs already; for another one name it: --name",
+               {}};
 }
 
 class SlurmFarm {
@@ -82,6 +85,7 @@ class SlurmFarm {
     for (const farm::SlurmTask& task : *tasks) workers.push_back(task.worker);
     const farm::Change change = plan_.next(queue->wanted(), workers, Clock::now());
     tell_of_held(*tasks);
+    tell_of_strangers(*queue, workers);
     std::vector<std::string> started;
     if (!command_.dry_run) {
       if (change.start > 0) {
@@ -125,26 +129,27 @@ class SlurmFarm {
   void tell(const fleet::BuildQueue& queue, const std::vector<farm::Worker>& workers,
             const farm::Change& change, const std::vector<std::string>& started) {
     const bool held_back = std::exchange(held_back_, change.held_back.count() > 0);
-    const bool news = change.start > 0 || !change.stop.empty() || change.lost > 0 ||
-                      held_back_ != held_back;
+    const bool news =
+        change.start > 0 || !change.stop.empty() || change.lost > 0 || held_back_ != held_back;
     if (!news && !command_.once && !command_.dry_run) return;
     const auto run = std::count_if(workers.begin(), workers.end(),
                                    [](const farm::Worker& worker) { return worker.runs; });
     const auto wait = static_cast<std::ptrdiff_t>(workers.size()) - run;
-    std::string line = fmt::format(
-        "{} sessions, {} candidates for {} builders; {} workers run, {} wait", queue.sessions,
-        queue.candidates, queue.builders, run, wait);
+    std::string line =
+        fmt::format("{} sessions, {} candidates for {} builders; {} workers run, {} wait",
+                    queue.sessions, queue.candidates, queue.builders, run, wait);
     const char* would = command_.dry_run ? "would be " : "";
     if (change.lost > 0) line += fmt::format("; {} ended by themselves", change.lost);
     if (change.held_back.count() > 0)
-      line += fmt::format("; none is started for {} s, look at their logs", change.held_back.count());
+      line +=
+          fmt::format("; none is started for {} s, look at their logs", change.held_back.count());
     if (change.start > 0) {
       line += fmt::format("; {} {}started", change.start, would);
       if (!started.empty()) line += " as job " + started[0].substr(0, started[0].find('_'));
     }
     if (!change.stop.empty())
-      line += fmt::format("; {} {}stopped: {}", change.stop.size(), would,
-                          fmt::join(change.stop, " "));
+      line +=
+          fmt::format("; {} {}stopped: {}", change.stop.size(), would, fmt::join(change.stop, " "));
     nlohmann::json object = {{"event", "look"},
                              {"sessions", queue.sessions},
                              {"candidates", queue.candidates},
@@ -178,6 +183,21 @@ class SlurmFarm {
     if (reason != std::exchange(told_held_, reason) && !reason.empty()) warn(reason);
   }
 
+  // They run, and the broker does not know them.
+  void tell_of_strangers(const fleet::BuildQueue& queue, const std::vector<farm::Worker>& workers) {
+    const bool strange =
+        queue.builders == 0 && std::any_of(workers.begin(), workers.end(),
+                                           [](const farm::Worker& worker) { return worker.runs; });
+    if (!strange) strange_since_.reset();
+    if (!strange || told_strange_) return;
+    if (!strange_since_) strange_since_ = Clock::now();
+    if (Clock::now() - *strange_since_ < kKnownWithin) return;
+    told_strange_ = true;
+    warn(
+        "workers run, and none of them builds for the broker: their logs in $FETTLE_HOME/farm tell "
+        "why. Is their key allowed there, as builder, and do nodes have this very program?");
+  }
+
   const SlurmCommand& command_;
   const farm::Slurm slurm_;
   const fleet::BrokerAddress address_;
@@ -185,6 +205,8 @@ class SlurmFarm {
   farm::FarmPlan plan_;
   bool held_back_ = false;
   std::string told_held_;
+  std::optional<Clock::time_point> strange_since_;
+  bool told_strange_ = false;
 };
 
 Result<SlurmFarm> open(const SlurmCommand& command) {
@@ -192,7 +214,8 @@ Result<SlurmFarm> open(const SlurmCommand& command) {
   jobs.name = command.name.empty() ? name_for(command.farm.broker) : command.name;
   if (auto good = fleet::check_key_name(jobs.name); !good)
     return Error{ErrorCode::InvalidArgument,
-                 "--name: up to 64 letters, digits, '-', '_', '.', not '" + jobs.name + "'", {}};
+                 "--name: up to 64 letters, digits, '-', '_', '.', not '" + jobs.name + "'",
+                 {}};
   jobs.partition = command.partition;
   jobs.options = command.options;
   auto worker = worker_of(command.farm);
@@ -276,7 +299,8 @@ void add_farm_slurm_command(CLI::App& farm, int& status) {
   slurm->add_flag("--json", command->json, "Prints a JSON object for each line");
   slurm->footer(
       "A farm that is started again finds its workers by their name. Nodes need the files of "
-      "$FETTLE_HOME (keys; logs are in its folder farm/) and this very program, as on a file system "
+      "$FETTLE_HOME (keys; logs are in its folder farm/) and this very program, as on a file "
+      "system "
       "that they share. The broker lets the workers in by `fettle keys allow NAME KEY --role "
       "builder`.");
   slurm->callback([command, &status] { status = run(*command); });

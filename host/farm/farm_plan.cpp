@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr seconds kSteady{60};  // so long without a loss, and all is forgotten
+constexpr seconds kSteady{60};  // so long without a loss or a pause, and all is forgotten
 
 seconds pause_after(unsigned losses) {
   if (losses < 2) return seconds(0);
@@ -40,9 +40,8 @@ unsigned FarmPlan::lost_of(const std::vector<Worker>& workers, TimePoint now) {
       known_.begin(), known_.end(), [&](const std::string& id) { return !alive.contains(id); }));
   known_ = std::move(alive);
   if (lost > 0) {
-    last_loss_ = now;
     hold_until_ = now + pause_after(++losses_);
-  } else if (now - last_loss_ >= kSteady) {
+  } else if (now - hold_until_ >= kSteady) {
     losses_ = 0;
   }
   return lost;
@@ -54,9 +53,9 @@ unsigned FarmPlan::most_wanted(unsigned goal, TimePoint now) {
   goals_.emplace_back(now, goal);
   while (now - goals_.front().first > limits_.shrink_after) goals_.pop_front();
   if (now - first_look_ < limits_.shrink_after) return limits_.most;
-  return std::max_element(goals_.begin(), goals_.end(), [](const auto& a, const auto& b) {
-           return a.second < b.second;
-         })->second;
+  return std::max_element(goals_.begin(), goals_.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->second;
 }
 
 Change FarmPlan::next(std::uint32_t wanted, const std::vector<Worker>& workers, TimePoint now) {

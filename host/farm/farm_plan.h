@@ -53,10 +53,10 @@ class FarmPlan {
   unsigned most_wanted(unsigned goal, TimePoint now);
 
   const FarmLimits limits_;
-  std::set<std::string> known_;                           // alive at the last look, or started since
-  std::deque<std::pair<TimePoint, unsigned>> goals_;      // of the last shrink_after
-  unsigned losses_ = 0;                                   // looks in a row at which some were lost
-  TimePoint last_loss_, hold_until_;
+  std::set<std::string> known_;                       // alive at the last look, or started since
+  std::deque<std::pair<TimePoint, unsigned>> goals_;  // of the last shrink_after
+  unsigned losses_ = 0;                               // looks in a row at which some were lost
+  TimePoint hold_until_;
   bool looked_ = false;
   TimePoint first_look_;
 };

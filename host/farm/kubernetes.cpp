@@ -100,7 +100,8 @@ spec:
       stabilizationWindowSeconds: 300
 )";
 
-constexpr const char* kContainerfile = R"(# A build worker of fettle {version}. Beside this file lies the Debian package that `./dev packages
+constexpr const char* kContainerfile =
+    R"(# A build worker of fettle {version}. Beside this file lies the Debian package that `./dev packages
 # host` makes: a worker builds for sessions of the very same program only.
 FROM debian:12-slim
 COPY fettle_*.deb /tmp/
@@ -128,9 +129,9 @@ bool is_label(const std::string& text) {
 unsigned default_memory_mib(unsigned builders) { return 512 + 1024 * builders; }
 
 Result<void> check(const KubernetesFarm& farm) {
-  for (const auto& [what, text] : {std::pair{"--name", &farm.name},
-                                   std::pair{"--namespace", &farm.space},
-                                   std::pair{"--secret", &farm.secret}}) {
+  for (const auto& [what, text] :
+       {std::pair{"--name", &farm.name}, std::pair{"--namespace", &farm.space},
+        std::pair{"--secret", &farm.secret}}) {
     if (is_label(*text)) continue;
     return Error{ErrorCode::InvalidArgument,
                  fmt::format("{}: '{}' is no name for Kubernetes: up to 63 small letters, digits "
@@ -140,7 +141,8 @@ Result<void> check(const KubernetesFarm& farm) {
   }
   if (farm.image.empty() || std::any_of(farm.image.begin(), farm.image.end(),
                                         [](unsigned char c) { return c <= ' ' || c > '~'; })) {
-    return Error{ErrorCode::InvalidArgument, "--image: '" + farm.image + "' is no image's name", {}};
+    return Error{
+        ErrorCode::InvalidArgument, "--image: '" + farm.image + "' is no image's name", {}};
   }
   return {};
 }
@@ -151,13 +153,12 @@ std::string deployment_of(const KubernetesFarm& farm) {
       farm.memory_mib > 0 ? farm.memory_mib : default_memory_mib(farm.worker.builders);
   const std::string file = farm.worker.key + ".key";
   const std::string command = nlohmann::json(words_of(farm.worker)).dump();
-  return fmt::format(fmt::runtime(kDeployment), arg("name", quoted(farm.name)),
-                     arg("space", quoted(farm.space)), arg("user", kUser),
-                     arg("image", quoted(farm.image)), arg("key_from", quoted("/secret/" + file)),
-                     arg("key_to", quoted("/home/fettle/" + file)), arg("command", command),
-                     arg("cpu", quoted(std::to_string(farm.worker.builders))),
-                     arg("memory", std::to_string(memory) + "Mi"),
-                     arg("secret", quoted(farm.secret)));
+  return fmt::format(
+      fmt::runtime(kDeployment), arg("name", quoted(farm.name)), arg("space", quoted(farm.space)),
+      arg("user", kUser), arg("image", quoted(farm.image)),
+      arg("key_from", quoted("/secret/" + file)), arg("key_to", quoted("/home/fettle/" + file)),
+      arg("command", command), arg("cpu", quoted(std::to_string(farm.worker.builders))),
+      arg("memory", std::to_string(memory) + "Mi"), arg("secret", quoted(farm.secret)));
 }
 
 std::string autoscaler_of(const KubernetesFarm& farm) {

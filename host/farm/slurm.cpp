@@ -67,17 +67,18 @@ Result<Slurm> Slurm::open(SlurmJobs jobs) {
 }
 
 std::vector<std::string> Slurm::submit_words(unsigned workers) const {
-  std::vector<std::string> words = {
-      "sbatch",      "--parsable", "--job-name",
-      jobs_.name,    "--ntasks",   "1",
-      "--partition", jobs_.partition,
-      "--array",     "0-" + std::to_string(workers - 1),
-      "--cpus-per-task", std::to_string(jobs_.worker.builders)};
-  // A file for each number of a task: however many arrays there were, not more than workers at once.
-  words.insert(words.end(), {"--open-mode", "append", "--output",
-                             jobs_.log_folder.empty()
-                                 ? "/dev/null"
-                                 : jobs_.log_folder + "/" + jobs_.name + "-%a.log"});
+  std::vector<std::string> words = {"sbatch",          "--parsable",
+                                    "--job-name",      jobs_.name,
+                                    "--ntasks",        "1",
+                                    "--partition",     jobs_.partition,
+                                    "--array",         "0-" + std::to_string(workers - 1),
+                                    "--cpus-per-task", std::to_string(jobs_.worker.builders)};
+  // A file for each number of a task: however many arrays there were, not more than workers at
+  // once.
+  words.insert(
+      words.end(),
+      {"--open-mode", "append", "--output",
+       jobs_.log_folder.empty() ? "/dev/null" : jobs_.log_folder + "/" + jobs_.name + "-%a.log"});
   words.insert(words.end(), jobs_.options.begin(), jobs_.options.end());
   words.insert(words.end(), {"--wrap", shell_line(words_of(jobs_.worker))});
   return words;

@@ -12,7 +12,7 @@
 namespace fettle::farm {
 
 struct SlurmJobs {
-  std::string name;       // of all jobs of this farm, and of no others of this user
+  std::string name;  // of all jobs of this farm, and of no others of this user
   std::string partition;
   WorkerCommand worker;
   std::string log_folder;            // "": no logs

@@ -4,8 +4,10 @@
 namespace fettle::farm {
 
 std::vector<std::string> words_of(const WorkerCommand& command) {
-  return {command.fettle, "build-worker", "--broker", command.broker,
-          "--broker-key", command.broker_key, "--key", command.key,
+  return {command.fettle, "build-worker",
+          "--broker",     command.broker,
+          "--broker-key", command.broker_key,
+          "--key",        command.key,
           "--builders",   std::to_string(command.builders)};
 }
 

@@ -40,7 +40,7 @@ namespace fettle::fleet {
 struct BrokerTimes {
   milliseconds heartbeat{1000};       // peers send one this often
   milliseconds silence{10'000};       // a peer silent for this long is given up
-  milliseconds no_board{120'000};     // trials of a key without boards fail after this
+  milliseconds no_board{120'000};     // trials of a key without boards fail after this; builds wait
   milliseconds upload{600'000};       // a client's word may be stuck behind a blob for so long
   milliseconds unused{1'800'000};     // a blob of no use for so long may go though it is needed
   milliseconds trial{7'200'000};      // the longest that a request's own limits may add up to

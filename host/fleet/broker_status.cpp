@@ -17,26 +17,27 @@ struct Number {
 
 std::vector<Number> numbers_of(const BrokerStatus& s) {
   const BrokerStatus::Counters& c = s.counters;
-  return {{"up_seconds", "Seconds since the start", false, s.up_seconds},
-          {"connections", "Connections that have proven a key", false, s.connections},
-          {"unproven_connections", "Connections that have not yet", false, s.unproven},
-          {"cut_off", "Connections cut off, too many at once", true, s.cut_off},
-          {"agents", "Boards", false, s.agents},
-          {"builders", "Compilers of build workers", false, s.builders},
-          {"leases", "Trials on boards, and candidates with builders", false, s.leases},
-          {"waiting", "Trials that wait for a board, and candidates for a builder", false, s.waiting},
-          {"blob_bytes", "Bytes of uploaded data", false, s.blob_bytes},
-          {"submitted", "Trials from clients", true, c.submitted},
-          {"completed", "Trials answered", true, c.completed},
-          {"requeued", "Trials given to another board", true, c.requeued},
-          {"device_lost", "Trials lost with their boards", true, c.device_lost},
-          {"overdue", "Trials taken from a board past their deadline", true, c.overdue},
-          {"stale_results", "Answers for no trial of theirs", true, c.stale_results},
-          {"known_builds", "Candidates that a builder had built before", true, c.known_builds},
-          {"malformed", "Messages that cannot be read", true, c.malformed},
-          {"unauthorized", "Messages that the key may not send", true, c.unauthorized},
-          {"rejected", "Messages answered by a refusal", true, c.rejected},
-          {"quota_hits", "Requests over a bound of their key", true, c.quota_hits}};
+  return {
+      {"up_seconds", "Seconds since the start", false, s.up_seconds},
+      {"connections", "Connections that have proven a key", false, s.connections},
+      {"unproven_connections", "Connections that have not yet", false, s.unproven},
+      {"cut_off", "Connections cut off, too many at once", true, s.cut_off},
+      {"agents", "Boards", false, s.agents},
+      {"builders", "Compilers of build workers", false, s.builders},
+      {"leases", "Trials on boards, and candidates with builders", false, s.leases},
+      {"waiting", "Trials that wait for a board, and candidates for a builder", false, s.waiting},
+      {"blob_bytes", "Bytes of uploaded data", false, s.blob_bytes},
+      {"submitted", "Trials from clients", true, c.submitted},
+      {"completed", "Trials answered", true, c.completed},
+      {"requeued", "Trials given to another board", true, c.requeued},
+      {"device_lost", "Trials lost with their boards", true, c.device_lost},
+      {"overdue", "Trials taken from a board past their deadline", true, c.overdue},
+      {"stale_results", "Answers for no trial of theirs", true, c.stale_results},
+      {"known_builds", "Candidates that a builder had built before", true, c.known_builds},
+      {"malformed", "Messages that cannot be read", true, c.malformed},
+      {"unauthorized", "Messages that the key may not send", true, c.unauthorized},
+      {"rejected", "Messages answered by a refusal", true, c.rejected},
+      {"quota_hits", "Requests over a bound of their key", true, c.quota_hits}};
 }
 
 struct QueueNumber {
@@ -139,15 +140,15 @@ std::string to_prometheus(const BrokerStatus& status) {
   }
   const std::string devices = gauge(text, "devices", "Devices of boards, by what they do");
   for (std::size_t i = 0; i < status.boards.size(); ++i) {
-    text += devices + "{state=\"" + kDeviceStates[i] + "\"} " + std::to_string(status.boards[i]) +
-            "\n";
+    text +=
+        devices + "{state=\"" + kDeviceStates[i] + "\"} " + std::to_string(status.boards[i]) + "\n";
   }
   const auto queues = told_of(status);
   for (const QueueNumber& number : kQueueNumbers) {
     const std::string name = gauge(text, std::string("builds_") + number.name, number.help);
     for (const BuildQueue* queue : queues) {
-      text += name + "{version=\"" + queue->version + "\"} " + std::to_string(number.of(*queue)) +
-              "\n";
+      text +=
+          name + "{version=\"" + queue->version + "\"} " + std::to_string(number.of(*queue)) + "\n";
     }
   }
   return text;

@@ -155,8 +155,8 @@ struct LiveServer::Server {
           const Asked asked = asked_by(request);
           int status = access.may_ask(asked);
           // What the page loads is the same in every copy of this program.
-          const bool shows = request.path == "/" || request.path == "/events" ||
-                             request.path == "/metrics";
+          const bool shows =
+              request.path == "/" || request.path == "/events" || request.path == "/metrics";
           if (status == 200 && shows) status = access.may_see(asked);
           if (status == 200) return httplib::Server::HandlerResponse::Unhandled;
           answer.status = status;

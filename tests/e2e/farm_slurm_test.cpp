@@ -1,5 +1,5 @@
-// `fettle farm slurm` on a real Slurm of one node: arrays of build workers that grow and shrink with
-// a session's queue, and what must not be lost when a worker, a node or the broker is killed.
+// `fettle farm slurm` on a real Slurm of one node: arrays of build workers that grow and shrink
+// with a session's queue, and what must not be lost when a worker, a node or the broker is killed.
 #include <csignal>
 #include <iostream>
 
@@ -51,8 +51,7 @@ class FarmSlurm : public TuneTest {
   void allow(const std::string& name, const std::string& role) {
     const auto made = fettle({"keys", "new", name});
     ASSERT_EQ(made.status, 0) << made.err;
-    const auto done =
-        fettle({"keys", "allow", name, made.out.substr(0, 40), "--role", role});
+    const auto done = fettle({"keys", "allow", name, made.out.substr(0, 40), "--role", role});
     ASSERT_EQ(done.status, 0) << done.err;
   }
   void start_broker(const std::string& listen) {
@@ -75,9 +74,9 @@ class FarmSlurm : public TuneTest {
   }
 
   std::vector<std::string> farm_words(const std::vector<std::string>& more) const {
-    std::vector<std::string> words = {FETTLE_PROGRAM, "farm",    "slurm",       "--broker", url,
-                                      "--name",       kName,     "--partition", "build",    "--max",
-                                      "2",            "--json"};
+    std::vector<std::string> words = {
+        FETTLE_PROGRAM, "farm",        "slurm", "--broker", url, "--name",
+        kName,          "--partition", "build", "--max",    "2", "--json"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
@@ -92,9 +91,8 @@ class FarmSlurm : public TuneTest {
   // A session of ResNet-18 whose candidates the farm compiles.
   std::vector<std::string> resnet(unsigned trials, const std::vector<std::string>& more) const {
     std::vector<std::string> words = {
-        FETTLE_PROGRAM, "tune",      "resnet-18", "--json",   "--db",  db,
-        "--broker",     url,         "--device",  "simulated", "--trials",
-        std::to_string(trials)};
+        FETTLE_PROGRAM, "tune", "resnet-18", "--json",    "--db",     db,
+        "--broker",     url,    "--device",  "simulated", "--trials", std::to_string(trials)};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
@@ -116,8 +114,8 @@ class FarmSlurm : public TuneTest {
   }
   // Workers of this broker: they are Slurm's, not this program's children.
   std::vector<pid_t> worker_processes() const {
-    return descendants(1, "build-worker" + std::string(1, '\0') + "--broker" +
-                              std::string(1, '\0') + url);
+    return descendants(
+        1, "build-worker" + std::string(1, '\0') + "--broker" + std::string(1, '\0') + url);
   }
   static std::vector<Json> lines_of(const std::string& text) {
     std::vector<Json> all;
@@ -273,8 +271,8 @@ TEST_F(FarmSlurm, TwoWorkersBesideNone) {
   constexpr unsigned kTrials = 120;
   const auto per_hour = [&](const std::string& name) {
     db = folder.file(name + ".db");
-    const auto ran = run_program(resnet(kTrials, {"--builders", "1", "--seed", "1"}), seconds(400),
-                                 settings());
+    const auto ran =
+        run_program(resnet(kTrials, {"--builders", "1", "--seed", "1"}), seconds(400), settings());
     EXPECT_EQ(ran.status, 0) << ran.err;
     expect_each_once(ran.out, kTrials);
     return parse(ran.out).summary["trials_per_hour"].get<double>();

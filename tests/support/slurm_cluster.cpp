@@ -64,7 +64,8 @@ SlurmCluster::SlurmCluster(unsigned cpus) {
   const std::string host = host_name();
   std::ofstream(folder_.file("slurm.conf"))
       << "ClusterName=fettle\nSlurmctldHost=localhost(127.0.0.1)\nSlurmctldPort=" << free_port()
-      << "\nSlurmdPort=" << free_port() << "\nSlurmUser=root\nSlurmdUser=root\nAuthType=auth/munge\n"
+      << "\nSlurmdPort=" << free_port()
+      << "\nSlurmUser=root\nSlurmdUser=root\nAuthType=auth/munge\n"
       << "AuthInfo=socket=" << folder_.file("munge/socket")
       << "\nStateSaveLocation=" << folder_.file("state")
       << "\nSlurmdSpoolDir=" << folder_.file("spool")
@@ -112,10 +113,10 @@ std::vector<std::string> SlurmCluster::states(const std::string& job_name) const
 // It goes with this process. What it starts may hold its output open for long, so that is a file.
 SlurmCluster::Program SlurmCluster::daemon(const std::string& name,
                                            std::vector<std::string> options) const {
-  std::vector<std::string> words = {"setpriv",   "--pdeathsig",
-                                    "KILL",      "sh",
-                                    "-c",        "log=$1; shift; exec \"$@\" >>\"$log\" 2>&1",
-                                    "sh",        folder_.file(name + ".log"),
+  std::vector<std::string> words = {"setpriv",    "--pdeathsig",
+                                    "KILL",       "sh",
+                                    "-c",         "log=$1; shift; exec \"$@\" >>\"$log\" 2>&1",
+                                    "sh",         folder_.file(name + ".log"),
                                     program(name)};
   words.insert(words.end(), options.begin(), options.end());
   return std::make_unique<RunningProgram>(words, environment());
@@ -139,12 +140,11 @@ void SlurmCluster::start_munge() {
     for (int i = 0; i < 128; ++i) key.put(static_cast<char>(random()));
   }
   ::chmod(folder_.file("munge/key").c_str(), 0400);
-  munge_ = daemon("munged",
-                  {"--foreground", "--key-file=" + folder_.file("munge/key"),
-                   "--socket=" + folder_.file("munge/socket"),
-                   "--pid-file=" + folder_.file("munge/pid"),
-                   "--log-file=" + folder_.file("munge/log"),
-                   "--seed-file=" + folder_.file("munge/seed"), "--num-threads=2"});
+  munge_ = daemon("munged", {"--foreground", "--key-file=" + folder_.file("munge/key"),
+                             "--socket=" + folder_.file("munge/socket"),
+                             "--pid-file=" + folder_.file("munge/pid"),
+                             "--log-file=" + folder_.file("munge/log"),
+                             "--seed-file=" + folder_.file("munge/seed"), "--num-threads=2"});
   EXPECT_TRUE(soon([&] { return fs::exists(folder_.file("munge/socket")); }, seconds(20)))
       << logs();
 }

@@ -151,6 +151,19 @@ TEST_F(BuilderTest, TellsWhatIsWantedOfBuilders) {
   EXPECT_EQ(core.build_queues().at(0).sessions, 0u);
 }
 
+// A farm's worker may have to wait for its turn in a cluster's queue.
+TEST_F(BuilderTest, CandidatesWaitForABuilderHoweverLongThatTakes) {
+  session();
+  ask(1);
+  for (int i = 0; i < 200; ++i) {
+    beat("c", kClient);
+    pass(milliseconds(500));
+  }
+  EXPECT_TRUE(take<wire::CompletedT>("c").empty());
+  builder("b", 1);
+  EXPECT_EQ(take<wire::AssignT>("b").size(), 1u);
+}
+
 TEST_F(BuilderTest, WhatWasBuiltIsNotBuiltAgain) {
   session();
   builder("b", 1);
