@@ -136,8 +136,8 @@ class SlurmFarm {
                                    [](const farm::Worker& worker) { return worker.runs; });
     const auto wait = static_cast<std::ptrdiff_t>(workers.size()) - run;
     std::string line =
-        fmt::format("{} sessions, {} candidates for {} builders; {} workers run, {} wait",
-                    queue.sessions, queue.candidates, queue.builders, run, wait);
+        fmt::format("{} compilers wanted, {} there; {} workers run, {} wait", queue.wanted(),
+                    queue.builders, run, wait);
     const char* would = command_.dry_run ? "would be " : "";
     if (change.lost > 0) line += fmt::format("; {} ended by themselves", change.lost);
     if (change.held_back.count() > 0)
@@ -151,9 +151,6 @@ class SlurmFarm {
       line +=
           fmt::format("; {} {}stopped: {}", change.stop.size(), would, fmt::join(change.stop, " "));
     nlohmann::json object = {{"event", "look"},
-                             {"sessions", queue.sessions},
-                             {"candidates", queue.candidates},
-                             {"waiting", queue.waiting()},
                              {"builders", queue.builders},
                              {"busy", queue.busy},
                              {"wanted", queue.wanted()},

@@ -13,8 +13,7 @@ fleet::BuildQueue queue_of(const wire::DeviceListT& list, const std::string& ver
     if (status->key != fleet::build_key(version)) continue;
     queue.builders = status->total;
     queue.busy = status->total - std::min(status->total, status->free);
-    queue.candidates = status->held + status->pending;
-    queue.sessions = status->sessions;
+    queue.candidates = queue.busy + status->pending;
   }
   return queue;
 }

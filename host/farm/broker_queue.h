@@ -10,7 +10,8 @@
 
 namespace fettle::farm {
 
-// Nobody builds with that version and none wants to: all zeros. Unreachable, Unauthorized.
+// Nobody builds with that version and none wants to: all zeros. Its sessions are not told of, but
+// that one without a candidate counts as one candidate. Unreachable, Unauthorized.
 Result<fleet::BuildQueue> ask_queue(const fleet::BrokerAddress& broker, const std::string& version);
 
 fleet::BuildQueue queue_of(const wire::DeviceListT& list, const std::string& version);

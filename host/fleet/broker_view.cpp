@@ -119,21 +119,20 @@ std::vector<BuildQueue> BrokerCore::build_queues() const {
   return all;
 }
 
+// A key of builders waits for as many as are wanted beyond those that are busy, and is listed also
+// where there are none: by that a farm knows how many to start (host/farm/broker_queue.h).
 wire::DeviceListT BrokerCore::device_list() const {
   wire::DeviceListT list;
   auto keys = scheduler_.status();
-  const auto sessions = sessions_by_key();
-  for (const auto& [key, count] : sessions)
-    if (is_build_key(key)) keys.try_emplace(key);  // somebody would use builders, if there were any
+  for (const BuildQueue& queue : build_queues()) {
+    keys[build_key(queue.version)].pending = queue.wanted() - std::min(queue.wanted(), queue.busy);
+  }
   for (const auto& [key, status] : keys) {
     auto entry = std::make_unique<wire::DeviceStatusT>();
     entry->key = key;
     entry->total = status.total;
     entry->free = status.free;
     entry->pending = status.pending;
-    entry->held = status.held;
-    if (const auto open = sessions.find(key); open != sessions.end())
-      entry->sessions = open->second;
     for (const auto& [id, agent] : agents_) {
       if (agent.peer.empty()) continue;
       for (const auto& device : agent.devices) {

@@ -295,8 +295,6 @@ std::vector<Sample> message_samples() {
   status->total = 3;
   status->free = 1;
   status->pending = 5;
-  status->held = 4;
-  status->sessions = 2;
   status->boards.push_back(sample_board());
   status->devices.push_back(sample_device());
   list.keys.push_back(std::move(status));

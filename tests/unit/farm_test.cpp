@@ -125,17 +125,13 @@ TEST(BrokerQueue, IsOfOneVersion) {
     status->key = key;
     status->total = 2;
     status->free = 1;
-    status->held = 2;
     status->pending = key == std::string("build:v1") ? 3 : 30;
-    status->sessions = 1;
     list.keys.push_back(std::move(status));
   }
   const fleet::BuildQueue queue = queue_of(list, "v1");
   EXPECT_EQ(queue.builders, 2u);
   EXPECT_EQ(queue.busy, 1u);
-  EXPECT_EQ(queue.candidates, 5u);
-  EXPECT_EQ(queue.waiting(), 4u);
-  EXPECT_EQ(queue.wanted(), 5u);
+  EXPECT_EQ(queue.wanted(), 4u);
   EXPECT_EQ(queue_of(list, "v3").wanted(), 0u);
 }
 

@@ -126,8 +126,8 @@ TEST_F(BuilderTest, TellsWhatIsWantedOfBuilders) {
   auto list = take<wire::DeviceListT>("c").at(0);
   ASSERT_EQ(list.keys.size(), 1u);
   EXPECT_EQ(list.keys[0]->key, "build:v1");
-  EXPECT_EQ(list.keys[0]->sessions, 1u);
   EXPECT_EQ(list.keys[0]->total, 0u);
+  EXPECT_EQ(list.keys[0]->pending, 1u);
 
   builder("b", 1, 2);  // a request each
   for (int i = 0; i < 5; ++i) ask(static_cast<std::uint64_t>(i), std::to_string(i));
@@ -139,8 +139,9 @@ TEST_F(BuilderTest, TellsWhatIsWantedOfBuilders) {
   EXPECT_EQ(queues[0].wanted(), 5u);
   say("c", kClient, wire::ListDevicesT{});
   list = take<wire::DeviceListT>("c").at(0);
-  EXPECT_EQ(list.keys.at(0)->held, 2u);
-  EXPECT_EQ(list.keys.at(0)->pending, 3u);
+  EXPECT_EQ(list.keys.at(0)->total, 2u);
+  EXPECT_EQ(list.keys.at(0)->free, 0u);
+  EXPECT_EQ(list.keys.at(0)->pending, 3u) << "wanted, beyond those that are busy";
 
   agent("a", 7, "board-1");
   const BoardStates states = core.board_states(now);
