@@ -135,9 +135,8 @@ class SlurmFarm {
     const auto run = std::count_if(workers.begin(), workers.end(),
                                    [](const farm::Worker& worker) { return worker.runs; });
     const auto wait = static_cast<std::ptrdiff_t>(workers.size()) - run;
-    std::string line =
-        fmt::format("{} compilers wanted, {} there; {} workers run, {} wait", queue.wanted(),
-                    queue.builders, run, wait);
+    std::string line = fmt::format("{} compilers wanted, {} there; {} workers run, {} wait",
+                                   queue.wanted(), queue.builders, run, wait);
     const char* would = command_.dry_run ? "would be " : "";
     if (change.lost > 0) line += fmt::format("; {} ended by themselves", change.lost);
     if (change.held_back.count() > 0)
@@ -150,18 +149,12 @@ class SlurmFarm {
     if (!change.stop.empty())
       line +=
           fmt::format("; {} {}stopped: {}", change.stop.size(), would, fmt::join(change.stop, " "));
-    nlohmann::json object = {{"event", "look"},
-                             {"builders", queue.builders},
-                             {"busy", queue.busy},
-                             {"wanted", queue.wanted()},
-                             {"workers_running", run},
-                             {"workers_waiting", wait},
-                             {"lost", change.lost},
-                             {"held_back_s", change.held_back.count()},
-                             {"start", change.start},
-                             {"started", started},
-                             {"stop", change.stop},
-                             {"dry_run", command_.dry_run}};
+    nlohmann::json object = {{"event", "look"},        {"builders", queue.builders},
+                             {"busy", queue.busy},     {"wanted", queue.wanted()},
+                             {"workers_running", run}, {"workers_waiting", wait},
+                             {"lost", change.lost},    {"held_back_s", change.held_back.count()},
+                             {"start", change.start},  {"started", started},
+                             {"stop", change.stop},    {"dry_run", command_.dry_run}};
     if (command_.dry_run && change.start > 0) {
       object["command"] = slurm_.submit_words(change.start);
       line += fmt::format("\n{}", fmt::join(slurm_.submit_words(change.start), " "));
