@@ -9,6 +9,7 @@
 #include <atomic>
 #include <thread>
 
+#include "host/web/fleet_page.h"
 #include "host/web/live_server.h"
 
 namespace fettle::web {
@@ -126,6 +127,17 @@ TEST_F(WebServer, MetricsAreTheNewestThatWerePublished) {
   EXPECT_EQ(answer->body, "a 2\n");
   EXPECT_EQ(answer->get_header_value("Content-Type"), "text/plain; version=0.0.4; charset=utf-8");
   EXPECT_EQ(status("/metrics", {{"Host", "evil.example"}}), 421);
+}
+
+TEST_F(WebServer, ABrokersPagePublishesWhatItSees) {
+  start();
+  FleetPage page(*server);
+  fleet::FleetView view;
+  view.status.builds = {{"0.1.0-ab", 2, 2, 5, 1}};
+  page.see(std::move(view));
+  EXPECT_TRUE(soon([&] { return status("/metrics") == 200; })) << "though nobody looks at the page";
+  EXPECT_NE(get("/metrics")->body.find("fettle_broker_builds_wanted{version=\"0.1.0-ab\"} 5\n"),
+            std::string::npos);
 }
 
 TEST_F(WebServer, MetricsAreForThoseWhoKnowTheToken) {
