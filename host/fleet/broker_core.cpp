@@ -278,25 +278,4 @@ void BrokerCore::stood_still(milliseconds time) {
   leases_.stood_still(time);
 }
 
-wire::DeviceListT BrokerCore::device_list() const {
-  wire::DeviceListT list;
-  for (const auto& [key, status] : scheduler_.status()) {
-    auto entry = std::make_unique<wire::DeviceStatusT>();
-    entry->key = key;
-    entry->total = status.total;
-    entry->free = status.free;
-    entry->pending = status.pending;
-    for (const auto& [id, agent] : agents_) {
-      if (agent.peer.empty()) continue;
-      for (const auto& device : agent.devices) {
-        if (!works_in(device, key)) continue;
-        entry->boards.push_back(std::make_unique<wire::BoardT>(agent.board));
-        entry->devices.push_back(std::make_unique<wire::DeviceInfoT>(device));
-      }
-    }
-    list.keys.push_back(std::move(entry));
-  }
-  return list;
-}
-
 }  // namespace fettle::fleet

@@ -26,7 +26,9 @@
 #include "host/fleet/broker_events.h"
 #include "host/fleet/broker_state.h"
 #include "host/fleet/build_cache.h"
+#include "host/fleet/build_queue.h"
 #include "host/fleet/device_standing.h"
+#include "host/fleet/device_state.h"
 #include "host/fleet/lease_table.h"
 #include "host/fleet/scheduler.h"
 #include "host/fleet/slow_link.h"
@@ -38,7 +40,7 @@ namespace fettle::fleet {
 struct BrokerTimes {
   milliseconds heartbeat{1000};       // peers send one this often
   milliseconds silence{10'000};       // a peer silent for this long is given up
-  milliseconds no_board{120'000};     // trials of a key without boards fail after this
+  milliseconds no_board{120'000};     // trials of a key without boards fail after this; builds wait
   milliseconds upload{600'000};       // a client's word may be stuck behind a blob for so long
   milliseconds unused{1'800'000};     // a blob of no use for so long may go though it is needed
   milliseconds trial{7'200'000};      // the longest that a request's own limits may add up to
@@ -137,6 +139,8 @@ class BrokerCore {
   std::size_t leases() const { return leases_.size(); }
   std::size_t blob_bytes() const { return blobs_.bytes(); }
   wire::DeviceListT device_list() const;
+  std::vector<BuildQueue> build_queues() const;  // by version
+  BoardStates board_states(TimePoint now) const;
 
   // From now on trials that end are kept for the next view (fleet_view.h).
   void keep_ended() { ended_kept_ = true; }
@@ -296,6 +300,8 @@ class BrokerCore {
   void fail_without_boards(TimePoint now);
 
   // broker_view.cpp
+  std::map<std::string, std::uint32_t> sessions_by_key() const;
+  DeviceState state_of(const Agent& agent, std::uint32_t index, TimePoint now) const;
   void note_ended(const Trial& trial, const wire::OutcomeT& outcome, milliseconds on_board,
                   TimePoint now);
 

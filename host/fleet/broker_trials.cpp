@@ -392,6 +392,9 @@ void BrokerCore::on_cancel(Client& client, const wire::CancelT& cancel, TimePoin
 void BrokerCore::fail_without_boards(TimePoint now) {
   std::map<std::string, TimePoint> without;
   for (const TrialPtr& trial : scheduler_.waiting()) {
+    // A farm's worker may stand in a cluster's queue for hours, and a session with compilers of its
+    // own takes its candidates back by itself.
+    if (trial->build) continue;
     const bool there = trial->board_id.empty()
                            ? scheduler_.devices_of(trial->device_key) > 0
                            : scheduler_.has_board(trial->device_key, trial->board_id);
@@ -404,8 +407,7 @@ void BrokerCore::fail_without_boards(TimePoint now) {
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(times_.no_board).count();
     fail(trial, wire::Stage::Dispatch,
          {ErrorCode::DeviceLost,
-          (trial->build ? "no build worker of the key '" : "no board of the key '") +
-              trial->device_key + "'" +
+          "no board of the key '" + trial->device_key + "'" +
               (trial->board_id.empty() ? "" : " with the id " + trial->board_id) + " for " +
               std::to_string(seconds) + " s",
           {}},
