@@ -1,12 +1,14 @@
 // fettle farm kubernetes: manifests of build workers, and how to make their image.
 #include <filesystem>
-#include <fstream>
+#include <ostream>
+#include <tuple>
 
 #include <fmt/format.h>
 
 #include "host/app/build_version.h"
 #include "host/app/farm.h"
 #include "host/app/message.h"
+#include "host/app/output_file.h"
 #include "host/farm/kubernetes.h"
 
 namespace fettle::app {
@@ -17,13 +19,6 @@ struct KubernetesCommand {
   farm::KubernetesFarm objects;
   std::string out;
 };
-
-Result<void> write(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
-  if (file.flush().good()) return {};
-  return Error{ErrorCode::Io, "cannot write " + path.string(), {}};
-}
 
 int run(const KubernetesCommand& command) {
   auto worker = worker_of(command.farm);
@@ -45,11 +40,16 @@ int run(const KubernetesCommand& command) {
   const std::filesystem::path folder = command.out;
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
-  for (const auto& [name, text] :
-       {std::pair{"deployment.yaml", deployment}, std::pair{"autoscaler.yaml", autoscaler},
-        std::pair{"Containerfile", farm::containerfile()}}) {
-    if (auto written = write(folder / name, text); !written) return fail(written.error());
-    note("wrote " + (folder / name).string());
+  for (const auto& [what, name, text] :
+       {std::tuple{"a Deployment", "deployment.yaml", deployment},
+        std::tuple{"its autoscaler", "autoscaler.yaml", autoscaler},
+        std::tuple{"how to make its image", "Containerfile", farm::containerfile()}}) {
+    const auto written =
+        with_output_file(folder / name, [&, &what = what, &text = text](std::ostream& file) {
+          file << text;
+          return Result<std::string>(what);
+        });
+    if (!written) return fail(written.error());
   }
   return kFine;
 }

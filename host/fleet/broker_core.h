@@ -82,8 +82,6 @@ struct BrokerCounters {
       events_dropped{0}, known_builds{0};
 };
 
-bool works_in(const wire::DeviceInfoT& device, const std::string& pool);
-
 struct FleetView;
 struct TrialEnded;
 
