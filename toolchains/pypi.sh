@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced. Python environments with packages of PyPI, made at first use and kept.
 #
 #   pypi_environment NAME VERSIONS PACKAGE...
