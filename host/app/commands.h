@@ -23,6 +23,7 @@ void add_quantize_command(CLI::App& app, int& status);
 void add_devices_command(CLI::App& app, int& status);
 void add_broker_command(CLI::App& app, int& status);
 void add_build_worker_command(CLI::App& app, int& status);
+void add_farm_command(CLI::App& app, int& status);
 void add_records_command(CLI::App& app, int& status);
 void add_flash_command(CLI::App& app, int& status);
 void add_keys_command(CLI::App& app, int& status);

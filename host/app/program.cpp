@@ -35,6 +35,7 @@ int run(int argc, char** argv) {
   add_devices_command(app, status);
   add_broker_command(app, status);
   add_build_worker_command(app, status);
+  add_farm_command(app, status);
   add_records_command(app, status);
   add_flash_command(app, status);
   add_keys_command(app, status);

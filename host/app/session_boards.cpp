@@ -17,16 +17,10 @@ std::string name_of(const wire::BoardT& board) {
 }
 
 std::string pool_among(const std::string& asked, const wire::DeviceInfoT& device) {
-  const auto own = fleet::pools_of(device);
   for (const std::string& pool : fleet::pools_named(asked)) {
-    if (std::find(own.begin(), own.end(), pool) != own.end()) return pool;
+    if (fleet::works_in(device, pool)) return pool;
   }
-  return own.front();
-}
-
-bool works_in(const wire::DeviceInfoT& device, const std::string& pool) {
-  const auto pools = fleet::pools_of(device);
-  return std::find(pools.begin(), pools.end(), pool) != pools.end();
+  return fleet::pools_of(device).front();
 }
 
 }  // namespace
@@ -66,7 +60,7 @@ void SessionBoards::take(const wire::DeviceListT& list) {
   for (auto& [id, known] : known_) known.there = false;
   for (const auto& key : list.keys) {
     for (std::size_t i = 0; i < key->boards.size() && i < key->devices.size(); ++i) {
-      if (!works_in(*key->devices[i], pool_)) continue;
+      if (!fleet::works_in(*key->devices[i], pool_)) continue;
       const wire::BoardT& board = *key->boards[i];
       if (known_.size() >= kMost && known_.count(board.id) == 0) continue;
       Known& known = known_[board.id];

@@ -243,7 +243,7 @@ struct Broker::Loop {
       event.text = std::to_string(cut - std::exchange(cut_told, cut)) + " connections";
       audit(event);
     }
-    BrokerStatus status = status_of(core);
+    BrokerStatus status = status_of(core, now);
     status.up_seconds =
         static_cast<std::uint64_t>(std::chrono::floor<std::chrono::seconds>(now - started).count());
     status.connections = guard->open().all() - guard->open().unproven();

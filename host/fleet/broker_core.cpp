@@ -183,11 +183,6 @@ void BrokerCore::on_client_hello(const PeerId& from, const Permission& who,
   send(from, welcome());
 }
 
-bool works_in(const wire::DeviceInfoT& device, const std::string& pool) {
-  const std::vector<std::string> pools = pools_of(device);
-  return std::find(pools.begin(), pools.end(), pool) != pools.end();
-}
-
 void BrokerCore::drop_client(ClientId id, const std::string& why, TimePoint now) {
   Client& client = clients_.at(id);
   tell(BrokerEventKind::ClientLost, client.who, why);

@@ -26,7 +26,9 @@
 #include "host/fleet/broker_events.h"
 #include "host/fleet/broker_state.h"
 #include "host/fleet/build_cache.h"
+#include "host/fleet/build_queue.h"
 #include "host/fleet/device_standing.h"
+#include "host/fleet/device_state.h"
 #include "host/fleet/drift.h"
 #include "host/fleet/lease_table.h"
 #include "host/fleet/reservations.h"
@@ -40,7 +42,7 @@ namespace fettle::fleet {
 struct BrokerTimes {
   milliseconds heartbeat{1000};       // peers send one this often
   milliseconds silence{10'000};       // a peer silent for this long is given up
-  milliseconds no_board{120'000};     // trials of a key without boards fail after this
+  milliseconds no_board{120'000};     // trials of a key without boards fail after this; builds wait
   milliseconds upload{600'000};       // a client's word may be stuck behind a blob for so long
   milliseconds unused{1'800'000};     // a blob of no use for so long may go though it is needed
   milliseconds trial{7'200'000};      // the longest that a request's own limits may add up to
@@ -81,8 +83,6 @@ struct BrokerCounters {
       stale_results{0}, malformed{0}, unauthorized{0}, rejected{0}, quota_hits{0}, overdue{0},
       events_dropped{0}, known_builds{0};
 };
-
-bool works_in(const wire::DeviceInfoT& device, const std::string& pool);
 
 struct FleetView;
 struct TrialEnded;
@@ -148,6 +148,8 @@ class BrokerCore {
   std::vector<wire::SessionStatusT> session_statuses() const;
   std::size_t reserved_boards() const { return reservations_.all().size(); }
   std::size_t drifting_devices() const { return drift_.named(); }
+  std::vector<BuildQueue> build_queues() const;  // by version
+  BoardStates board_states(TimePoint now) const;
 
   // From now on trials that end are kept for the next view (fleet_view.h).
   void keep_ended() { ended_kept_ = true; }
@@ -333,6 +335,8 @@ class BrokerCore {
   void fail_without_boards(TimePoint now);
 
   // broker_view.cpp
+  std::map<std::string, std::uint32_t> sessions_by_key() const;
+  DeviceState state_of(const Agent& agent, std::uint32_t index, TimePoint now) const;
   void note_ended(const Trial& trial, const wire::OutcomeT& outcome, milliseconds on_board,
                   TimePoint now);
 

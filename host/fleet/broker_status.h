@@ -23,13 +23,16 @@ struct BrokerStatus {
   } counters;
   std::vector<ClientUsage> clients;
   std::vector<wire::SessionStatusT> sessions;
+  std::vector<BuildQueue> builds;  // by version
+  BoardStates boards{};            // how many of their devices stand how
 };
 
 // What the core knows of it.
-BrokerStatus status_of(const BrokerCore& core);
+BrokerStatus status_of(const BrokerCore& core, TimePoint now);
 
 std::string to_json(const BrokerStatus& status);
 // Prometheus' text format 0.0.4; every name begins with fettle_broker_.
+// A farm of build workers is grown and shrunk by fettle_broker_builds_wanted.
 std::string to_prometheus(const BrokerStatus& status);
 
 }  // namespace fettle::fleet

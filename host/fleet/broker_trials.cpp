@@ -403,6 +403,9 @@ void BrokerCore::fail_without_boards(TimePoint now) {
   std::map<std::string, TimePoint> without;
   std::map<std::string, bool> known;  // trials by the thousand ask the same
   for (const TrialPtr& trial : scheduler_.waiting()) {
+    // A farm's worker may stand in a cluster's queue for hours, and a session with compilers of its
+    // own takes its candidates back by itself.
+    if (trial->build) continue;
     const std::string what = trial->device_key + "\n" + trial->board_id + "\n" + trial->client_key;
     const auto [there, unasked] = known.try_emplace(what, false);
     if (unasked) {
@@ -420,8 +423,7 @@ void BrokerCore::fail_without_boards(TimePoint now) {
     const std::string kept = kept_boards_text(trial->device_key, trial->client_key, now);
     fail(trial, wire::Stage::Dispatch,
          {ErrorCode::DeviceLost,
-          (trial->build ? "no build worker of the key '" : "no board of the key '") +
-              trial->device_key + "'" +
+          "no board of the key '" + trial->device_key + "'" +
               (trial->board_id.empty() ? "" : " with the id " + trial->board_id) + " for " +
               std::to_string(seconds) + " s" + (kept.empty() ? "" : ": " + kept),
           {}},

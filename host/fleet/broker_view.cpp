@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "host/fleet/broker_core.h"
+#include "host/fleet/build_key.h"
 #include "host/fleet/fleet_view.h"
 #include "host/fleet/pool.h"
 #include "schemas/wire/clock_domain.h"
@@ -76,6 +77,75 @@ void BrokerCore::note_ended(const Trial& trial, const wire::OutcomeT& outcome,
   }
 }
 
+DeviceState BrokerCore::state_of(const Agent& agent, std::uint32_t index, TimePoint now) const {
+  if (agent.peer.empty()) return DeviceState::Away;
+  if (standings_.rests({agent.who.public_key, agent.board.id, index}, now))
+    return DeviceState::Resting;
+  return leases_.count({agent.id, index}) > 0 ? DeviceState::Busy : DeviceState::Free;
+}
+
+BoardStates BrokerCore::board_states(TimePoint now) const {
+  BoardStates states{};
+  for (const auto& [id, agent] : agents_) {
+    if (builds(agent)) continue;
+    for (const auto& device : agent.devices)
+      ++states[static_cast<std::size_t>(state_of(agent, device.index, now))];
+  }
+  return states;
+}
+
+std::map<std::string, std::uint32_t> BrokerCore::sessions_by_key() const {
+  std::map<std::string, std::uint32_t> sessions;
+  for (const auto& [id, client] : clients_)
+    for (const auto& [number, session] : client.sessions) ++sessions[session.device_key];
+  return sessions;
+}
+
+std::vector<BuildQueue> BrokerCore::build_queues() const {
+  std::map<std::string, BuildQueue> queues;
+  for (const auto& [key, status] : scheduler_.status()) {
+    if (!is_build_key(key)) continue;
+    queues[key] = {version_of(key), status.total, status.total - status.free,
+                   status.held + status.pending, 0};
+  }
+  for (const auto& [key, sessions] : sessions_by_key()) {
+    if (!is_build_key(key)) continue;
+    BuildQueue& queue = queues[key];
+    queue.version = version_of(key);
+    queue.sessions = sessions;
+  }
+  std::vector<BuildQueue> all;
+  for (auto& [key, queue] : queues) all.push_back(std::move(queue));
+  return all;
+}
+
+// A key of builders waits for as many as are wanted beyond those that are busy, and is listed also
+// where there are none: by that a farm knows how many to start (host/farm/broker_queue.h).
+wire::DeviceListT BrokerCore::device_list() const {
+  wire::DeviceListT list;
+  auto keys = scheduler_.status();
+  for (const BuildQueue& queue : build_queues()) {
+    keys[build_key(queue.version)].pending = queue.wanted() - std::min(queue.wanted(), queue.busy);
+  }
+  for (const auto& [key, status] : keys) {
+    auto entry = std::make_unique<wire::DeviceStatusT>();
+    entry->key = key;
+    entry->total = status.total;
+    entry->free = status.free;
+    entry->pending = status.pending;
+    for (const auto& [id, agent] : agents_) {
+      if (agent.peer.empty()) continue;
+      for (const auto& device : agent.devices) {
+        if (!works_in(device, key)) continue;
+        entry->boards.push_back(std::make_unique<wire::BoardT>(agent.board));
+        entry->devices.push_back(std::make_unique<wire::DeviceInfoT>(device));
+      }
+    }
+    list.keys.push_back(std::move(entry));
+  }
+  return list;
+}
+
 FleetView BrokerCore::view(TimePoint now) {
   FleetView view;
   view.now = now;
@@ -93,12 +163,7 @@ FleetView BrokerCore::view(TimePoint now) {
       seen.emulated = device.emulated;
       seen.held = leases_.count(where);
       seen.depth = device.queue_depth;
-      const bool rests =
-          standings_.rests({agent.who.public_key, agent.board.id, device.index}, now);
-      seen.state = agent.peer.empty() ? DeviceState::Away
-                   : rests            ? DeviceState::Resting
-                   : seen.held > 0    ? DeviceState::Busy
-                                      : DeviceState::Free;
+      seen.state = state_of(agent, device.index, now);
       const wire::BoardStandingT stands = standing(agent, device.index, now, "");
       seen.reserved_for = shortened(stands.reserved_for);
       seen.reserved_note = shortened(stands.reserved_note);

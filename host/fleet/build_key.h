@@ -7,6 +7,7 @@
 namespace fettle::fleet {
 
 inline std::string build_key(const std::string& version) { return "build:" + version; }
+inline std::string version_of(const std::string& key) { return key.substr(build_key("").size()); }
 inline bool is_build_key(const std::string& key) { return key.starts_with("build:"); }
 
 }  // namespace fettle::fleet

@@ -8,16 +8,10 @@
 #include <vector>
 
 #include "host/fleet/broker_status.h"
+#include "host/fleet/device_state.h"
 #include "host/fleet/trial.h"
 
 namespace fettle::fleet {
-
-enum class DeviceState : std::uint8_t {
-  Free,     // waits for work
-  Busy,     // holds trials
-  Resting,  // held one beyond its deadline: gets nothing for a while
-  Away,     // its connection is gone, it may dial in again
-};
 
 struct DeviceView {
   std::string name, board_id, hostname, model;  // `name`: of its key in the allow list

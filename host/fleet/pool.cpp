@@ -35,4 +35,9 @@ std::vector<std::string> pools_of(const wire::DeviceInfoT& device) {
   return pools;
 }
 
+bool works_in(const wire::DeviceInfoT& device, const std::string& pool) {
+  const std::vector<std::string> pools = pools_of(device);
+  return std::find(pools.begin(), pools.end(), pool) != pools.end();
+}
+
 }  // namespace fettle::fleet

@@ -19,4 +19,6 @@ std::vector<std::string> pools_named(const std::string& key);
 // The pools of a device: under its own key, then under its aliases.
 std::vector<std::string> pools_of(const wire::DeviceInfoT& device);
 
+bool works_in(const wire::DeviceInfoT& device, const std::string& pool);
+
 }  // namespace fettle::fleet

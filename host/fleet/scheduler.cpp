@@ -206,7 +206,10 @@ std::map<std::string, Scheduler::KeyStatus> Scheduler::status() const {
     KeyStatus& status = all[name];
     status.total = static_cast<std::uint32_t>(key.devices.size());
     status.pending = static_cast<std::uint32_t>(key.waiting);
-    for (const DeviceId& id : key.devices) status.free += devices_.at(id).used == 0;
+    for (const DeviceId& id : key.devices) {
+      status.free += devices_.at(id).used == 0;
+      status.held += devices_.at(id).used;
+    }
   }
   return all;
 }

@@ -68,6 +68,7 @@ class Scheduler {
 
   struct KeyStatus {
     std::uint32_t total = 0, free = 0, pending = 0;
+    std::uint32_t held = 0;  // requests that its devices have
   };
   // A device counts under its own key, and under another of its keys only where trials
   // wait for that.

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "host/fleet/broker_status.h"
 #include "host/web/event_text.h"
 #include "host/web/fleet_history.h"
 
@@ -50,6 +51,7 @@ void FleetPage::run() {
     }
     if (view) {
       history.add(*view);
+      server_.publish_metrics(fleet::to_prometheus(view->status));
       told = false;
     }
     if (told || !looks()) continue;

@@ -61,6 +61,7 @@ struct LiveServer::Server {
   std::condition_variable news;
   std::shared_ptr<const std::string> event;  // the newest, as it travels
   std::uint64_t number = 0;                  // of it
+  std::string metrics;                       // "": nobody publishes any
   bool stopping = false;
   std::atomic<std::size_t> streams{0};
 
@@ -108,6 +109,16 @@ struct LiveServer::Server {
         });
   }
 
+  void tell_metrics(httplib::Response& answer) {
+    const std::lock_guard hold(mutex);
+    if (metrics.empty()) {
+      answer.status = 404;
+      answer.set_content(words_of(404), "text/plain; charset=utf-8");
+      return;
+    }
+    answer.set_content(metrics, "text/plain; version=0.0.4; charset=utf-8");
+  }
+
   void serve(const char* path, const char* type, std::string_view content) {
     http.Get(path, [type, content](const httplib::Request&, httplib::Response& answer) {
       answer.set_content(content.data(), content.size(), type);
@@ -144,7 +155,8 @@ struct LiveServer::Server {
           const Asked asked = asked_by(request);
           int status = access.may_ask(asked);
           // What the page loads is the same in every copy of this program.
-          const bool shows = request.path == "/" || request.path == "/events";
+          const bool shows =
+              request.path == "/" || request.path == "/events" || request.path == "/metrics";
           if (status == 200 && shows) status = access.may_see(asked);
           if (status == 200) return httplib::Server::HandlerResponse::Unhandled;
           answer.status = status;
@@ -159,6 +171,8 @@ struct LiveServer::Server {
     serve("/chart.js", "text/javascript; charset=utf-8", plot::chart_library());
     http.Get("/events",
              [this](const httplib::Request&, httplib::Response& answer) { open_stream(answer); });
+    http.Get("/metrics",
+             [this](const httplib::Request&, httplib::Response& answer) { tell_metrics(answer); });
   }
 };
 
@@ -220,6 +234,11 @@ void LiveServer::publish(std::string event) {
     ++server_->number;
   }
   server_->news.notify_all();
+}
+
+void LiveServer::publish_metrics(std::string text) {
+  const std::lock_guard hold(server_->mutex);
+  server_->metrics = std::move(text);
 }
 
 std::size_t LiveServer::streams() const { return server_->streams; }

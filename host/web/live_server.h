@@ -3,6 +3,7 @@
 //
 //   /            the page          /live.js /live.css /chart.js   what it loads
 //   /events      an event stream: what was published last, then each newer one
+//   /metrics     numbers for Prometheus, where somebody publishes them
 //
 // Nothing can be changed there. What is bounded: requests at a time, open streams, and what waits
 // for each of them: one event, as whoever reads slowly misses those between. One that does not
@@ -35,6 +36,8 @@ class LiveServer {
 
   // From any thread; waits for no reader. One line, as JSON is.
   void publish(std::string event);
+  // In Prometheus' text format 0.0.4. From any thread.
+  void publish_metrics(std::string text);
   std::size_t streams() const;  // open now
   std::string url() const;      // http://127.0.0.1:40213/
 

@@ -26,16 +26,18 @@ class BuildWorkersTest : public TuneTest {
     allow("board", "agent");
     allow("builder", "builder");
     broker = std::make_unique<RunningProgram>(
-        std::vector<std::string>{FETTLE_PROGRAM, "broker", "--listen", "tcp://127.0.0.1:*"},
+        std::vector<std::string>{FETTLE_PROGRAM, "broker", "--json", "--listen",
+                                 "tcp://127.0.0.1:*", "--metrics", "0"},
         environment());
-    ASSERT_TRUE(broker->wait_for_out("public key ", seconds(20))) << broker->err();
-    const std::string out = broker->out();
-    url = out.substr(out.find("tcp://"));
-    url = url.substr(0, url.find('\n'));
+    ASSERT_TRUE(broker->wait_for_out("\n", seconds(20))) << broker->err();
+    const auto said = nlohmann::json::parse(broker->out(), nullptr, false);
+    ASSERT_TRUE(said.is_object()) << broker->out();
+    url = said["endpoint"];
+    broker_key = said["public_key"];
+    metrics_port = std::to_string(said["metrics_port"].get<int>());
     board = std::make_unique<RunningProgram>(
-        std::vector<std::string>{FETTLE_AGENT_PROGRAM, "--broker", url, "--broker-key",
-                                 out.substr(out.find("public key ") + 11, 40), "--key-file",
-                                 folder.file("home/board.key"), "--key", "bench"},
+        std::vector<std::string>{FETTLE_AGENT_PROGRAM, "--broker", url, "--broker-key", broker_key,
+                                 "--key-file", folder.file("home/board.key"), "--key", "bench"},
         environment());
   }
   Program worker(const std::string& name) {
@@ -61,7 +63,15 @@ class BuildWorkersTest : public TuneTest {
     return listed;
   }
 
-  std::string url;
+  // The broker in numbers.
+  nlohmann::json status() {
+    const auto asked =
+        run_program({FETTLE_PROGRAM, "broker", "--status", "--json", "--metrics", metrics_port},
+                    seconds(30), environment());
+    return nlohmann::json::parse(asked.out, nullptr, false);
+  }
+
+  std::string url, broker_key, metrics_port;
   Program broker, board;
 };
 
@@ -101,6 +111,47 @@ TEST_F(BuildWorkersTest, BothSidesBuild) {
   EXPECT_NE(result.out.find("(1 remote builder)"), std::string::npos) << result.out;
   EXPECT_EQ(records().size(), 30u);
   expect_sound_database(30);
+}
+
+// What one user's session had built, another's need not: the same programs, from the broker's
+// cache.
+TEST_F(BuildWorkersTest, AnotherUsersSessionTakesWhatWasBuilt) {
+  auto bobs = environment();
+  bobs["FETTLE_HOME"] = folder.file("bobs_home");
+  const auto made = run_program({FETTLE_PROGRAM, "keys", "new", "client"}, seconds(30), bobs);
+  ASSERT_EQ(made.status, 0) << made.err;
+  const auto allowed = run_program(
+      {FETTLE_PROGRAM, "keys", "allow", "bob", made.out.substr(0, 40), "--role", "client"},
+      seconds(30), environment());
+  ASSERT_EQ(allowed.status, 0) << allowed.err;
+  Program only = worker("node-1");
+  wait_for({"bench", "node-1"});
+
+  std::ofstream(tasks) << R"([
+      {"op": "conv2d", "layout": "NHWC", "batch": 1, "height": 14, "width": 14, "in_channels": 16,
+       "out_channels": 32, "kernel": [3, 3], "stride": [1, 1], "pad": [1, 1], "dilation": [1, 1],
+       "groups": 1, "dtype": "float32", "tail": ["bias", "relu"]}])";
+  const std::vector<std::string> more = {
+      "--deterministic", "--trials", "40",         "--device", "bench",      "--broker", url,
+      "--searcher",      "random",   "--build-on", "workers",  "--no-prior", "--seed",   "3"};
+  const auto first = run_program(tune(more), seconds(240), environment());
+  ASSERT_EQ(first.status, 0) << first.err;
+  EXPECT_EQ(status()["known_builds"], 0);
+  expect_sound_database(40, 1);
+
+  db = folder.file("bobs.db");
+  std::vector<std::string> bobs_words = more;
+  bobs_words.insert(bobs_words.end(), {"--broker-key", broker_key});
+  const auto second = run_program(tune(bobs_words), seconds(240), bobs);
+  ASSERT_EQ(second.status, 0) << second.err;
+  int known = 0;  // the numbers are taken once a second
+  for (int i = 0; i < 50 && known < 40; ++i) {
+    known = status()["known_builds"];
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  std::printf("of 40 trials of another user %d programs were built before\n", known);
+  EXPECT_GE(known, 36) << "random search of one task with one seed asks for the same";
+  expect_sound_database(40, 1);
 }
 
 TEST_F(BuildWorkersTest, AKeyOfAnotherRoleIsRefusedByName) {

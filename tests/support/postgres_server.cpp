@@ -1,17 +1,17 @@
 // PostgresServer (postgres_server.h).
 #include "tests/support/postgres_server.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <libpq-fe.h>
 #include <pwd.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+
+#include "tests/support/free_port.h"
 
 namespace fettle::testing {
 namespace {
@@ -49,19 +49,6 @@ std::vector<std::string> as_other_user(std::vector<std::string> words) {
   }
   all.insert(all.end(), words.begin(), words.end());
   return all;
-}
-
-// One that nobody had a moment ago.
-int free_port() {
-  const int at = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  (void)::bind(at, reinterpret_cast<sockaddr*>(&address), size);
-  (void)::getsockname(at, reinterpret_cast<sockaddr*>(&address), &size);
-  ::close(at);
-  return ntohs(address.sin_port);
 }
 
 }  // namespace

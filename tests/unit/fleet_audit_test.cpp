@@ -73,5 +73,43 @@ TEST(Status, HasTheSameNumbersInBothForms) {
   EXPECT_NE(text.find("fettle_broker_submitted_total 41\n"), std::string::npos);
 }
 
+TEST(Status, TellsOfBuildsByVersionAndOfBoardsByState) {
+  BrokerStatus status;
+  status.boards[static_cast<std::size_t>(DeviceState::Busy)] = 3;
+  status.builds = {{"0.1.0-ab", 2, 2, 5, 1}};
+  for (const char* name : {"a\"} 1\nevil 2", "", "a\\b"})
+    status.builds.push_back({name, 0, 0, 9, 1});
+  const auto object = nlohmann::json::parse(to_json(status));
+  EXPECT_EQ(object["devices"],
+            (nlohmann::json{{"free", 0}, {"busy", 3}, {"resting", 0}, {"away", 0}}));
+  EXPECT_EQ(object["builds"][0], (nlohmann::json{{"version", "0.1.0-ab"},
+                                                 {"builders", 2},
+                                                 {"busy", 2},
+                                                 {"waiting", 3},
+                                                 {"wanted", 5},
+                                                 {"sessions", 1}}));
+  const std::string text = to_prometheus(status);
+  for (const char* line :
+       {"# TYPE fettle_broker_devices gauge\n", "fettle_broker_devices{state=\"busy\"} 3\n",
+        "# TYPE fettle_broker_builds_wanted "
+        "gauge\nfettle_broker_builds_wanted{version=\"0.1.0-ab\"} 5\n",
+        "fettle_broker_builds_waiting{version=\"0.1.0-ab\"} 3\n",
+        "fettle_broker_builds_builders{version=\"0.1.0-ab\"} 2\n",
+        "fettle_broker_builds_busy{version=\"0.1.0-ab\"} 2\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  }
+  EXPECT_EQ(text.find("evil"), std::string::npos) << "what a client calls a version is no metric";
+  EXPECT_EQ(text.find(" 9\n"), std::string::npos) << text;
+}
+
+TEST(Status, VersionsThatNobodyBuildsDoNotCrowdOutThoseThatAreBuilt) {
+  BrokerStatus status;
+  for (int i = 0; i < 500; ++i) status.builds.push_back({"a" + std::to_string(i), 0, 0, 1, 1});
+  status.builds.push_back({"z", 1, 0, 0, 0});
+  const std::string text = to_prometheus(status);
+  EXPECT_NE(text.find("fettle_broker_builds_builders{version=\"z\"} 1\n"), std::string::npos);
+  EXPECT_LT(text.size(), 40'000u);
+}
+
 }  // namespace
 }  // namespace fettle::fleet

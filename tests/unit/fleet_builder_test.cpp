@@ -114,6 +114,57 @@ TEST_F(BuilderTest, AProgramIsCompleteOnceTheBrokerHasItsImages) {
   EXPECT_EQ(take<wire::CompletedT>("c").size(), 1u);
 }
 
+// A farm of build workers grows and shrinks by this.
+TEST_F(BuilderTest, TellsWhatIsWantedOfBuilders) {
+  EXPECT_TRUE(core.build_queues().empty());
+  session();
+  auto queues = core.build_queues();
+  ASSERT_EQ(queues.size(), 1u);
+  EXPECT_EQ(queues[0].version, "v1");
+  EXPECT_EQ(queues[0].wanted(), 1u) << "one for a session that has no builder yet";
+  say("c", kClient, wire::ListDevicesT{});
+  auto list = take<wire::DeviceListT>("c").at(0);
+  ASSERT_EQ(list.keys.size(), 1u);
+  EXPECT_EQ(list.keys[0]->key, "build:v1");
+  EXPECT_EQ(list.keys[0]->total, 0u);
+  EXPECT_EQ(list.keys[0]->pending, 1u);
+
+  builder("b", 1, 2);  // a request each
+  for (int i = 0; i < 5; ++i) ask(static_cast<std::uint64_t>(i), std::to_string(i));
+  queues = core.build_queues();
+  ASSERT_EQ(queues.size(), 1u);
+  EXPECT_EQ(queues[0].builders, 2u);
+  EXPECT_EQ(queues[0].busy, 2u);
+  EXPECT_EQ(queues[0].waiting(), 3u);
+  EXPECT_EQ(queues[0].wanted(), 5u);
+  say("c", kClient, wire::ListDevicesT{});
+  list = take<wire::DeviceListT>("c").at(0);
+  EXPECT_EQ(list.keys.at(0)->total, 2u);
+  EXPECT_EQ(list.keys.at(0)->free, 0u);
+  EXPECT_EQ(list.keys.at(0)->pending, 3u) << "wanted, beyond those that are busy";
+
+  agent("a", 7, "board-1");
+  const BoardStates states = core.board_states(now);
+  EXPECT_EQ(states, (BoardStates{1, 0, 0, 0})) << "builders are no boards";
+  wire::CloseSessionT close;
+  close.session = 5;
+  say("c", kClient, std::move(close));
+  EXPECT_EQ(core.build_queues().at(0).sessions, 0u);
+}
+
+// A farm's worker may have to wait for its turn in a cluster's queue.
+TEST_F(BuilderTest, CandidatesWaitForABuilderHoweverLongThatTakes) {
+  session();
+  ask(1);
+  for (int i = 0; i < 200; ++i) {
+    beat("c", kClient);
+    pass(milliseconds(500));
+  }
+  EXPECT_TRUE(take<wire::CompletedT>("c").empty());
+  builder("b", 1);
+  EXPECT_EQ(take<wire::AssignT>("b").size(), 1u);
+}
+
 TEST_F(BuilderTest, WhatWasBuiltIsNotBuiltAgain) {
   session();
   builder("b", 1);

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <thread>
 
+#include "host/web/fleet_page.h"
 #include "host/web/live_server.h"
 
 namespace fettle::web {
@@ -114,6 +115,38 @@ TEST_F(WebServer, ServesItsFilesUnderAPolicyThatLetsNothingElseIn) {
   EXPECT_EQ(page.find("onclick"), page.npos);
   EXPECT_EQ(status("/etc/passwd"), 404);
   EXPECT_EQ(status("/../live.js"), 404);
+}
+
+TEST_F(WebServer, MetricsAreTheNewestThatWerePublished) {
+  start();
+  EXPECT_EQ(status("/metrics"), 404) << "nobody publishes any";
+  server->publish_metrics("a 1\n");
+  server->publish_metrics("a 2\n");
+  const auto answer = get("/metrics");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->body, "a 2\n");
+  EXPECT_EQ(answer->get_header_value("Content-Type"), "text/plain; version=0.0.4; charset=utf-8");
+  EXPECT_EQ(status("/metrics", {{"Host", "evil.example"}}), 421);
+}
+
+TEST_F(WebServer, ABrokersPagePublishesWhatItSees) {
+  start();
+  FleetPage page(*server);
+  fleet::FleetView view;
+  view.status.builds = {{"0.1.0-ab", 2, 2, 5, 1}};
+  page.see(std::move(view));
+  EXPECT_TRUE(soon([&] { return status("/metrics") == 200; })) << "though nobody looks at the page";
+  EXPECT_NE(get("/metrics")->body.find("fettle_broker_builds_wanted{version=\"0.1.0-ab\"} 5\n"),
+            std::string::npos);
+}
+
+TEST_F(WebServer, MetricsAreForThoseWhoKnowTheToken) {
+  LiveServerOptions options;
+  options.token = kToken;
+  start(std::move(options));
+  server->publish_metrics("a 1\n");
+  EXPECT_EQ(status("/metrics"), 401);
+  EXPECT_EQ(status("/metrics", {{"Authorization", "Bearer " + kToken}}), 200);
 }
 
 TEST_F(WebServer, AForeignHostHeaderIsMisdirected) {
