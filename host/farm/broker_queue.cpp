@@ -1,8 +1,8 @@
 // The queue's numbers out of the list of devices (broker_queue.h).
 #include "host/farm/broker_queue.h"
 
+#include "host/fleet/broker_question.h"
 #include "host/fleet/build_key.h"
-#include "host/fleet/session.h"
 
 namespace fettle::farm {
 

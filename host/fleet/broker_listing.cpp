@@ -1,5 +1,9 @@
 // What a client is told of the fleet (`fettle devices`): boards, who has them, sessions.
+#include <algorithm>
+
 #include "host/fleet/broker_core.h"
+#include "host/fleet/build_key.h"
+#include "host/fleet/pool.h"
 
 namespace fettle::fleet {
 
@@ -37,9 +41,15 @@ wire::BoardStandingT BrokerCore::standing(const Agent& agent, std::uint32_t inde
   return out;
 }
 
+// A key of builders waits for as many as are wanted beyond those that are busy, and is listed also
+// where there are none: by that a farm knows how many to start (host/farm/broker_queue.h).
 wire::DeviceListT BrokerCore::device_list(TimePoint now, const std::string& asks) const {
   wire::DeviceListT list;
-  for (const auto& [key, status] : scheduler_.status()) {
+  auto keys = scheduler_.status();
+  for (const BuildQueue& queue : build_queues()) {
+    keys[build_key(queue.version)].pending = queue.wanted() - std::min(queue.wanted(), queue.busy);
+  }
+  for (const auto& [key, status] : keys) {
     auto entry = std::make_unique<wire::DeviceStatusT>();
     entry->key = key;
     entry->total = status.total;

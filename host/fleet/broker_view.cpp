@@ -119,33 +119,6 @@ std::vector<BuildQueue> BrokerCore::build_queues() const {
   return all;
 }
 
-// A key of builders waits for as many as are wanted beyond those that are busy, and is listed also
-// where there are none: by that a farm knows how many to start (host/farm/broker_queue.h).
-wire::DeviceListT BrokerCore::device_list() const {
-  wire::DeviceListT list;
-  auto keys = scheduler_.status();
-  for (const BuildQueue& queue : build_queues()) {
-    keys[build_key(queue.version)].pending = queue.wanted() - std::min(queue.wanted(), queue.busy);
-  }
-  for (const auto& [key, status] : keys) {
-    auto entry = std::make_unique<wire::DeviceStatusT>();
-    entry->key = key;
-    entry->total = status.total;
-    entry->free = status.free;
-    entry->pending = status.pending;
-    for (const auto& [id, agent] : agents_) {
-      if (agent.peer.empty()) continue;
-      for (const auto& device : agent.devices) {
-        if (!works_in(device, key)) continue;
-        entry->boards.push_back(std::make_unique<wire::BoardT>(agent.board));
-        entry->devices.push_back(std::make_unique<wire::DeviceInfoT>(device));
-      }
-    }
-    list.keys.push_back(std::move(entry));
-  }
-  return list;
-}
-
 FleetView BrokerCore::view(TimePoint now) {
   FleetView view;
   view.now = now;
