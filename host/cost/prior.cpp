@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr double kMostWrong = 3;  // natural logarithm: beyond it an estimate teaches no more
-constexpr int kRounds = 200, kDepth = 4;
+constexpr int kRounds = 500, kDepth = 4;
 constexpr double kLearningRate = 0.1;
 
 // By how much the estimate is wrong, in natural logarithms: less a constant of the task.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "host/cost/knob_features.h"
+#include "host/tune/crowding.h"
 #include "host/tune/evolution.h"
 #include "host/tune/first_plan.h"
 #include "host/tune/stopwatch.h"
@@ -18,12 +19,17 @@ constexpr std::size_t kUnderWay = 4;   // beside the loop: trials begun before t
 constexpr std::size_t kPool = 1024;    // lowered for earlier plans, and kept
 constexpr std::size_t kRecalled = 64;  // of those, the fastest as the model sees them now
 constexpr int kGenerations = 3;
-constexpr double kRandomShare = 0.5;    // of the first generation
-constexpr double kEpsilon = 0.05;       // of a plan: random, whatever the model says
-constexpr double kCloseness = 0.1;      // log time that a candidate close to a planned one loses
-constexpr double kTwin = 10;            // log time that an equal feature vector loses
-constexpr std::size_t kFresh = 8;       // candidates with an option never tried
-constexpr std::size_t kFreshPlace = 8;  // every so manyth place of all plans is theirs
+constexpr double kRandomShare = 0.5;  // of the first generation
+constexpr double kEpsilon = 0.05;     // of a plan: random, whatever the model says
+constexpr double kCloseness = 0.1;    // log time that a candidate close to a planned one loses
+constexpr double kTwin = 10;          // log time that an equal feature vector loses
+constexpr std::size_t kFresh = 8;     // candidates with an option never tried
+// Places of a plan that are not the model's. A plan is often replaced by the next one when its
+// first few trials have begun, so these stand in front.
+constexpr std::size_t kEvery = 4;      // of so many places
+constexpr std::size_t kOpenPlace = 1;  // this one is a change's that nothing is known of,
+constexpr std::size_t kFreshPlace =
+    3;  // this one, in every other plan, a fresh sketch's or option's
 constexpr double kExtraMutation = 0.35;
 
 }  // namespace
@@ -46,7 +52,7 @@ std::vector<space::Configuration> EvolutionaryPlanner::plan(Knowledge knowledge,
   if (!train(knowledge)) return first_plan(space_, options_, lowered_, knowledge, n, rng_);
   ++statistics_.plans;
   note_tried(knowledge);
-  return choose(breed_candidates(knowledge, *model_), knowledge.unseen, n);
+  return choose(breed_candidates(knowledge, *model_), knowledge, n);
 }
 
 Result<void> EvolutionaryPlanner::train(const Knowledge& knowledge) {
@@ -86,7 +92,8 @@ EvolutionaryPlanner::Candidates EvolutionaryPlanner::breed_candidates(
   for (const auto* trial : fastest) parents.push_back(&trial->configuration);
 
   Candidates candidates = recall(knowledge, model);
-  candidates.reserve(kRecalled + kChildren * kGenerations + kFresh);  // parents point into it
+  candidates.reserve(kRecalled + kChildren * kGenerations + kFresh +
+                     open_.all().size());  // parents point into it
   for (int generation = 0; generation < kGenerations; ++generation) {
     // Parents: the fastest trials and, after them in turns, the best predictions.
     std::vector<std::size_t> order(candidates.size());
@@ -104,7 +111,10 @@ EvolutionaryPlanner::Candidates EvolutionaryPlanner::breed_candidates(
     }
     const std::size_t from = candidates.size();
     breed(knowledge, parents, kChildren, first ? kRandomShare : 0, candidates);
-    if (first) breed_fresh(knowledge, parents, candidates);
+    if (first) {
+      breed_fresh(knowledge, parents, candidates);
+      for (const auto& change : open_.all()) add_candidate(knowledge, change, candidates);
+    }
     describe(candidates, from);
     predict(model, candidates, from);
   }
@@ -201,6 +211,7 @@ void EvolutionaryPlanner::note_tried(const Knowledge& knowledge) {
   for (const auto& trial : knowledge.trials) {
     tried_.add(trial.configuration, features_hash(lowered_.of(trial)));
   }
+  open_ = OpenChanges(space_, knowledge.trials, rng_);
 }
 
 SearchStatistics EvolutionaryPlanner::statistics() const {
@@ -226,48 +237,64 @@ void EvolutionaryPlanner::predict(const cost::TimeModel& model, Candidates& cand
   }
 }
 
-// Every other place goes to the best by the mean, those between to the best by one
-// member; and what is close to a place already taken must be better for it. So a
-// batch is spread where the members disagree, and over what looks equally good. Equal
-// features are most likely one program, which would be measured once only. The model
-// knows nothing of a sketch or an option that was never tried, and may be wrong about it for
-// ever: some places are kept for those.
+// Every other of the model's places goes to the best by the mean, those between to the best by one
+// member; and what is close to a place already taken, or to many trials, must be better for it. So
+// a batch is spread where the members disagree, and over what looks equally good. Equal features
+// are most likely one program, which would be measured once only. The model knows nothing of a
+// sketch or an option that was never tried, and may be wrong about it for ever: some places are
+// kept for those.
 std::vector<space::Configuration> EvolutionaryPlanner::choose(const Candidates& candidates,
-                                                              Unseen& unseen, std::size_t n) {
+                                                              Knowledge& knowledge, std::size_t n) {
   std::vector<space::Configuration> plan;
   std::vector<bool> taken(candidates.size(), false);
-  std::vector<double> close(candidates.size(), 0);  // to the places taken
+  // By the trials and the places taken that are close.
+  std::vector<double> lost(candidates.size());
+  bool by_mean = true;
+  const Crowding crowding(space_, knowledge.trials);
+  for (std::size_t i = 0; i < candidates.size(); ++i)
+    lost[i] = crowding.of(candidates[i].configuration);
   const auto best_of = [&](const auto& among) {
     std::optional<std::size_t> best;
     double least = 0;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const Candidate& candidate = candidates[i];
-      if (taken[i] || !among(candidate.configuration)) continue;
+      if (taken[i] || !among(candidate)) continue;
       const auto& members = candidate.members;
-      double value = places_ % 2 == 0 ? candidate.mean : members[places_ / 2 % members.size()];
-      value += kCloseness * close[i];
+      double value = by_mean ? candidate.mean : members[members_ % members.size()];
+      value += lost[i];
       if (tried_.looks_tried(candidate.features_hash)) value += kTwin;
       if (!best || value < least) best = i, least = value;
     }
     return best;
   };
-  for (; plan.size() < n; ++places_) {
+  while (plan.size() < n) {
     std::optional<std::size_t> best;
-    if (places_ % kFreshPlace == kFreshPlace - 1) {
-      best = best_of([&](const auto& of) { return tried_.of_rare_sketch(of); });
-      if (!best) best = best_of([&](const auto& of) { return tried_.holds_untried(of); });
+    const std::size_t place = plan.size() % kEvery;
+    if (place == kOpenPlace) {
+      best = best_of([&](const Candidate& of) {
+        return open_.contains(of.configuration) && !tried_.looks_tried(of.features_hash);
+      });
+    } else if (place == kFreshPlace && statistics_.plans % 2 == 0) {
+      best = best_of([&](const Candidate& of) { return tried_.of_rare_sketch(of.configuration); });
+      if (!best)
+        best = best_of([&](const Candidate& of) { return tried_.holds_untried(of.configuration); });
     }
-    if (!best && uniform(rng_) >= kEpsilon) best = best_of([](const auto&) { return true; });
+    if (!best && uniform(rng_) >= kEpsilon) {
+      best = best_of([](const Candidate&) { return true; });
+      members_ += !by_mean;
+      by_mean = !by_mean;
+    }
     if (best) {
       const space::Configuration& chosen = candidates[*best].configuration;
       taken[*best] = true;
-      unseen.insert(chosen);
+      knowledge.unseen.insert(chosen);
       tried_.add(chosen, candidates[*best].features_hash);
       plan.push_back(chosen);
       for (std::size_t i = 0; i < candidates.size(); ++i) {
-        close[i] += std::exp(-distance(space_, plan.back(), candidates[i].configuration));
+        lost[i] +=
+            kCloseness * std::exp(-distance(space_, plan.back(), candidates[i].configuration));
       }
-    } else if (auto drawn = unseen.draw(rng_)) {
+    } else if (auto drawn = knowledge.unseen.draw(rng_)) {
       plan.push_back(std::move(*drawn));
     } else {
       break;

@@ -6,8 +6,8 @@
 //   among those that earlier plans passed over
 //   lower them for their features; drop what does not lower or fails the screen
 //   take the predicted fastest, each by another member of the model, but seldom what
-//   looks like a program already tried; some places go to sketches hardly tried and to options
-//   never tried
+//   looks like a program already tried; some places go to changes that nothing is known of, to
+//   sketches hardly tried and to options never tried
 #pragma once
 
 #include <optional>
@@ -18,6 +18,7 @@
 #include "host/cost/time_model.h"
 #include "host/tune/knowledge.h"
 #include "host/tune/lowered_features.h"
+#include "host/tune/open_changes.h"
 #include "host/tune/searcher.h"
 #include "host/tune/tried.h"
 
@@ -58,7 +59,7 @@ class EvolutionaryPlanner {
                    const std::vector<const space::Configuration*>& parents, Candidates& into);
   bool add_candidate(const Knowledge& knowledge, space::Configuration configuration,
                      Candidates& into);
-  std::vector<space::Configuration> choose(const Candidates& candidates, Unseen& unseen,
+  std::vector<space::Configuration> choose(const Candidates& candidates, Knowledge& knowledge,
                                            std::size_t n);
   Result<void> train(const Knowledge& knowledge);  // model_
 
@@ -67,10 +68,11 @@ class EvolutionaryPlanner {
   std::mt19937_64 rng_;
   LoweredFeatures lowered_;
   std::optional<cost::TimeModel> model_;  // of the last plan; what it learnt is kept
-  std::size_t places_ = 0;                // given by plans with a model
+  std::size_t members_ = 0;               // that were asked for a place by themselves
   // Of the plan in hand:
   std::unordered_set<space::Configuration, ConfigurationHash> bred_;
   Tried tried_;
+  OpenChanges open_;
   SearchStatistics statistics_;  // but for the lowering
 };
 

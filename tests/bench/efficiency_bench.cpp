@@ -14,6 +14,7 @@
 #include "host/records/queries.h"
 #include "host/space/workload.h"
 #include "host/tune/background.h"
+#include "tests/bench/confirmed_best.h"
 #include "tests/bench/efficiency_report.h"
 #include "tests/bench/local_loop.h"
 #include "tests/bench/time_left.h"
@@ -141,7 +142,12 @@ class Bench {
         }
       }
     }
-    return report();
+    auto confirmed = confirmed_layers();
+    if (!confirmed) return std::move(confirmed).error();
+    if (ended_.size() == all_runs()) {
+      if (auto done = confirm_bests(loop_, *confirmed); !done) return std::move(done).error();
+    }
+    return report(*confirmed);
   }
 
  private:
@@ -213,13 +219,26 @@ class Bench {
                  arms_[arm].name.c_str(), trials, took, left_.seconds() / 3600);
   }
 
-  Result<void> report() {
+  Result<std::vector<ConfirmedLayer>> confirmed_layers() {
+    std::vector<ConfirmedLayer> layers;
+    for (const Layer& layer : layers_) {
+      auto all = trials_of(loop_, layer);
+      if (!all) return std::move(all).error();
+      layers.push_back({&layer.task, layer.opened.get(), std::move(*all)});
+    }
+    return layers;
+  }
+
+  Result<void> report(const std::vector<ConfirmedLayer>& searched) {
     std::vector<EfficiencyLayer> layers;
     std::vector<EfficiencyRun> runs;
+    std::size_t confirmed = 0;
     for (std::size_t place = 0; place < layers_.size(); ++place) {
-      auto all = trials_of(loop_, layers_[place]);
-      if (!all) return std::move(all).error();
-      layers.push_back({layers_[place].task.workload.title(), best_of(*all)});
+      const Records* const all = &searched[place].trials;
+      const auto best = confirmed_best(loop_, searched[place]);
+      if (!best) return best.error();
+      confirmed += best->has_value();
+      layers.push_back({layers_[place].task.workload.title(), best->value_or(best_of(*all))});
       for (std::uint64_t seed = first(); seed < first() + options_.seeds; ++seed) {
         for (std::size_t arm = 0; arm < arms_.size(); ++arm) {
           if (!ended_.contains({place, arm, seed})) continue;
@@ -241,9 +260,12 @@ class Bench {
     summary["complete"] = ended_.size() == all_runs();
     summary["runs"] = ended_.size();
     summary["runs_of_all"] = all_runs();
+    summary["layers_confirmed"] = confirmed;
     if (!options_.json) {
       std::cout << efficiency_table(arms_, summary);
-      std::cout << ended_.size() << " of " << all_runs() << " runs are there" << std::endl;
+      std::cout << ended_.size() << " of " << all_runs() << " runs are there; the best of "
+                << confirmed << " of " << layers_.size() << " layers was measured again"
+                << std::endl;
       return {};
     }
     for (const EfficiencyRun& run : runs) {

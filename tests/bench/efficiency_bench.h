@@ -1,9 +1,10 @@
 // `fettle-bench efficiency`: convolutions tuned by each searcher on this machine's
 // device, each layer, searcher and seed in sessions of its own that learn of nothing else.
 // Told is after how many trials each had 95 % of the best that is known of a layer: that of all
-// these sessions (efficiency_report.h). The database is the state: run again, it goes on. A
-// program that any of these sessions measured already is not measured again, but the searcher that
-// proposes it has spent a trial on it all the same.
+// these sessions (efficiency_report.h), measured again once they all are there (confirmed_best.h).
+// The database is the state: run again, it goes on. A program that any of these sessions measured
+// already is not measured again, but the searcher that proposes it has spent a trial on it all the
+// same.
 #pragma once
 
 #include <cstdint>

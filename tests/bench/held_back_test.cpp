@@ -54,6 +54,7 @@ TEST_F(HeldBack, AreAtLeastTwentyShapes) { EXPECT_GE(titles_.size(), 20u); }
 
 TEST_F(HeldBack, AreNotWhatThePriorWasTrainedOn) {
   expect_none_of(load_workload_file(FETTLE_PRIOR_TASKS), "the prior");
+  expect_none_of(load_workload_file(FETTLE_NARROW_PRIOR_TASKS), "the prior, narrow tasks");
 }
 
 TEST_F(HeldBack, AreNotOfTheNetworksWithTaskLists) {

@@ -17,6 +17,7 @@
 #include "host/records/queries.h"
 #include "host/space/workload.h"
 #include "tests/bench/conditions_compared.h"
+#include "tests/bench/list_searcher.h"
 #include "tests/bench/local_loop.h"
 #include "tests/bench/rank_correlation.h"
 #include "tests/bench/trial_times.h"
@@ -35,24 +36,6 @@ struct Layer {
   space::Task task;
   std::unique_ptr<const backend::Task> opened;
   std::vector<space::Configuration> chosen;
-};
-
-// Proposes what it was given, in that order.
-class ListSearcher final : public tune::Searcher {
- public:
-  explicit ListSearcher(std::vector<space::Configuration> list) : list_(std::move(list)) {}
-  std::vector<space::Configuration> propose(std::size_t n) override {
-    const std::size_t end = std::min(list_.size(), next_ + n);
-    std::vector<space::Configuration> proposed(list_.begin() + static_cast<std::ptrdiff_t>(next_),
-                                               list_.begin() + static_cast<std::ptrdiff_t>(end));
-    next_ = end;
-    return proposed;
-  }
-  void observe(const tune::Observation&) override {}
-
- private:
-  std::vector<space::Configuration> list_;
-  std::size_t next_ = 0;
 };
 
 Result<std::vector<space::Task>> wanted_tasks(const RepeatBenchOptions& options) {

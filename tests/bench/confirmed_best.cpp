@@ -1,0 +1,118 @@
+// The fastest programs of each layer, measured again (confirmed_best.h).
+#include "tests/bench/confirmed_best.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <set>
+#include <string>
+
+#include "host/records/queries.h"
+#include "tests/bench/list_searcher.h"
+
+namespace fettle::bench {
+namespace {
+
+constexpr const char* kSession = "bests of efficiency";
+
+// Of the programs that were the fastest when they were searched for, one configuration each.
+std::vector<std::string> fastest(const ConfirmedLayer& layer) {
+  std::multimap<double, const records::TuningRecord*> by_time;
+  for (const records::TuningRecord& trial : layer.trials) {
+    if (const double time = trial.nanoseconds().value_or(0); time > 0)
+      by_time.emplace(time, &trial);
+  }
+  std::vector<std::string> configurations;
+  std::set<std::string> programs;
+  for (const auto& [time, trial] : by_time) {
+    if (configurations.size() == kConfirmedPrograms) break;
+    if (programs.insert(trial->program_hash).second) configurations.push_back(trial->configuration);
+  }
+  return configurations;
+}
+
+// Times in nanoseconds of earlier sessions of this kind, by configuration.
+Result<std::map<std::string, std::vector<double>>> measured(const records::Database& database,
+                                                            const ConfirmedLayer& layer) {
+  auto sessions = database.sessions();
+  if (!sessions) return std::move(sessions).error();
+  std::set<std::string> ours;
+  for (const records::Session& session : *sessions) {
+    if (session.name == kSession) ours.insert(session.session);
+  }
+  std::map<std::string, std::vector<double>> times;
+  if (layer.trials.empty()) return times;
+  records::Filter filter;
+  filter.workload = layer.trials.front().workload;
+  filter.target = layer.trials.front().target;
+  filter.device_key = layer.trials.front().device_key;
+  filter.measured_only = true;
+  auto records = records::history(database, filter);
+  if (!records) return std::move(records).error();
+  for (const records::TuningRecord& record : *records) {
+    const double time = record.nanoseconds().value_or(0);
+    if (time > 0 && ours.contains(record.session)) times[record.configuration].push_back(time);
+  }
+  return times;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// False: nothing was missing.
+Result<bool> measure_round(LocalLoop& loop, const std::vector<ConfirmedLayer>& layers) {
+  std::vector<tune::TuneTask> tasks;
+  tune::TuneOptions how;
+  how.racing = false;  // a stopped trial has no median
+  how.trials = 0;
+  for (const ConfirmedLayer& layer : layers) {
+    auto times = measured(loop.database(), layer);
+    if (!times) return std::move(times).error();
+    std::vector<space::Configuration> missing;
+    for (const std::string& configuration : fastest(layer)) {
+      auto parsed = layer.opened->space().parse(configuration);
+      if (!parsed) return std::move(parsed).error().in("a program of an earlier version");
+      if ((*times)[configuration].size() < kConfirmingRounds) missing.push_back(std::move(*parsed));
+    }
+    if (missing.empty()) continue;
+    how.trials += static_cast<std::uint32_t>(missing.size());
+    tasks.push_back({*layer.task,
+                     &layer.opened->space(),
+                     std::make_unique<ListSearcher>(std::move(missing)),
+                     {}});
+  }
+  if (tasks.empty()) return false;
+  const auto summary = loop.run(tasks, how, kSession);
+  if (!summary) return summary.error();
+  return true;
+}
+
+}  // namespace
+
+Result<void> confirm_bests(LocalLoop& loop, const std::vector<ConfirmedLayer>& layers) {
+  for (unsigned round = 0; round < kConfirmingRounds && !loop.stopped(); ++round) {
+    const auto more = measure_round(loop, layers);
+    if (!more) return more.error();
+    if (!*more) return {};
+    std::fprintf(stderr, "the fastest programs of each layer once more: %u of %u\n", round + 1,
+                 kConfirmingRounds);
+  }
+  return {};
+}
+
+Result<std::optional<double>> confirmed_best(LocalLoop& loop, const ConfirmedLayer& layer) {
+  auto times = measured(loop.database(), layer);
+  if (!times) return std::move(times).error();
+  std::optional<double> best;
+  for (const std::string& configuration : fastest(layer)) {
+    const std::vector<double>& of = (*times)[configuration];
+    if (of.size() < kConfirmingRounds) return std::optional<double>();
+    const double time = median(of);
+    if (!best || time < *best) best = time;
+  }
+  return best;
+}
+
+}  // namespace fettle::bench
