@@ -122,15 +122,19 @@ void Trials::propose(std::size_t task) {
   Candidate candidate;
   candidate.task = task;
   candidate.configuration = std::move(proposed.front());
-  wire::BuildRequestT request;
-  request.id = next_trial_++;
-  request.workload = tasks_[task].task.workload.canonical();
-  request.target = target_text_;
-  request.configuration = tasks_[task].space->to_json(candidate.configuration);
-  candidates_.emplace(request.id, std::move(candidate));
-  parts_.builder.submit(std::move(request));
+  const std::uint64_t trial = next_trial_++;
+  build(trial, candidates_.emplace(trial, std::move(candidate)).first->second);
   ++states_[task].proposed;
   ++proposed_;
+}
+
+void Trials::build(std::uint64_t trial, const Candidate& candidate) {
+  wire::BuildRequestT request;
+  request.id = trial;
+  request.workload = tasks_[candidate.task].task.workload.canonical();
+  request.target = target_text_;
+  request.configuration = tasks_[candidate.task].space->to_json(candidate.configuration);
+  parts_.builder.submit(std::move(request));
   progress_.building = ++building_;
 }
 

@@ -53,9 +53,12 @@ class Trials {
     std::unique_ptr<wire::BuildOutputT> output;
     std::uint64_t build_ns = 0;
     std::uint32_t attempt = 1;
+    unsigned built_again = 0;  // as its program was lost
   };
   void learn_history();
   bool answered(std::size_t task, const wire::OutcomeT& outcome) const;
+  void build(std::uint64_t trial, const Candidate& candidate);
+  void build_again(const Measured& lost);
   Result<void> submit(std::uint64_t trial);
   Result<void> finish(std::uint64_t trial, wire::OutcomeT outcome, bool reused);
   void observe(const Candidate& candidate, std::uint64_t trial, const wire::OutcomeT& outcome);

@@ -9,6 +9,35 @@
 
 namespace fettle::tune {
 
+namespace {
+
+constexpr unsigned kMostBuiltAgain = 2;
+
+// A build worker brought the program to the broker, which holds it no more: it was killed before it
+// had written it, or had no room. No board has seen it.
+bool program_lost(const wire::OutcomeT& outcome) {
+  const wire::FailureT* failure = outcome.body.AsFailure();
+  return failure && failure->error && failure->stage == wire::Stage::Dispatch &&
+         failure->error->code == ErrorCode::MissingBlob;
+}
+
+}  // namespace
+
+// Under another number: whoever answered the last request might only answer it again.
+void Trials::build_again(const Measured& lost) {
+  auto node = candidates_.extract(lost.trial);
+  Candidate& candidate = node.mapped();
+  const Artifacts::Settled settled =
+      artifacts_[candidate.task].settle(*candidate.output->program_hash, lost.outcome);
+  if (settled.next) waiting_.push_front(*settled.next);
+  progress_.waiting = waiting_.size();
+  candidate.output.reset();
+  ++candidate.built_again;
+  node.key() = next_trial_++;
+  const auto place = candidates_.insert(std::move(node)).position;
+  build(place->first, place->second);
+}
+
 Result<void> Trials::take_measured(Measured measured) {
   const auto found = candidates_.find(measured.trial);
   if (found == candidates_.end()) return {};
@@ -18,6 +47,10 @@ Result<void> Trials::take_measured(Measured measured) {
   const wire::FailureT* failed = measured.outcome.body.AsFailure();
   if (closed_ && failed && failed->error && failed->error->code == ErrorCode::Canceled) {
     candidates_.erase(found);
+    return {};
+  }
+  if (!closed_ && program_lost(measured.outcome) && candidate.built_again < kMostBuiltAgain) {
+    build_again(measured);
     return {};
   }
   if (!rooflines_.knows_board(measured.outcome)) {

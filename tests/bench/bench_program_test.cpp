@@ -219,8 +219,13 @@ TEST(BenchProgram, EfficiencyGoesOnWhereItsDatabaseEnds) {
   const Json& summary = more.lines.back();
   EXPECT_EQ(summary["complete"], true);
   EXPECT_EQ(summary["runs"], 4);
-  double best = 1e99;
-  for (std::size_t i = 0; i < 4; ++i) best = std::min<double>(best, more.lines[i]["best_ns"]);
+  // The bar was measured by itself, and is of the fastest programs.
+  EXPECT_EQ(summary["layers_confirmed"], 1);
+  const double best = more.lines.front()["best_ns_of_all"];
+  double found = 1e99;
+  for (std::size_t i = 0; i < 4; ++i) found = std::min<double>(found, more.lines[i]["best_ns"]);
+  EXPECT_GT(best, found / 2);
+  EXPECT_LT(best, found * 2);
   std::map<std::string, double> sums;
   for (std::size_t i = 0; i < 4; ++i) {
     const Json& line = more.lines[i];
@@ -261,7 +266,9 @@ TEST(BenchProgram, EfficiencyGoesOnWithSessionsNamedXgb) {
   const Output again = run(command + " --searcher xgb-knob --db " + db + " 2>/dev/null");
   ASSERT_EQ(again.status, 0);
   EXPECT_EQ(again.lines.front()["trials"], 4);
-  EXPECT_EQ(records::Database::open(db)->sessions()->size(), 1u) << "nothing was left to try";
+  EXPECT_EQ(records::Database::open(db)->sessions()->size(),
+            records::Database::open(folder.file("new.db"))->sessions()->size())
+      << "nothing was left to try, and the bests were measured already";
 }
 
 TEST(BenchProgram, TheAgentsAreStaticAndSmall) {

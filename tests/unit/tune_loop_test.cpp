@@ -160,6 +160,43 @@ TEST(TuneLoop, ALostBoardsOutcomeIsNotReused) {
   EXPECT_EQ(summary.progress.tasks[0].failed, 1u);
 }
 
+// A broker that was killed holds programs no more that build workers had brought it.
+TEST(TuneLoop, AProgramThatTheBrokerLostIsBuiltAgain) {
+  for (const bool twins : {false, true}) {
+    Rig rig(grid(1, 6));
+    if (twins) {
+      rig.builder = ScriptedBuilder([](const wire::BuildRequestT& request) {
+        return built_program(request, "one artifact");
+      });
+    }
+    int sent = 0;
+    rig.runner = ScriptedRunner([&](std::uint64_t, const wire::MeasureRequestT&) {
+      return ++sent == 1 ? failure(wire::Stage::Dispatch, ErrorCode::MissingBlob)
+                         : measurement(5e5);
+    });
+    rig.options.trials = 6;
+    const TuneSummary summary = rig.run();
+    EXPECT_EQ(summary.progress.trials, 6u);
+    EXPECT_TRUE(summary.progress.failures.empty());
+    EXPECT_EQ(rig.builder.requests.size(), 7u);
+    EXPECT_EQ(rig.configurations().size(), 6u) << "each once";
+    EXPECT_EQ(rig.records.records.size(), 6u);
+    EXPECT_EQ(sent, twins ? 2 : 7);
+  }
+}
+
+TEST(TuneLoop, AProgramThatIsLostEachTimeIsBuiltThriceAndThenATrialIs) {
+  Rig rig(grid(1, 6));
+  rig.runner = ScriptedRunner([&](std::uint64_t, const wire::MeasureRequestT&) {
+    return failure(wire::Stage::Dispatch, ErrorCode::MissingBlob);
+  });
+  rig.options.trials = 4;
+  const TuneSummary summary = rig.run();
+  EXPECT_EQ(rig.builder.requests.size(), 12u);
+  EXPECT_EQ(summary.progress.failures.at("Dispatch MissingBlob"), 4u);
+  EXPECT_EQ(rig.records.records.size(), 4u);
+}
+
 TEST(TuneLoop, FailuresAreDataAndTheSessionGoesOn) {
   Rig rig(grid(4, 8));
   int count = 0;
