@@ -211,7 +211,7 @@ void EvolutionaryPlanner::note_tried(const Knowledge& knowledge) {
   for (const auto& trial : knowledge.trials) {
     tried_.add(trial.configuration, features_hash(lowered_.of(trial)));
   }
-  open_ = OpenChanges(space_, knowledge.trials, rng_);
+  open_ = OpenChanges(space_, knowledge.trials);
 }
 
 SearchStatistics EvolutionaryPlanner::statistics() const {

@@ -2,15 +2,15 @@
 #include "host/tune/open_changes.h"
 
 #include <algorithm>
-#include <optional>
+#include <numeric>
 
 namespace fettle::tune {
 namespace {
 
-constexpr double kFast = 1.3;             // times the fastest trial: fast as well
-constexpr std::size_t kMostFast = 16;     // of each sketch; more tell the same
-constexpr std::size_t kFewOptions = 8;    // of a knob
-constexpr std::size_t kMostChanges = 12;  // lowered for a plan
+constexpr double kFast = 1.3;            // times the fastest trial: fast as well
+constexpr std::size_t kMostFast = 16;    // of each sketch; more tell the same
+constexpr std::size_t kFewOptions = 8;   // of a knob
+constexpr std::size_t kMostChanges = 6;  // of a sketch, lowered for a plan
 
 using Trial = Knowledge::Trial;
 
@@ -53,8 +53,7 @@ Answered answered_for(const space::Sketch& sketch, std::uint32_t number,
 
 }  // namespace
 
-OpenChanges::OpenChanges(const space::SearchSpace& space, const std::vector<Trial>& trials,
-                         std::mt19937_64& rng) {
+OpenChanges::OpenChanges(const space::SearchSpace& space, const std::vector<Trial>& trials) {
   double fastest = 0;
   for (const Trial& trial : trials) {
     if (trial.nanoseconds <= 0 || trial.censored) continue;
@@ -65,18 +64,25 @@ OpenChanges::OpenChanges(const space::SearchSpace& space, const std::vector<Tria
     if (fast.empty()) continue;
     const auto& knobs = space.sketches()[s].knobs;
     const Answered answered = answered_for(space.sketches()[s], s, fast, trials);
-    for (std::size_t k = 0; k < knobs.size(); ++k) {
-      if (knobs[k].options.size() > kFewOptions) continue;
+    // Always in the same order: what was lowered for one plan serves the next.
+    std::vector<std::size_t> order(knobs.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return knobs[a].options.size() < knobs[b].options.size();
+    });
+    std::size_t taken = 0;
+    for (const std::size_t k : order) {
+      if (knobs[k].options.size() > kFewOptions) break;
       for (std::uint32_t option = 0; option < knobs[k].options.size(); ++option) {
-        if (answered[k][option]) continue;
+        if (answered[k][option] || taken == kMostChanges) continue;
         space::Configuration change = fast.front()->configuration;
         change.choice[k] = option;
-        if (space.contains(change)) changes_.push_back(std::move(change));
+        if (!space.contains(change)) continue;
+        changes_.push_back(std::move(change));
+        ++taken;
       }
     }
   }
-  std::shuffle(changes_.begin(), changes_.end(), rng);
-  if (changes_.size() > kMostChanges) changes_.resize(kMostChanges);
   set_.insert(changes_.begin(), changes_.end());
 }
 

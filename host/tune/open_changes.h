@@ -6,7 +6,6 @@
 // those can all be answered for in few trials.
 #pragma once
 
-#include <random>
 #include <unordered_set>
 #include <vector>
 
@@ -17,10 +16,9 @@ namespace fettle::tune {
 class OpenChanges {
  public:
   OpenChanges() = default;  // none
-  // Of the fastest trial of each sketch that has fast ones; at most some, drawn where there are
-  // more. `trials`: of one task, in any order.
-  OpenChanges(const space::SearchSpace& space, const std::vector<Knowledge::Trial>& trials,
-              std::mt19937_64& rng);
+  // Of the fastest trial of each sketch that has fast ones; at most some, those of the knobs with
+  // the fewest options. `trials`: of one task, in any order.
+  OpenChanges(const space::SearchSpace& space, const std::vector<Knowledge::Trial>& trials);
 
   const std::vector<space::Configuration>& all() const { return changes_; }
   bool contains(const space::Configuration& configuration) const {
