@@ -9,9 +9,9 @@
 
 namespace fettle::tune {
 
-inline constexpr std::size_t kParents = 16;  // that breed
+inline constexpr std::size_t kParents = 16;   // that breed
 inline constexpr std::size_t kChildren = 16;  // of each generation
-inline constexpr double kCrossover = 0.4;    // share of the children with two parents
+inline constexpr double kCrossover = 0.4;     // share of the children with two parents
 
 // Knobs that differ, each by at least a half and by how far apart its options are; 1e9 between
 // sketches.
