@@ -1,7 +1,6 @@
 // The fastest programs of each layer, measured again (confirmed_best.h).
 #include "tests/bench/confirmed_best.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <set>
@@ -9,13 +8,15 @@
 
 #include "host/records/queries.h"
 #include "tests/bench/list_searcher.h"
+#include "tests/bench/trial_times.h"
 
 namespace fettle::bench {
 namespace {
 
 constexpr const char* kSession = "bests of efficiency";
 
-// Of the programs that were the fastest when they were searched for, one configuration each.
+// Of the programs that were the fastest when they were searched for, one configuration each. What
+// an earlier version made and this one's space has no more cannot be measured again.
 std::vector<std::string> fastest(const ConfirmedLayer& layer) {
   std::multimap<double, const records::TuningRecord*> by_time;
   for (const records::TuningRecord& trial : layer.trials) {
@@ -26,6 +27,7 @@ std::vector<std::string> fastest(const ConfirmedLayer& layer) {
   std::set<std::string> programs;
   for (const auto& [time, trial] : by_time) {
     if (configurations.size() == kConfirmedPrograms) break;
+    if (!layer.opened->space().parse(trial->configuration)) continue;
     if (programs.insert(trial->program_hash).second) configurations.push_back(trial->configuration);
   }
   return configurations;
@@ -56,11 +58,6 @@ Result<std::map<std::string, std::vector<double>>> measured(const records::Datab
   return times;
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 // False: nothing was missing.
 Result<bool> measure_round(LocalLoop& loop, const std::vector<ConfirmedLayer>& layers) {
   std::vector<tune::TuneTask> tasks;
@@ -73,7 +70,7 @@ Result<bool> measure_round(LocalLoop& loop, const std::vector<ConfirmedLayer>& l
     std::vector<space::Configuration> missing;
     for (const std::string& configuration : fastest(layer)) {
       auto parsed = layer.opened->space().parse(configuration);
-      if (!parsed) return std::move(parsed).error().in("a program of an earlier version");
+      if (!parsed) return std::move(parsed).error();
       if ((*times)[configuration].size() < kConfirmingRounds) missing.push_back(std::move(*parsed));
     }
     if (missing.empty()) continue;
@@ -109,7 +106,7 @@ Result<std::optional<double>> confirmed_best(LocalLoop& loop, const ConfirmedLay
   for (const std::string& configuration : fastest(layer)) {
     const std::vector<double>& of = (*times)[configuration];
     if (of.size() < kConfirmingRounds) return std::optional<double>();
-    const double time = median(of);
+    const double time = median_of(of);
     if (!best || time < *best) best = time;
   }
   return best;
