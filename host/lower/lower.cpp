@@ -5,6 +5,18 @@
 #include "host/lower/build_loops.h"
 
 namespace fettle::lower {
+namespace {
+
+// [function]; timed_only: not what only prepare launches run.
+std::vector<bool> functions_to_lower(const ir::Module& module, bool timed_only) {
+  std::vector<bool> wanted(module.functions.size(), true);
+  if (!timed_only) return wanted;
+  for (const ir::Launch& launch : module.launches)
+    wanted[static_cast<std::size_t>(launch.function)] = !launch.prepare;
+  return wanted;
+}
+
+}  // namespace
 
 std::vector<std::string> pass_names(std::span<const Pass> passes) {
   std::vector<std::string> names{"build_loops"};
@@ -19,8 +31,11 @@ Result<ir::Module> lower_schedule(const space::Schedule& schedule, const Lowerin
   auto module = build_loops(schedule, *bounds, how.threads);
   if (!module) return std::move(module).error().in("building loops");
   if (dump) dump("build_loops", *module);
+  const std::vector<bool> wanted = functions_to_lower(*module, last != nullptr);
   for (const Pass& pass : how.passes) {
-    for (ir::Function& function : module->functions) {
+    for (std::size_t i = 0; i < module->functions.size(); ++i) {
+      if (!wanted[i]) continue;
+      ir::Function& function = module->functions[i];
       auto lowered = pass.run(std::move(function));
       if (!lowered) return std::move(lowered).error().in(std::string("pass ") + pass.name);
       function = std::move(*lowered);

@@ -42,7 +42,8 @@ std::vector<std::string> pass_names(std::span<const Pass> passes);
 // Called after each pass with its name and what it made.
 using DumpHook = std::function<void(const std::string& pass, const ir::Module& module)>;
 
-// `last`: the name of the pass to stop after; null: all run. InvalidArgument: the schedule
+// `last`: the name of the pass to stop after, for who reads what a run costs: functions of prepare
+// launches stay as build_loops made them; null: all passes run. InvalidArgument: the schedule
 // cannot be lowered.
 Result<ir::Module> lower_schedule(const space::Schedule& schedule, const Lowering& how,
                                   const DumpHook& dump = nullptr, const char* last = nullptr);
