@@ -221,6 +221,10 @@ int main(int argc, char** argv) try {
   prior_command->add_option("--db", prior.databases, "the records that it learns from")->required();
   prior_command->add_option("--recording", prior.recordings,
                             "to judge by; without any: tests/data/recordings of the source tree");
+  prior_command
+      ->add_option("--earlier", prior.earlier,
+                   "a prior of another machine: what it says of the same programs is learned too")
+      ->check(CLI::ExistingFile);
   prior_command->add_option("-o,--output", prior.output, "host/cost/priors/ARCH.prior");
 
   bench::SearchBenchOptions search;

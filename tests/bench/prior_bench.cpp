@@ -2,9 +2,11 @@
 #include "tests/bench/prior_bench.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -24,9 +26,16 @@ namespace fettle::bench {
 namespace {
 
 using Json = nlohmann::json;
+// By workload, and behind a line's end the machine that the times are of.
 using Tasks = std::map<std::string, std::vector<cost::Sample>>;
 
 constexpr std::size_t kFirst = 8;  // programs that a search would try first
+constexpr const char* kEarlierPrior = "as an earlier prior has it";
+
+std::string task_key(const std::string& workload, const std::string& machine) {
+  return workload + "\n" + machine;
+}
+std::string workload_of(const std::string& key) { return key.substr(0, key.find('\n')); }
 
 // Workloads that a prior is judged on, or will be.
 Result<std::set<std::string>> left_out(const std::vector<replay::Recording>& recordings) {
@@ -59,9 +68,9 @@ class Lessons {
     if (!configuration) return;
     auto features = task.opened->features(*configuration);
     if (!features) return;
-    tasks_[record.workload].push_back({std::move(*features),
-                                       measurement->median / measurement->ticks_per_second * 1e9,
-                                       measurement->censored});
+    tasks_[task_key(record.workload, record.target)].push_back(
+        {std::move(*features), measurement->median / measurement->ticks_per_second * 1e9,
+         measurement->censored});
     cpus_.insert(task.cpu);
     names_ = task.feature_names;
   }
@@ -99,6 +108,23 @@ class Lessons {
   std::vector<std::string> names_;
   Tasks tasks_;
 };
+
+// What another prior, of another machine, expects of the same programs, as if they had been measured
+// there: a prior made of both forgets neither.
+Tasks with_earlier(Tasks tasks, const cost::Prior& earlier, std::size_t estimate) {
+  Tasks expected;
+  for (const auto& [key, samples] : tasks) {
+    auto& there = expected[task_key(workload_of(key), kEarlierPrior)];
+    for (const cost::Sample& sample : samples) {
+      if (sample.features.empty()) continue;
+      std::vector<float> corrected = sample.features;
+      earlier.correct(corrected);
+      there.push_back({sample.features, std::exp2(double(corrected[estimate])), false});
+    }
+  }
+  tasks.merge(expected);
+  return tasks;
+}
 
 // What trying the programs first that look fastest would give.
 Json judged(const std::vector<double>& expected, const std::vector<double>& times) {
@@ -147,16 +173,48 @@ void tell(const Json& line, bool json) {
               line["estimate"][first].get<double>(), line["prior"][first].get<double>());
 }
 
-// Each task by a prior of all others: as a task that it has not seen.
-Result<void> judge_held_back(const Lessons& lessons, std::size_t estimate, bool json) {
+// Each measured task by a prior of all other workloads: as a task that it has not seen. (An earlier
+// prior may have.)
+Result<void> judge_held_back(const Lessons& lessons, const Tasks& all, std::size_t estimate,
+                             bool json) {
   for (const auto& [held, samples] : lessons.tasks()) {
-    Tasks others = lessons.tasks();
-    others.erase(held);
+    Tasks others = all;
+    std::erase_if(others,
+                  [&](const auto& task) { return workload_of(task.first) == workload_of(held); });
     auto prior = cost::Prior::train(lessons.feature_names(), others, "");
     if (!prior) return std::move(prior).error();
-    tell(judge(*prior, estimate, "held back: " + space::Workload::parse(held)->title(), samples),
-         json);
+    const std::string title = space::Workload::parse(workload_of(held))->title();
+    tell(judge(*prior, estimate, "held back: " + title, samples), json);
   }
+  return {};
+}
+
+// What the earlier prior says of the measured tasks, most of which it was trained on elsewhere.
+void judge_earlier(const cost::Prior& earlier, const Lessons& lessons, std::size_t estimate,
+                   bool json) {
+  for (const auto& [key, samples] : lessons.tasks()) {
+    const std::string title = space::Workload::parse(workload_of(key))->title();
+    tell(judge(earlier, estimate, "earlier prior: " + title, samples), json);
+  }
+}
+
+Result<cost::Prior> read_prior(const std::string& path,
+                               const std::vector<std::string>& feature_names) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file) return Error{ErrorCode::Io, "cannot read " + path, {}};
+  auto prior = cost::Prior::parse(text, feature_names);
+  if (!prior) return std::move(prior).error().in(path);
+  return prior;
+}
+
+Result<void> write_prior(const cost::Prior& prior, const std::string& path) {
+  const auto text = prior.text();
+  if (!text) return text.error();
+  std::ofstream file(path, std::ios::binary);
+  file << *text;
+  file.close();
+  if (!file) return Error{ErrorCode::Io, "cannot write " + path, {}};
   return {};
 }
 
@@ -203,24 +261,28 @@ Result<void> run_prior_bench(const PriorBenchOptions& options) {
   std::string origin = std::to_string(trials) + " trials of " +
                        std::to_string(lessons.tasks().size()) + " float32 tasks on";
   for (const std::string& cpu : lessons.cpus()) origin += " " + cpu;
-  auto prior = cost::Prior::train(lessons.feature_names(), lessons.tasks(), origin);
+  const auto estimate_found = cost::estimate_among(lessons.feature_names());
+  if (!estimate_found) {
+    return Error{ErrorCode::InvalidArgument, "no record to learn from: none has an estimated time",
+                 {}};
+  }
+  const std::size_t estimate = *estimate_found;
+  Tasks all = lessons.tasks();
+  if (!options.earlier.empty()) {
+    auto earlier = read_prior(options.earlier, lessons.feature_names());
+    if (!earlier) return std::move(earlier).error();
+    judge_earlier(*earlier, lessons, estimate, options.json);
+    all = with_earlier(std::move(all), *earlier, estimate);
+    origin += ", and the same programs as a prior of " + earlier->origin() + " has them";
+  }
+  auto prior = cost::Prior::train(lessons.feature_names(), all, origin);
   if (!prior) return std::move(prior).error();
   std::fprintf(stderr, "%s\n", origin.c_str());
-  const std::size_t estimate = *cost::estimate_among(lessons.feature_names());
-  if (auto done = judge_held_back(lessons, estimate, options.json); !done) return done;
-  if (auto done =
-          judge_recordings(*prior, estimate, recordings, lessons.feature_names(), options.json);
-      !done) {
-    return done;
+  if (!options.output.empty()) {
+    if (auto done = write_prior(*prior, options.output); !done) return done;
   }
-  if (options.output.empty()) return {};
-  const auto text = prior->text();
-  if (!text) return text.error();
-  std::ofstream file(options.output, std::ios::binary);
-  file << *text;
-  file.close();
-  if (!file) return Error{ErrorCode::Io, "cannot write " + options.output, {}};
-  return {};
+  if (auto done = judge_held_back(lessons, all, estimate, options.json); !done) return done;
+  return judge_recordings(*prior, estimate, recordings, lessons.feature_names(), options.json);
 }
 
 }  // namespace fettle::bench

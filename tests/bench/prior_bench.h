@@ -12,6 +12,9 @@ namespace fettle::bench {
 struct PriorBenchOptions {
   std::vector<std::string> databases;
   std::vector<std::string> recordings;  // to judge by
+  // A prior of another machine, whose own records are not there; empty: none. The new one learns
+  // what it says of the same programs too, and is judged beside it.
+  std::string earlier;
   std::string output;                   // of the trained prior; empty: judges only
   bool json = false;
 };
