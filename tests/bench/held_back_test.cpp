@@ -57,6 +57,10 @@ TEST_F(HeldBack, AreNotWhatThePriorWasTrainedOn) {
   expect_none_of(load_workload_file(FETTLE_NARROW_PRIOR_TASKS), "the prior, narrow tasks");
 }
 
+TEST_F(HeldBack, AreNotWhatSettingsAreTriedOn) {
+  expect_none_of(load_workload_file(FETTLE_TRYING_LAYERS), "the layers for trying");
+}
+
 TEST_F(HeldBack, AreNotOfTheNetworksWithTaskLists) {
   for (const std::string& name : network_names()) expect_none_of(load_network(name), name);
 }
