@@ -16,6 +16,7 @@ namespace fettle::tune {
 namespace {
 
 constexpr std::size_t kUnderWay = 4;   // beside the loop: trials begun before the first outcomes
+constexpr std::size_t kPlanned = 64;   // places of plans whose trials may be under way
 constexpr std::size_t kPool = 1024;    // lowered for earlier plans, and kept
 constexpr std::size_t kRecalled = 64;  // of those, the fastest as the model sees them now
 constexpr int kGenerations = 3;
@@ -118,6 +119,9 @@ EvolutionaryPlanner::Candidates EvolutionaryPlanner::breed_candidates(
     describe(candidates, from);
     predict(model, candidates, from);
   }
+  for (const Candidate& candidate : candidates) {
+    if (tried_.looks_tried(candidate.features_hash)) tried_.add_twin(candidate.configuration);
+  }
   return candidates;
 }
 
@@ -211,7 +215,15 @@ void EvolutionaryPlanner::note_tried(const Knowledge& knowledge) {
   for (const auto& trial : knowledge.trials) {
     tried_.add(trial.configuration, features_hash(lowered_.of(trial)));
   }
-  open_ = OpenChanges(space_, knowledge.trials);
+  for (const auto& [configuration, program] : planned_) {
+    if (knowledge.unseen.contains(configuration)) tried_.add_program(program);
+  }
+  const auto tells_nothing = [this](const space::Configuration& configuration) {
+    if (!options_.features) return false;
+    const std::vector<float>* features = lowered_.of(configuration);
+    return !features || tried_.looks_tried(features_hash(*features));
+  };
+  open_ = OpenChanges(space_, knowledge.trials, tells_nothing, rng_);
 }
 
 SearchStatistics EvolutionaryPlanner::statistics() const {
@@ -276,8 +288,11 @@ std::vector<space::Configuration> EvolutionaryPlanner::choose(const Candidates& 
       });
     } else if (place == kFreshPlace && statistics_.plans % 2 == 0) {
       best = best_of([&](const Candidate& of) { return tried_.of_rare_sketch(of.configuration); });
-      if (!best)
-        best = best_of([&](const Candidate& of) { return tried_.holds_untried(of.configuration); });
+      if (!best) {
+        best = best_of([&](const Candidate& of) {
+          return tried_.holds_untried(of.configuration) && !tried_.looks_tried(of.features_hash);
+        });
+      }
     }
     if (!best && uniform(rng_) >= kEpsilon) {
       best = best_of([](const Candidate&) { return true; });
@@ -289,6 +304,8 @@ std::vector<space::Configuration> EvolutionaryPlanner::choose(const Candidates& 
       taken[*best] = true;
       knowledge.unseen.insert(chosen);
       tried_.add(chosen, candidates[*best].features_hash);
+      planned_.emplace_back(chosen, candidates[*best].features_hash);
+      if (planned_.size() > kPlanned) planned_.pop_front();
       plan.push_back(chosen);
       for (std::size_t i = 0; i < candidates.size(); ++i) {
         lost[i] +=

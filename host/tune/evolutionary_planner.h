@@ -10,9 +10,11 @@
 //   sketches hardly tried and to options never tried
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <random>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "host/cost/time_model.h"
@@ -69,6 +71,8 @@ class EvolutionaryPlanner {
   LoweredFeatures lowered_;
   std::optional<cost::TimeModel> model_;  // of the last plan; what it learnt is kept
   std::size_t members_ = 0;               // that were asked for a place by themselves
+  // The last plans' places, with hashes of their features: some are under way.
+  std::deque<std::pair<space::Configuration, std::size_t>> planned_;
   // Of the plan in hand:
   std::unordered_set<space::Configuration, ConfigurationHash> bred_;
   Tried tried_;

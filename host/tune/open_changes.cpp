@@ -10,7 +10,8 @@ namespace {
 constexpr double kFast = 1.3;            // times the fastest trial: fast as well
 constexpr std::size_t kMostFast = 16;    // of each sketch; more tell the same
 constexpr std::size_t kFewOptions = 8;   // of a knob
-constexpr std::size_t kMostChanges = 6;  // of a sketch, lowered for a plan
+constexpr std::size_t kMostChanges = 6;  // of a sketch's such knobs, lowered for a plan
+constexpr std::size_t kMostDrawn = 6;    // of a knob with more options
 
 using Trial = Knowledge::Trial;
 
@@ -53,7 +54,9 @@ Answered answered_for(const space::Sketch& sketch, std::uint32_t number,
 
 }  // namespace
 
-OpenChanges::OpenChanges(const space::SearchSpace& space, const std::vector<Trial>& trials) {
+OpenChanges::OpenChanges(const space::SearchSpace& space, const std::vector<Trial>& trials,
+                         const std::function<bool(const space::Configuration&)>& tells_nothing,
+                         std::mt19937_64& rng) {
   double fastest = 0;
   for (const Trial& trial : trials) {
     if (trial.nanoseconds <= 0 || trial.censored) continue;
@@ -72,14 +75,18 @@ OpenChanges::OpenChanges(const space::SearchSpace& space, const std::vector<Tria
     });
     std::size_t taken = 0;
     for (const std::size_t k : order) {
-      if (knobs[k].options.size() > kFewOptions) break;
-      for (std::uint32_t option = 0; option < knobs[k].options.size(); ++option) {
-        if (answered[k][option] || taken == kMostChanges) continue;
+      const bool few = knobs[k].options.size() <= kFewOptions;
+      std::vector<std::uint32_t> options(knobs[k].options.size());
+      std::iota(options.begin(), options.end(), 0);
+      if (!few) std::shuffle(options.begin(), options.end(), rng);
+      const std::size_t most = changes_.size() + (few ? kMostChanges - taken : kMostDrawn);
+      for (const std::uint32_t option : options) {
+        if (answered[k][option] || changes_.size() == most) continue;
         space::Configuration change = fast.front()->configuration;
         change.choice[k] = option;
-        if (!space.contains(change)) continue;
+        if (!space.contains(change) || tells_nothing(change)) continue;
         changes_.push_back(std::move(change));
-        ++taken;
+        taken += few;
       }
     }
   }

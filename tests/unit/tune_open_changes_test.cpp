@@ -1,6 +1,8 @@
 // OpenChanges: which changes of one knob of the fastest trials no trial tells anything of.
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <random>
 #include <set>
 
 #include "host/tune/open_changes.h"
@@ -12,8 +14,14 @@ namespace {
 using space::Configuration;
 using Choices = std::set<std::vector<std::uint32_t>>;
 
-Choices open(const space::SearchSpace& space, const std::vector<Knowledge::Trial>& trials) {
-  const OpenChanges changes(space, trials);
+using Predicate = std::function<bool(const Configuration&)>;
+
+Choices open(
+    const space::SearchSpace& space, const std::vector<Knowledge::Trial>& trials,
+    const Predicate& tells_nothing = [](const Configuration&) { return false; },
+    std::uint64_t seed = 1) {
+  std::mt19937_64 rng(seed);
+  const OpenChanges changes(space, trials, tells_nothing, rng);
   Choices choices;
   for (const Configuration& change : changes.all()) {
     EXPECT_TRUE(changes.contains(change));
@@ -64,9 +72,32 @@ TEST(OpenChanges, ASlowOrFailedNeighbourIsAnAnswer) {
   EXPECT_EQ(choices.size(), 5u);
 }
 
-TEST(OpenChanges, KnobsOfManyOptionsAreTheModels) {
+TEST(OpenChanges, WhatTellsNothingLeavesItsPlaceToAnother) {
+  const space::SearchSpace space = doubles::grid(4, 3);
+  const Choices all = open(space, {trial({0, 0, 0, 0}, 100)});
+  ASSERT_EQ(all.size(), 6u);
+  EXPECT_FALSE(all.contains({0, 0, 0, 2}));
+  // The first knob changes nothing.
+  const Choices others = open(space, {trial({0, 0, 0, 0}, 100)},
+                              [](const Configuration& change) { return change.choice[0] != 0; });
+  EXPECT_EQ(others.size(), 6u);
+  EXPECT_FALSE(others.contains({1, 0, 0, 0}));
+  EXPECT_TRUE(others.contains({0, 0, 0, 1}));
+  EXPECT_TRUE(others.contains({0, 0, 0, 2}));
+}
+
+TEST(OpenChanges, OfAKnobWithManyOptionsAFewAreDrawn) {
   const space::SearchSpace space = doubles::grid(2, 40);
-  EXPECT_TRUE(open(space, {trial({0, 0}, 100)}).empty());
+  const auto draw = [&](std::uint64_t seed) {
+    return open(
+        space, {trial({0, 0}, 100), trial({1, 0}, 1000)},
+        [](const Configuration&) { return false; }, seed);
+  };
+  const Choices drawn = draw(1);
+  EXPECT_EQ(drawn.size(), 12u);
+  EXPECT_FALSE(drawn.contains({1, 0})) << "it was tried";
+  for (const auto& choice : drawn) EXPECT_TRUE((choice[0] == 0) != (choice[1] == 0));
+  EXPECT_NE(drawn, draw(2)) << "the next plan sees others";
 }
 
 }  // namespace
