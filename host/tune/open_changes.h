@@ -3,8 +3,8 @@
 // A model that has met an option in slow programs only takes it for slow, and does not ask again:
 // a search stands on a plateau that one knob would end. An option is answered for once a trial had
 // it that is but for one more knob like one of the fast ones. Of knobs with few options all can be
-// answered for in few trials; of one with many, such as a register tile, each plan sees some others,
-// and the model says which of them first.
+// answered for in few trials; of one with many, such as a register tile, each plan sees some
+// others, and the model says which of them first.
 #pragma once
 
 #include <functional>

@@ -109,8 +109,8 @@ class Lessons {
   Tasks tasks_;
 };
 
-// What another prior, of another machine, expects of the same programs, as if they had been measured
-// there: a prior made of both forgets neither.
+// What another prior, of another machine, expects of the same programs, as if they had been
+// measured there: a prior made of both forgets neither.
 Tasks with_earlier(Tasks tasks, const cost::Prior& earlier, std::size_t estimate) {
   Tasks expected;
   for (const auto& [key, samples] : tasks) {
@@ -263,8 +263,8 @@ Result<void> run_prior_bench(const PriorBenchOptions& options) {
   for (const std::string& cpu : lessons.cpus()) origin += " " + cpu;
   const auto estimate_found = cost::estimate_among(lessons.feature_names());
   if (!estimate_found) {
-    return Error{ErrorCode::InvalidArgument, "no record to learn from: none has an estimated time",
-                 {}};
+    return Error{
+        ErrorCode::InvalidArgument, "no record to learn from: none has an estimated time", {}};
   }
   const std::size_t estimate = *estimate_found;
   Tasks all = lessons.tasks();

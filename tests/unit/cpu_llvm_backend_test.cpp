@@ -106,6 +106,25 @@ TEST(Build, FunctionsBeforeTheLastAreCompiledOnce) {
   EXPECT_GT(together->kept_objects_used(), prepared / 2);
 }
 
+// Knobs that change nothing: all of the program is there.
+TEST(Build, AProgramThatWasBuiltBeforeIsNotCompiledAgain) {
+  namespace cpu_llvm = backend::cpu_llvm;
+  const space::CpuTarget target = native_target();
+  const auto task = space::open_cpu_space(small_conv().dag(), target).value();
+  const auto compiler = cpu_llvm::Compiler::make(target).value();
+  std::mt19937_64 rng(4);
+  const space::Configuration configuration = task.space().random(rng);
+  const auto lowered = [&] { return lower::lower_configuration(task, configuration).value(); };
+  const auto first = cpu_llvm::make_image(lowered(), target, *compiler);
+  ASSERT_TRUE(first) << first.error().text();
+  const std::size_t units = compiler->compile(lowered()).value().size();
+  const std::size_t before = compiler->kept_objects_used();
+  const auto second = cpu_llvm::make_image(lowered(), target, *compiler);
+  ASSERT_TRUE(second) << second.error().text();
+  EXPECT_EQ(first->bytes, second->bytes);
+  EXPECT_EQ(compiler->kept_objects_used(), before + units);
+}
+
 // A padding launch is one function for all its programs, but for how many lanes it copies at once.
 TEST(Build, APaddingLaunchIsCompiledOnce) {
   namespace cpu_llvm = backend::cpu_llvm;

@@ -112,7 +112,8 @@ llvm_emit::EmitOptions options_for(const space::CpuTarget& target, llvm::TargetM
 }
 
 // Functions that launches before the last one run: copies into order, padding, transforms of the
-// inputs. Only few knobs change them, and they come again from candidate to candidate.
+// inputs. Only few knobs change them, and they come again from candidate to candidate. (The others
+// come again where knobs change nothing.)
 std::set<int> earlier_functions(const ir::Module& module) {
   std::set<int> earlier;
   for (const ir::Launch& launch : module.launches) earlier.insert(launch.function);
@@ -179,6 +180,10 @@ struct Compiler::State {
     object.bytes = std::move(*bytes);
     return object;
   }
+
+  // An object of these functions; the one that is kept, where they were compiled before.
+  Result<std::shared_ptr<const Object>> compile_once(
+      std::span<const ir::Function* const> functions);
 };
 
 Compiler::Compiler(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -202,38 +207,44 @@ Result<Object> Compiler::compile(std::span<const ir::Function* const> functions,
   return state_->finish(**unit, problem, keep_llvm_ir);
 }
 
+Result<std::shared_ptr<const Object>> Compiler::State::compile_once(
+    std::span<const ir::Function* const> functions) {
+  std::string problem;
+  llvm::LLVMContext context;
+  context.setDiscardValueNames(true);  // names cost time, and would tell equal code apart
+  context.setDiagnosticHandler(std::make_unique<Diagnostics>(problem), true);
+  Result<std::unique_ptr<llvm::Module>> unit = emit(context, functions);
+  if (!unit) return std::move(unit).error();
+  std::string bitcode;
+  llvm::raw_string_ostream out(bitcode);
+  llvm::WriteBitcodeToFile(**unit, out);
+  const wire::Hash source =
+      content_hash({reinterpret_cast<const std::uint8_t*>(bitcode.data()), bitcode.size()});
+  if (std::shared_ptr<const Object> object = kept.find(source)) return object;
+  Result<Object> made = finish(**unit, problem, false);
+  if (!made) return std::move(made).error();
+  auto object = std::make_shared<const Object>(std::move(*made));
+  kept.keep(source, object);
+  return object;
+}
+
 Result<std::vector<std::shared_ptr<const Object>>> Compiler::compile(const ir::Module& module) {
   const std::set<int> earlier = earlier_functions(module);
-  std::vector<std::shared_ptr<const Object>> objects;
-  std::vector<const ir::Function*> others;
+  std::vector<std::vector<const ir::Function*>> units(1);  // the first: all that is not earlier
   for (std::size_t i = 0; i < module.functions.size(); ++i) {
-    if (!earlier.contains(static_cast<int>(i))) others.push_back(&module.functions[i]);
-  }
-  if (!others.empty()) {
-    Result<Object> object = compile(others);
-    if (!object) return std::move(object).error();
-    objects.push_back(std::make_shared<const Object>(std::move(*object)));
-  }
-  for (const int place : earlier) {
-    const ir::Function* const function = &module.functions[static_cast<std::size_t>(place)];
-    std::string problem;
-    llvm::LLVMContext context;
-    context.setDiagnosticHandler(std::make_unique<Diagnostics>(problem), true);
-    Result<std::unique_ptr<llvm::Module>> unit = state_->emit(context, std::span(&function, 1));
-    if (!unit) return std::move(unit).error();
-    std::string bitcode;
-    llvm::raw_string_ostream out(bitcode);
-    llvm::WriteBitcodeToFile(**unit, out);
-    const wire::Hash source =
-        content_hash({reinterpret_cast<const std::uint8_t*>(bitcode.data()), bitcode.size()});
-    std::shared_ptr<const Object> object = state_->kept.find(source);
-    if (!object) {
-      Result<Object> made = state_->finish(**unit, problem, false);
-      if (!made) return std::move(made).error();
-      object = std::make_shared<const Object>(std::move(*made));
-      state_->kept.keep(source, object);
+    const ir::Function* const function = &module.functions[i];
+    if (earlier.contains(static_cast<int>(i))) {
+      units.push_back({function});
+    } else {
+      units.front().push_back(function);
     }
-    objects.push_back(std::move(object));
+  }
+  std::vector<std::shared_ptr<const Object>> objects;
+  for (const std::vector<const ir::Function*>& functions : units) {
+    if (functions.empty()) continue;
+    Result<std::shared_ptr<const Object>> object = state_->compile_once(functions);
+    if (!object) return std::move(object).error();
+    objects.push_back(std::move(*object));
   }
   return objects;
 }

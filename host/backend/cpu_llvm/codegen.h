@@ -29,8 +29,9 @@ class Compiler {
   // one; Internal: the IR holds what lowering should have removed.
   Result<Object> compile(std::span<const ir::Function* const> functions, bool keep_llvm_ir = false);
 
-  // Objects of the whole module. What launches before the last one run, which often is the same in
-  // other programs of a task, is compiled one by one and kept by content.
+  // Objects of the whole module, kept by content: what launches before the last one run, which
+  // often is the same in other programs of a task, one by one, and the rest together, for
+  // candidates that differ in nothing.
   Result<std::vector<std::shared_ptr<const Object>>> compile(const ir::Module& module);
 
   // How often an object was used again.
