@@ -7,6 +7,7 @@
 #include "host/ir/intrinsics.h"
 #include "host/ir/operation_count.h"
 #include "host/ir/visit.h"
+#include "host/lower/branch_share.h"
 
 namespace fettle::lower {
 
@@ -25,9 +26,7 @@ class Collector {
           for (const ir::Stmt& child : n.stmts) stmt(child, times);
         },
         [&](const ir::IfThenElse& n) {
-          found.branches += times;
-          stmt(n.then_stmt, n.else_stmt ? times / 2 : times);
-          if (n.else_stmt) stmt(n.else_stmt, times / 2);
+          branch(n, times);
         },
         [&](const ir::Allocate& n) {
           const bool together = n.buffer->scope == ir::Scope::Fragment;
@@ -41,6 +40,7 @@ class Collector {
         },
         [&](const ir::Let& n) {
           lets_[n.var] = ir::movement_of(n.value, lets_);
+          around_.lets[n.var] = n.value;
           stmt(n.body, times);
         },
         [&](const ir::TileCall& n) { tile_call(n, times); },
@@ -49,12 +49,27 @@ class Collector {
   }
 
  private:
+  void branch(const ir::IfThenElse& n, double times) {
+    found.branches += times;
+    const double share =
+        branch_share(n.condition, around_).value_or(n.else_stmt ? 0.5 : 1);
+    around_.path.push_back({n.condition, true});
+    stmt(n.then_stmt, times * share);
+    around_.path.back().holds = false;
+    if (n.else_stmt) stmt(n.else_stmt, times * (1 - share));
+    around_.path.pop_back();
+  }
+
   void loop(const ir::For& n, double times) {
     const std::int64_t* extent = ir::as_int(n.extent);
     const double trips = extent ? double(std::max<std::int64_t>(*extent, 1)) : 1;
+    const std::int64_t* begin = ir::as_int(n.min);
+    const bool counted = begin && extent;
+    if (counted) around_.loops.push_back({n.var, *begin, *extent});
     loops_.push_back({n.var, trips, n.kind, n.axis});
     stmt(n.body, times * trips);
     loops_.pop_back();
+    if (counted) around_.loops.pop_back();
   }
 
   void store(const ir::Store& n, double times) {
@@ -106,6 +121,46 @@ class Collector {
     nest.broadcast.push_back(broadcast);
   }
 
+  // Unrolling decides what rests on places within the body, and nothing is done where that fails.
+  // What rests on the loops around it is asked once for the body.
+  void guarded(LoopNest& nest, const ir::Expr& condition) {
+    if (const auto* both = std::get_if<ir::Binary>(&condition->node);
+        both && both->op == ir::BinaryOp::And) {
+      guarded(nest, both->a);
+      guarded(nest, both->b);
+      return;
+    }
+    const Rests rests = rests_of(condition);
+    if (rests.on_body && rests.on_others) {
+      nest.masked_loads += 1;
+    } else if (rests.on_body) {
+      nest.times *= branch_share(condition, around_).value_or(1);
+    }
+  }
+
+  struct Rests {
+    bool on_body = false, on_others = false;  // loops that are unrolled, and those that are not
+  };
+  Rests rests_of(const ir::Expr& e) const {
+    Rests rests;
+    if (const auto* n = std::get_if<ir::VarRef>(&e->node)) {
+      if (const auto let = around_.lets.find(n->var); let != around_.lets.end()) {
+        return rests_of(let->second);
+      }
+      for (const LoopTrip& loop : loops_) {
+        if (loop.var != n->var || loop.extent <= 1) continue;
+        (loop.kind == ir::ForKind::Unrolled ? rests.on_body : rests.on_others) = true;
+      }
+      return rests;
+    }
+    ir::for_each_child(e, [&](const ir::Expr& child) {
+      const Rests its = rests_of(child);
+      rests.on_body |= its.on_body;
+      rests.on_others |= its.on_others;
+    });
+    return rests;
+  }
+
   // What the expressions of a statement share is computed once.
   void expr(LoopNest& nest, const ir::Expr& e, bool broadcast) {
     if (e.use_count() > 1 && !seen_.insert(e.get()).second) return;
@@ -114,6 +169,7 @@ class Collector {
     nest.operations += count.all();
     nest.vector_operations += count.all() > 0;
     if (const auto* n = std::get_if<ir::Load>(&e->node)) {
+      if (n->predicate) guarded(nest, n->predicate);
       return access(nest, n->buffer, n->indices.front(), e->type.lanes, false, broadcast);
     }
     if (std::holds_alternative<ir::Ramp>(e->node)) return;  // of an index
@@ -123,6 +179,7 @@ class Collector {
   }
 
   std::vector<LoopTrip> loops_;
+  Surroundings around_;
   ir::Movements lets_;  // variables are unique, so none is ever taken back
   double live_ = 0;
   std::set<const ir::ExprNode*> seen_;  // of the statement at hand

@@ -9,14 +9,15 @@
 
 namespace fettle::lower {
 
-// One store. Of two branches each counts as taken half the time; a branch without
-// another skips borders and counts in full.
+// One store. Branches count as often as they are taken (branch_share.h); of two that nothing is
+// known of each half the time, and one that stands alone always.
 struct LoopNest {
   std::vector<LoopTrip> loops;   // outermost first, the parallel one included
-  double times = 1;              // executions in one run
+  double times = 1;              // executions in one run, less those that unrolling finds idle
   std::vector<Access> accesses;  // of memory, and `register_accesses` of register tiles
   std::vector<bool> broadcast;   // per access: one element for all lanes
   double register_accesses = 0;
+  double masked_loads = 0;       // whose condition has to be asked for each of them
   double operations = 0;         // of every class, of one execution
   double vector_operations = 0;  // instructions for them
   bool tile_call = false;        // an instruction of several threads (ir::TileCall)

@@ -29,15 +29,17 @@ constexpr std::size_t kFresh = 8;     // candidates with an option never tried
 // first few trials have begun, so these stand in front.
 constexpr std::size_t kEvery = 4;      // of so many places
 constexpr std::size_t kOpenPlace = 1;  // this one is a change's that nothing is known of,
-constexpr std::size_t kFreshPlace =
-    3;  // this one, in every other plan, a fresh sketch's or option's
+// this one, in every other plan, a fresh sketch's or option's, and in the others a champion's.
+constexpr std::size_t kFreshPlace = 3;
+constexpr double kChampionShare = 0.3;    // of the parents
+constexpr double kChampionBehind = 0.22;  // log time behind the fastest: not worth a place
 constexpr double kExtraMutation = 0.35;
 
 }  // namespace
 
 EvolutionaryPlanner::EvolutionaryPlanner(const space::SearchSpace& space,
                                          const SearcherOptions& options)
-    : space_(space), options_(options), rng_(options.seed), lowered_(space_, options_) {}
+    : space_(space), niches_(space), options_(options), rng_(options.seed), lowered_(space_, options_) {}
 
 std::vector<space::Configuration> EvolutionaryPlanner::plan(Knowledge knowledge, std::size_t n) {
   const Stopwatch all(statistics_.planning_seconds);
@@ -89,11 +91,11 @@ EvolutionaryPlanner::Candidates EvolutionaryPlanner::breed_candidates(
     return std::pair(a->nanoseconds, a->censored) < std::pair(b->nanoseconds, b->censored);
   });
   if (fastest.size() > kParents) fastest.resize(kParents);
-  std::vector<const space::Configuration*> parents;
-  for (const auto* trial : fastest) parents.push_back(&trial->configuration);
+  Parents parents;
+  for (const auto* trial : fastest) parents.fast.push_back(&trial->configuration);
 
   Candidates candidates = recall(knowledge, model);
-  candidates.reserve(kRecalled + kChildren * kGenerations + kFresh +
+  candidates.reserve(candidates.size() + kChildren * kGenerations + kFresh +
                      open_.all().size());  // parents point into it
   for (int generation = 0; generation < kGenerations; ++generation) {
     // Parents: the fastest trials and, after them in turns, the best predictions.
@@ -103,17 +105,21 @@ EvolutionaryPlanner::Candidates EvolutionaryPlanner::breed_candidates(
       return candidates[a].mean < candidates[b].mean;
     });
     const bool first = generation == 0;
-    if (!first) parents.clear();
+    if (!first) parents.fast.clear();
     for (std::size_t i = 0; i < std::max(order.size(), fastest.size()); ++i) {
-      if (i < kParents && i < order.size()) parents.push_back(&candidates[order[i]].configuration);
+      if (i < kParents && i < order.size()) parents.fast.push_back(&candidates[order[i]].configuration);
       if (!first && i < kParents / 2 && i < fastest.size()) {
-        parents.push_back(&fastest[i]->configuration);
+        parents.fast.push_back(&fastest[i]->configuration);
       }
+    }
+    parents.champions.clear();
+    for (const std::size_t i : champions_of(candidates)) {
+      parents.champions.push_back(&candidates[i].configuration);
     }
     const std::size_t from = candidates.size();
     breed(knowledge, parents, kChildren, first ? kRandomShare : 0, candidates);
     if (first) {
-      breed_fresh(knowledge, parents, candidates);
+      breed_fresh(knowledge, parents.fast, candidates);
       for (const auto& change : open_.all()) add_candidate(knowledge, change, candidates);
     }
     describe(candidates, from);
@@ -143,23 +149,72 @@ EvolutionaryPlanner::Candidates EvolutionaryPlanner::recall(const Knowledge& kno
                    [](const Candidate& a, const Candidate& b) { return a.mean < b.mean; });
   if (candidates.size() > kPool) candidates.resize(kPool);
   for (const Candidate& candidate : candidates) lowered_.put_back(candidate.configuration);
-  if (candidates.size() > kRecalled) candidates.resize(kRecalled);
-  return candidates;
+  // The fastest, and the champions.
+  std::vector<bool> kept(candidates.size());
+  for (std::size_t i = 0; i < candidates.size(); ++i) kept[i] = i < kRecalled;
+  for (const std::size_t i : champions_of(candidates)) kept[i] = true;
+  Candidates recalled;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (kept[i]) recalled.push_back(std::move(candidates[i]));
+  }
+  return recalled;
 }
 
-// Parents that stand first breed more often.
-void EvolutionaryPlanner::breed(const Knowledge& knowledge,
-                                const std::vector<const space::Configuration*>& parents,
+std::vector<std::size_t> EvolutionaryPlanner::champions_of(const Candidates& candidates) const {
+  std::vector<std::size_t> order(candidates.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return candidates[a].mean < candidates[b].mean;
+  });
+  std::vector<const space::Configuration*> ranked;
+  for (const std::size_t i : order) ranked.push_back(&candidates[i].configuration);
+  std::vector<std::size_t> places = champions(niches_, ranked);
+  for (std::size_t& place : places) place = order[place];
+  return places;
+}
+
+std::optional<std::size_t> EvolutionaryPlanner::neglected(const Candidates& candidates,
+                                                          const std::vector<bool>& taken) const {
+  // By niche, of candidates that are no twins of a trial: the fastest one.
+  std::vector<std::optional<std::size_t>> champion(niches_.count());
+  std::optional<std::size_t> fastest;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (taken[i] || tried_.looks_tried(candidates[i].features_hash)) continue;
+    const auto faster = [&](const std::optional<std::size_t>& than) {
+      return !than || candidates[i].mean < candidates[*than].mean;
+    };
+    if (faster(fastest)) fastest = i;
+    for (const std::size_t niche : niches_.of(candidates[i].configuration)) {
+      if (faster(champion[niche])) champion[niche] = i;
+    }
+  }
+  std::optional<std::size_t> best;
+  std::pair<std::size_t, float> least;  // trials, time
+  for (std::size_t niche = 0; niche < champion.size(); ++niche) {
+    if (!champion[niche]) continue;
+    const std::size_t i = *champion[niche];
+    if (candidates[i].mean > candidates[*fastest].mean + kChampionBehind) continue;
+    const std::pair here(trials_of_[niche], candidates[i].mean);
+    if (!best || here < least) best = i, least = here;
+  }
+  return best;
+}
+
+void EvolutionaryPlanner::breed(const Knowledge& knowledge, const Parents& parents,
                                 std::size_t count, double random_share, Candidates& into) {
   const auto parent = [&]() -> const space::Configuration& {
+    const auto& [fast, best] = parents;
+    if (!best.empty() && (fast.empty() || uniform(rng_) < kChampionShare)) {
+      return *best[rng_() % best.size()];
+    }
     const double draw = uniform(rng_);
-    const auto rank = static_cast<std::size_t>(draw * draw * static_cast<double>(parents.size()));
-    return *parents[std::min(rank, parents.size() - 1)];
+    const auto rank = static_cast<std::size_t>(draw * draw * static_cast<double>(fast.size()));
+    return *fast[std::min(rank, fast.size() - 1)];
   };
   const std::size_t end = into.size() + count;
   for (std::size_t tries = 0; tries < 8 * count && into.size() < end; ++tries) {
     space::Configuration child;
-    if (parents.empty() || uniform(rng_) < random_share) {
+    if ((parents.fast.empty() && parents.champions.empty()) || uniform(rng_) < random_share) {
       child = space_.random(rng_);
     } else {
       child = parent();
@@ -217,6 +272,10 @@ void EvolutionaryPlanner::note_tried(const Knowledge& knowledge) {
   }
   for (const auto& [configuration, program] : planned_) {
     if (knowledge.unseen.contains(configuration)) tried_.add_program(program);
+  }
+  trials_of_.assign(niches_.count(), 0);
+  for (const auto& trial : knowledge.trials) {
+    for (const std::size_t niche : niches_.of(trial.configuration)) ++trials_of_[niche];
   }
   const auto tells_nothing = [this](const space::Configuration& configuration) {
     if (!options_.features) return false;
@@ -286,7 +345,9 @@ std::vector<space::Configuration> EvolutionaryPlanner::choose(const Candidates& 
       best = best_of([&](const Candidate& of) {
         return open_.contains(of.configuration) && !tried_.looks_tried(of.features_hash);
       });
-    } else if (place == kFreshPlace && statistics_.plans % 2 == 0) {
+    } else if (place == kFreshPlace && statistics_.plans % 2 == 1) {
+      best = neglected(candidates, taken);
+    } else if (place == kFreshPlace) {
       best = best_of([&](const Candidate& of) { return tried_.of_rare_sketch(of.configuration); });
       if (!best) {
         best = best_of([&](const Candidate& of) {
@@ -304,6 +365,7 @@ std::vector<space::Configuration> EvolutionaryPlanner::choose(const Candidates& 
       taken[*best] = true;
       knowledge.unseen.insert(chosen);
       tried_.add(chosen, candidates[*best].features_hash);
+      for (const std::size_t niche : niches_.of(chosen)) ++trials_of_[niche];
       planned_.emplace_back(chosen, candidates[*best].features_hash);
       if (planned_.size() > kPlanned) planned_.pop_front();
       plan.push_back(chosen);

@@ -7,7 +7,7 @@
 //   lower them for their features; drop what does not lower or fails the screen
 //   take the predicted fastest, each by another member of the model, but seldom what
 //   looks like a program already tried; some places go to changes that nothing is known of, to
-//   sketches hardly tried and to options never tried
+//   sketches hardly tried and to options never tried, and to niches with few trials
 #pragma once
 
 #include <deque>
@@ -20,6 +20,7 @@
 #include "host/cost/time_model.h"
 #include "host/tune/knowledge.h"
 #include "host/tune/lowered_features.h"
+#include "host/tune/niches.h"
 #include "host/tune/open_changes.h"
 #include "host/tune/searcher.h"
 #include "host/tune/tried.h"
@@ -53,19 +54,30 @@ class EvolutionaryPlanner {
   void note_tried(const Knowledge& knowledge);
   Candidates recall(const Knowledge& knowledge, const cost::TimeModel& model);
   Candidates breed_candidates(const Knowledge& knowledge, const cost::TimeModel& model);
-  void breed(const Knowledge& knowledge, const std::vector<const space::Configuration*>& parents,
-             std::size_t count, double random_share, Candidates& into);
+  struct Parents {
+    std::vector<const space::Configuration*> fast;  // those that stand first breed more often
+    std::vector<const space::Configuration*> champions;
+  };
+  void breed(const Knowledge& knowledge, const Parents& parents, std::size_t count,
+             double random_share, Candidates& into);
   void describe(Candidates& candidates, std::size_t from);
   void predict(const cost::TimeModel& model, Candidates& candidates, std::size_t from);
   void breed_fresh(const Knowledge& knowledge,
                    const std::vector<const space::Configuration*>& parents, Candidates& into);
+  // Places of the champions of all niches, by the model.
+  std::vector<std::size_t> champions_of(const Candidates& candidates) const;
   bool add_candidate(const Knowledge& knowledge, space::Configuration configuration,
                      Candidates& into);
   std::vector<space::Configuration> choose(const Candidates& candidates, Knowledge& knowledge,
                                            std::size_t n);
   Result<void> train(const Knowledge& knowledge);  // model_
 
+  // Place of the champion whose niche has had the fewest trials, of those the model finds fast.
+  std::optional<std::size_t> neglected(const Candidates& candidates,
+                                       const std::vector<bool>& taken) const;
+
   const space::SearchSpace& space_;
+  const Niches niches_;
   SearcherOptions options_;
   std::mt19937_64 rng_;
   LoweredFeatures lowered_;
@@ -77,6 +89,7 @@ class EvolutionaryPlanner {
   std::unordered_set<space::Configuration, ConfigurationHash> bred_;
   Tried tried_;
   OpenChanges open_;
+  std::vector<std::size_t> trials_of_;  // by niche; those of the plan too
   SearchStatistics statistics_;  // but for the lowering
 };
 

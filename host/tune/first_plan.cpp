@@ -7,23 +7,29 @@
 #include <utility>
 
 #include "host/tune/evolution.h"
+#include "host/tune/niches.h"
 
 namespace fettle::tune {
 namespace {
 
 // Until a model is trained: so many trials, spread over the fastest by the estimate of so many
-// draws, as many as this share of them, and of some generations bred from these. An
-// estimate that a prior corrected is worth more.
+// draws, as many as this share of them. An estimate that a prior corrected is worth more: some
+// generations are bred from the draws then, and champions of niches are what is spread over.
 struct First {
   std::size_t trials, draws, generations;
   double share;
 };
-constexpr First kFirst{8, 128, 0, 0.25}, kFirstWithPrior{4, 128, 2, 0.12};
+constexpr First kFirst{8, 128, 0, 0.25}, kFirstWithPrior{4, 128, 32, 0};
+constexpr std::size_t kFirstChildren = 8;  // of each of these generations
+constexpr std::size_t kFastest = 4;        // breed as often as all champions of niches
+constexpr float kFarBehind = 0.5;          // log2 of the estimate: what is not tried at first
 constexpr std::size_t kSpreadDraws = 24;  // of which the one farthest from all others is taken
 
 const First& how_first(const SearcherOptions& options) {
   return options.prior ? kFirstWithPrior : kFirst;
 }
+
+using Draw = std::pair<float, space::Configuration>;  // by the estimate
 
 // What the estimate finds fastest of some draws and of what is bred from them, in that
 // order; of programs that look the same, one.
@@ -33,7 +39,7 @@ std::vector<space::Configuration> promising_draws(const space::SearchSpace& spac
                                                   const Knowledge& knowledge,
                                                   std::mt19937_64& rng) {
   const First& first = how_first(options);
-  std::vector<std::pair<float, space::Configuration>> draws;
+  std::vector<Draw> draws;
   std::unordered_set<std::size_t> programs;
   std::unordered_set<space::Configuration, ConfigurationHash> bred;
   std::vector<space::Configuration> batch;
@@ -49,33 +55,48 @@ std::vector<space::Configuration> promising_draws(const space::SearchSpace& spac
     }
     batch.clear();
   };
+  const Niches niches(space);
+  const auto champions_of = [&](const std::vector<Draw>& ranked) {
+    std::vector<const space::Configuration*> configurations;
+    for (const Draw& one : ranked) configurations.push_back(&one.second);
+    return champions(niches, configurations);
+  };
   const auto faster = [](const auto& a, const auto& b) { return a.first < b.first; };
   for (std::size_t i = 0; i < first.draws; ++i) draw(space.random(rng));
   consider_batch();
-  const auto kept = static_cast<std::size_t>(first.share * static_cast<double>(draws.size()));
   std::stable_sort(draws.begin(), draws.end(), faster);
   for (std::size_t generation = 0; generation < first.generations; ++generation) {
-    const std::vector<std::pair<float, space::Configuration>> parents(
-        draws.begin(),
-        draws.begin() + static_cast<std::ptrdiff_t>(std::min(kParents, draws.size())));
-    if (parents.empty()) break;
-    const auto parent = [&]() -> const auto& { return parents[rng() % parents.size()].second; };
-    for (std::size_t i = 0; i < kChildren; ++i) {
+    if (draws.empty()) break;
+    const auto best = champions_of(draws);
+    const auto parent = [&]() -> const auto& {
+      const bool fast = best.empty() || rng() % 2 == 0;
+      return draws[fast ? rng() % std::min(kFastest, draws.size()) : best[rng() % best.size()]].second;
+    };
+    for (std::size_t i = 0; i < kFirstChildren; ++i) {
       const bool crossed = uniform(rng) < kCrossover;
-      space::Configuration child = crossed ? space.crossover(parent(), parent(), rng) : parent();
+      space::Configuration child = parent();
+      if (crossed) child = space.crossover(child, parent(), rng);
       if (!crossed || uniform(rng) < 0.5) child = space.mutate(child, rng);
       draw(std::move(child));
     }
     consider_batch();
     std::stable_sort(draws.begin(), draws.end(), faster);
   }
-  // The fastest; and where no prior corrected the estimate, which then says little of how one
-  // sketch does beside another, the fastest of every sketch.
   std::vector<space::Configuration> promising;
+  if (options.prior) {
+    for (const std::size_t place : champions_of(draws)) {
+      if (draws[place].first <= draws.front().first + kFarBehind) {
+        promising.push_back(std::move(draws[place].second));
+      }
+    }
+    return promising;
+  }
+  // The fastest, and those of every sketch: an estimate that no prior corrected says little of how
+  // one sketch does beside another.
+  const auto kept = static_cast<std::size_t>(first.share * static_cast<double>(draws.size()));
   std::vector<bool> held(space.sketches().size(), false);
   for (auto& [estimate, configuration] : draws) {
-    const bool first_of_sketch = !held[configuration.sketch];
-    if (promising.size() >= kept && (options.prior || !first_of_sketch)) continue;
+    if (promising.size() >= kept && held[configuration.sketch]) continue;
     held[configuration.sketch] = true;
     promising.push_back(std::move(configuration));
   }

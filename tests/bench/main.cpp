@@ -225,6 +225,8 @@ int main(int argc, char** argv) try {
       ->add_option("--earlier", prior.earlier,
                    "a prior of another machine: what it says of the same programs is learned too")
       ->check(CLI::ExistingFile);
+  prior_command->add_option("--samples", prior.samples,
+                            "a file to write: every trial's time and features, in columns");
   prior_command->add_option("-o,--output", prior.output, "host/cost/priors/ARCH.prior");
 
   bench::SearchBenchOptions search;

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -208,14 +209,36 @@ Result<cost::Prior> read_prior(const std::string& path,
   return prior;
 }
 
-Result<void> write_prior(const cost::Prior& prior, const std::string& path) {
-  const auto text = prior.text();
-  if (!text) return text.error();
+Result<void> write_file(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary);
-  file << *text;
+  file << text;
   file.close();
   if (!file) return Error{ErrorCode::Io, "cannot write " + path, {}};
   return {};
+}
+
+Result<void> write_prior(const cost::Prior& prior, const std::string& path) {
+  const auto text = prior.text();
+  if (!text) return text.error();
+  return write_file(path, *text);
+}
+
+// A line a trial, after one of names: the task's number, nanoseconds, features.
+Result<void> write_samples(const Lessons& lessons, const std::string& path) {
+  std::ostringstream text;
+  text << "task\tnanoseconds";
+  for (const std::string& name : lessons.feature_names()) text << '\t' << name;
+  text << '\n';
+  std::size_t number = 0;
+  for (const auto& [key, samples] : lessons.tasks()) {
+    for (const cost::Sample& sample : samples) {
+      text << number << '\t' << sample.nanoseconds;
+      for (const float value : sample.features) text << '\t' << value;
+      text << '\n';
+    }
+    ++number;
+  }
+  return write_file(path, text.str());
 }
 
 Result<void> judge_recordings(const cost::Prior& prior, std::size_t estimate,
@@ -255,6 +278,9 @@ Result<void> run_prior_bench(const PriorBenchOptions& options) {
       return true;
     });
     if (!read) return std::move(read).error();
+  }
+  if (!options.samples.empty()) {
+    if (auto done = write_samples(lessons, options.samples); !done) return done;
   }
   std::size_t trials = 0;
   for (const auto& [task, samples] : lessons.tasks()) trials += samples.size();

@@ -5,7 +5,9 @@
 #include <cassert>
 #include <cmath>
 
+#include "host/lower/cpu/core_work.h"
 #include "host/lower/cpu/lowering.h"
+#include "host/lower/cpu/nest_footprint.h"
 #include "host/lower/loop_nest.h"
 
 namespace fettle::lower {
@@ -14,10 +16,9 @@ const char* const kFeaturesAfter = "split_predicates";
 
 namespace {
 
-constexpr int kCacheLevels = 3;
 constexpr int kIntensityPoints = 6;   // along the loops, from the innermost outwards
 constexpr std::size_t kAccesses = 4;  // of the hot statement, the largest first
-constexpr double kUsableShare = 0.8;  // of a cache, before something else evicts
+constexpr double kLeastShare = 0.01;  // of all accesses: whose footprint is looked at
 
 double logarithm(double value) { return std::log2(1 + std::max(0.0, value)); }
 
@@ -32,53 +33,12 @@ class Features {
   void log(const std::string& name, double value) { add("log_" + name, logarithm(value)); }
 };
 
-// The hot statement and what is asked of it again and again.
-struct Hot {
-  LoopNest nest;
-  double line_bytes = 64;
-  std::size_t body = 0;           // loops from here on are unrolled
-  std::vector<double> footprint;  // [depth]: bytes that loops[depth…] touch; one more: no loop
-
-  Hot(LoopNest hot, double line) : nest(std::move(hot)), line_bytes(line) {
-    for (std::size_t i = 0; i < nest.loops.size(); ++i) {
-      if (nest.loops[i].kind != ir::ForKind::Unrolled) body = i + 1;
-    }
-    for (std::size_t depth = 0; depth <= nest.loops.size(); ++depth) {
-      footprint.push_back(lines(depth) * line_bytes);
-    }
-  }
-  std::span<const LoopTrip> inside(std::size_t depth) const {
-    return std::span(nest.loops).subspan(depth);
-  }
-  double trips(std::size_t from, std::size_t to) const {
-    double product = 1;
-    for (std::size_t i = from; i < to; ++i) product *= nest.loops[i].extent;
-    return product;
-  }
-  // Of several accesses of one buffer the widest counts.
-  double lines(std::size_t depth) const {
-    std::map<const ir::BufferDecl*, double> widest;
-    for (const Access& access : nest.accesses) {
-      double& seen = widest[access.buffer.get()];
-      seen = std::max(seen, lower::footprint(access, inside(depth), line_bytes).lines);
-    }
-    double sum = 0;
-    for (const auto& [buffer, lines] : widest) sum += lines;
-    return sum;
-  }
-  std::size_t depth_of_task() const { return std::min<std::size_t>(1, nest.loops.size()); }
-};
-
-double cache_bytes(const space::CpuTarget& target, int level) {
-  double bytes = 32768;
-  for (const space::CacheLevel& cache : target.caches) {
-    if (cache.level <= level) bytes = double(cache.bytes);
-  }
-  return bytes;
+std::size_t depth_of_task(const NestFootprint& hot) {
+  return std::min<std::size_t>(1, hot.nest.loops.size());
 }
 
 // The register file: sums of the tile, a row of vector operands, one broadcast.
-void add_registers(Features& f, const Hot& hot, double register_bytes,
+void add_registers(Features& f, const NestFootprint& hot, double register_bytes,
                    const space::CpuTarget& target) {
   const LoopNest& nest = hot.nest;
   const double vector_bytes = target.vector_bits / 8.0;
@@ -113,25 +73,22 @@ void add_registers(Features& f, const Hot& hot, double register_bytes,
   f.log("bodies", nest.times / std::max(1.0, hot.trips(hot.body, nest.loops.size())));
 }
 
-// Bytes that must come through each cache: the outermost loops whose data fits are
-// loaded once for each of their runs.
-void add_caches(Features& f, const Hot& hot, const space::CpuTarget& target) {
+void add_caches(Features& f, const NestFootprint& hot, const space::CpuTarget& target) {
   const double operations = hot.nest.operations * hot.nest.times;
   for (int level = 1; level <= kCacheLevels; ++level) {
     const double room = kUsableShare * cache_bytes(target, level);
-    std::size_t depth = 0;
-    while (depth < hot.nest.loops.size() && hot.footprint[depth] > room) ++depth;
+    const std::size_t depth = hot.depth_that_fits(room);
     const double traffic = hot.trips(0, depth) * hot.footprint[depth];
     const std::string name = "l" + std::to_string(level);
     f.log(name + "_traffic", traffic);
     f.add(name + "_intensity", std::log2((1 + operations) / (1 + traffic)));
-    f.add(name + "_task_share", std::log2(1 + hot.footprint[hot.depth_of_task()] / room));
+    f.add(name + "_task_share", std::log2(1 + hot.footprint[depth_of_task(hot)] / room));
     f.add(name + "_body_share", std::log2(1 + hot.footprint[hot.body] / room));
   }
 }
 
 // Operations per byte of data that inner loops touch, as the loops grow.
-void add_intensity(Features& f, const Hot& hot) {
+void add_intensity(Features& f, const NestFootprint& hot) {
   const std::size_t depths = hot.nest.loops.size();
   const double all = logarithm(hot.nest.operations * hot.trips(0, depths));
   for (int point = 0; point < kIntensityPoints; ++point) {
@@ -144,7 +101,7 @@ void add_intensity(Features& f, const Hot& hot) {
   }
 }
 
-void add_access(Features& f, const Hot& hot, const Access* access, std::size_t place) {
+void add_access(Features& f, const NestFootprint& hot, const Access* access, std::size_t place) {
   const std::string name = "access_" + std::to_string(place) + "_";
   if (!access) {
     for (const char* what :
@@ -154,7 +111,7 @@ void add_access(Features& f, const Hot& hot, const Access* access, std::size_t p
     }
     return;
   }
-  const std::size_t task = hot.depth_of_task();
+  const std::size_t task = depth_of_task(hot);
   const double element = access->buffer->type.bytes();
   const double moved = hot.nest.times * access->lanes * element;
   const Footprint whole = footprint(*access, hot.inside(0), hot.line_bytes);
@@ -181,7 +138,7 @@ void add_access(Features& f, const Hot& hot, const Access* access, std::size_t p
   f.log(name + "reuse_distance", distance);
 }
 
-void add_accesses(Features& f, const Hot& hot) {
+void add_accesses(Features& f, const NestFootprint& hot) {
   std::vector<std::pair<double, const Access*>> largest;
   for (const Access& access : hot.nest.accesses) {
     largest.emplace_back(footprint(access, hot.inside(0), hot.line_bytes).bytes, &access);
@@ -193,7 +150,7 @@ void add_accesses(Features& f, const Hot& hot) {
   }
 }
 
-void add_parallel(Features& f, const Hot& hot, const space::CpuTarget& target) {
+void add_parallel(Features& f, const NestFootprint& hot, const space::CpuTarget& target) {
   const bool parallel =
       !hot.nest.loops.empty() && hot.nest.loops.front().kind == ir::ForKind::Parallel;
   const double tasks = parallel ? hot.nest.loops.front().extent : 1;
@@ -203,29 +160,28 @@ void add_parallel(Features& f, const Hot& hot, const space::CpuTarget& target) {
   f.add("thread_balance", tasks / (std::ceil(tasks / threads) * threads));
 }
 
-// The textbook's bound on a run, in cycles of one core: its arithmetic, its loads, or
-// what must come through a cache, whichever takes longest. The rates are those of no
-// CPU in particular: only the order of programs is of use.
-double estimated_cycles(const Features& f, double vector_operations) {
-  const auto value = [&](const std::string& name) {
-    const auto found = std::find(f.names.begin(), f.names.end(), name);
-    assert(found != f.names.end());
-    return double(f.values[static_cast<std::size_t>(found - f.names.begin())]);
-  };
-  const auto bytes = [&](const std::string& name) { return std::exp2(value(name)) - 1; };
-  constexpr double kOperations = 2, kLoads = 1.5;          // a cycle
-  constexpr double kOfL2 = 32, kOfL3 = 16, kOfMemory = 8;  // bytes a cycle
-  return std::max({vector_operations / kOperations,
-                   vector_operations * value("loads_per_operation") / kLoads,
-                   bytes("log_l1_traffic") / kOfL2, bytes("log_l2_traffic") / kOfL3,
-                   bytes("log_l3_traffic") / kOfMemory});
+void add_work(Features& f, const CoreWork& work) {
+  f.log("arithmetic_cycles", work.arithmetic);
+  f.log("load_cycles", work.loads);
+  f.log("latency_cycles", work.latency);
+  f.log("spills", work.spills);
+  f.log("masked_loads", work.masked);
+  f.log("unaligned", work.unaligned);
+  f.log("instructions", work.code);
+  f.log("bodies_of_all", work.bodies);
+  for (int level = 1; level <= kCacheLevels; ++level) {
+    f.log("l" + std::to_string(level) + "_traffic_of_all", work.traffic[level - 1]);
+  }
+  f.log("estimated_cycles", estimated_cycles(work));
 }
 
 Features all_features(const ir::Module& module, const space::CpuTarget& target) {
-  LoopNest hottest;
+  CoreWork work;
+  std::vector<LoopNest> nests;
+  std::size_t hottest = 0;
   double register_bytes = 0, branches = 0, launches = 0;
   double operations = 0, vector_operations = 0, moved = 0, stored = 0, iterations = 0, code = 0;
-  double heat = -1;
+  double heat = -1, accesses = 0;
   for (const ir::Launch& launch : module.launches) {
     if (launch.prepare) continue;
     launches += 1;
@@ -233,6 +189,7 @@ Features all_features(const ir::Module& module, const space::CpuTarget& target) 
     register_bytes = std::max(register_bytes, found.register_bytes);
     branches += found.branches;
     for (LoopNest& nest : found.nests) {
+      work.add(nest, target);
       operations += nest.operations * nest.times;
       vector_operations += nest.vector_operations * nest.times;
       double unrolled = 1;
@@ -246,11 +203,22 @@ Features all_features(const ir::Module& module, const space::CpuTarget& target) 
         (access.store ? stored : moved) += bytes;
       }
       const double warmth = nest.times * (nest.vector_operations + 1e-3);
-      if (warmth > heat) heat = warmth, hottest = std::move(nest);
+      if (warmth > heat) heat = warmth, hottest = nests.size();
+      accesses += nest.times * double(nest.accesses.size());
+      nests.push_back(std::move(nest));
     }
   }
-  const double line = target.caches.empty() ? 64 : std::max(16, target.caches.front().line_bytes);
-  const Hot hot(std::move(hottest), line);
+  work.branches = branches;
+  if (nests.empty()) nests.emplace_back();
+  const double line = cache_line_bytes(target);
+  const NestFootprint hot(nests[hottest], line);
+  work.add_traffic(hot, target);
+  for (std::size_t i = 0; i < nests.size(); ++i) {
+    const double share = nests[i].times * double(nests[i].accesses.size());
+    if (i != hottest && share >= kLeastShare * accesses) {
+      work.add_traffic(NestFootprint(std::move(nests[i]), line), target);
+    }
+  }
   double scratch = 0, memory = 0;
   for (const ir::ProgramBuffer& b : module.buffers) {
     const double bytes = double(b.buffer->elements()) * b.buffer->type.bytes();
@@ -273,7 +241,7 @@ Features all_features(const ir::Module& module, const space::CpuTarget& target) 
   add_intensity(f, hot);
   add_parallel(f, hot, target);
   add_accesses(f, hot);
-  f.log("estimated_cycles", estimated_cycles(f, vector_operations));
+  add_work(f, work);
   return f;
 }
 

@@ -1,0 +1,90 @@
+// CoreWork (core_work.h).
+#include "host/lower/cpu/core_work.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace fettle::lower {
+namespace {
+
+constexpr double kOperationsPerCycle = 2, kLoadsPerCycle = 2;
+constexpr double kLatency = 4;          // cycles, from a sum to the next that needs it
+constexpr double kOtherRegisters = 4;   // operands that are held beside the sums, at most
+constexpr double kLoopInstructions = 2;
+
+// Of its lanes some lie on one cache line and some on the next one.
+bool may_straddle(const Access& access, const LoopNest& nest, double line_bytes) {
+  const double element = access.buffer->type.bytes();
+  const auto unit = static_cast<std::int64_t>(std::min(line_bytes, access.lanes * element));
+  return std::any_of(nest.loops.begin(), nest.loops.end(), [&](const LoopTrip& loop) {
+    const double step = access.movement.coefficient(loop.var) * element;
+    const auto bytes = static_cast<std::int64_t>(step);
+    return loop.extent > 1 && (double(bytes) != step || bytes % unit != 0);
+  });
+}
+
+}  // namespace
+
+void CoreWork::add(const LoopNest& nest, const space::CpuTarget& target) {
+  const double vector_bytes = target.vector_bits / 8.0, line = cache_line_bytes(target);
+  std::size_t body = 0;
+  for (std::size_t i = 0; i < nest.loops.size(); ++i) {
+    if (nest.loops[i].kind != ir::ForKind::Unrolled) body = i + 1;
+  }
+  const std::span<const LoopTrip> inside = std::span(nest.loops).subspan(body);
+  double trips = 1, sums = 1;
+  std::vector<LoopTrip> tile;  // of the result's loops, not of the reduction's
+  for (const LoopTrip& loop : inside) {
+    trips *= loop.extent;
+    if (nest.stored.coefficient(loop.var) == 0) continue;
+    sums *= loop.extent;
+    tile.push_back(loop);
+  }
+  const double steps = trips / sums;  // of the reduction
+  const double runs = nest.times / trips;
+  const double vectors = std::max(1.0, nest.lanes * 4.0 / vector_bytes);  // that one becomes
+  double loaded = 0, stored = 0, operands = 0, straddling = 0;
+  for (const Access& access : nest.accesses) {
+    const double bytes = access.lanes * access.buffer->type.bytes();
+    const double parts = std::max(1.0, bytes / vector_bytes);
+    const bool gathers = access.lanes > 1 && access.lane_stride != 1;
+    const auto places = [&](std::span<const LoopTrip> loops) {
+      return std::min(trips, footprint(access, loops, line).bytes / bytes) * parts;
+    };
+    const double instructions = places(inside) * (gathers ? access.lanes : 1);
+    (access.store ? stored : loaded) += instructions;
+    if (!access.store && access.lanes > 1) operands += places(tile);
+    if (access.lanes > 1 && !gathers && may_straddle(access, nest, line)) {
+      straddling += instructions;
+    }
+    if (access.store) stored_bytes += nest.times * bytes;
+  }
+  const double operations = nest.vector_operations * vectors * trips;
+  const bool in_registers = nest.register_accesses > 0 && nest.vector_operations > 0;
+  const double held = (in_registers ? sums * vectors : 0) + std::min(operands, kOtherRegisters) + 1;
+  const double spilled = std::max(0.0, held - target.vector_registers) * steps * 2;
+  const bool waits = in_registers && body > 0 && nest.stored.coefficient(nest.loops[body - 1].var) == 0;
+  arithmetic += runs * operations / kOperationsPerCycle;
+  loads += runs * (loaded + spilled / 2) / kLoadsPerCycle;
+  if (waits) latency += runs * kLatency * steps;
+  spills += runs * spilled;
+  masked += nest.times * nest.masked_loads * vectors;
+  unaligned += runs * straddling;
+  bodies += runs;
+  code += operations + loaded + stored + spilled + kLoopInstructions;
+}
+
+void CoreWork::add_traffic(const NestFootprint& nest, const space::CpuTarget& target) {
+  for (int level = 1; level <= kCacheLevels; ++level) {
+    traffic[level - 1] += nest.traffic(kUsableShare * cache_bytes(target, level));
+  }
+}
+
+double estimated_cycles(const CoreWork& work) {
+  return work.arithmetic + 0.2 * work.loads + 0.2 * work.latency + 2.5 * work.spills +
+         0.25 * work.masked + 0.2 * work.unaligned + 0.03 * work.bodies + 0.2 * work.code +
+         0.3 * work.branches + 0.13 * work.stored_bytes + 0.01 * work.traffic[0] +
+         0.035 * work.traffic[1];
+}
+
+}  // namespace fettle::lower
