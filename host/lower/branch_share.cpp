@@ -84,20 +84,34 @@ class Steps {
 
   static std::int64_t result(ir::BinaryOp op, std::int64_t a, std::int64_t b) {
     switch (op) {
-      case ir::BinaryOp::Add: return a + b;
-      case ir::BinaryOp::Sub: return a - b;
-      case ir::BinaryOp::Mul: return a * b;
-      case ir::BinaryOp::Div: return b > 0 ? floor_div(a, b) : 0;
-      case ir::BinaryOp::Mod: return b > 0 ? a - b * floor_div(a, b) : 0;
-      case ir::BinaryOp::Min: return std::min(a, b);
-      case ir::BinaryOp::Max: return std::max(a, b);
-      case ir::BinaryOp::And: return a && b;
-      case ir::BinaryOp::Or: return a || b;
-      case ir::BinaryOp::Eq: return a == b;
-      case ir::BinaryOp::Ne: return a != b;
-      case ir::BinaryOp::Lt: return a < b;
-      case ir::BinaryOp::Le: return a <= b;
-      default: return 0;
+      case ir::BinaryOp::Add:
+        return a + b;
+      case ir::BinaryOp::Sub:
+        return a - b;
+      case ir::BinaryOp::Mul:
+        return a * b;
+      case ir::BinaryOp::Div:
+        return b > 0 ? floor_div(a, b) : 0;
+      case ir::BinaryOp::Mod:
+        return b > 0 ? a - b * floor_div(a, b) : 0;
+      case ir::BinaryOp::Min:
+        return std::min(a, b);
+      case ir::BinaryOp::Max:
+        return std::max(a, b);
+      case ir::BinaryOp::And:
+        return a && b;
+      case ir::BinaryOp::Or:
+        return a || b;
+      case ir::BinaryOp::Eq:
+        return a == b;
+      case ir::BinaryOp::Ne:
+        return a != b;
+      case ir::BinaryOp::Lt:
+        return a < b;
+      case ir::BinaryOp::Le:
+        return a <= b;
+      default:
+        return 0;
     }
   }
 

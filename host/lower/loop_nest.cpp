@@ -25,9 +25,7 @@ class Collector {
         [&](const ir::Block& n) {
           for (const ir::Stmt& child : n.stmts) stmt(child, times);
         },
-        [&](const ir::IfThenElse& n) {
-          branch(n, times);
-        },
+        [&](const ir::IfThenElse& n) { branch(n, times); },
         [&](const ir::Allocate& n) {
           const bool together = n.buffer->scope == ir::Scope::Fragment;
           const double bytes = double(n.buffer->elements()) * n.buffer->type.bytes() /
@@ -51,8 +49,7 @@ class Collector {
  private:
   void branch(const ir::IfThenElse& n, double times) {
     found.branches += times;
-    const double share =
-        branch_share(n.condition, around_).value_or(n.else_stmt ? 0.5 : 1);
+    const double share = branch_share(n.condition, around_).value_or(n.else_stmt ? 0.5 : 1);
     around_.path.push_back({n.condition, true});
     stmt(n.then_stmt, times * share);
     around_.path.back().holds = false;

@@ -27,10 +27,10 @@ constexpr double kTwin = 10;          // log time that an equal feature vector l
 constexpr std::size_t kFresh = 8;     // candidates with an option never tried
 // Places of a plan that are not the model's. A plan is often replaced by the next one when its
 // first few trials have begun, so these stand in front.
-constexpr std::size_t kEvery = 4;      // of so many places
-constexpr std::size_t kOpenPlace = 1;  // this one is a change's that nothing is known of,
-// this one, in every other plan, a fresh sketch's or option's, and in the others a champion's.
-constexpr std::size_t kFreshPlace = 3;
+constexpr std::size_t kEvery = 4;         // of so many places
+constexpr std::size_t kOpenPlace = 1;     // this one is a change's that nothing is known of; or, in
+                                          // every other plan, a fresh sketch's or option's
+constexpr std::size_t kNichePlace = 3;    // this one is a champion's
 constexpr double kChampionShare = 0.3;    // of the parents
 constexpr double kChampionBehind = 0.22;  // log time behind the fastest: not worth a place
 constexpr double kExtraMutation = 0.35;
@@ -39,7 +39,11 @@ constexpr double kExtraMutation = 0.35;
 
 EvolutionaryPlanner::EvolutionaryPlanner(const space::SearchSpace& space,
                                          const SearcherOptions& options)
-    : space_(space), niches_(space), options_(options), rng_(options.seed), lowered_(space_, options_) {}
+    : space_(space),
+      niches_(space),
+      options_(options),
+      rng_(options.seed),
+      lowered_(space_, options_) {}
 
 std::vector<space::Configuration> EvolutionaryPlanner::plan(Knowledge knowledge, std::size_t n) {
   const Stopwatch all(statistics_.planning_seconds);
@@ -107,7 +111,8 @@ EvolutionaryPlanner::Candidates EvolutionaryPlanner::breed_candidates(
     const bool first = generation == 0;
     if (!first) parents.fast.clear();
     for (std::size_t i = 0; i < std::max(order.size(), fastest.size()); ++i) {
-      if (i < kParents && i < order.size()) parents.fast.push_back(&candidates[order[i]].configuration);
+      if (i < kParents && i < order.size())
+        parents.fast.push_back(&candidates[order[i]].configuration);
       if (!first && i < kParents / 2 && i < fastest.size()) {
         parents.fast.push_back(&fastest[i]->configuration);
       }
@@ -341,19 +346,20 @@ std::vector<space::Configuration> EvolutionaryPlanner::choose(const Candidates& 
   while (plan.size() < n) {
     std::optional<std::size_t> best;
     const std::size_t place = plan.size() % kEvery;
-    if (place == kOpenPlace) {
-      best = best_of([&](const Candidate& of) {
-        return open_.contains(of.configuration) && !tried_.looks_tried(of.features_hash);
-      });
-    } else if (place == kFreshPlace && statistics_.plans % 2 == 1) {
+    if (place == kNichePlace) {
       best = neglected(candidates, taken);
-    } else if (place == kFreshPlace) {
+    } else if (place == kOpenPlace && statistics_.plans % 2 == 0) {
       best = best_of([&](const Candidate& of) { return tried_.of_rare_sketch(of.configuration); });
       if (!best) {
         best = best_of([&](const Candidate& of) {
           return tried_.holds_untried(of.configuration) && !tried_.looks_tried(of.features_hash);
         });
       }
+    }
+    if (place == kOpenPlace && !best) {
+      best = best_of([&](const Candidate& of) {
+        return open_.contains(of.configuration) && !tried_.looks_tried(of.features_hash);
+      });
     }
     if (!best && uniform(rng_) >= kEpsilon) {
       best = best_of([](const Candidate&) { return true; });

@@ -90,7 +90,7 @@ class EvolutionaryPlanner {
   Tried tried_;
   OpenChanges open_;
   std::vector<std::size_t> trials_of_;  // by niche; those of the plan too
-  SearchStatistics statistics_;  // but for the lowering
+  SearchStatistics statistics_;         // but for the lowering
 };
 
 }  // namespace fettle::tune

@@ -19,11 +19,11 @@ struct First {
   std::size_t trials, draws, generations;
   double share;
 };
-constexpr First kFirst{8, 128, 0, 0.25}, kFirstWithPrior{4, 128, 32, 0};
+constexpr First kFirst{8, 128, 12, 0.25}, kFirstWithPrior{4, 128, 32, 0};
 constexpr std::size_t kFirstChildren = 8;  // of each of these generations
 constexpr std::size_t kFastest = 4;        // breed as often as all champions of niches
 constexpr float kFarBehind = 0.5;          // log2 of the estimate: what is not tried at first
-constexpr std::size_t kSpreadDraws = 24;  // of which the one farthest from all others is taken
+constexpr std::size_t kSpreadDraws = 24;   // of which the one farthest from all others is taken
 
 const First& how_first(const SearcherOptions& options) {
   return options.prior ? kFirstWithPrior : kFirst;
@@ -70,7 +70,8 @@ std::vector<space::Configuration> promising_draws(const space::SearchSpace& spac
     const auto best = champions_of(draws);
     const auto parent = [&]() -> const auto& {
       const bool fast = best.empty() || rng() % 2 == 0;
-      return draws[fast ? rng() % std::min(kFastest, draws.size()) : best[rng() % best.size()]].second;
+      return draws[fast ? rng() % std::min(kFastest, draws.size()) : best[rng() % best.size()]]
+          .second;
     };
     for (std::size_t i = 0; i < kFirstChildren; ++i) {
       const bool crossed = uniform(rng) < kCrossover;
@@ -83,7 +84,7 @@ std::vector<space::Configuration> promising_draws(const space::SearchSpace& spac
     std::stable_sort(draws.begin(), draws.end(), faster);
   }
   std::vector<space::Configuration> promising;
-  if (options.prior) {
+  if (first.generations > 0) {
     for (const std::size_t place : champions_of(draws)) {
       if (draws[place].first <= draws.front().first + kFarBehind) {
         promising.push_back(std::move(draws[place].second));

@@ -11,7 +11,7 @@ constexpr double kFast = 1.3;            // times the fastest trial: fast as wel
 constexpr std::size_t kMostFast = 16;    // of each sketch; more tell the same
 constexpr std::size_t kFewOptions = 8;   // of a knob
 constexpr std::size_t kMostChanges = 6;  // of a sketch's such knobs, lowered for a plan
-constexpr std::size_t kMostDrawn = 16;    // of a knob with more options
+constexpr std::size_t kMostDrawn = 16;   // of a knob with more options
 
 using Trial = Knowledge::Trial;
 

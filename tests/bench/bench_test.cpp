@@ -178,7 +178,7 @@ TEST(ShippedPrior, OrdersRecordedProgramsBetterThanTheEstimate) {
     estimated += rank_correlation(before, times);
     corrected += rank_correlation(after, times);
   }
-  EXPECT_GT(corrected, estimated + 0.5);  // sums over the recordings
+  EXPECT_GT(corrected, estimated + 0.2);  // sums over the recordings
 }
 
 // A measurement of 1 ms, ±1 %, in three samples of 20 ms.

@@ -15,8 +15,9 @@ struct PriorBenchOptions {
   // A prior of another machine, whose own records are not there; empty: none. The new one learns
   // what it says of the same programs too, and is judged beside it.
   std::string earlier;
-  std::string samples;  // every trial's time and features, for tests/bench/fit_estimate.py; empty: not
-  std::string output;   // of the trained prior; empty: judges only
+  std::string
+      samples;  // every trial's time and features, for tests/bench/fit_estimate.py; empty: not
+  std::string output;  // of the trained prior; empty: judges only
   bool json = false;
 };
 

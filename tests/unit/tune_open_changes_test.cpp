@@ -94,7 +94,7 @@ TEST(OpenChanges, OfAKnobWithManyOptionsAFewAreDrawn) {
         [](const Configuration&) { return false; }, seed);
   };
   const Choices drawn = draw(1);
-  EXPECT_EQ(drawn.size(), 12u);
+  EXPECT_EQ(drawn.size(), 32u);
   EXPECT_FALSE(drawn.contains({1, 0})) << "it was tried";
   for (const auto& choice : drawn) EXPECT_TRUE((choice[0] == 0) != (choice[1] == 0));
   EXPECT_NE(drawn, draw(2)) << "the next plan sees others";

@@ -8,8 +8,8 @@ namespace fettle::lower {
 namespace {
 
 constexpr double kOperationsPerCycle = 2, kLoadsPerCycle = 2;
-constexpr double kLatency = 4;          // cycles, from a sum to the next that needs it
-constexpr double kOtherRegisters = 4;   // operands that are held beside the sums, at most
+constexpr double kLatency = 4;         // cycles, from a sum to the next that needs it
+constexpr double kOtherRegisters = 4;  // operands that are held beside the sums, at most
 constexpr double kLoopInstructions = 2;
 
 // Of its lanes some lie on one cache line and some on the next one.
@@ -63,7 +63,8 @@ void CoreWork::add(const LoopNest& nest, const space::CpuTarget& target) {
   const bool in_registers = nest.register_accesses > 0 && nest.vector_operations > 0;
   const double held = (in_registers ? sums * vectors : 0) + std::min(operands, kOtherRegisters) + 1;
   const double spilled = std::max(0.0, held - target.vector_registers) * steps * 2;
-  const bool waits = in_registers && body > 0 && nest.stored.coefficient(nest.loops[body - 1].var) == 0;
+  const bool waits =
+      in_registers && body > 0 && nest.stored.coefficient(nest.loops[body - 1].var) == 0;
   arithmetic += runs * operations / kOperationsPerCycle;
   loads += runs * (loaded + spilled / 2) / kLoadsPerCycle;
   if (waits) latency += runs * kLatency * steps;
