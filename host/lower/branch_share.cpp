@@ -2,7 +2,6 @@
 #include "host/lower/branch_share.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 namespace fettle::lower {
@@ -141,7 +140,8 @@ class Points {
       std::int64_t step = rest % extent(i);
       rest /= extent(i);
       if (total_ > kPoints) {
-        const double share = std::fmod((double(number) + 0.5) * kRoots[axis++ % 6], 1.0);
+        const double turns = (double(number) + 0.5) * kRoots[axis++ % 6];
+        const double share = turns - double(static_cast<std::int64_t>(turns));
         step = std::min(extent(i) - 1, static_cast<std::int64_t>(share * double(extent(i))));
       }
       point_[i] = loops_[i].begin + step;
