@@ -12,18 +12,16 @@
 namespace fettle::tune {
 namespace {
 
-// Until a model is trained: so many trials, spread over the fastest by the estimate of so many
-// draws, as many as this share of them. An estimate that a prior corrected is worth more: some
-// generations are bred from the draws then, and champions of niches are what is spread over.
+// Until a model is trained: so many trials, spread over champions of niches (niches.h) by the
+// estimate, of so many draws and of generations that are bred from these. An estimate that a prior
+// corrected is worth more thought, and fewer trials.
 struct First {
-  std::size_t trials, draws, generations;
-  double share;
+  std::size_t trials, draws, generations, children;  // of each generation
 };
-constexpr First kFirst{8, 128, 12, 0.25}, kFirstWithPrior{4, 128, 32, 0};
-constexpr std::size_t kFirstChildren = 8;  // of each of these generations
-constexpr std::size_t kFastest = 4;        // breed as often as all champions of niches
-constexpr float kFarBehind = 0.5;          // log2 of the estimate: what is not tried at first
-constexpr std::size_t kSpreadDraws = 24;   // of which the one farthest from all others is taken
+constexpr First kFirst{8, 128, 12, 8}, kFirstWithPrior{4, 128, 32, 8};
+constexpr std::size_t kFastest = 4;       // breed as often as all champions of niches
+constexpr float kFarBehind = 0.5;         // log2 of the estimate: what is not tried at first
+constexpr std::size_t kSpreadDraws = 24;  // of which the one farthest from all others is taken
 
 const First& how_first(const SearcherOptions& options) {
   return options.prior ? kFirstWithPrior : kFirst;
@@ -73,7 +71,7 @@ std::vector<space::Configuration> promising_draws(const space::SearchSpace& spac
       return draws[fast ? rng() % std::min(kFastest, draws.size()) : best[rng() % best.size()]]
           .second;
     };
-    for (std::size_t i = 0; i < kFirstChildren; ++i) {
+    for (std::size_t i = 0; i < first.children; ++i) {
       const bool crossed = uniform(rng) < kCrossover;
       space::Configuration child = parent();
       if (crossed) child = space.crossover(child, parent(), rng);
@@ -84,22 +82,9 @@ std::vector<space::Configuration> promising_draws(const space::SearchSpace& spac
     std::stable_sort(draws.begin(), draws.end(), faster);
   }
   std::vector<space::Configuration> promising;
-  if (first.generations > 0) {
-    for (const std::size_t place : champions_of(draws)) {
-      if (draws[place].first <= draws.front().first + kFarBehind) {
-        promising.push_back(std::move(draws[place].second));
-      }
-    }
-    return promising;
-  }
-  // The fastest, and those of every sketch: an estimate that no prior corrected says little of how
-  // one sketch does beside another.
-  const auto kept = static_cast<std::size_t>(first.share * static_cast<double>(draws.size()));
-  std::vector<bool> held(space.sketches().size(), false);
-  for (auto& [estimate, configuration] : draws) {
-    if (promising.size() >= kept && held[configuration.sketch]) continue;
-    held[configuration.sketch] = true;
-    promising.push_back(std::move(configuration));
+  for (const std::size_t place : champions_of(draws)) {
+    if (draws[place].first > draws.front().first + kFarBehind) break;
+    promising.push_back(std::move(draws[place].second));
   }
   return promising;
 }

@@ -19,8 +19,8 @@ TEST(BranchShare, IsCountedOverTheLoopsOfTheCondition) {
   const Rows rows;
   EXPECT_EQ(branch_share(less(ir::var_ref(rows.y), 3), rows.around), 0.3);
   EXPECT_EQ(branch_share(less(ir::var_ref(rows.x), 2), rows.around), 0.25) << "it begins with 1";
-  const ir::Expr both = ir::binary(ir::BinaryOp::And, less(ir::var_ref(rows.y), 3),
-                                   less(ir::var_ref(rows.x), 3));
+  const ir::Expr both =
+      ir::binary(ir::BinaryOp::And, less(ir::var_ref(rows.y), 3), less(ir::var_ref(rows.x), 3));
   EXPECT_DOUBLE_EQ(*branch_share(both, rows.around), 0.15);
   const ir::Expr sum = less(ir::var_ref(rows.y) + ir::var_ref(rows.x), 3);  // 0+1, 0+2, 1+1
   EXPECT_DOUBLE_EQ(*branch_share(sum, rows.around), 3 / 40.0);
@@ -46,8 +46,7 @@ TEST(BranchShare, LooksThroughWhatVariablesStandFor) {
 TEST(BranchShare, IsNotKnownOfOtherThings) {
   const Rows rows;
   EXPECT_FALSE(branch_share(less(ir::var_ref(ir::make_var("n")), 3), rows.around));
-  const auto buffer =
-      std::make_shared<ir::BufferDecl>(ir::BufferDecl{"table", ir::kInt32, {16}});
+  const auto buffer = std::make_shared<ir::BufferDecl>(ir::BufferDecl{"table", ir::kInt32, {16}});
   EXPECT_FALSE(branch_share(less(ir::load(buffer, {ir::var_ref(rows.y)}), 3), rows.around));
 }
 
