@@ -169,7 +169,8 @@ TEST_F(FarmSlurm, GrowsWithTheQueueAndShrinksBehindIt) {
   const Program workers = farm({"--shrink-after", "3"});
   std::this_thread::sleep_for(seconds(3));
   EXPECT_TRUE(slurm->states(kName).empty()) << "nobody builds anything";
-  RunningProgram session(resnet(24, {"--build-on", "workers"}), settings());
+  // A searcher that does not think: the queue is as long as the session lets it be at once.
+  RunningProgram session(resnet(24, {"--build-on", "workers", "--searcher", "random"}), settings());
   EXPECT_TRUE(soon([&] { return jobs("RUNNING") == 2; })) << workers->out() << workers->err();
   ASSERT_EQ(session.wait(seconds(240)), 0) << session.err() << worker_logs();
   expect_each_once(session.out(), 24);
