@@ -4,15 +4,12 @@
 #include <algorithm>
 #include <set>
 
+#include "host/ir/fold.h"
+
 namespace fettle::lower {
 namespace {
 
 constexpr std::int64_t kPoints = 512;  // iterations looked at, at most
-
-std::int64_t floor_div(std::int64_t a, std::int64_t b) {
-  const std::int64_t quotient = a / b;
-  return a % b < 0 ? quotient - 1 : quotient;
-}
 
 // Integer expressions as steps, each of which uses what earlier ones gave.
 class Steps {
@@ -30,7 +27,7 @@ class Steps {
       return push({Kind::Binary, ir::BinaryOp::Eq, *a, zero});
     }
     const auto* n = std::get_if<ir::Binary>(&e->node);
-    if (!n || !known(n->op)) return std::nullopt;
+    if (!n) return std::nullopt;
     const auto a = add(n->a), b = add(n->b);
     if (!a || !b) return std::nullopt;
     return push({Kind::Binary, n->op, *a, *b});
@@ -39,14 +36,16 @@ class Steps {
   const std::set<std::size_t>& used() const { return used_; }
   void forget_used() { used_.clear(); }
 
-  // By loop; values() of all steps then.
+  // By loop; value() of all steps then.
   void run(const std::vector<std::int64_t>& point) {
     values_.resize(steps_.size());
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const Step& step = steps_[i];
       values_[i] = step.kind == Kind::Constant ? step.value
-                   : step.kind == Kind::Loop   ? point[step.a]
-                                               : result(step.op, values_[step.a], values_[step.b]);
+                   : step.kind == Kind::Loop
+                       ? point[step.a]
+                       : ir::fold_int(step.op, values_[step.a], values_[step.b], ir::Scalar::Int64)
+                             .value_or(0);
     }
   }
   std::int64_t value(std::size_t step) const { return values_[step]; }
@@ -75,43 +74,6 @@ class Steps {
     const auto let = around_.lets.find(var);
     if (let == around_.lets.end()) return std::nullopt;
     return add(let->second);
-  }
-
-  static bool known(ir::BinaryOp op) {
-    return op != ir::BinaryOp::ShiftLeft && op != ir::BinaryOp::ShiftRight;
-  }
-
-  static std::int64_t result(ir::BinaryOp op, std::int64_t a, std::int64_t b) {
-    switch (op) {
-      case ir::BinaryOp::Add:
-        return a + b;
-      case ir::BinaryOp::Sub:
-        return a - b;
-      case ir::BinaryOp::Mul:
-        return a * b;
-      case ir::BinaryOp::Div:
-        return b > 0 ? floor_div(a, b) : 0;
-      case ir::BinaryOp::Mod:
-        return b > 0 ? a - b * floor_div(a, b) : 0;
-      case ir::BinaryOp::Min:
-        return std::min(a, b);
-      case ir::BinaryOp::Max:
-        return std::max(a, b);
-      case ir::BinaryOp::And:
-        return a && b;
-      case ir::BinaryOp::Or:
-        return a || b;
-      case ir::BinaryOp::Eq:
-        return a == b;
-      case ir::BinaryOp::Ne:
-        return a != b;
-      case ir::BinaryOp::Lt:
-        return a < b;
-      case ir::BinaryOp::Le:
-        return a <= b;
-      default:
-        return 0;
-    }
   }
 
   const Surroundings& around_;

@@ -27,10 +27,7 @@ bool may_straddle(const Access& access, const LoopNest& nest, double line_bytes)
 
 void CoreWork::add(const LoopNest& nest, const space::CpuTarget& target) {
   const double vector_bytes = target.vector_bits / 8.0, line = cache_line_bytes(target);
-  std::size_t body = 0;
-  for (std::size_t i = 0; i < nest.loops.size(); ++i) {
-    if (nest.loops[i].kind != ir::ForKind::Unrolled) body = i + 1;
-  }
+  const std::size_t body = body_of(nest);
   const std::span<const LoopTrip> inside = std::span(nest.loops).subspan(body);
   double trips = 1, sums = 1;
   std::vector<LoopTrip> tile;  // of the result's loops, not of the reduction's

@@ -18,10 +18,14 @@ double cache_line_bytes(const space::CpuTarget& target) {
   return target.caches.empty() ? 64 : std::max(16, target.caches.front().line_bytes);
 }
 
-NestFootprint::NestFootprint(LoopNest of, double line) : nest(std::move(of)), line_bytes(line) {
-  for (std::size_t i = 0; i < nest.loops.size(); ++i) {
-    if (nest.loops[i].kind != ir::ForKind::Unrolled) body = i + 1;
-  }
+std::size_t body_of(const LoopNest& nest) {
+  std::size_t body = nest.loops.size();
+  while (body > 0 && nest.loops[body - 1].kind == ir::ForKind::Unrolled) --body;
+  return body;
+}
+
+NestFootprint::NestFootprint(LoopNest of, double line)
+    : nest(std::move(of)), line_bytes(line), body(body_of(nest)) {
   for (std::size_t depth = 0; depth <= nest.loops.size(); ++depth) {
     footprint.push_back(lines(depth) * line_bytes);
   }

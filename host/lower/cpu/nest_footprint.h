@@ -17,6 +17,9 @@ inline constexpr double kUsableShare = 0.8;  // of a cache, before something els
 double cache_bytes(const space::CpuTarget& target, int level);
 double cache_line_bytes(const space::CpuTarget& target);
 
+// Its loops from this one on are unrolled: a body.
+std::size_t body_of(const LoopNest& nest);
+
 struct NestFootprint {
   LoopNest nest;
   double line_bytes = 64;
