@@ -154,6 +154,50 @@ Expr Affine::expr(DataType type) const {
                                       : sum + int_imm(constant, type);
 }
 
+namespace {
+
+// variable * coefficient, the latter not 0.
+bool is_term(const Expr& expr, const Var& var, std::int64_t coefficient) {
+  const auto* product = std::get_if<Binary>(&expr->node);
+  if (!product) {
+    const auto* ref = std::get_if<VarRef>(&expr->node);
+    return coefficient == 1 && ref && ref->var == var;
+  }
+  const std::int64_t* factor = as_int(product->b);
+  return product->op == BinaryOp::Mul && coefficient != 1 && factor && *factor == coefficient &&
+         is_term(product->a, var, 1);
+}
+
+}  // namespace
+
+bool Affine::is_written_as(const Expr& expr) const {
+  const Expr* rest = &expr;
+  // From the last summand on: what is added, or taken away where it is negative.
+  const auto ends_with = [&](std::int64_t sign, const auto& is_last) {
+    const auto* sum = std::get_if<Binary>(&(*rest)->node);
+    if (!sum || sum->op != (sign < 0 ? BinaryOp::Sub : BinaryOp::Add) || !is_last(sum->b)) {
+      return false;
+    }
+    rest = &sum->a;
+    return true;
+  };
+  const auto is_constant = [&](const Expr& e, std::int64_t value) {
+    const std::int64_t* c = as_int(e);
+    return c && *c == value;
+  };
+  if (terms.empty()) return is_constant(expr, constant);
+  if (constant != 0 && !ends_with(constant, [&](const Expr& e) {
+        return is_constant(e, constant < 0 ? -constant : constant);
+      })) {
+    return false;
+  }
+  for (std::size_t i = terms.size(); i-- > 1;) {
+    const auto& [var, c] = terms[i];
+    if (!ends_with(c, [&](const Expr& e) { return is_term(e, var, c < 0 ? -c : c); })) return false;
+  }
+  return is_term(*rest, terms.front().first, terms.front().second);
+}
+
 std::optional<Affine> affine_of(const Expr& expr) {
   if (!expr->type.is_int() || expr->type.lanes != 1) return std::nullopt;
   Exact exact;

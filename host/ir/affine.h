@@ -48,6 +48,8 @@ struct AffineSum {
 // Exact, over variables.
 struct Affine : AffineSum<Var, std::int64_t> {
   Expr expr(DataType type = kInt32) const;
+  // Whether this is what expr(its type) makes.
+  bool is_written_as(const Expr& expr) const;
 };
 // Empty when the scalar expression is not affine in its variables.
 std::optional<Affine> affine_of(const Expr& expr);

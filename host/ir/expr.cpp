@@ -2,7 +2,6 @@
 #include "host/ir/expr.h"
 
 #include <cassert>
-#include <cmath>
 
 #include "host/ir/fold.h"
 
@@ -74,72 +73,6 @@ std::int64_t BufferDecl::elements() const {
   std::int64_t count = 1;
   for (std::int64_t extent : shape) count *= extent;
   return count;
-}
-
-std::int64_t wrap(std::int64_t value, Scalar scalar) {
-  switch (scalar) {
-    case Scalar::Bool:
-      return value != 0;
-    case Scalar::Int8:
-      return static_cast<std::int8_t>(value);
-    case Scalar::UInt8:
-      return static_cast<std::uint8_t>(value);
-    case Scalar::Int16:
-      return static_cast<std::int16_t>(value);
-    case Scalar::Int32:
-      return static_cast<std::int32_t>(value);
-    default:
-      return value;
-  }
-}
-
-std::optional<std::int64_t> fold_int(BinaryOp op, std::int64_t a, std::int64_t b, Scalar scalar) {
-  // Unsigned arithmetic: overflow wraps instead of being undefined.
-  const auto ua = static_cast<std::uint64_t>(a), ub = static_cast<std::uint64_t>(b);
-  const int bits = 8 * DataType{scalar, 1}.bytes();
-  switch (op) {
-    case BinaryOp::Add:
-      return wrap(static_cast<std::int64_t>(ua + ub), scalar);
-    case BinaryOp::Sub:
-      return wrap(static_cast<std::int64_t>(ua - ub), scalar);
-    case BinaryOp::Mul:
-      return wrap(static_cast<std::int64_t>(ua * ub), scalar);
-    case BinaryOp::Div:
-    case BinaryOp::Mod: {
-      if (b <= 0) return std::nullopt;
-      std::int64_t quotient = a / b, rest = a % b;
-      if (rest < 0) --quotient, rest += b;
-      return op == BinaryOp::Div ? quotient : rest;
-    }
-    case BinaryOp::Min:
-      return a < b ? a : b;
-    case BinaryOp::Max:
-      return a < b ? b : a;
-    case BinaryOp::And:
-      return a && b;
-    case BinaryOp::Or:
-      return a || b;
-    case BinaryOp::ShiftLeft:
-      if (b < 0 || b >= bits) return std::nullopt;
-      return wrap(static_cast<std::int64_t>(ua << b), scalar);
-    case BinaryOp::ShiftRight:
-      if (b < 0 || b >= bits) return std::nullopt;
-      return a >> b;
-    case BinaryOp::Eq:
-      return a == b;
-    case BinaryOp::Ne:
-      return a != b;
-    case BinaryOp::Lt:
-      return a < b;
-    case BinaryOp::Le:
-      return a <= b;
-  }
-  return std::nullopt;
-}
-
-const std::int64_t* as_int(const Expr& expr) {
-  const auto* imm = std::get_if<IntImm>(&expr->node);
-  return imm ? &imm->value : nullptr;
 }
 
 namespace {

@@ -147,7 +147,11 @@ inline Expr operator+(Expr a, Expr b) { return binary(BinaryOp::Add, std::move(a
 inline Expr operator-(Expr a, Expr b) { return binary(BinaryOp::Sub, std::move(a), std::move(b)); }
 inline Expr operator*(Expr a, Expr b) { return binary(BinaryOp::Mul, std::move(a), std::move(b)); }
 
-const std::int64_t* as_int(const Expr& expr);  // the constant, or null
+// The constant, or null.
+inline const std::int64_t* as_int(const Expr& expr) {
+  const auto* imm = std::get_if<IntImm>(&expr->node);
+  return imm ? &imm->value : nullptr;
+}
 
 // A variable or a constant: cheaper to visit than to look up.
 inline bool is_leaf(const Expr& expr) {

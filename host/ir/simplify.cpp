@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "host/ir/equal.h"
 #include "host/ir/simplifier.h"
 
 namespace fettle::ir {
@@ -11,7 +10,7 @@ namespace fettle::ir {
 namespace {
 
 // The form in variables that are not known.
-Affine resolved(const Affine& form, const KnownSums& known) {
+Affine resolved(Affine form, const KnownSums& known) {
   const auto is_known = [&](const auto& term) { return known.count(term.first) != 0; };
   if (known.empty() || std::none_of(form.terms.begin(), form.terms.end(), is_known)) return form;
   Affine sum;
@@ -30,9 +29,9 @@ Affine resolved(const Affine& form, const KnownSums& known) {
 
 Expr ExprSimplifier::mutate(const Expr& expr) {
   if (!expr || as_int(expr)) return expr;
-  if (const auto form = affine_of(expr)) {
-    const Expr made = resolved(*form, known_).expr(expr->type);
-    return equal(made, expr) ? expr : made;
+  if (auto form = affine_of(expr)) {
+    const Affine sum = resolved(std::move(*form), known_);
+    return sum.is_written_as(expr) ? expr : sum.expr(expr->type);
   }
   Expr e = Mutator::mutate(expr);
   if (e != expr && !known_.empty()) {

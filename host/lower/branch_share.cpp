@@ -2,7 +2,9 @@
 #include "host/lower/branch_share.h"
 
 #include <algorithm>
+#include <cassert>
 #include <set>
+#include <span>
 
 #include "host/ir/fold.h"
 
@@ -10,6 +12,53 @@ namespace fettle::lower {
 namespace {
 
 constexpr std::int64_t kPoints = 512;  // iterations looked at, at most
+
+// Iterations of some of the loops: all of them, or kPoints that lie evenly.
+class Points {
+ public:
+  Points(const std::vector<CountedLoop>& loops, const std::set<std::size_t>& used)
+      : loops_(loops) {
+    for (const std::size_t i : used) {
+      places_.push_back({i, total_, places_.size()});
+      total_ = std::min(total_ * extent(i), kPoints + 1);
+    }
+  }
+  std::int64_t count() const { return std::min(total_, kPoints); }
+
+  // The places of the points along a loop that is used, by point.
+  void along(std::size_t loop, std::span<std::int64_t> out) const {
+    const auto place = std::find_if(places_.begin(), places_.end(),
+                                    [&](const Place& one) { return one.loop == loop; });
+    assert(place != places_.end());
+    // Kronecker's sequence: multiples of roots of primes, modulo 1, fill a cube evenly.
+    static constexpr double kRoots[] = {1.4142135623730951, 1.7320508075688772, 2.23606797749979,
+                                        2.6457513110645907, 3.3166247903554,    3.605551275463989};
+    const std::int64_t trips = extent(loop);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const auto number = static_cast<std::int64_t>(i);
+      std::int64_t step = number / place->inner % trips;
+      if (total_ > kPoints) {
+        const double turns = (double(number) + 0.5) * kRoots[place->axis % 6];
+        const double share = turns - double(static_cast<std::int64_t>(turns));
+        step = std::min(trips - 1, static_cast<std::int64_t>(share * double(trips)));
+      }
+      out[i] = loops_[loop].begin + step;
+    }
+  }
+
+ private:
+  struct Place {
+    std::size_t loop;
+    std::int64_t inner;  // iterations of the places before it
+    std::size_t axis;
+  };
+  std::int64_t extent(std::size_t loop) const {
+    return std::max<std::int64_t>(loops_[loop].extent, 1);
+  }
+  const std::vector<CountedLoop>& loops_;
+  std::vector<Place> places_;  // of the loops that are used
+  std::int64_t total_ = 1;
+};
 
 // Integer expressions as steps, each of which uses what earlier ones gave.
 class Steps {
@@ -36,19 +85,35 @@ class Steps {
   const std::set<std::size_t>& used() const { return used_; }
   void forget_used() { used_.clear(); }
 
-  // By loop; value() of all steps then.
-  void run(const std::vector<std::int64_t>& point) {
-    values_.resize(steps_.size());
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-      const Step& step = steps_[i];
-      values_[i] = step.kind == Kind::Constant ? step.value
-                   : step.kind == Kind::Loop
-                       ? point[step.a]
-                       : ir::fold_int(step.op, values_[step.a], values_[step.b], ir::Scalar::Int64)
-                             .value_or(0);
+  std::size_t count() const { return steps_.size(); }
+  void shorten(std::size_t count) {
+    steps_.resize(count);
+    for (auto& step : of_loop_) {
+      if (step && *step >= count) step.reset();
     }
   }
-  std::int64_t value(std::size_t step) const { return values_[step]; }
+
+  // Of every point of `points` at once.
+  void run(const Points& points) {
+    const auto count = static_cast<std::size_t>(points.count());
+    count_ = count;
+    values_.resize(steps_.size() * count);
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const Step& step = steps_[i];
+      const std::span out = values(i);
+      if (step.kind == Kind::Constant) {
+        std::fill(out.begin(), out.end(), step.value);
+      } else if (step.kind == Kind::Loop) {
+        points.along(step.a, out);
+      } else {
+        ir::fold_each(step.op, values(step.a), values(step.b), out);
+      }
+    }
+  }
+  // By point, after run().
+  std::span<std::int64_t> values(std::size_t step) {
+    return std::span(values_).subspan(step * count_, count_);
+  }
 
  private:
   enum class Kind { Constant, Loop, Binary };
@@ -79,46 +144,9 @@ class Steps {
   const Surroundings& around_;
   std::vector<Step> steps_;
   std::vector<std::optional<std::size_t>> of_loop_;
-  std::vector<std::int64_t> values_;
+  std::size_t count_ = 0;             // points
+  std::vector<std::int64_t> values_;  // [step][point]
   std::set<std::size_t> used_;
-};
-
-// Iterations of some of the loops: all of them, or kPoints that lie evenly.
-class Points {
- public:
-  Points(const std::vector<CountedLoop>& loops, const std::set<std::size_t>& used)
-      : loops_(loops), used_(used), point_(loops.size(), 0) {
-    for (const std::size_t i : used) total_ = std::min(total_ * extent(i), kPoints + 1);
-  }
-  std::int64_t count() const { return std::min(total_, kPoints); }
-
-  const std::vector<std::int64_t>& at(std::int64_t number) {
-    // Kronecker's sequence: multiples of roots of primes, modulo 1, fill a cube evenly.
-    static constexpr double kRoots[] = {1.4142135623730951, 1.7320508075688772, 2.23606797749979,
-                                        2.6457513110645907, 3.3166247903554,    3.605551275463989};
-    std::int64_t rest = number;
-    std::size_t axis = 0;
-    for (const std::size_t i : used_) {
-      std::int64_t step = rest % extent(i);
-      rest /= extent(i);
-      if (total_ > kPoints) {
-        const double turns = (double(number) + 0.5) * kRoots[axis++ % 6];
-        const double share = turns - double(static_cast<std::int64_t>(turns));
-        step = std::min(extent(i) - 1, static_cast<std::int64_t>(share * double(extent(i))));
-      }
-      point_[i] = loops_[i].begin + step;
-    }
-    return point_;
-  }
-
- private:
-  std::int64_t extent(std::size_t loop) const {
-    return std::max<std::int64_t>(loops_[loop].extent, 1);
-  }
-  const std::vector<CountedLoop>& loops_;
-  const std::set<std::size_t>& used_;
-  std::vector<std::int64_t> point_;
-  std::int64_t total_ = 1;
 };
 
 }  // namespace
@@ -128,25 +156,30 @@ std::optional<double> branch_share(const ir::Expr& condition, const Surroundings
   const auto asked = steps.add(condition);
   if (!asked) return std::nullopt;
   std::set<std::size_t> used = steps.used();
-  std::vector<std::pair<std::size_t, bool>> before;
+  std::vector<std::pair<std::size_t, bool>> before;  // steps, and what they must give
   for (auto one = around.path.rbegin(); one != around.path.rend(); ++one) {
     steps.forget_used();
+    const std::size_t before_it = steps.count();
     const auto test = steps.add(one->condition);
     const auto in_common = [&](std::size_t loop) { return used.contains(loop); };
-    if (!test || std::none_of(steps.used().begin(), steps.used().end(), in_common)) continue;
+    if (!test || std::none_of(steps.used().begin(), steps.used().end(), in_common)) {
+      steps.shorten(before_it);
+      continue;
+    }
     used.insert(steps.used().begin(), steps.used().end());
     before.emplace_back(*test, one->holds);
   }
   Points points(around.loops, used);
+  steps.run(points);
   std::int64_t reached = 0, taken = 0;
-  for (std::int64_t i = 0; i < points.count(); ++i) {
-    steps.run(points.at(i));
+  const std::span<const std::int64_t> answers = steps.values(*asked);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto passed = [&](const auto& test) {
-      return (steps.value(test.first) != 0) == test.second;
+      return (steps.values(test.first)[i] != 0) == test.second;
     };
     if (!std::all_of(before.begin(), before.end(), passed)) continue;
     ++reached;
-    taken += steps.value(*asked) != 0;
+    taken += answers[i] != 0;
   }
   return reached > 0 ? double(taken) / double(reached) : 0;
 }
