@@ -26,6 +26,7 @@
 #include "host/backend/cpu_llvm/kept_objects.h"
 #include "host/backend/cpu_llvm/llvm_target.h"
 #include "host/backend/cpu_llvm/object_writer.h"
+#include "host/backend/llvm_emit/pass_options.h"
 
 namespace fettle::backend::cpu_llvm {
 namespace {
@@ -127,10 +128,13 @@ Result<std::vector<std::uint8_t>> write_object(llvm::Module& module, llvm::Targe
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream out(bytes);
   llvm::legacy::PassManager passes;
-  if (machine.addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::ObjectFile,
-                                  /*DisableVerify=*/true)) {
-    return Error{ErrorCode::Internal,
-                 "LLVM cannot write objects for " + machine.getTargetTriple().str()};
+  {
+    const llvm_emit::PassOptions options(!machine.getTargetTriple().isX86());
+    if (machine.addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::ObjectFile,
+                                    /*DisableVerify=*/true)) {
+      return Error{ErrorCode::Internal,
+                   "LLVM cannot write objects for " + machine.getTargetTriple().str()};
+    }
   }
   passes.run(module);
   return std::vector<std::uint8_t>(bytes.begin(), bytes.end());

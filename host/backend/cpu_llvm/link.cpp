@@ -3,7 +3,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <mutex>
 #include <thread>
 
 #include <fcntl.h>
@@ -12,6 +11,8 @@
 
 #include <lld/Common/Driver.h>
 #include <llvm/Support/raw_ostream.h>
+
+#include "host/backend/llvm_emit/pass_options.h"
 
 LLD_HAS_DRIVER(elf)
 
@@ -90,9 +91,8 @@ std::string first_line(const std::string& text) {
 // does not allow; into a pipe it writes its memory buffer, so a thread reads one.
 Result<std::vector<std::uint8_t>> link_shared_object(
     std::span<const std::span<const std::uint8_t>> objects, const space::CpuTarget& target) {
-  static std::mutex one_at_a_time;  // lld keeps its state in globals
+  const llvm_emit::PassOptions alone;  // lld keeps its state in globals, and sets LLVM's
   static bool broken = false;
-  std::lock_guard lock(one_at_a_time);
   if (broken) return Error{ErrorCode::Internal, "lld crashed earlier in this process"};
 
   Result<Descriptor> script = in_memory(kScript, std::strlen(kScript));

@@ -21,6 +21,7 @@
 #include <llvm/Transforms/Vectorize/LoadStoreVectorizer.h>
 
 #include "host/backend/cuda_ptx/gpu_function.h"
+#include "host/backend/llvm_emit/pass_options.h"
 
 namespace fettle::backend::cuda_ptx {
 namespace {
@@ -104,9 +105,12 @@ Result<std::string> make_ptx(const ir::Module& module, const space::GpuTarget& t
   llvm::SmallVector<char, 0> text;
   llvm::raw_svector_ostream out(text);
   llvm::legacy::PassManager passes;
-  if ((*machine)->addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::AssemblyFile,
-                                      /*DisableVerify=*/true)) {
-    return Error{ErrorCode::Internal, "LLVM cannot write PTX"};
+  {
+    const llvm_emit::PassOptions as_llvm_has_them;
+    if ((*machine)->addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::AssemblyFile,
+                                        /*DisableVerify=*/true)) {
+      return Error{ErrorCode::Internal, "LLVM cannot write PTX"};
+    }
   }
   passes.run(unit);
   return std::string(text.begin(), text.end());
