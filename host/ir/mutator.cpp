@@ -15,6 +15,17 @@ std::vector<Expr> Mutator::mutate_all(const std::vector<Expr>& exprs) {
   return out;
 }
 
+std::optional<std::vector<Expr>> Mutator::changed(const std::vector<Expr>& exprs) {
+  std::optional<std::vector<Expr>> out;
+  for (std::size_t i = 0; i < exprs.size(); ++i) {
+    Expr made = child(exprs[i]);
+    if (!out && made == exprs[i]) continue;
+    if (!out) out.emplace(exprs.begin(), exprs.begin() + std::ptrdiff_t(i));
+    out->push_back(std::move(made));
+  }
+  return out;
+}
+
 Expr Mutator::child(const Expr& expr) {
   if (!expr || expr.use_count() < 2 || is_leaf(expr)) return mutate(expr);
   if (auto known = shared_.find(expr); known != shared_.end()) return known->second;
@@ -40,8 +51,8 @@ Expr Mutator::mutate(const Expr& expr) {
         return a == n.a && b == n.b && c == n.c ? expr : mul_add(a, b, c);
       },
       [&](const Intrinsic& n) {
-        std::vector<Expr> args = mutate_all(n.args);
-        return args == n.args ? expr : intrinsic(*n.row, std::move(args));
+        auto args = changed(n.args);
+        return args ? intrinsic(*n.row, std::move(*args)) : expr;
       },
       [&](const Select& n) {
         Expr c = child(n.condition), t = child(n.then_value), e = child(n.else_value);
@@ -56,10 +67,11 @@ Expr Mutator::mutate(const Expr& expr) {
         return v == n.value ? expr : reinterpret(expr->type, v);
       },
       [&](const Load& n) {
-        std::vector<Expr> indices = mutate_all(n.indices);
+        auto indices = changed(n.indices);
         Expr predicate = child(n.predicate);
-        if (indices == n.indices && predicate == n.predicate) return expr;
-        return load(n.buffer, std::move(indices), predicate, expr->type.lanes);
+        if (!indices && predicate == n.predicate) return expr;
+        return load(n.buffer, indices ? std::move(*indices) : n.indices, predicate,
+                    expr->type.lanes);
       },
       [&](const Ramp& n) {
         Expr base = child(n.base);
@@ -87,10 +99,10 @@ Stmt Mutator::rebuilt(const Stmt& stmt) {
         return make_for(n.var, min, extent, n.kind, body, n.axis, n.pipeline);
       },
       [&](const Store& n) {
-        std::vector<Expr> indices = mutate_all(n.indices);
+        auto indices = changed(n.indices);
         Expr value = child(n.value), predicate = child(n.predicate);
-        if (indices == n.indices && value == n.value && predicate == n.predicate) return stmt;
-        return make_store(n.buffer, std::move(indices), value, predicate);
+        if (!indices && value == n.value && predicate == n.predicate) return stmt;
+        return make_store(n.buffer, indices ? std::move(*indices) : n.indices, value, predicate);
       },
       [&](const Block& n) {
         std::vector<Stmt> stmts;
@@ -115,8 +127,8 @@ Stmt Mutator::rebuilt(const Stmt& stmt) {
         return value == n.value && body == n.body ? stmt : make_let(n.var, value, body);
       },
       [&](const TileCall& n) {
-        std::vector<Expr> operands = mutate_all(n.operands);
-        return operands == n.operands ? stmt : make_tile_call(*n.row, std::move(operands));
+        auto operands = changed(n.operands);
+        return operands ? make_tile_call(*n.row, std::move(*operands)) : stmt;
       },
       [&](const AsyncCopies& n) {
         Stmt body = mutate(n.body);

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "host/ir/stmt.h"
@@ -22,6 +23,8 @@ class Mutator {
 
  protected:
   std::vector<Expr> mutate_all(const std::vector<Expr>& exprs);
+  // As mutate_all(); empty where none of them changes, which is most of the time.
+  std::optional<std::vector<Expr>> changed(const std::vector<Expr>& exprs);
 
   // While it lives, what was mutated before counts for nothing: a variable may mean something else.
   class Apart {

@@ -24,7 +24,14 @@ Error unfit(const Stage& stage, const std::string& what) {
 
 class Inference {
  public:
-  explicit Inference(const space::Schedule& schedule) : schedule_(schedule) {}
+  explicit Inference(const space::Schedule& schedule) : schedule_(schedule) {
+    for (const Stage& reader : schedule.dag().stages) {
+      ir::walk(reader.body, [&](const ir::Expr& e) {
+        const auto* load = std::get_if<ir::Load>(&e->node);
+        if (load) readings_[load->buffer].push_back({&reader, load});
+      });
+    }
+  }
 
   Result<Bounds> run() {
     const auto& stages = schedule_.dag().stages;
@@ -85,6 +92,14 @@ class Inference {
     return vars;
   }
 
+  // Empty: the index is not affine.
+  std::optional<ir::Affine> form_of(const ir::Expr& index) const {
+    auto form = ir::affine_of(index);
+    if (!form) form = ir::affine_of(ir::simplify(index));
+    if (!form) form = ir::affine_of(ir::simplify(quotients_simplified(index, out_.ranges)));
+    return form;
+  }
+
   Result<void> read_region(const Stage& stage, StageBounds& bounds) {
     const std::set<ir::Var> outer = around(stage);
     const std::size_t rank = stage.axes.size();
@@ -92,42 +107,38 @@ class Inference {
     std::vector<bool> beyond(rank, false);
     bool first = true;
     std::string problem;
-    for (const Stage& reader : schedule_.dag().stages) {
-      auto known = out_.stages.find(reader.name);
+    for (const Reading& reading : readings_[stage.buffer]) {
+      const auto known = out_.stages.find(reading.reader->name);
       if (known == out_.stages.end()) continue;
-      ir::walk(reader.body, [&](const ir::Expr& e) {
-        const auto* load = std::get_if<ir::Load>(&e->node);
-        if (!load || load->buffer != stage.buffer) return;
-        for (std::size_t d = 0; d < rank; ++d) {
-          const auto* vector = std::get_if<ir::Ramp>(&load->indices[d]->node);
-          const ir::Expr index =
-              ir::substitute(vector ? vector->base : load->indices[d], known->second.axis_values);
-          auto form = ir::affine_of(ir::simplify(index));
-          if (!form) form = ir::affine_of(ir::simplify(quotients_simplified(index, out_.ranges)));
-          if (!form) {
-            problem = "is read at an index that is not affine";
-            return;
-          }
-          auto [fixed, moving] = ir::parts_of(*form, [&](const ir::Var& var) {
-            if (beyond_.count(var)) beyond[d] = true;
-            if (outer.count(var)) return std::optional<ir::Interval>();
-            if (const char* others = seen_by_others(stage, var)) problem = others;
-            return std::optional(out_.ranges.at(var));
-          });
-          if (vector) moving.high += vector->stride * (load->indices[d]->type.lanes - 1);
-          if (first) {
-            bounds.base.push_back(fixed);
-            inside[d] = moving;
-          } else {
-            ir::Affine difference = fixed;
-            difference.add(bounds.base[d], -1);
-            if (!difference.terms.empty()) problem = "is read in two places that move apart";
-            inside[d] = {std::min(inside[d].low, moving.low),
-                         std::max(inside[d].high, moving.high)};
-          }
+      const ir::Load& load = *reading.load;
+      bool affine = true;
+      for (std::size_t d = 0; affine && d < rank; ++d) {
+        const auto* vector = std::get_if<ir::Ramp>(&load.indices[d]->node);
+        const auto form =
+            form_of(ir::substitute(vector ? vector->base : load.indices[d], known->second.axis_values));
+        if (!form) {
+          problem = "is read at an index that is not affine";
+          affine = false;
+          continue;
         }
-        first = false;
-      });
+        auto [fixed, moving] = ir::parts_of(*form, [&](const ir::Var& var) {
+          if (beyond_.count(var)) beyond[d] = true;
+          if (outer.count(var)) return std::optional<ir::Interval>();
+          if (const char* others = seen_by_others(stage, var)) problem = others;
+          return std::optional(out_.ranges.at(var));
+        });
+        if (vector) moving.high += vector->stride * (load.indices[d]->type.lanes - 1);
+        if (first) {
+          bounds.base.push_back(fixed);
+          inside[d] = moving;
+        } else {
+          ir::Affine difference = fixed;
+          difference.add(bounds.base[d], -1);
+          if (!difference.terms.empty()) problem = "is read in two places that move apart";
+          inside[d] = {std::min(inside[d].low, moving.low), std::max(inside[d].high, moving.high)};
+        }
+      }
+      first &= !affine;
     }
     if (first) problem = "is not read by its consumer";
     if (!problem.empty()) return unfit(stage, problem);
@@ -357,7 +368,13 @@ class Inference {
     return {};
   }
 
+  struct Reading {
+    const Stage* reader;
+    const ir::Load* load;  // of the reader's body
+  };
+
   const space::Schedule& schedule_;
+  std::map<ir::Buffer, std::vector<Reading>> readings_;
   Bounds out_;
   std::set<ir::Var> by_threads_, by_blocks_;  // that differ between a block's threads, and blocks
   std::set<ir::Var> beyond_;           // loop variables with which an axis may be past its end

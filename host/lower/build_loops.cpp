@@ -181,9 +181,13 @@ class Builder {
 
   // index - first element computed.
   ir::Expr relative(const Stage& producer, std::size_t d, const ir::Expr& index) const {
-    const StageBounds& bounds = bounds_.stages.at(producer.name);
-    return ir::simplify(schedule_.plan(producer).at ? index - bounds.base[d].expr() : index,
-                        bounds_.ranges);
+    if (!schedule_.plan(producer).at) return ir::simplify(index, bounds_.ranges);
+    const ir::Affine& base = bounds_.stages.at(producer.name).base[d];
+    if (auto form = ir::affine_of(index)) {
+      form->add(base, -1);
+      return form->expr(index->type);
+    }
+    return ir::simplify(index - base.expr(), bounds_.ranges);
   }
 
   ir::Stmt leaf(const Stage& stage, bool initialise) {
