@@ -24,6 +24,8 @@ namespace {
 
 using Clock = BuildChild::Clock;
 constexpr int kMostStartFailures = 3;  // in a row, before any result, per worker
+// A build that takes longer leaves its core to another: it may hang.
+constexpr std::chrono::milliseconds kLongBuild{500};
 
 void signal_fd(int fd) {
   const std::uint64_t one = 1;
@@ -150,8 +152,21 @@ struct BuildPool::Loop {
     return false;
   }
 
+  // Builds that share a core would both be done later than the first of them needs to be.
+  std::size_t most_at_once() {
+    const std::lock_guard lock(placing);
+    return options.cores.empty() ? workers.size() : std::min(workers.size(), options.cores.size());
+  }
+
   void hand_out() {
+    const auto recent = Clock::now() - kLongBuild;
+    std::size_t busy = static_cast<std::size_t>(
+        std::count_if(workers.begin(), workers.end(), [&](const BuildChild& worker) {
+          return worker.under_way() && worker.under_way()->started > recent;
+        }));
+    const std::size_t most = most_at_once();
     for (BuildChild& worker : workers) {
+      if (busy >= most) return;
       if (!worker.running() || worker.under_way()) continue;
       wire::BuildRequestT request;
       {
@@ -161,13 +176,13 @@ struct BuildPool::Loop {
         requests.pop_front();
       }
       worker.send(request);
+      ++busy;
     }
   }
 
   // A turn waits for this long at most while something is built.
   std::chrono::milliseconds longest_turn() const {
-    return std::clamp(options.deadline / 4, std::chrono::milliseconds(1),
-                      std::chrono::milliseconds(1000));
+    return std::clamp(options.deadline / 4, std::chrono::milliseconds(1), kLongBuild);
   }
 
   // The pool itself could not run for that long (Ctrl-Z stops the builders with it): that time
@@ -271,6 +286,7 @@ void BuildPool::keep_to(const std::vector<int>& cores) {
   const std::lock_guard lock(loop_->placing);
   loop_->options.cores = cores;
   for (const pid_t worker : loop_->running) process::move_process(worker, cores);
+  signal_fd(loop_->wake_fd);
 }
 
 void BuildPool::submit(wire::BuildRequestT request) {

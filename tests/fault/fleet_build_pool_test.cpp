@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -236,6 +237,23 @@ TEST(BuildPool, MovesToOtherCoresAndBack) {
   }
   pool->keep_to(cores);
   for (const pid_t builder : builders) EXPECT_EQ(on(builder), cores);
+}
+
+// Two builds on one core would both be done when the second is.
+TEST(BuildPool, AsManyAtOnceAsThereAreCores) {
+  auto pool = start({}, 2);
+  cpu_set_t here;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof here, &here), 0);
+  int core = 0;
+  while (!CPU_ISSET(core, &here)) ++core;
+  pool->keep_to({core});
+  for (std::uint64_t i = 0; i < 20; ++i) ask(*pool, i, "tell process");
+  std::set<std::string> builders;
+  for (const auto& [id, result] : collect(*pool, 20)) {
+    ASSERT_NE(result.body.AsBuildOutput(), nullptr);
+    builders.insert(result.body.AsBuildOutput()->program->target);
+  }
+  EXPECT_EQ(builders.size(), 1u) << "the first one was free each time";
 }
 
 // Ctrl-Z stops host and builders: that time is not the candidate's.
