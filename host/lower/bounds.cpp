@@ -114,8 +114,8 @@ class Inference {
       bool affine = true;
       for (std::size_t d = 0; affine && d < rank; ++d) {
         const auto* vector = std::get_if<ir::Ramp>(&load.indices[d]->node);
-        const auto form =
-            form_of(ir::substitute(vector ? vector->base : load.indices[d], known->second.axis_values));
+        const auto form = form_of(
+            ir::substitute(vector ? vector->base : load.indices[d], known->second.axis_values));
         if (!form) {
           problem = "is read at an index that is not affine";
           affine = false;

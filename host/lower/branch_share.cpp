@@ -16,8 +16,7 @@ constexpr std::int64_t kPoints = 512;  // iterations looked at, at most
 // Iterations of some of the loops: all of them, or kPoints that lie evenly.
 class Points {
  public:
-  Points(const std::vector<CountedLoop>& loops, const std::set<std::size_t>& used)
-      : loops_(loops) {
+  Points(const std::vector<CountedLoop>& loops, const std::set<std::size_t>& used) : loops_(loops) {
     for (const std::size_t i : used) {
       places_.push_back({i, total_, places_.size()});
       total_ = std::min(total_ * extent(i), kPoints + 1);

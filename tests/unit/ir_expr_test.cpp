@@ -1,7 +1,12 @@
 // Makers, linear forms, bounds and the simplifier.
+#include <functional>
+#include <random>
+
 #include <gtest/gtest.h>
 
 #include "host/ir/affine.h"
+#include "host/ir/equal.h"
+#include "host/ir/fold.h"
 #include "host/ir/mutator.h"
 #include "host/ir/printer.h"
 #include "host/ir/simplify.h"
@@ -27,6 +32,57 @@ TEST(IrExpr, MakersFoldConstants) {
 
 TEST(IrExpr, ADivisionByZeroIsNotFolded) {
   EXPECT_EQ(as_int(binary(BinaryOp::Div, n(1), n(0))), nullptr);
+}
+
+TEST(IrExpr, ManyFoldedAtOnceAreFoldedOneByOne) {
+  const std::vector<std::int64_t> some = {-9, -2, -1, 0, 1, 2, 3, 63, 64, 1'000'000'007};
+  std::vector<std::int64_t> a, b;
+  for (const std::int64_t x : some) {
+    for (const std::int64_t y : some) a.push_back(x), b.push_back(y);
+  }
+  std::vector<std::int64_t> out(a.size());
+  for (int op = 0; op <= int(BinaryOp::Le); ++op) {
+    fold_each(BinaryOp(op), a, b, out);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      EXPECT_EQ(out[i], fold_int(BinaryOp(op), a[i], b[i], Scalar::Int64).value_or(0))
+          << op << " of " << a[i] << ", " << b[i];
+    }
+  }
+}
+
+// Of expressions written in all ways, those that are the form's own are known as such.
+TEST(IrExpr, AFormKnowsWhatItWouldWrite) {
+  std::mt19937 rng(3);
+  const auto draw = [&](int below) { return int(rng() % unsigned(below)); };
+  const std::function<Expr(int)> any = [&](int depth) -> Expr {
+    switch (depth == 0 ? draw(3) : draw(7)) {
+      case 0:
+        return vx();
+      case 1:
+        return vy();
+      case 2:
+        return n(draw(9) - 4);
+      case 3:
+      case 4:
+        return any(depth - 1) + any(depth - 1);
+      case 5:
+        return any(depth - 1) - any(depth - 1);
+      default:
+        return any(depth - 1) * n(draw(7) - 3);
+    }
+  };
+  int written_so = 0, others = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const Expr drawn = any(3);
+    const Affine form = *affine_of(drawn);
+    for (const Expr& e : {drawn, form.expr(), form.expr() + n(1), form.expr() - vx()}) {
+      const bool same = equal(form.expr(), e);
+      EXPECT_EQ(form.is_written_as(e), same) << print(e) << ", its form: " << print(form.expr());
+      ++(same ? written_so : others);
+    }
+  }
+  EXPECT_GT(written_so, 3000);
+  EXPECT_GT(others, 3000);
 }
 
 TEST(IrExpr, NeutralElementsVanish) {

@@ -5,7 +5,6 @@
 #include <set>
 
 #include <llvm/Analysis/AliasAnalysis.h>
-#include <llvm/Bitcode/BitcodeWriter.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/LegacyPassManager.h>
@@ -27,6 +26,7 @@
 #include "host/backend/cpu_llvm/llvm_target.h"
 #include "host/backend/cpu_llvm/object_writer.h"
 #include "host/backend/llvm_emit/pass_options.h"
+#include "host/ir/fingerprint.h"
 
 namespace fettle::backend::cpu_llvm {
 namespace {
@@ -144,7 +144,7 @@ struct Compiler::State {
   std::unique_ptr<llvm::TargetMachine> machine;
   llvm_emit::EmitOptions options;
   Optimizer optimizer;
-  KeptObjects kept{kMostKept};  // by bitcode, before optimisation
+  KeptObjects kept{kMostKept};  // by their functions' fingerprints
 
   State(std::unique_ptr<llvm::TargetMachine> made, const space::CpuTarget& target)
       : machine(std::move(made)),
@@ -213,18 +213,17 @@ Result<Object> Compiler::compile(std::span<const ir::Function* const> functions,
 
 Result<std::shared_ptr<const Object>> Compiler::State::compile_once(
     std::span<const ir::Function* const> functions) {
+  std::string all;
+  for (const ir::Function* function : functions) all += ir::fingerprint(*function);
+  const wire::Hash source =
+      content_hash({reinterpret_cast<const std::uint8_t*>(all.data()), all.size()});
+  if (std::shared_ptr<const Object> object = kept.find(source)) return object;
   std::string problem;
   llvm::LLVMContext context;
-  context.setDiscardValueNames(true);  // names cost time, and would tell equal code apart
+  context.setDiscardValueNames(true);  // names cost time
   context.setDiagnosticHandler(std::make_unique<Diagnostics>(problem), true);
   Result<std::unique_ptr<llvm::Module>> unit = emit(context, functions);
   if (!unit) return std::move(unit).error();
-  std::string bitcode;
-  llvm::raw_string_ostream out(bitcode);
-  llvm::WriteBitcodeToFile(**unit, out);
-  const wire::Hash source =
-      content_hash({reinterpret_cast<const std::uint8_t*>(bitcode.data()), bitcode.size()});
-  if (std::shared_ptr<const Object> object = kept.find(source)) return object;
   Result<Object> made = finish(**unit, problem, false);
   if (!made) return std::move(made).error();
   auto object = std::make_shared<const Object>(std::move(*made));

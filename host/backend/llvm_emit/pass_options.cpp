@@ -16,8 +16,8 @@ std::mutex& one_at_a_time() {
 PassOptions::PassOptions() : PassOptions(true) {}
 
 PassOptions::PassOptions(bool strength_reduction) : lock_(one_at_a_time()) {
-  static auto* const without = static_cast<llvm::cl::opt<bool>*>(
-      llvm::cl::getRegisteredOptions().lookup("disable-lsr"));
+  static auto* const without =
+      static_cast<llvm::cl::opt<bool>*>(llvm::cl::getRegisteredOptions().lookup("disable-lsr"));
   if (without) without->setValue(!strength_reduction);
 }
 
