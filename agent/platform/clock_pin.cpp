@@ -113,7 +113,7 @@ Result<PinnedClocks> PinnedClocks::pin(const SystemRoot& root,
   PinnedClocks out;
   std::vector<Pinned> found = domains_of(root, cores, khz == kHighestClock), domains;
   if (found.empty()) {
-    refused.push_back("the cores' clocks cannot be set here (no cpufreq)");
+    refused.emplace_back("the cores' clocks cannot be set here (no cpufreq)");
     return out;
   }
   wait_until_cool(found, cool_ms);
