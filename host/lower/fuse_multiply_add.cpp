@@ -24,7 +24,8 @@ class Fuse : public ir::Mutator {
  public:
   using ir::Mutator::mutate;
   ir::Expr mutate(const ir::Expr& expr) override {
-    if (expr && std::holds_alternative<ir::Load>(expr->node)) return expr;  // nothing in places
+    // Of places, which add no products of floats, nothing is looked at.
+    if (expr && std::holds_alternative<ir::Load>(expr->node)) return expr;
     const ir::Expr e = ir::Mutator::mutate(expr);
     const auto* sum = e ? std::get_if<ir::Binary>(&e->node) : nullptr;
     if (!sum || sum->op != ir::BinaryOp::Add) return e;

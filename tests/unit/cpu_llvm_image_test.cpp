@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <llvm/AsmParser/Parser.h>
 #include <llvm/IR/LLVMContext.h>
-#include <llvm/Support/CommandLine.h>
 #include <llvm/Support/SourceMgr.h>
 
 #include "host/backend/cpu_llvm/calibration.h"
@@ -18,7 +17,6 @@
 #include "host/backend/cpu_llvm/program.h"
 #include "host/backend/cpu_llvm/runtime.h"
 #include "host/backend/cpu_llvm/system_calls.h"
-#include "host/backend/llvm_emit/pass_options.h"
 #include "host/lower/cpu/lowering.h"
 #include "host/space/sketches/sketches.h"
 #include "host/space/workload.h"
@@ -76,23 +74,6 @@ TEST(Image, KernelsNeedNoRelocationAndNoData) {
       ASSERT_EQ(image->entries.size(), each.module.functions.size());
       for (const auto& entry : image->entries) EXPECT_LT(entry->offset, image->cpu->text_bytes);
     }
-  }
-}
-
-// Else the second program of a process would be compiled with other passes than its first.
-TEST(Image, ALinkTakesNoPassBack) {
-  const auto reduces_strength = [] {
-    const llvm::cl::Option* without = llvm::cl::getRegisteredOptions().lookup("disable-lsr");
-    if (!without) std::abort();
-    return !static_cast<const llvm::cl::opt<bool>*>(without)->getValue();
-  };
-  for (int turn = 0; turn < 2; ++turn) {
-    {
-      const backend::llvm_emit::PassOptions options(false);
-      EXPECT_FALSE(reduces_strength());
-    }
-    ASSERT_TRUE(cpu::make_image(backend_cases().front().module, native_target()).ok());
-    EXPECT_TRUE(reduces_strength()) << "lld set it back, and a GPU's pipeline would have it";
   }
 }
 
