@@ -45,14 +45,17 @@ EvolutionaryPlanner::EvolutionaryPlanner(const space::SearchSpace& space,
       rng_(options.seed),
       lowered_(space_, options_) {}
 
+std::size_t trials_missing(const SearcherOptions& options, std::size_t trials) {
+  // A prior is a better beginning than a few trials of other tasks.
+  const bool taught =
+      !options.prior && options.experience && options.experience->size() > trials;
+  const std::size_t first = first_trials(options);
+  return taught || trials >= first ? 0 : first - trials;
+}
+
 std::vector<space::Configuration> EvolutionaryPlanner::plan(Knowledge knowledge, std::size_t n) {
   const Stopwatch all(statistics_.planning_seconds);
-  // A prior is a better beginning than a few trials of other tasks.
-  const bool taught = !options_.prior && options_.experience &&
-                      options_.experience->size() > knowledge.trials.size();
-  const std::size_t first = first_trials(options_);
-  if (knowledge.trials.size() < first && !taught) {
-    const std::size_t missing = first - knowledge.trials.size();
+  if (const std::size_t missing = trials_missing(options_, knowledge.trials.size())) {
     const std::size_t wanted = std::min(n, missing + (options_.background ? kUnderWay : 0));
     return first_plan(space_, options_, lowered_, knowledge, wanted, rng_);
   }

@@ -27,6 +27,9 @@
 
 namespace fettle::tune {
 
+// Trials that a model still lacks where there are so many of the task. Any thread.
+std::size_t trials_missing(const SearcherOptions& options, std::size_t trials);
+
 // Used by one thread at a time.
 class EvolutionaryPlanner {
  public:

@@ -36,6 +36,7 @@ class EvolutionarySearcher final : public Searcher {
     while (proposals.size() < n) {
       auto configuration = next();
       if (!configuration) break;
+      ++under_way_;
       proposals.push_back(std::move(*configuration));
     }
     return proposals;
@@ -43,6 +44,7 @@ class EvolutionarySearcher final : public Searcher {
 
   void observe(const Observation& observation) override {
     known_.unseen.insert(observation.configuration);
+    if (under_way_ > 0) --under_way_;  // not so of a history, which was never proposed here
     if (observation.lost) return;
     Knowledge::Trial trial{observation.configuration,
                            observation.nanoseconds.value_or(0),
@@ -66,7 +68,7 @@ class EvolutionarySearcher final : public Searcher {
     }
     if (plan_.empty()) take_plan();
     if (!plan_.empty() || barren_ || !patient()) return true;
-    start_plan();
+    if (!awaits_first_trials()) start_plan();
     return false;
   }
 
@@ -89,6 +91,10 @@ class EvolutionarySearcher final : public Searcher {
   };
 
   bool patient() const { return known_.trials.size() < kFew; }
+  // The first plan's trials are on their way: another one would know no more than it did.
+  bool awaits_first_trials() const {
+    return under_way_ > 0 && trials_missing(options_, known_.trials.size()) > 0;
+  }
 
   void wait_for_plan() {
     std::unique_lock lock(shared_->mutex);
@@ -184,6 +190,7 @@ class EvolutionarySearcher final : public Searcher {
   std::vector<space::Configuration> plan_;  // next one last
   bool first_ = true;                       // plan: not yet taken
   bool barren_ = false;                     // the last plan had nothing
+  std::size_t under_way_ = 0;               // proposed, not yet observed
   std::size_t news_ = 0;                    // observations since the last plan was begun
 };
 
