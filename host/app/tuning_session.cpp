@@ -218,6 +218,7 @@ Result<std::vector<tune::TuneTask>> searched_tasks(
     }
     how.task = task.task.workload.canonical();
     how.background = background;
+    how.trials = (command.trials + open.tasks.size() - 1) / open.tasks.size();
     auto searcher = tune::make_searcher(command.searcher, *task.space, how);
     if (!searcher) return searcher.error();
     task.searcher = first[i].empty()

@@ -23,8 +23,20 @@ constexpr std::size_t kFastest = 4;       // breed as often as all champions of 
 constexpr float kFarBehind = 0.5;         // log2 of the estimate: what is not tried at first
 constexpr std::size_t kSpreadDraws = 24;  // of which the one farthest from all others is taken
 
-const First& how_first(const SearcherOptions& options) {
-  return options.prior ? kFirstWithPrior : kFirst;
+// A task of so many trials is worth all of that thought, one of few no less than this share.
+constexpr double kWorthAll = 64, kLeastThought = 0.4;
+
+First how_first(const SearcherOptions& options) {
+  First first = options.prior ? kFirstWithPrior : kFirst;
+  if (options.trials == 0) return first;
+  const double share =
+      std::clamp(static_cast<double>(options.trials) / kWorthAll, kLeastThought, 1.0);
+  const auto reduce = [&](std::size_t& count) {
+    count = static_cast<std::size_t>(static_cast<double>(count) * share);
+  };
+  reduce(first.draws);
+  reduce(first.generations);
+  return first;
 }
 
 using Draw = std::pair<float, space::Configuration>;  // by the estimate
@@ -36,7 +48,7 @@ std::vector<space::Configuration> promising_draws(const space::SearchSpace& spac
                                                   LoweredFeatures& lowered,
                                                   const Knowledge& knowledge,
                                                   std::mt19937_64& rng) {
-  const First& first = how_first(options);
+  const First first = how_first(options);
   std::vector<Draw> draws;
   std::unordered_set<std::size_t> programs;
   std::unordered_set<space::Configuration, ConfigurationHash> bred;
