@@ -150,8 +150,12 @@ Expr Affine::expr(DataType type) const {
       sum = sum + var_ref(var) * int_imm(c, type);
     }
   }
-  return constant < 0 && !as_int(sum) ? sum - int_imm(-constant, type)
-                                      : sum + int_imm(constant, type);
+  return plus(sum, constant);
+}
+
+Expr plus(const Expr& expr, std::int64_t constant) {
+  return constant < 0 && !as_int(expr) ? expr - int_imm(-constant, expr->type)
+                                       : expr + int_imm(constant, expr->type);
 }
 
 namespace {

@@ -51,6 +51,8 @@ struct Affine : AffineSum<Var, std::int64_t> {
   // Whether this is what expr(its type) makes.
   bool is_written_as(const Expr& expr) const;
 };
+// expr + constant, as Affine::expr() writes a sum's last summand.
+Expr plus(const Expr& expr, std::int64_t constant);
 // Empty when the scalar expression is not affine in its variables.
 std::optional<Affine> affine_of(const Expr& expr);
 

@@ -19,6 +19,9 @@ class ExprSimplifier : public Mutator {
   using Mutator::mutate;
   Expr mutate(const Expr& expr) override;
 
+ protected:
+  const KnownSums& known() const { return known_; }
+
  private:
   Expr decide(const Expr& e, const Binary& op) const;
 

@@ -17,7 +17,9 @@ class DropZeroProducts : public ir::Mutator {
  public:
   using ir::Mutator::mutate;
   ir::Expr mutate(const ir::Expr& expr) override {
-    const auto* sum = expr ? std::get_if<ir::MulAdd>(&expr->node) : nullptr;
+    // No sum of products takes part in an index.
+    if (!expr || (expr->type.is_int() && expr->type.lanes == 1)) return expr;
+    const auto* sum = std::get_if<ir::MulAdd>(&expr->node);
     if (!sum || (!is_zero(sum->a) && !is_zero(sum->b))) return ir::Mutator::mutate(expr);
     return mutate(sum->c);
   }
