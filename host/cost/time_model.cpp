@@ -12,7 +12,7 @@ namespace {
 constexpr double kLongest = 20;      // multiples of the best; slower ones teach nothing more
 constexpr double kFailedFactor = 2;  // a failure: at least so many times the slowest
 constexpr double kMuchFaster = 1.1;  // than the fastest that a model was begun with
-constexpr double kManyMore = 1.5;    // trials than it was begun with
+constexpr double kManyMore = 2.2;    // trials than it was begun with
 
 constexpr const char* kEstimate = "log_estimated_cycles";  // as host/lower names it
 
