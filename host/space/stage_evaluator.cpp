@@ -12,6 +12,22 @@
 namespace fettle::space {
 namespace {
 
+// to += factor * values, of which nearly all of a convolution's time is. Four at once where the CPU
+// can: products are rounded by themselves in both, so the sums are the same.
+void add_products_anywhere(double* to, double factor, const double* values, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) to[i] += factor * values[i];
+}
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] void add_products_wide(double* to, double factor, const double* values,
+                                               std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) to[i] += factor * values[i];
+}
+const auto add_products =
+    __builtin_cpu_supports("avx2") ? add_products_wide : add_products_anywhere;
+#else
+constexpr auto add_products = add_products_anywhere;
+#endif
+
 class StageEvaluator {
  public:
   StageEvaluator(const Stage& stage, StageProgram program)
@@ -95,7 +111,7 @@ class StageEvaluator {
       const StageNode& scalar = program_.nodes[program_.nodes[program_.root].a];
       const double* values = program_.nodes[program_.nodes[program_.root].b].values;
       const double factor = *scalar.values;
-      for (std::int64_t i = 0; i < program_.length; ++i) to[i] += factor * values[i];
+      add_products(to, factor, values, program_.length);
     } else if (root.column) {
       for (std::int64_t i = 0; i < program_.length; ++i) to[i] += root.values[i];
     } else {

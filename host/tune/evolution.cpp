@@ -1,9 +1,23 @@
-// Distance of configurations (evolution.h).
+// What plans share (evolution.h).
 #include "host/tune/evolution.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace fettle::tune {
+namespace {
+
+// A task of so many trials is worth all of the thought, one of few no less than this share.
+constexpr double kWorthAll = 64, kLeastThought = 0.4;
+
+}  // namespace
+
+std::size_t worth_thought(const SearcherOptions& options, std::size_t count) {
+  if (options.trials == 0) return count;
+  const double share =
+      std::clamp(static_cast<double>(options.trials) / kWorthAll, kLeastThought, 1.0);
+  return static_cast<std::size_t>(static_cast<double>(count) * share);
+}
 
 double distance(const space::SearchSpace& space, const space::Configuration& a,
                 const space::Configuration& b) {

@@ -6,12 +6,17 @@
 #include <random>
 
 #include "host/space/search_space.h"
+#include "host/tune/searcher.h"
 
 namespace fettle::tune {
 
 inline constexpr std::size_t kParents = 16;   // that breed
 inline constexpr std::size_t kChildren = 16;  // of each generation
 inline constexpr double kCrossover = 0.4;     // share of the children with two parents
+
+// So many draws or children where the task's trials are worth all of that thought; fewer where it
+// may expect few of them.
+std::size_t worth_thought(const SearcherOptions& options, std::size_t count);
 
 // Knobs that differ, each by at least a half and by how far apart its options are; 1e9 between
 // sketches.

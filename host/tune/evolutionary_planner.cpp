@@ -101,8 +101,9 @@ EvolutionaryPlanner::Candidates EvolutionaryPlanner::breed_candidates(
   Parents parents;
   for (const auto* trial : fastest) parents.fast.push_back(&trial->configuration);
 
+  const std::size_t children = worth_thought(options_, kChildren);
   Candidates candidates = recall(knowledge, model);
-  candidates.reserve(candidates.size() + kChildren * kGenerations + kFresh +
+  candidates.reserve(candidates.size() + children * kGenerations + kFresh +
                      open_.all().size());  // parents point into it
   for (int generation = 0; generation < kGenerations; ++generation) {
     // Parents: the fastest trials and, after them in turns, the best predictions.
@@ -125,7 +126,7 @@ EvolutionaryPlanner::Candidates EvolutionaryPlanner::breed_candidates(
       parents.champions.push_back(&candidates[i].configuration);
     }
     const std::size_t from = candidates.size();
-    breed(knowledge, parents, kChildren, first ? kRandomShare : 0, candidates);
+    breed(knowledge, parents, children, first ? kRandomShare : 0, candidates);
     if (first) {
       breed_fresh(knowledge, parents.fast, candidates);
       for (const auto& change : open_.all()) add_candidate(knowledge, change, candidates);

@@ -23,19 +23,10 @@ constexpr std::size_t kFastest = 4;       // breed as often as all champions of 
 constexpr float kFarBehind = 0.5;         // log2 of the estimate: what is not tried at first
 constexpr std::size_t kSpreadDraws = 24;  // of which the one farthest from all others is taken
 
-// A task of so many trials is worth all of that thought, one of few no less than this share.
-constexpr double kWorthAll = 64, kLeastThought = 0.4;
-
 First how_first(const SearcherOptions& options) {
   First first = options.prior ? kFirstWithPrior : kFirst;
-  if (options.trials == 0) return first;
-  const double share =
-      std::clamp(static_cast<double>(options.trials) / kWorthAll, kLeastThought, 1.0);
-  const auto reduce = [&](std::size_t& count) {
-    count = static_cast<std::size_t>(static_cast<double>(count) * share);
-  };
-  reduce(first.draws);
-  reduce(first.generations);
+  first.draws = worth_thought(options, first.draws);
+  first.generations = worth_thought(options, first.generations);
   return first;
 }
 

@@ -1,6 +1,7 @@
 // The fastest programs of each layer, measured again (confirmed_best.h).
 #include "tests/bench/confirmed_best.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <set>
@@ -13,24 +14,40 @@
 namespace fettle::bench {
 namespace {
 
-constexpr const char* kSession = "bests of efficiency";
+constexpr const char* kSession = "bests and witnesses of efficiency";
 
-// Of the programs that were the fastest when they were searched for, one configuration each. What
-// an earlier version made and this one's space has no more cannot be measured again.
-std::vector<std::string> fastest(const ConfirmedLayer& layer) {
+struct Chosen {
+  std::string configuration;
+  double nanoseconds;  // when it was searched for
+};
+struct Programs {
+  std::vector<Chosen> fastest, witnesses;
+};
+
+// One configuration of each program. What an earlier version made and this one's space has no more
+// cannot be measured again.
+Programs programs_of(const ConfirmedLayer& layer) {
   std::multimap<double, const records::TuningRecord*> by_time;
   for (const records::TuningRecord& trial : layer.trials) {
-    if (const double time = trial.nanoseconds().value_or(0); time > 0)
+    if (const double time = trial.nanoseconds().value_or(0); time > 0 && !trial.reused)
       by_time.emplace(time, &trial);
   }
-  std::vector<std::string> configurations;
-  std::set<std::string> programs;
+  std::vector<Chosen> all;
+  std::set<std::string> seen;
   for (const auto& [time, trial] : by_time) {
-    if (configurations.size() == kConfirmedPrograms) break;
     if (!layer.opened->space().parse(trial->configuration)) continue;
-    if (programs.insert(trial->program_hash).second) configurations.push_back(trial->configuration);
+    if (seen.insert(trial->program_hash).second) all.push_back({trial->configuration, time});
   }
-  return configurations;
+  Programs programs;
+  const auto fast = static_cast<std::ptrdiff_t>(std::min(all.size(), kConfirmedPrograms));
+  programs.fastest.assign(all.begin(), all.begin() + fast);
+  all.erase(all.begin(), all.begin() + fast);
+  // From the middle half, evenly.
+  const std::size_t witnesses = std::min(kWitnesses, all.size() / 2);
+  for (std::size_t i = 0; i < witnesses; ++i) {
+    programs.witnesses.push_back(all[all.size() / 4 + i * (all.size() / 2) / witnesses]);
+  }
+  return programs;
 }
 
 // Times in nanoseconds of earlier sessions of this kind, by configuration.
@@ -68,10 +85,14 @@ Result<bool> measure_round(LocalLoop& loop, const std::vector<ConfirmedLayer>& l
     auto times = measured(loop.database(), layer);
     if (!times) return std::move(times).error();
     std::vector<space::Configuration> missing;
-    for (const std::string& configuration : fastest(layer)) {
-      auto parsed = layer.opened->space().parse(configuration);
+    Programs programs = programs_of(layer);
+    std::vector<Chosen> all = std::move(programs.fastest);
+    all.insert(all.end(), programs.witnesses.begin(), programs.witnesses.end());
+    for (const Chosen& program : all) {
+      auto parsed = layer.opened->space().parse(program.configuration);
       if (!parsed) return std::move(parsed).error();
-      if ((*times)[configuration].size() < kConfirmingRounds) missing.push_back(std::move(*parsed));
+      if ((*times)[program.configuration].size() < kConfirmingRounds)
+        missing.push_back(std::move(*parsed));
     }
     if (missing.empty()) continue;
     how.trials += static_cast<std::uint32_t>(missing.size());
@@ -99,17 +120,30 @@ Result<void> confirm_bests(LocalLoop& loop, const std::vector<ConfirmedLayer>& l
   return {};
 }
 
-Result<std::optional<double>> confirmed_best(LocalLoop& loop, const ConfirmedLayer& layer) {
+Result<std::optional<ConfirmedBest>> confirmed_best(LocalLoop& loop, const ConfirmedLayer& layer) {
   auto times = measured(loop.database(), layer);
   if (!times) return std::move(times).error();
-  std::optional<double> best;
-  for (const std::string& configuration : fastest(layer)) {
-    const std::vector<double>& of = (*times)[configuration];
-    if (of.size() < kConfirmingRounds) return std::optional<double>();
-    const double time = median_of(of);
-    if (!best || time < *best) best = time;
+  const Programs programs = programs_of(layer);
+  const auto again = [&](const Chosen& program) -> std::optional<double> {
+    const std::vector<double>& of = (*times)[program.configuration];
+    if (of.size() < kConfirmingRounds) return std::nullopt;
+    return median_of(of);
+  };
+  std::optional<double> least;
+  for (const Chosen& program : programs.fastest) {
+    const auto time = again(program);
+    if (!time) return std::optional<ConfirmedBest>();
+    if (!least || *time < *least) least = time;
   }
-  return best;
+  if (!least) return std::optional<ConfirmedBest>();
+  std::vector<double> drifts;
+  for (const Chosen& program : programs.witnesses) {
+    const auto time = again(program);
+    if (!time) return std::optional<ConfirmedBest>();
+    drifts.push_back(program.nanoseconds / *time);
+  }
+  const double drift = drifts.empty() ? 1 : median_of(drifts);
+  return std::optional(ConfirmedBest{*least * drift, drift});
 }
 
 }  // namespace fettle::bench

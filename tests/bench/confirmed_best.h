@@ -2,6 +2,10 @@
 // measured well by luck: a bar that no other measurement of the same program reaches. So the
 // fastest programs are measured some times more, in turns, and the least of their medians is the
 // bar.
+//
+// A machine may by then be faster than it was while the searches ran, or slower, and a bar that is
+// off by the 5 % that the searches may lack is none. So programs of middling times, which no luck
+// chose, are measured again beside the fastest: they tell by how much.
 #pragma once
 
 #include <optional>
@@ -14,6 +18,7 @@
 namespace fettle::bench {
 
 constexpr std::size_t kConfirmedPrograms = 6;  // of a layer
+constexpr std::size_t kWitnesses = 7;          // of a layer: programs of middling times
 constexpr unsigned kConfirmingRounds = 5;      // measurements of each of them
 
 struct ConfirmedLayer {
@@ -26,7 +31,12 @@ struct ConfirmedLayer {
 // is missing where the same programs were confirmed before. A Ctrl-C ends it early; no Error.
 Result<void> confirm_bests(LocalLoop& loop, const std::vector<ConfirmedLayer>& layers);
 
-// Nanoseconds. Empty: its fastest programs have not all been measured so often.
-Result<std::optional<double>> confirmed_best(LocalLoop& loop, const ConfirmedLayer& layer);
+struct ConfirmedBest {
+  double nanoseconds = 0;  // as the searches would have measured it
+  double drift = 1;        // of the machine: a time of the searches, of the same one measured again
+};
+
+// Empty: its programs have not all been measured so often.
+Result<std::optional<ConfirmedBest>> confirmed_best(LocalLoop& loop, const ConfirmedLayer& layer);
 
 }  // namespace fettle::bench

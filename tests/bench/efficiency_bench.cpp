@@ -238,7 +238,8 @@ class Bench {
       const auto best = confirmed_best(loop_, searched[place]);
       if (!best) return best.error();
       confirmed += best->has_value();
-      layers.push_back({layers_[place].task.workload.title(), best->value_or(best_of(*all))});
+      const auto known = best->value_or(ConfirmedBest{best_of(*all), 1});
+      layers.push_back({layers_[place].task.workload.title(), known.nanoseconds, known.drift});
       for (std::uint64_t seed = first(); seed < first() + options_.seeds; ++seed) {
         for (std::size_t arm = 0; arm < arms_.size(); ++arm) {
           if (!ended_.contains({place, arm, seed})) continue;

@@ -169,6 +169,7 @@ Json efficiency_summary(const std::vector<EfficiencyArm>& arms,
     Json& json = summary["layers"][layers[layer].title];
     for (auto& [a, part] : parts) json[arms[a].name] = part.json();
     json["best_ns"] = layers[layer].best;
+    json["drift"] = layers[layer].drift;
   }
   double better = 0;
   for (const char* name : {"xgb-knob", "xgb-itervar"}) {
@@ -241,7 +242,15 @@ std::string efficiency_table(const std::vector<EfficiencyArm>& arms, const Json&
   figure("runs never at 95 %", "runs_never_at_95");
   figure("runs", "runs");
   figure("most trials of a run", "most_trials");
-  return text;
+  double least = 1, most = 1;
+  for (const auto& [title, layer] : summary["layers"].items()) {
+    least = std::min(least, layer["drift"].get<double>());
+    most = std::max(most, layer["drift"].get<double>());
+  }
+  return text + fmt::format(
+                    "searches took {:.3f} to {:.3f} times as long as when the best were measured "
+                    "again; bars are corrected by it\n",
+                    least, most);
 }
 
 }  // namespace fettle::bench

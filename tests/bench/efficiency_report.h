@@ -36,7 +36,8 @@ struct EfficiencyRun {
 
 struct EfficiencyLayer {
   std::string title;
-  double best = 0;  // nanoseconds, of all that is known of it; 0: nothing
+  double best = 0;   // nanoseconds, of all that is known of it; 0: nothing
+  double drift = 1;  // of the machine, until that was measured again (confirmed_best.h)
 };
 
 // Only seeds of a layer that every arm has searched count. A run that never had 95 % counts as one
