@@ -47,8 +47,7 @@ EvolutionaryPlanner::EvolutionaryPlanner(const space::SearchSpace& space,
 
 std::size_t trials_missing(const SearcherOptions& options, std::size_t trials) {
   // A prior is a better beginning than a few trials of other tasks.
-  const bool taught =
-      !options.prior && options.experience && options.experience->size() > trials;
+  const bool taught = !options.prior && options.experience && options.experience->size() > trials;
   const std::size_t first = first_trials(options);
   return taught || trials >= first ? 0 : first - trials;
 }

@@ -221,6 +221,11 @@ TEST(BenchProgram, EfficiencyGoesOnWhereItsDatabaseEnds) {
   EXPECT_EQ(summary["runs"], 4);
   // The bar was measured by itself, and is of the fastest programs.
   EXPECT_EQ(summary["layers_confirmed"], 1);
+  for (const auto& [title, layer] : summary["layers"].items()) {
+    EXPECT_GT(layer["drift"], 0.3) << title;
+    EXPECT_LT(layer["drift"], 3.0) << title;
+    EXPECT_NE(layer["drift"], 1.0) << title << " had witnesses";
+  }
   const double best = more.lines.front()["best_ns_of_all"];
   double found = 1e99;
   for (std::size_t i = 0; i < 4; ++i) found = std::min<double>(found, more.lines[i]["best_ns"]);

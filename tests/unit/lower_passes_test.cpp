@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <set>
 
 #include "host/ir/interpreter.h"
+#include "host/ir/mutator.h"
 #include "host/ir/printer.h"
 #include "host/ir/simplify.h"
 #include "host/lower/extract_parallel.h"
@@ -134,6 +136,31 @@ TEST(LowerPasses, UnrollRepeatsTheBody) {
   EXPECT_EQ(n.run(before), n.run(*after));
   EXPECT_FALSE(unroll(n.nest(ForKind::Unrolled, ForKind::Unrolled), 31));
   EXPECT_TRUE(unroll(n.nest(ForKind::Unrolled, ForKind::Unrolled), 32));
+}
+
+// Each is what simplifying its iteration by itself makes of it.
+TEST(LowerPasses, UnrolledIndicesShareWhatStaysTheSame) {
+  const Nest n;
+  const Buffer flat = buffer("flat", {64});
+  const Expr i = var_ref(n.i), j = var_ref(n.j);
+  const Var sum = make_var("sum");
+  const std::vector<Expr> at{j * int_imm(3) + i * int_imm(8) - int_imm(5)};
+  const Expr others = load(flat, {var_ref(sum)}) + load(flat, {j}) + load(flat, {i * int_imm(8)});
+  const Stmt body = make_let(sum, i + j - int_imm(2), make_store(flat, at, others));
+  const auto after =
+      unroll(make_for(n.i, int_imm(0), int_imm(8), ForKind::Serial,
+                      make_for(n.j, int_imm(0), int_imm(3), ForKind::Unrolled, body)));
+  ASSERT_TRUE(after);
+  const auto& copies = std::get<Block>(std::get<For>((*after)->node).body->node).stmts;
+  ASSERT_EQ(copies.size(), 3u);
+  std::set<const ExprNode*> beginnings;
+  for (std::size_t k = 0; k < copies.size(); ++k) {
+    const Stmt alone = simplify(substitute(body, {{n.j, int_imm(std::int64_t(k))}}));
+    EXPECT_EQ(print(copies[k]), print(alone));
+    const Expr& index = std::get<Store>(copies[k]->node).indices.at(0);
+    beginnings.insert(std::get<Binary>(index->node).a.get());
+  }
+  EXPECT_EQ(beginnings.size(), 1u);
 }
 
 // What an iteration's condition shares with itself differs from one iteration to the next.

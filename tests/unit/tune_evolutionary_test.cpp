@@ -240,6 +240,67 @@ TEST(Searcher, IsNotReadyWhileItsPlanIsBeingMadeAndWaitsForIt) {
   EXPECT_GE(search->statistics().plans, 4u);
 }
 
+// As long as the first plan's trials are under way nothing new is known, and no plan is made.
+TEST(Searcher, WaitsForTheFirstTrialsBeforeItPlansAgain) {
+  const SearchSpace space = grid(6, 8);
+  Background background;
+  SearcherOptions options;
+  options.seed = 5;
+  options.feature_count = 1;
+  options.estimate = 0;
+  options.features = [](const Configuration& c) -> Result<std::vector<float>> {
+    return std::vector<float>{static_cast<float>(std::log2(separable(c)))};
+  };
+  options.background = &background;
+  auto search = make_searcher("evolutionary", space, options).value();
+  const auto waits = [&] {
+    for (int i = 0; i < 40 && !search->ready(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return !search->ready();
+  };
+  ASSERT_FALSE(waits());
+  std::vector<Configuration> begun;
+  while (search->ready()) begun.push_back(search->propose(1).at(0));
+  const std::size_t lowered = search->statistics().lowered;
+  EXPECT_GT(lowered, 128u);
+  EXPECT_TRUE(waits());
+  EXPECT_EQ(search->statistics().lowered, lowered);
+  EXPECT_EQ(search->statistics().plans, 0u);
+  for (const Configuration& each : begun) search->observe({each, separable(each), false, {}});
+  for (int i = 0; i < 2000 && !search->ready(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_TRUE(search->ready());
+  EXPECT_EQ(search->statistics().plans, 1u);
+}
+
+TEST(Searcher, ThinksLessWhereFewTrialsAreExpected) {
+  const SearchSpace space = grid(6, 8);
+  const auto lowered = [&](std::size_t trials) {
+    SearcherOptions options;
+    options.seed = 5;
+    options.feature_count = 1;
+    options.estimate = 0;
+    options.features = [](const Configuration& c) -> Result<std::vector<float>> {
+      return std::vector<float>{static_cast<float>(std::log2(separable(c)))};
+    };
+    options.trials = trials;
+    auto search = make_searcher("evolutionary", space, options).value();
+    search->propose(8);
+    const std::size_t first = search->statistics().lowered;
+    for (int i = 0; i < 24; ++i) {
+      const Configuration next = search->propose(1).at(0);
+      search->observe({next, separable(next), false, {}});
+    }
+    return std::pair(first, search->statistics().lowered - first);
+  };
+  const auto [first, later] = lowered(0);
+  EXPECT_EQ(lowered(64), std::pair(first, later)) << "as many as are worth all of it";
+  const auto [few_first, few_later] = lowered(4);
+  EXPECT_LT(few_first, first * 6 / 10);
+  EXPECT_GT(few_first, first * 3 / 10);
+  EXPECT_LT(few_later, later * 9 / 10);
+}
+
 // A region that fails and one that only yields lower bounds must not draw the
 // search away from the measured optimum.
 TEST(Searcher, EvolutionaryLivesWithFailuresAndCensoredTimes) {
