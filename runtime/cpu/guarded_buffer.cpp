@@ -56,40 +56,68 @@ bool sentinels_intact(std::span<const std::uint8_t> area) {
 
 }  // namespace
 
+// The data ends where its pages end, as far as the alignment allows, wherever they begin.
+GuardedBuffer::Place GuardedBuffer::place(std::uint64_t bytes, std::uint32_t alignment) const {
+  const auto end = reinterpret_cast<std::uintptr_t>(mapping_) + mapping_bytes_ - kGuardBytes;
+  const std::uintptr_t data = (end / unit_ * unit_ - bytes) / alignment * alignment;
+  const auto at = [](std::uintptr_t address) { return reinterpret_cast<std::uint8_t*>(address); };
+  return {at(data), at(data / unit_ * unit_), at((data + bytes + unit_ - 1) / unit_ * unit_)};
+}
+
+bool GuardedBuffer::use(const Place& place, std::uint64_t bytes, std::uint32_t alignment) {
+  const auto size = static_cast<std::size_t>(place.end - place.begin);
+  if (mprotect(place.begin, size, PROT_READ | PROT_WRITE) != 0) return false;
+  data_ = place.data;
+  accessible_ = place.begin;
+  end_ = place.end;
+  bytes_ = static_cast<std::size_t>(bytes);
+  alignment_ = alignment;
+  write_sentinels();
+  return true;
+}
+
 Result<GuardedBuffer> GuardedBuffer::make(std::uint64_t bytes, std::uint32_t alignment) {
-  const std::size_t page = page_bytes();
   const bool huge = bytes >= kHugeFrom;
-  const std::size_t unit = huge ? kHugePage : page;
+  const std::size_t unit = huge ? kHugePage : page_bytes();
   const std::size_t slack = unit + (alignment > unit ? alignment : 0);
   if (bytes > SIZE_MAX / 4) return Error{ErrorCode::OutOfMemory, "buffer over the address space"};
+  const auto refused = [&] {
+    return Error{ErrorCode::OutOfMemory, "no memory for a buffer of " + std::to_string(bytes) +
+                                             " bytes: " + std::strerror(errno)};
+  };
   GuardedBuffer out;
-  out.bytes_ = static_cast<std::size_t>(bytes);
-  out.alignment_ = alignment;
-  const std::size_t rounded = (out.bytes_ + unit - 1) / unit * unit;
-  out.mapping_bytes_ = rounded + slack + 2 * kGuardBytes;
-  void* at = mmap(nullptr, out.mapping_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (at == MAP_FAILED) {
-    out.mapping_bytes_ = 0;
-    return Error{ErrorCode::OutOfMemory, "no memory for a buffer of " + std::to_string(bytes) +
-                                             " bytes: " + std::strerror(errno)};
-  }
+  const std::size_t rounded = (static_cast<std::size_t>(bytes) + unit - 1) / unit * unit;
+  const std::size_t size = rounded + slack + 2 * kGuardBytes;
+  void* at = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) return refused();
   out.mapping_ = static_cast<std::uint8_t*>(at);
-  const auto last =
-      (reinterpret_cast<std::uintptr_t>(out.mapping_) + out.mapping_bytes_ - kGuardBytes) / unit *
-      unit;
-  const std::uintptr_t data = (last - out.bytes_) / alignment * alignment;
-  const std::uintptr_t begin = data / unit * unit;
-  const std::uintptr_t end = (data + out.bytes_ + unit - 1) / unit * unit;
-  out.data_ = reinterpret_cast<std::uint8_t*>(data);
-  out.accessible_ = reinterpret_cast<std::uint8_t*>(begin);
-  out.accessible_bytes_ = end - begin;
-  if (mprotect(out.accessible_, out.accessible_bytes_, PROT_READ | PROT_WRITE) != 0) {
-    return Error{ErrorCode::OutOfMemory, "no memory for a buffer of " + std::to_string(bytes) +
-                                             " bytes: " + std::strerror(errno)};
+  out.mapping_bytes_ = size;
+  out.unit_ = unit;
+  const Place place = out.place(bytes, alignment);
+  // Or not: no matter.
+  if (huge) {
+    madvise(place.begin, static_cast<std::size_t>(place.end - place.begin), MADV_HUGEPAGE);
   }
-  if (huge) madvise(out.accessible_, out.accessible_bytes_, MADV_HUGEPAGE);  // or not: no matter
-  out.write_sentinels();
+  if (!out.use(place, bytes, alignment)) return refused();
+  out.touched_ = out.accessible_;
   return out;
+}
+
+bool GuardedBuffer::suffices(std::uint64_t bytes, std::uint32_t alignment) const {
+  const bool huge = bytes >= kHugeFrom;
+  if (read_only_ || (unit_ == kHugePage) != huge || bytes > memory_bytes()) return false;
+  const Place wanted = place(bytes, alignment);
+  return wanted.begin >= touched_ && wanted.end == end_;
+}
+
+bool GuardedBuffer::refit(std::uint64_t bytes, std::uint32_t alignment) {
+  const Place wanted = place(bytes, alignment);
+  // In front of the data the guard begins, whatever lay there before.
+  if (wanted.begin > touched_ &&
+      mprotect(touched_, static_cast<std::size_t>(wanted.begin - touched_), PROT_NONE) != 0) {
+    return false;
+  }
+  return use(wanted, bytes, alignment);
 }
 
 GuardedBuffer::GuardedBuffer(GuardedBuffer&& other) noexcept { *this = std::move(other); }
@@ -97,8 +125,10 @@ GuardedBuffer::GuardedBuffer(GuardedBuffer&& other) noexcept { *this = std::move
 GuardedBuffer& GuardedBuffer::operator=(GuardedBuffer&& other) noexcept {
   std::swap(mapping_, other.mapping_);
   std::swap(mapping_bytes_, other.mapping_bytes_);
+  std::swap(unit_, other.unit_);
+  std::swap(touched_, other.touched_);
   std::swap(accessible_, other.accessible_);
-  std::swap(accessible_bytes_, other.accessible_bytes_);
+  std::swap(end_, other.end_);
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
   std::swap(alignment_, other.alignment_);
@@ -120,12 +150,11 @@ std::span<std::uint8_t> GuardedBuffer::before() const {
 }
 
 std::span<std::uint8_t> GuardedBuffer::behind() const {
-  return {data_ + bytes_,
-          static_cast<std::size_t>(accessible_ + accessible_bytes_ - (data_ + bytes_))};
+  return {data_ + bytes_, static_cast<std::size_t>(end_ - (data_ + bytes_))};
 }
 
 void GuardedBuffer::make_read_only() {
-  mprotect(accessible_, accessible_bytes_, PROT_READ);
+  mprotect(accessible_, static_cast<std::size_t>(end_ - accessible_), PROT_READ);
   read_only_ = true;
 }
 

@@ -7,6 +7,11 @@
 #include "runtime/cpu/copies.h"
 
 namespace fettle::runtime {
+namespace {
+
+constexpr std::size_t kMostTooLarge = 4;  // times the bytes of a buffer that takes a spare's pages
+
+}  // namespace
 
 // Shared and read-only, or its program's own; the first copy, or the others of a buffer.
 struct GuardedMemory::Part {
@@ -105,15 +110,28 @@ void GuardedMemory::give_back(std::unique_ptr<BufferMemory> memory) {
   }
 }
 
+// One of this size; else the smallest whose pages suffice, and are not far too many.
+std::list<std::unique_ptr<GuardedBuffer>>::iterator GuardedMemory::best_spare(
+    std::uint64_t bytes, std::uint32_t alignment) {
+  auto best = spares_.end();
+  for (auto at = spares_.begin(); at != spares_.end(); ++at) {
+    const GuardedBuffer& spare = **at;
+    if (spare.data().size() == bytes && spare.alignment() == alignment) return at;
+    const std::size_t pages = spare.memory_bytes();
+    if (pages / kMostTooLarge > bytes || !spare.suffices(bytes, alignment)) continue;
+    if (best == spares_.end() || pages < (*best)->memory_bytes()) best = at;
+  }
+  return best;
+}
+
 Result<std::unique_ptr<GuardedBuffer>> GuardedMemory::take_spare(std::uint64_t bytes,
                                                                  std::uint32_t alignment) {
-  for (auto at = spares_.begin(); at != spares_.end(); ++at) {
-    if ((*at)->data().size() == bytes && (*at)->alignment() == alignment) {
-      auto found = std::move(*at);
-      spare_bytes_ -= found->memory_bytes();
-      spares_.erase(at);
-      return found;
-    }
+  if (const auto at = best_spare(bytes, alignment); at != spares_.end()) {
+    auto found = std::move(*at);
+    spare_bytes_ -= found->memory_bytes();
+    spares_.erase(at);
+    const bool same = found->data().size() == bytes && found->alignment() == alignment;
+    if (same || found->refit(bytes, alignment)) return found;
   }
   auto made = GuardedBuffer::make(bytes, alignment);
   if (!made) return std::move(made).error();

@@ -136,11 +136,11 @@ void print(const PipelineBenchOptions& options, const space::Workload& workload,
     return;
   }
   for (const TrialTimes& t : trials) {
-    Json line = {{"benchmark", "pipeline"},    {"trial", t.trial},
-                 {"kernel_ms", t.kernel_ms},   {"build_ms", t.build_ms},
-                 {"total_ms", t.total_ms},     {"running_ms", t.running_ms},
-                 {"sampled_ms", t.sampled_ms}, {"gap_ms", t.gap_ms},
-                 {"supply_ms", t.supply_ms},   {"overhead_ms", t.overhead_ms()}};
+    Json line = {
+        {"benchmark", "pipeline"},    {"trial", t.trial},         {"kernel_ms", t.kernel_ms},
+        {"build_ms", t.build_ms},     {"total_ms", t.total_ms},   {"running_ms", t.running_ms},
+        {"sampled_ms", t.sampled_ms}, {"gap_ms", t.gap_ms},       {"load_ms", t.load_ms},
+        {"check_ms", t.check_ms},     {"supply_ms", t.supply_ms}, {"overhead_ms", t.overhead_ms()}};
     if (!t.measured) line["failure"] = t.failure;
     std::cout << line.dump() << "\n";
   }

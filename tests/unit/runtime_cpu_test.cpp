@@ -161,6 +161,51 @@ TEST(CpuExecutor, RunsTakeTurnsWithCopies) {
   }
 }
 
+// Candidates of one task want scratch of ever other sizes: those take pages that are there already.
+TEST(GuardedMemory, PagesOfALargerBufferAreUsedAgain) {
+  GuardedMemory memory(64 << 20);
+  const BlobLookup no_blobs = [](const wire::Hash&) { return ByteView(); };
+  wire::BufferT scratch;
+  scratch.alignment = 64;
+  scratch.role = wire::BufferRole::Scratch;
+  const auto take = [&](std::uint64_t bytes) {
+    scratch.bytes = bytes;
+    auto taken = memory.take(scratch, no_blobs);
+    EXPECT_TRUE(taken.ok());
+    return std::move(*taken);
+  };
+  constexpr std::uint64_t kLarge = 9 << 20, kSmall = 5 << 20;
+  auto large = take(kLarge);
+  const auto* const end = large->data().data() + large->data().size();
+  const AddressRange reserved = large->reserved();
+  memory.give_back(std::move(large));
+
+  auto small = take(kSmall);
+  ASSERT_EQ(small->data().size(), kSmall);
+  EXPECT_EQ(small->data().data() + kSmall, end) << "the same mapping, which ends where it ended";
+  EXPECT_EQ(small->reserved().begin, reserved.begin);
+  EXPECT_EQ(*small->damage(), "");
+  for (const std::uint64_t at : {std::uint64_t{0}, kSmall - 1}) {
+    EXPECT_EQ(small->data()[at], unwritten_byte(wire::ScalarType::Float32)) << "nothing is left";
+  }
+  small->data().data()[-1] ^= 1;
+  EXPECT_NE(*small->damage(), "") << "its own sentinels stand around it";
+  small->mend();
+  // More than two pages in front of it is what the larger one had: a guard now.
+  EXPECT_DEATH(*(small->data().data() - (3 << 20)) = 1, "");
+  memory.give_back(std::move(small));
+
+  auto again = take(kLarge);
+  EXPECT_EQ(again->data().data() + kLarge, end) << "and it grows back";
+  again->data()[0] = 1;
+  EXPECT_EQ(*again->damage(), "");
+  memory.give_back(std::move(again));
+  // Not pages many times too large, nor small ones for what wants large ones.
+  EXPECT_NE(take(1 << 20)->reserved().begin, reserved.begin);
+  EXPECT_NE(take(4096)->reserved().begin, reserved.begin);
+  EXPECT_NE(take(kLarge + (4 << 20))->reserved().begin, reserved.begin);
+}
+
 TEST(GuardedMemory, TellsAndMendsDamage) {
   GuardedMemory memory(1 << 20);
   wire::BufferT output;
