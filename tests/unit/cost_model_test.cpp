@@ -99,7 +99,7 @@ TEST(TimeModel, RefitBeginsAnew) {
   };
   EXPECT_EQ(rounds(*before, known), 60);
   EXPECT_EQ(rounds(*TimeModel::refit(*before, 5, known, {}, how, 1), known), 50) << "many rounds";
-  EXPECT_EQ(rounds(*before, trials_of(points(60, 1))), 50) << "many more trials";
+  EXPECT_EQ(rounds(*before, trials_of(points(90, 1))), 50) << "many more trials";
   std::vector<Trial> faster = known;
   const auto fastest = std::min_element(
       faster.begin(), faster.end(), [](auto& a, auto& b) { return a.nanoseconds < b.nanoseconds; });
