@@ -221,11 +221,6 @@ TEST(BenchProgram, EfficiencyGoesOnWhereItsDatabaseEnds) {
   EXPECT_EQ(summary["runs"], 4);
   // The bar was measured by itself, and is of the fastest programs.
   EXPECT_EQ(summary["layers_confirmed"], 1);
-  for (const auto& [title, layer] : summary["layers"].items()) {
-    EXPECT_GT(layer["drift"], 0.3) << title;
-    EXPECT_LT(layer["drift"], 3.0) << title;
-    EXPECT_NE(layer["drift"], 1.0) << title << " had witnesses";
-  }
   const double best = more.lines.front()["best_ns_of_all"];
   double found = 1e99;
   for (std::size_t i = 0; i < 4; ++i) found = std::min<double>(found, more.lines[i]["best_ns"]);
@@ -242,7 +237,10 @@ TEST(BenchProgram, EfficiencyGoesOnWhereItsDatabaseEnds) {
       EXPECT_LE(line["best_ns"], first.lines[i]["best_ns"]) << "the first six are in it";
     }
     // Where it came so near at all, and one more than the most where it did not.
-    const bool near = best / line["best_ns"].get<double>() >= 0.95;
+    const double drift = line["drift"];
+    EXPECT_GT(drift, 0.3) << line;
+    EXPECT_LT(drift, 3.0) << line;
+    const bool near = best * drift / line["best_ns"].get<double>() >= 0.95;
     EXPECT_EQ(line["trials_to_95"].is_number(), near) << line;
     sums[name] += near ? line["trials_to_95"].get<double>() : 10.0;
   }

@@ -20,34 +20,49 @@ struct Chosen {
   std::string configuration;
   double nanoseconds;  // when it was searched for
 };
-struct Programs {
-  std::vector<Chosen> fastest, witnesses;
-};
 
-// One configuration of each program. What an earlier version made and this one's space has no more
-// cannot be measured again.
-Programs programs_of(const ConfirmedLayer& layer) {
+// By time, one configuration of each program. What an earlier version made and this one's space has
+// no more cannot be measured again.
+std::vector<Chosen> programs_of(const Records& trials, const backend::Task& opened) {
   std::multimap<double, const records::TuningRecord*> by_time;
-  for (const records::TuningRecord& trial : layer.trials) {
+  for (const records::TuningRecord& trial : trials) {
     if (const double time = trial.nanoseconds().value_or(0); time > 0 && !trial.reused)
       by_time.emplace(time, &trial);
   }
-  std::vector<Chosen> all;
+  std::vector<Chosen> programs;
   std::set<std::string> seen;
   for (const auto& [time, trial] : by_time) {
-    if (!layer.opened->space().parse(trial->configuration)) continue;
-    if (seen.insert(trial->program_hash).second) all.push_back({trial->configuration, time});
-  }
-  Programs programs;
-  const auto fast = static_cast<std::ptrdiff_t>(std::min(all.size(), kConfirmedPrograms));
-  programs.fastest.assign(all.begin(), all.begin() + fast);
-  all.erase(all.begin(), all.begin() + fast);
-  // From the middle half, evenly.
-  const std::size_t witnesses = std::min(kWitnesses, all.size() / 2);
-  for (std::size_t i = 0; i < witnesses; ++i) {
-    programs.witnesses.push_back(all[all.size() / 4 + i * (all.size() / 2) / witnesses]);
+    if (!opened.space().parse(trial->configuration)) continue;
+    if (seen.insert(trial->program_hash).second) programs.push_back({trial->configuration, time});
   }
   return programs;
+}
+
+std::vector<Chosen> fastest_of(const ConfirmedLayer& layer) {
+  std::vector<Chosen> programs = programs_of(layer.trials, *layer.opened);
+  if (programs.size() > kConfirmedPrograms) programs.resize(kConfirmedPrograms);
+  return programs;
+}
+
+// From the middle half of a search's programs, evenly.
+std::vector<Chosen> witnesses_of(const Records& search, const backend::Task& opened) {
+  const std::vector<Chosen> programs = programs_of(search, opened);
+  const std::size_t half = programs.size() / 2, count = std::min(kWitnesses, half);
+  std::vector<Chosen> witnesses;
+  for (std::size_t i = 0; i < count; ++i)
+    witnesses.push_back(programs[programs.size() / 4 + i * half / count]);
+  return witnesses;
+}
+
+// Configurations, with how often each is to be measured.
+std::map<std::string, unsigned> wanted_of(const ConfirmedLayer& layer) {
+  std::map<std::string, unsigned> wanted;
+  for (const Records& search : layer.searches) {
+    for (const Chosen& witness : witnesses_of(search, *layer.opened))
+      wanted[witness.configuration] = kWitnessRounds;
+  }
+  for (const Chosen& program : fastest_of(layer)) wanted[program.configuration] = kConfirmingRounds;
+  return wanted;
 }
 
 // Times in nanoseconds of earlier sessions of this kind, by configuration.
@@ -85,14 +100,11 @@ Result<bool> measure_round(LocalLoop& loop, const std::vector<ConfirmedLayer>& l
     auto times = measured(loop.database(), layer);
     if (!times) return std::move(times).error();
     std::vector<space::Configuration> missing;
-    Programs programs = programs_of(layer);
-    std::vector<Chosen> all = std::move(programs.fastest);
-    all.insert(all.end(), programs.witnesses.begin(), programs.witnesses.end());
-    for (const Chosen& program : all) {
-      auto parsed = layer.opened->space().parse(program.configuration);
+    for (const auto& [configuration, count] : wanted_of(layer)) {
+      if ((*times)[configuration].size() >= count) continue;
+      auto parsed = layer.opened->space().parse(configuration);
       if (!parsed) return std::move(parsed).error();
-      if ((*times)[program.configuration].size() < kConfirmingRounds)
-        missing.push_back(std::move(*parsed));
+      missing.push_back(std::move(*parsed));
     }
     if (missing.empty()) continue;
     how.trials += static_cast<std::uint32_t>(missing.size());
@@ -120,30 +132,33 @@ Result<void> confirm_bests(LocalLoop& loop, const std::vector<ConfirmedLayer>& l
   return {};
 }
 
-Result<std::optional<ConfirmedBest>> confirmed_best(LocalLoop& loop, const ConfirmedLayer& layer) {
+Result<Confirmation> confirmation_of(LocalLoop& loop, const ConfirmedLayer& layer) {
   auto times = measured(loop.database(), layer);
   if (!times) return std::move(times).error();
-  const Programs programs = programs_of(layer);
-  const auto again = [&](const Chosen& program) -> std::optional<double> {
+  Confirmation confirmation;
+  confirmation.drifts.assign(layer.searches.size(), 1);
+  const auto again = [&](const Chosen& program, unsigned count) -> std::optional<double> {
     const std::vector<double>& of = (*times)[program.configuration];
-    if (of.size() < kConfirmingRounds) return std::nullopt;
+    if (of.size() < count) return std::nullopt;
     return median_of(of);
   };
   std::optional<double> least;
-  for (const Chosen& program : programs.fastest) {
-    const auto time = again(program);
-    if (!time) return std::optional<ConfirmedBest>();
+  for (const Chosen& program : fastest_of(layer)) {
+    const auto time = again(program, kConfirmingRounds);
+    if (!time) return confirmation;
     if (!least || *time < *least) least = time;
   }
-  if (!least) return std::optional<ConfirmedBest>();
-  std::vector<double> drifts;
-  for (const Chosen& program : programs.witnesses) {
-    const auto time = again(program);
-    if (!time) return std::optional<ConfirmedBest>();
-    drifts.push_back(program.nanoseconds / *time);
+  for (std::size_t i = 0; i < layer.searches.size(); ++i) {
+    std::vector<double> drifts;
+    for (const Chosen& witness : witnesses_of(layer.searches[i], *layer.opened)) {
+      const auto time = again(witness, kWitnessRounds);
+      if (!time) return confirmation;
+      drifts.push_back(witness.nanoseconds / *time);
+    }
+    if (!drifts.empty()) confirmation.drifts[i] = median_of(drifts);
   }
-  const double drift = drifts.empty() ? 1 : median_of(drifts);
-  return std::optional(ConfirmedBest{*least * drift, drift});
+  confirmation.best = least;
+  return confirmation;
 }
 
 }  // namespace fettle::bench

@@ -3,8 +3,8 @@
 // fastest programs are measured some times more, in turns, and the least of their medians is the
 // bar.
 //
-// A machine may by then be faster than it was while the searches ran, or slower, and a bar that is
-// off by the 5 % that the searches may lack is none. So programs of middling times, which no luck
+// A machine may by then be faster than it was in a search, or slower, and a bar that is off by the
+// 5 % that a search may lack is none. So programs of middling times of each search, which no luck
 // chose, are measured again beside the fastest: they tell by how much.
 #pragma once
 
@@ -18,25 +18,29 @@
 namespace fettle::bench {
 
 constexpr std::size_t kConfirmedPrograms = 6;  // of a layer
-constexpr std::size_t kWitnesses = 7;          // of a layer: programs of middling times
 constexpr unsigned kConfirmingRounds = 5;      // measurements of each of them
+constexpr std::size_t kWitnesses = 3;          // of a search: programs of middling times
+constexpr unsigned kWitnessRounds = 2;         // measurements of each of them
+
+using Records = std::vector<records::TuningRecord>;
 
 struct ConfirmedLayer {
   const space::Task* task = nullptr;
   const backend::Task* opened = nullptr;
-  std::vector<records::TuningRecord> trials;  // of all searches of it
+  Records trials;                 // of all searches of it
+  std::vector<Records> searches;  // each by itself
 };
 
 // Measures what is missing, all layers in each of the rounds, in sessions of their own. Nothing
 // is missing where the same programs were confirmed before. A Ctrl-C ends it early; no Error.
 Result<void> confirm_bests(LocalLoop& loop, const std::vector<ConfirmedLayer>& layers);
 
-struct ConfirmedBest {
-  double nanoseconds = 0;  // as the searches would have measured it
-  double drift = 1;        // of the machine: a time of the searches, of the same one measured again
+struct Confirmation {
+  std::optional<double> best;  // nanoseconds; empty: not all have been measured so often
+  // [search] of the machine: a time of the search, of the same program's when the best was
+  // confirmed. 1 where that is not known.
+  std::vector<double> drifts;
 };
-
-// Empty: its programs have not all been measured so often.
-Result<std::optional<ConfirmedBest>> confirmed_best(LocalLoop& loop, const ConfirmedLayer& layer);
+Result<Confirmation> confirmation_of(LocalLoop& loop, const ConfirmedLayer& layer);
 
 }  // namespace fettle::bench

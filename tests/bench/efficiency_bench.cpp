@@ -24,7 +24,6 @@ namespace {
 
 using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
-using Records = std::vector<records::TuningRecord>;
 
 constexpr const char* kNoPrior = "evolutionary-no-prior";
 constexpr const char* kSessions = "efficiency ";  // how the names of all these sessions begin
@@ -219,12 +218,37 @@ class Bench {
                  arms_[arm].name.c_str(), trials, took, left_.seconds() / 3600);
   }
 
+  // Of each run that has ended.
+  struct Search {
+    std::size_t place, arm;
+    std::uint64_t seed;
+  };
+  std::vector<Search> searches_of(std::size_t place) const {
+    std::vector<Search> searches;
+    for (std::uint64_t seed = first(); seed < first() + options_.seeds; ++seed) {
+      for (std::size_t arm = 0; arm < arms_.size(); ++arm) {
+        if (ended_.contains({place, arm, seed})) searches.push_back({place, arm, seed});
+      }
+    }
+    return searches;
+  }
+
   Result<std::vector<ConfirmedLayer>> confirmed_layers() {
     std::vector<ConfirmedLayer> layers;
-    for (const Layer& layer : layers_) {
+    for (std::size_t place = 0; place < layers_.size(); ++place) {
+      const Layer& layer = layers_[place];
       auto all = trials_of(loop_, layer);
       if (!all) return std::move(all).error();
-      layers.push_back({&layer.task, layer.opened.get(), std::move(*all)});
+      ConfirmedLayer confirmed{&layer.task, layer.opened.get(), std::move(*all), {}};
+      for (const Search& search : searches_of(place)) {
+        const EfficiencyArm& arm = arms_[search.arm];
+        auto own = of_sessions(loop_.database(), confirmed.trials,
+                               session_names(arm.name, search.seed));
+        if (!own) return std::move(own).error();
+        if (own->size() > arm.trials) own->resize(arm.trials);
+        confirmed.searches.push_back(std::move(*own));
+      }
+      layers.push_back(std::move(confirmed));
     }
     return layers;
   }
@@ -234,27 +258,23 @@ class Bench {
     std::vector<EfficiencyRun> runs;
     std::size_t confirmed = 0;
     for (std::size_t place = 0; place < layers_.size(); ++place) {
-      const Records* const all = &searched[place].trials;
-      const auto best = confirmed_best(loop_, searched[place]);
-      if (!best) return best.error();
-      confirmed += best->has_value();
-      const auto known = best->value_or(ConfirmedBest{best_of(*all), 1});
-      layers.push_back({layers_[place].task.workload.title(), known.nanoseconds, known.drift});
-      for (std::uint64_t seed = first(); seed < first() + options_.seeds; ++seed) {
-        for (std::size_t arm = 0; arm < arms_.size(); ++arm) {
-          if (!ended_.contains({place, arm, seed})) continue;
-          auto own = of_sessions(loop_.database(), *all, session_names(arms_[arm].name, seed));
-          if (!own) return std::move(own).error();
-          if (own->size() > arms_[arm].trials) own->resize(arms_[arm].trials);
-          std::vector<std::optional<double>> times;
-          EfficiencyRun run{place, arm, seed, {}, 0};
-          for (const auto& trial : *own) {
-            times.push_back(trial.nanoseconds());
-            run.reused += trial.reused;
-          }
-          run.curve = best_so_far(times);
-          runs.push_back(std::move(run));
+      const ConfirmedLayer& layer = searched[place];
+      const auto confirmation = confirmation_of(loop_, layer);
+      if (!confirmation) return confirmation.error();
+      confirmed += confirmation->best.has_value();
+      layers.push_back({layers_[place].task.workload.title(),
+                        confirmation->best.value_or(best_of(layer.trials))});
+      const std::vector<Search> searches = searches_of(place);
+      for (std::size_t i = 0; i < searches.size(); ++i) {
+        std::vector<std::optional<double>> times;
+        EfficiencyRun run{
+            place, searches[i].arm, searches[i].seed, {}, 0, confirmation->drifts[i]};
+        for (const auto& trial : layer.searches[i]) {
+          times.push_back(trial.nanoseconds());
+          run.reused += trial.reused;
         }
+        run.curve = best_so_far(times);
+        runs.push_back(std::move(run));
       }
     }
     Json summary = efficiency_summary(arms_, layers, runs);

@@ -32,12 +32,12 @@ struct EfficiencyRun {
   std::uint64_t seed = 0;
   std::vector<double> curve;
   unsigned reused = 0;  // trials by a program that another run had measured
+  double drift = 1;     // of the machine (confirmed_best.h): the bar is the layer's best times it
 };
 
 struct EfficiencyLayer {
   std::string title;
-  double best = 0;   // nanoseconds, of all that is known of it; 0: nothing
-  double drift = 1;  // of the machine, until that was measured again (confirmed_best.h)
+  double best = 0;  // nanoseconds, of all that is known of it; 0: nothing
 };
 
 // Only seeds of a layer that every arm has searched count. A run that never had 95 % counts as one

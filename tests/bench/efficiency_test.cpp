@@ -74,6 +74,23 @@ TEST(Efficiency, MeansSpreadsAndTheRatioToTheBetterXgb) {
   EXPECT_NE(table.find("0.65"), std::string::npos) << table;
 }
 
+// What was measured on a machine that ran slower then is held to a bar that is as much longer.
+TEST(Efficiency, BarsAreCorrectedByTheMachinesDrift) {
+  std::vector<EfficiencyRun> runs = two_seeds();
+  for (EfficiencyRun& run : runs) {
+    run.drift = 1.1;
+    for (double& time : run.curve) time *= 1.1;
+  }
+  runs.front().drift = 1.0;  // by 10 % it does not get there
+  const auto summary = efficiency_summary(kArms, kLayers, runs);
+  const auto& of = summary["searchers"];
+  EXPECT_DOUBLE_EQ(of["xgb-itervar"]["trials_to_95"], 100);
+  EXPECT_DOUBLE_EQ(of["evolutionary"]["trials_to_95"], (201 + 30 + 20 + 201) / 4.0);
+  EXPECT_EQ(summary["least_drift"], 1.0);
+  EXPECT_EQ(summary["most_drift"], 1.1);
+  EXPECT_NE(efficiency_table(kArms, summary).find("1.000 to 1.100"), std::string::npos);
+}
+
 TEST(Efficiency, ASeedCountsOnceAllHaveSearchedIt) {
   std::vector<EfficiencyRun> runs = two_seeds();
   runs.pop_back();  // of b, seed 2
