@@ -242,8 +242,8 @@ class Bench {
       ConfirmedLayer confirmed{&layer.task, layer.opened.get(), std::move(*all), {}};
       for (const Search& search : searches_of(place)) {
         const EfficiencyArm& arm = arms_[search.arm];
-        auto own = of_sessions(loop_.database(), confirmed.trials,
-                               session_names(arm.name, search.seed));
+        auto own =
+            of_sessions(loop_.database(), confirmed.trials, session_names(arm.name, search.seed));
         if (!own) return std::move(own).error();
         if (own->size() > arm.trials) own->resize(arm.trials);
         confirmed.searches.push_back(std::move(*own));
@@ -267,8 +267,7 @@ class Bench {
       const std::vector<Search> searches = searches_of(place);
       for (std::size_t i = 0; i < searches.size(); ++i) {
         std::vector<std::optional<double>> times;
-        EfficiencyRun run{
-            place, searches[i].arm, searches[i].seed, {}, 0, confirmation->drifts[i]};
+        EfficiencyRun run{place, searches[i].arm, searches[i].seed, {}, 0, confirmation->drifts[i]};
         for (const auto& trial : layer.searches[i]) {
           times.push_back(trial.nanoseconds());
           run.reused += trial.reused;
