@@ -17,7 +17,7 @@ class Index {
     if (form_ && form_->is_written_as(expr)) as_it_is_ = expr;
   }
 
-  // Null: it is no sum, or one that a sum takes part in.
+  // Null: it is no sum of variables and a constant, or one of them stands for another sum.
   ir::Expr where(const ir::KnownSums& known, ir::DataType type) {
     if (!form_ || form_->terms.size() > kMostTerms) return nullptr;
     std::uint64_t fixed = 0;  // a bit for each term

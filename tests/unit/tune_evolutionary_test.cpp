@@ -21,6 +21,18 @@ using doubles::separable;
 using space::Configuration;
 using space::SearchSpace;
 
+// Its one feature is an estimate that is always right.
+SearcherOptions knowing_all(std::uint64_t seed) {
+  SearcherOptions options;
+  options.seed = seed;
+  options.feature_count = 1;
+  options.estimate = 0;
+  options.features = [](const Configuration& c) -> Result<std::vector<float>> {
+    return std::vector<float>{static_cast<float>(std::log2(separable(c)))};
+  };
+  return options;
+}
+
 // Resumed trials are told without features: a program that looks like one of them is not
 // tried again all the same.
 TEST(Searcher, ResumedTrialsCountAmongTheProgramsTried) {
@@ -167,13 +179,7 @@ TEST(Searcher, BeginsWithWhatAnEstimateFindsFast) {
 TEST(Searcher, TheFirstPlanIsWaitedFor) {
   const SearchSpace space = grid(6, 8);
   Background background;
-  SearcherOptions options;
-  options.seed = 4;
-  options.feature_count = 1;
-  options.estimate = 0;
-  options.features = [&](const Configuration& c) -> Result<std::vector<float>> {
-    return std::vector<float>{static_cast<float>(std::log2(separable(c)))};
-  };
+  SearcherOptions options = knowing_all(4);
   const auto planned = make_searcher("evolutionary", space, options).value()->propose(4);
   options.background = &background;
   EXPECT_EQ(make_searcher("evolutionary", space, options).value()->propose(4), planned);
@@ -244,13 +250,7 @@ TEST(Searcher, IsNotReadyWhileItsPlanIsBeingMadeAndWaitsForIt) {
 TEST(Searcher, WaitsForTheFirstTrialsBeforeItPlansAgain) {
   const SearchSpace space = grid(6, 8);
   Background background;
-  SearcherOptions options;
-  options.seed = 5;
-  options.feature_count = 1;
-  options.estimate = 0;
-  options.features = [](const Configuration& c) -> Result<std::vector<float>> {
-    return std::vector<float>{static_cast<float>(std::log2(separable(c)))};
-  };
+  SearcherOptions options = knowing_all(5);
   options.background = &background;
   auto search = make_searcher("evolutionary", space, options).value();
   const auto waits = [&] {
@@ -276,13 +276,7 @@ TEST(Searcher, WaitsForTheFirstTrialsBeforeItPlansAgain) {
 TEST(Searcher, ThinksLessWhereFewTrialsAreExpected) {
   const SearchSpace space = grid(6, 8);
   const auto lowered = [&](std::size_t trials) {
-    SearcherOptions options;
-    options.seed = 5;
-    options.feature_count = 1;
-    options.estimate = 0;
-    options.features = [](const Configuration& c) -> Result<std::vector<float>> {
-      return std::vector<float>{static_cast<float>(std::log2(separable(c)))};
-    };
+    SearcherOptions options = knowing_all(5);
     options.trials = trials;
     auto search = make_searcher("evolutionary", space, options).value();
     search->propose(8);
