@@ -166,14 +166,17 @@ class FarmSlurm : public TuneTest {
 };
 
 TEST_F(FarmSlurm, GrowsWithTheQueueAndShrinksBehindIt) {
+  constexpr unsigned kTrials = 600;
   const Program workers = farm({"--shrink-after", "3"});
   std::this_thread::sleep_for(seconds(3));
   EXPECT_TRUE(slurm->states(kName).empty()) << "nobody builds anything";
-  // A searcher that does not think: the queue is as long as the session lets it be at once.
-  RunningProgram session(resnet(24, {"--build-on", "workers", "--searcher", "random"}), settings());
+  // A searcher that does not think: the queue is as long as the session lets it be at once. One
+  // worker builds some 50 candidates a second: there must be enough for many of the farm's looks.
+  RunningProgram session(resnet(kTrials, {"--build-on", "workers", "--searcher", "random"}),
+                         settings());
   EXPECT_TRUE(soon([&] { return jobs("RUNNING") == 2; })) << workers->out() << workers->err();
   ASSERT_EQ(session.wait(seconds(240)), 0) << session.err() << worker_logs();
-  expect_each_once(session.out(), 24);
+  expect_each_once(session.out(), kTrials);
   EXPECT_TRUE(soon([&] { return slurm->states(kName).empty(); })) << workers->out();
   unsigned started = 0, stopped = 0;
   for (const Json& line : lines_of(workers->out())) {
@@ -189,7 +192,7 @@ TEST_F(FarmSlurm, GrowsWithTheQueueAndShrinksBehindIt) {
 TEST_F(FarmSlurm, NothingIsLostWhenAWorkerANodeAndTheBrokerAreKilled) {
   const Program workers = farm({"--min", "2"});
   ASSERT_TRUE(workers_run(2)) << workers->out() << workers->err() << worker_logs();
-  constexpr unsigned kTrials = 80;
+  constexpr unsigned kTrials = 240;
   RunningProgram session(resnet(kTrials, {"--build-on", "workers"}), settings());
   ASSERT_TRUE(session.wait_for_out("\"trial\"", seconds(120), 8)) << session.err();
   const std::vector<pid_t> before = worker_processes();
