@@ -44,7 +44,7 @@ Result<void> read_record(ExplainCommand& command) {
   }
   if (command.target.empty() && command.profile.empty()) command.target = record->target;
   if (command.configuration.empty()) command.configuration = record->configuration;
-  if (const auto nanoseconds = record->nanoseconds(); nanoseconds && whole) {
+  if (const auto nanoseconds = record->rated_nanoseconds(); nanoseconds && whole) {
     command.measured =
         fmt::format("measured       {:.0f} ns a run{}, {:.1f} GFLOPS nominal", *nanoseconds,
                     record->emulated ? " (emulated time)" : "", record->operations / *nanoseconds);

@@ -47,6 +47,10 @@ class JsonView final : public tune::TuneListener {
                   const tune::Progress& progress) override {
     print_json_line(trial_json(task, record, progress));
   }
+  void confirmed(std::size_t task, std::span<const records::Confirmation> confirmations,
+                 const tune::Progress& progress) override {
+    print_json_line(finals_json(task, confirmations, progress));
+  }
   void tick(const tune::Progress&) override {}
   void warn(const std::string& line) override { app::warn(line); }
 };
@@ -83,6 +87,23 @@ json trial_json(std::size_t task, const records::TuningRecord& record,
   return object;
 }
 
+json finals_json(std::size_t task, std::span<const records::Confirmation> confirmations,
+                 const tune::Progress& progress) {
+  json object = {{"event", "finals"},
+                 {"task", task},
+                 {"title", progress.tasks[task].title},
+                 {"best_gflops", optional_number(progress.tasks[task].best_gflops())},
+                 {"elapsed_s", progress.elapsed.count()},
+                 {"programs", json::array()}};
+  for (const records::Confirmation& one : confirmations) {
+    object["programs"].push_back({{"session", one.session},
+                                  {"program_hash", one.program_hash},
+                                  {"configuration", records::json_or_text(one.configuration)},
+                                  {"ns", one.nanoseconds}});
+  }
+  return object;
+}
+
 json summary_json(const tune::TuneSummary& summary) {
   const tune::Progress& progress = summary.progress;
   json object = {{"event", "summary"},
@@ -92,6 +113,8 @@ json summary_json(const tune::TuneSummary& summary) {
                  {"resumed", progress.resumed},
                  {"retried", progress.retried},
                  {"elapsed_s", progress.elapsed.count()},
+                 {"finals", progress.finals},
+                 {"finals_s", progress.finals_elapsed.count()},
                  {"peak_gflops", progress.peak_gflops},
                  {"busy_share", optional_number(progress.busy_share)},
                  {"supply_limited_share", progress.supply_limited_share},
@@ -108,9 +131,7 @@ json summary_json(const tune::TuneSummary& summary) {
                       {"training_seconds", search.training_seconds},
                       {"planning_seconds", search.planning_seconds}};
   const tune::TimeSplit& time = summary.time;
-  const double seconds = progress.elapsed.count();
-  object["trials_per_hour"] =
-      seconds > 0 ? (progress.trials - progress.resumed) / seconds * 3600 : 0;
+  object["trials_per_hour"] = progress.trials_per_hour();
   object["build_ms_median"] = time.build_ms(0.5);
   object["build_ms_p90"] = time.build_ms(0.9);
   // Stages overlap; the device's are those of all boards together.

@@ -9,6 +9,8 @@ namespace fettle::app {
 
 nlohmann::json trial_json(std::size_t task, const records::TuningRecord& record,
                           const tune::Progress& progress);
+nlohmann::json finals_json(std::size_t task, std::span<const records::Confirmation> confirmations,
+                           const tune::Progress& progress);
 nlohmann::json summary_json(const tune::TuneSummary& summary);
 
 // On stdout, flushed: a reader at the other end of a pipe sees it at once.

@@ -15,6 +15,9 @@ class RecordStore final : public tune::RecordSink {
   Result<void> begin(records::Session session);
   Result<void> end(const tune::TuneSummary& summary);
   Result<void> add(const records::TuningRecord& record) override;
+  Result<void> confirm(std::span<const records::Confirmation> confirmations) override {
+    return database_.confirm(confirmations);
+  }
 
  private:
   records::Database& database_;

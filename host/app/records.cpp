@@ -45,7 +45,7 @@ std::string title_of(const records::TuningRecord& record) {
 }
 
 nlohmann::json best_json(const records::TuningRecord& record) {
-  const auto nanoseconds = record.nanoseconds();
+  const auto nanoseconds = record.rated_nanoseconds();
   nlohmann::json object = {{"record", record.id},
                            {"title", title_of(record)},
                            {"device_key", record.device_key},
@@ -55,6 +55,7 @@ nlohmann::json best_json(const records::TuningRecord& record) {
                            {"workload", records::json_or_text(record.workload)},
                            {"configuration", records::json_or_text(record.configuration)},
                            {"ns", *nanoseconds},
+                           {"confirmed", record.confirmed_nanoseconds.has_value()},
                            {"gflops", record.operations / *nanoseconds}};
   if (record.peak_gflops > 0) {
     object["share_of_peak"] = record.operations / *nanoseconds / record.peak_gflops;
@@ -102,11 +103,11 @@ Result<void> best(const records::Database& database, const RecordsOptions& optio
       print_json_line(best_json(record));
       continue;
     }
-    const double gflops = record.operations / *record.nanoseconds();
+    const double gflops = record.operations / *record.rated_nanoseconds();
     above_peak = above_peak || (record.peak_gflops > 0 && gflops > record.peak_gflops);
     table.row(
         {std::to_string(record.id), title_of(record), records::device_text(record),
-         records::duration_text(*record.nanoseconds()), records::gflops_text(record),
+         records::duration_text(*record.rated_nanoseconds()), records::gflops_text(record),
          record.peak_gflops > 0 ? fmt::format("{:.1f}", 100 * gflops / record.peak_gflops) : "-",
          record.configuration});
   }

@@ -16,6 +16,7 @@ namespace {
 class NoRecords final : public tune::RecordSink {
  public:
   Result<void> add(const records::TuningRecord&) override { return {}; }
+  Result<void> confirm(std::span<const records::Confirmation>) override { return {}; }
 };
 
 Result<std::vector<tune::TuneTask>> tasks_of(const std::vector<replay::Recording>& recordings,

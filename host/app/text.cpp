@@ -84,6 +84,8 @@ std::string overall_line(const tune::Progress& progress) {
   text += fmt::format("  waiting {}  on boards {}  device busy {}", progress.waiting,
                       progress.on_boards, percent_text(progress.busy_share));
   text += "  elapsed " + duration_text(progress.elapsed);
+  if (progress.finals_wanted)
+    text += fmt::format("  finals {}/{}", progress.finals, progress.finals_wanted);
   if (progress.left && progress.trials < progress.trials_wanted)
     text += "  left ~" + duration_text(*progress.left);
   return text;
@@ -101,8 +103,7 @@ std::string time_lines(const tune::TuneSummary& summary) {
   const auto share = [&](double part) { return percent_text(all > 0 ? part / all : 0); };
   return fmt::format(
              "time: {:.0f} trials an hour; a build takes {:.0f} ms (median; 90 %: {:.0f} ms)\n",
-             (progress.trials - progress.resumed) / seconds * 3600, summary.time.build_ms(0.5),
-             summary.time.build_ms(0.9)) +
+             progress.trials_per_hour(), summary.time.build_ms(0.5), summary.time.build_ms(0.9)) +
          fmt::format(
              "device: samples {}, other runs {}, loading {}, checking {}, rest {}, idle {}\n",
              share(device.run), share(device.warmup), share(device.load), share(device.check),

@@ -100,6 +100,11 @@ void add_tune_command(CLI::App& app, int& status) {
   option("--early-stopping", command->early_stopping,
          "Ends a task after so many trials without improvement; 0: never")
       ->group("Search");
+  option("--finalists", command->finalists,
+         "Programs of a task that are measured again at the end, by turns, one for each 32 of its "
+         "trials and so many at most: the fastest then is its best; 0: none")
+      ->check(CLI::Range(0u, 64u))
+      ->group("Measuring");
   option("--seed", command->seed, "Seed of the search")->group("Search");
 
   option("--db", command->db,

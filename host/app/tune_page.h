@@ -21,6 +21,10 @@ class TunePage final : public tune::TuneListener {
 
   void trial_done(std::size_t task, const records::TuningRecord& record,
                   const tune::Progress& progress) override;
+  void confirmed(std::size_t task, std::span<const records::Confirmation> confirmations,
+                 const tune::Progress& progress) override {
+    view_.confirmed(task, confirmations, progress);
+  }
   void tick(const tune::Progress& progress) override;
   void warn(const std::string& line) override { view_.warn(line); }
   // The page as the session ended, for those who look at that moment.

@@ -153,6 +153,7 @@ nlohmann::json options_json(const TuneCommand& command) {
           {"first", command.first},
           {"resume", command.resume},
           {"early_stopping", command.early_stopping},
+          {"finalists", command.finalists},
           {"number", command.number},
           {"repeat", command.repeat},
           {"min_repeat_ms", command.min_repeat_ms},
@@ -352,6 +353,7 @@ Result<int> run(const TuneCommand& command) {
   options.trials = command.trials;
   options.deterministic = command.deterministic;
   options.early_stopping = command.early_stopping;
+  options.finalists = command.finalists;
   options.measure = measure_options(command);
   options.measure.weights_bytes = *weights_bytes;
   for (const tune::TuneTask& task : *tasks) {

@@ -25,6 +25,7 @@ struct TuneCommand {
   std::string db = "fettle.db";
   bool resume = false;
   std::uint32_t early_stopping = 0;
+  std::uint32_t finalists = 6;  // most programs of a task that are measured again at the end
   std::uint32_t number = 0, repeat = 10, cooldown_ms = 0;
   double min_repeat_ms = tune::default_measuring().min_repeat_ms, timeout_s = 4;
   bool flush_cache = false;

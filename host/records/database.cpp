@@ -9,7 +9,7 @@ namespace fettle::records {
 const char* const kTrialColumns =
     "SELECT t.id, s.session, w.canonical, w.hash, g.canonical, t.configuration, d.device_key, "
     "d.board_id, t.program_hash, t.unix_ms, t.operations, t.peak_gflops, t.build_ns, t.reused, "
-    "t.outcome, d.emulated, t.device_id, w.title, w.source "
+    "t.outcome, d.emulated, t.device_id, w.title, w.source, t.confirmed_ns "
     "FROM trials t JOIN sessions s ON s.id = t.session_id JOIN workloads w ON w.id = t.workload_id "
     "JOIN targets g ON g.id = t.target_id JOIN devices d ON d.id = t.device_id ";
 
@@ -39,6 +39,7 @@ Result<TuningRecord> read_trial(const Statement& row) {
   r.device_row = row.integer(16);
   r.title = row.text(17);
   r.source = row.text(18);
+  if (!row.is_null(19)) r.confirmed_nanoseconds = row.real(19);
   return r;
 }
 
@@ -137,8 +138,8 @@ Result<Database::Inserted> Database::insert_one(const TuningRecord& r, std::int6
     Result<Statement> prepared = connection_->prepare(
         "INSERT INTO trials (session_id, workload_id, target_id, device_id, configuration, "
         "program_hash, unix_ms, operations, peak_gflops, build_ns, nanoseconds, censored, clock, "
-        "stage, code, message, outcome, reused) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
-        "?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) RETURNING id");
+        "stage, code, message, outcome, reused, confirmed_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, "
+        "?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19) RETURNING id");
     if (!prepared) return std::move(prepared).error();
     insert_ = std::move(*prepared);
   }
@@ -160,7 +161,7 @@ Result<Database::Inserted> Database::insert_one(const TuningRecord& r, std::int6
     return Error{
         ErrorCode::InvalidArgument, "a record needs a measurement or a failure with its error", {}};
   }
-  put.bind(18, std::int64_t{r.reused});
+  put.bind(18, std::int64_t{r.reused}).bind(19, r.confirmed_nanoseconds);
   put.bind(17, dump_json(to_json(r.outcome)));
   const auto added = put.run_for_number();
   if (!added) return added.error();
@@ -207,6 +208,25 @@ Result<std::size_t> Database::insert(std::span<const TuningRecord> records) {
   });
   if (!done) return std::move(done).error().in("storing trials");
   return added;
+}
+
+Result<void> Database::confirm(std::span<const Confirmation> confirmations) {
+  Result<void> done = atomically([&]() -> Result<void> {
+    Result<Statement> put = connection_->prepare(
+        "UPDATE trials SET confirmed_ns = ?5 WHERE session_id IN (SELECT id FROM sessions WHERE "
+        "session = ?1) AND workload_id IN (SELECT id FROM workloads WHERE canonical = ?2) AND "
+        "target_id IN (SELECT id FROM targets WHERE canonical = ?3) AND program_hash = ?4 AND "
+        "nanoseconds IS NOT NULL");
+    if (!put) return std::move(put).error();
+    for (const Confirmation& one : confirmations) {
+      put->bind(1, one.session).bind(2, one.workload).bind(3, one.target);
+      put->bind(4, one.program_hash).bind(5, one.nanoseconds);
+      if (Result<void> stored = put->run(); !stored) return stored;
+    }
+    return {};
+  });
+  if (!done) return std::move(done).error().in("storing what the fastest programs take");
+  return {};
 }
 
 Result<TuningRecord> Database::get(std::int64_t id) const {

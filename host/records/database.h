@@ -88,6 +88,8 @@ class Database {
   Result<std::size_t> insert(std::span<const TuningRecord> records);
   // For import: measured on that row of put_device; 0: the device's newest. True: it was new.
   Result<bool> insert(const TuningRecord& record, std::int64_t device_row);
+  // All or none. Of trials that are not there: nothing happens.
+  Result<void> confirm(std::span<const Confirmation> confirmations);
   Result<TuningRecord> get(std::int64_t id) const;  // NotFound
   // In order of id. `visit` returns false to stop early.
   Result<void> for_each(const Filter& filter,

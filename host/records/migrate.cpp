@@ -98,7 +98,12 @@ Result<void> change_file(const SqliteConnection& connection) {
 }  // namespace
 
 Result<void> change_tables(const Connection& connection, std::int64_t from) {
-  return from < 2 ? workloads_to_dags(connection) : Result<void>();
+  if (from < 2) {
+    if (Result<void> done = workloads_to_dags(connection); !done) return done;
+  }
+  if (from < 3)
+    return connection.execute("ALTER TABLE trials ADD COLUMN confirmed_ns DOUBLE PRECISION");
+  return {};
 }
 
 Result<void> migrate(const SqliteConnection& connection, std::int64_t from) {

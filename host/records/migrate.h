@@ -2,6 +2,7 @@
 //
 //   1  workloads were operators; their text was the key
 //   2  the key is the compute DAG's text; title and source beside it
+//   3  times of finals beside those of trials
 #pragma once
 
 #include <memory>

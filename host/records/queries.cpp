@@ -39,13 +39,15 @@ namespace {
 // `score` is NULL for what may not be called a result; the smallest wins.
 Result<std::vector<TuningRecord>> least(const Database& database, const Filter& filter, int k,
                                         const std::string& score) {
-  // Inner: each configuration's best trial is its first. Outer: the k first of each task.
+  // Inner: a configuration's first trial stands for it, the newest one that was confirmed or else
+  // the best. Outer: the k first of each task.
   const std::string sql =
       "WITH tried AS (SELECT t.id AS id, t.workload_id AS w, t.target_id AS g, d.device_key AS k, "
       "d.emulated AS emulated, " +
       score +
       " AS score, row_number() OVER (PARTITION BY t.workload_id, t.target_id, d.device_key, "
-      "d.emulated, t.configuration ORDER BY " +
+      "d.emulated, t.configuration ORDER BY CASE WHEN t.confirmed_ns IS NULL THEN 0 ELSE -t.id "
+      "END, " +
       score + ", t.id) AS turn" + kFrom + "AND " + score +
       " IS NOT NULL), ranked AS (SELECT id, w, g, k, row_number() OVER (PARTITION BY w, g, k ORDER "
       "BY emulated, score, id) AS place FROM tried WHERE turn = 1), seen AS (SELECT f.workload_id "
@@ -70,7 +72,7 @@ Result<std::vector<TuningRecord>> least(const Database& database, const Filter& 
 }  // namespace
 
 Result<std::vector<TuningRecord>> best(const Database& database, const Filter& filter, int k) {
-  return least(database, filter, k, "t.nanoseconds");
+  return least(database, filter, k, "coalesce(t.confirmed_ns, t.nanoseconds)");
 }
 
 Result<std::vector<TuningRecord>> fewest_instructions(const Database& database,
@@ -139,7 +141,7 @@ Result<std::vector<TaskSummary>> summaries(const Database& database, const Filte
   for (TaskSummary& task : tasks) {
     const auto at = by_task.find({task.workload, task.target, task.device_key});
     if (at == by_task.end()) continue;
-    task.best_nanoseconds = at->second->nanoseconds();
+    task.best_nanoseconds = at->second->rated_nanoseconds();
     task.peak_gflops = at->second->peak_gflops;
     task.best_id = at->second->id;
     task.best_emulated = at->second->emulated;

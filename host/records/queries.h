@@ -14,7 +14,8 @@ namespace fettle::records {
 // result: measured, not censored, on a clock that is time. Failures (wrong
 // answers, implausible times, …) are never in it. Real boards go before emulated
 // ones of the same key, whatever their times. Of equal configurations the
-// fastest stands for all.
+// fastest stands for all, but one that was measured again beside others (confirmed_nanoseconds)
+// goes by the newest such time.
 Result<std::vector<TuningRecord>> best(const Database& database, const Filter& filter, int k = 1);
 
 // The same in instructions, of devices whose clock counts them (an emulator's icount):

@@ -26,7 +26,10 @@ struct TuningRecord {
   double operations = 0;     // nominal, of the workload
   double peak_gflops = 0;    // of that device and thread count when measured; 0: unknown
   std::uint64_t build_ns = 0;
-  bool reused = false;     // same program_hash as an earlier trial: its outcome, not measured again
+  bool reused = false;  // same program_hash as an earlier trial: its outcome, not measured again
+  // Its program's time, measured again beside the other fastest ones of its task, at the speed that
+  // the device had in their trials (host/tune/finals.h); empty: it was not.
+  std::optional<double> confirmed_nanoseconds;
   wire::OutcomeT outcome;  // Measurement or Failure, with times and conditions
 
   const wire::MeasurementT* measurement() const { return outcome.body.AsMeasurement(); }
@@ -34,6 +37,17 @@ struct TuningRecord {
   // Nanoseconds per run, of a device's own cycles by their rate; empty for failures, censored
   // samples and clocks without a rate.
   std::optional<double> nanoseconds() const;
+  // What it counts for among the task's records: confirmed where it was, else as measured.
+  std::optional<double> rated_nanoseconds() const {
+    return confirmed_nanoseconds ? confirmed_nanoseconds : nanoseconds();
+  }
+};
+
+// What a program is confirmed to take: all trials of a session that made it.
+struct Confirmation {
+  std::string session, workload, target, program_hash;  // as in the trials' records
+  std::string configuration;                            // of one of them, for people
+  double nanoseconds = 0;
 };
 
 }  // namespace fettle::records

@@ -47,6 +47,7 @@ Json to_json(const TuningRecord& r) {
   json["peak_gflops"] = number_json(r.peak_gflops);
   json["build_ns"] = r.build_ns;
   json["reused"] = r.reused;
+  if (r.confirmed_nanoseconds) json["confirmed_ns"] = number_json(*r.confirmed_nanoseconds);
   json["outcome"] = to_json(r.outcome);
   return json;
 }
@@ -69,6 +70,8 @@ Result<TuningRecord> record_from_json(const Json& json) {
   fields.get("peak_gflops", r.peak_gflops);
   fields.get("build_ns", r.build_ns);
   fields.get("reused", r.reused, false);
+  if (fields.find("confirmed_ns", false) != nullptr)
+    fields.get("confirmed_ns", r.confirmed_nanoseconds.emplace());
   const Json* outcome = fields.find("outcome");
   if (Result<void> done = fields.done(); !done) return std::move(done).error();
   Result<wire::OutcomeT> read = outcome_from_json(*outcome);

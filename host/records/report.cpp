@@ -77,11 +77,15 @@ void show_measurement(const TuningRecord& r, const wire::MeasurementT& m, std::o
     out << "result         " << ticks_text(m.median, m) << " (median; 95 % interval "
         << ticks_text(m.interval_low, m) << " to " << ticks_text(m.interval_high, m) << ")\n";
   }
-  if (r.nanoseconds()) {
+  if (r.confirmed_nanoseconds) {
+    out << "confirmed      " << duration_text(*r.confirmed_nanoseconds)
+        << ", measured again beside the other fastest programs of its task\n";
+  }
+  if (r.rated_nanoseconds()) {
     out << "rate           " << gflops_text(r) << " GFLOPS";
     if (r.peak_gflops > 0) {
       out << format(", %.1f %% of the device's peak of %.1f",
-                    100 * r.operations / *r.nanoseconds() / r.peak_gflops, r.peak_gflops);
+                    100 * r.operations / *r.rated_nanoseconds() / r.peak_gflops, r.peak_gflops);
     }
     out << "\n";
   }
@@ -143,7 +147,7 @@ std::string duration_text(double ns) {
 }
 
 std::string gflops_text(const TuningRecord& r) {
-  const std::optional<double> ns = r.nanoseconds();
+  const std::optional<double> ns = r.rated_nanoseconds();
   if (!ns) return "-";
   const double rate = r.operations / *ns;
   return format(rate < 10 ? "%.2f" : "%.1f", rate);

@@ -72,7 +72,8 @@ constexpr Column kTrials[] = {
     {"stage", "{text}"},  // NULL: measured
     {"code", "{text}"},
     {"message", "{text}"},
-    {"outcome", "{text} NOT NULL"}};
+    {"outcome", "{text} NOT NULL"},
+    {"confirmed_ns", "{real}"}};  // of finals (host/tune/finals.h); NULL: in none
 constexpr Key kTrial[] = {{"session_id"}, {"workload_id"},         {"target_id"},
                           {"device_id"},  {"configuration", true}, {"unix_ms"}};
 

@@ -8,7 +8,7 @@
 
 namespace fettle::records {
 
-inline constexpr std::int64_t kSchemaVersion = 2;  // migrate.h has their list
+inline constexpr std::int64_t kSchemaVersion = 3;  // migrate.h has their list
 
 // CREATE statements of all tables and indexes.
 std::string create_tables(Dialect dialect);

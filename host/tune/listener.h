@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,10 +47,18 @@ struct Progress {
   double peak_gflops = 0;           // of the device; 0: unknown
   std::chrono::duration<double> elapsed{0};
   std::optional<std::chrono::duration<double>> left;  // estimate
+  std::uint32_t finals = 0, finals_wanted = 0;        // measurements behind the trials (finals.h)
+  std::chrono::duration<double> finals_elapsed{0};    // of `elapsed`
   // Device time over device time plus the gaps between requests; empty before the second trial.
   std::optional<double> busy_share;
   // Share of the session in which no built candidate was there for the boards.
   double supply_limited_share = 0;
+
+  // Of this session, while it made trials.
+  double trials_per_hour() const {
+    const double seconds = (elapsed - finals_elapsed).count();
+    return seconds > 0 ? (trials - resumed) / seconds * 3600 : 0;
+  }
 
   // Of one run of all tasks, each as often as its weight says, at its best; empty while one has
   // none.
@@ -81,6 +90,9 @@ class TuneListener {
   // A trial ended; the record is stored already. `task` indexes Progress::tasks.
   virtual void trial_done(std::size_t task, const records::TuningRecord& record,
                           const Progress& progress) = 0;
+  // The finals of a task were held, and are stored.
+  virtual void confirmed(std::size_t /*task*/, std::span<const records::Confirmation>,
+                         const Progress&) {}
   // Several times a second, for live views.
   virtual void tick(const Progress& progress) = 0;
   // Something the user must know now, one line.

@@ -55,7 +55,7 @@ void Tally::count(std::size_t task, const records::TuningRecord& record) {
         std::min(seen.best_instructions.value_or(measurement->median), measurement->median);
     return;
   }
-  const auto nanoseconds = nanoseconds_of(*measurement);
+  const auto nanoseconds = record.rated_nanoseconds();
   if (!nanoseconds || *nanoseconds <= 0) return;
   seen.current_gflops = seen.operations / *nanoseconds;
   if (!seen.best_nanoseconds || *nanoseconds < *seen.best_nanoseconds) {

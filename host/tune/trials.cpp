@@ -29,7 +29,9 @@ Trials::Trials(std::vector<TuneTask>& tasks, const space::Target& target,
       offered_(tasks.size(), false),
       next_trial_(options.first_trial),
       rooflines_(parts.runner, parts.roofline, parts.ceilings),
-      tally_(progress_) {
+      tally_(progress_),
+      // One more is the fastest of those that the finals leave out.
+      finalists_(tasks.size(), Finalists(options.finalists ? options.finalists + 1 : 0)) {
   progress_.tasks.resize(tasks.size());
   progress_.trials_wanted = options.trials;
   progress_.peak_gflops = parts.roofline.peak_gflops();
@@ -64,6 +66,7 @@ void Trials::learn_history() {
       ++proposed_;
       ++states_[i].proposed;
       tally_.add_resumed(i, record);
+      finalists_[i].add(record);
       observe(candidate, 0, record.outcome);
     }
   }

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "host/tune/artifacts.h"
+#include "host/tune/finalists.h"
 #include "host/tune/tally.h"
 #include "host/tune/tune.h"
 
@@ -44,6 +45,7 @@ class Trials {
 
   Progress& progress() { return progress_; }
   const Tally& tally() const { return tally_; }
+  const std::vector<Finalists>& finalists() const { return finalists_; }  // per task
   SearchStatistics search_statistics() const;
 
  private:
@@ -94,6 +96,7 @@ class Trials {
   BoardRooflines rooflines_;
   Progress progress_;
   Tally tally_;  // writes there
+  std::vector<Finalists> finalists_;
 };
 
 }  // namespace fettle::tune

@@ -139,6 +139,7 @@ Result<void> Trials::finish(std::uint64_t trial, wire::OutcomeT outcome, bool re
     return std::move(stored.error()).in("recording a trial");
   }
   tally_.add(task, record, candidate.attempt);
+  finalists_[task].add(record);
   observe(candidate, trial, record.outcome);
   parts_.listener.trial_done(task, record, progress_);
   return {};

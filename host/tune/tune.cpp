@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include "host/tune/finals.h"
 #include "host/tune/trials.h"
 
 namespace fettle::tune {
@@ -28,7 +29,7 @@ class Watch {
                     {parts_.expected.ready_fd(), POLLIN, 0},
                     {stopping_ ? -1 : parts_.stop.fd(), POLLIN, 0}};
     const bool blind = fds[0].fd < 0 || fds[1].fd < 0;
-    const bool starved = trials_.starved() && trials_.progress().busy_share.has_value();
+    const bool starved = !finals_ && trials_.starved() && trials_.progress().busy_share.has_value();
     if (trials_.awaits_searcher()) longest = std::min(longest, kSearcherTick);
     ::poll(fds, std::size(fds), static_cast<int>(blind ? 2 : longest.count()));
     if (fds[2].revents) parts_.expected.clear_ready();
@@ -39,7 +40,8 @@ class Watch {
   void tick(bool now = false) {
     Progress& progress = trials_.progress();
     progress.elapsed = Clock::now() - start_;
-    progress.supply_limited_share = starved_ / progress.elapsed;
+    if (finals_) progress.finals_elapsed = Clock::now() - *finals_;
+    progress.supply_limited_share = starved_ / (progress.elapsed - progress.finals_elapsed);
     const double done = progress.trials - progress.resumed;
     if (done > 0) {
       const double wanted =
@@ -52,12 +54,14 @@ class Watch {
     parts_.listener.tick(progress);
   }
   void stopping() { stopping_ = true; }
+  void finals() { finals_ = Clock::now(); }
 
  private:
   TuneParts& parts_;
   Trials& trials_;
   Clock::time_point start_ = Clock::now(), ticked_ = start_;
   std::chrono::duration<double> starved_{0};
+  std::optional<Clock::time_point> finals_;  // since when
   bool stopping_ = false;
 };
 
@@ -110,14 +114,14 @@ TuneSummary tune(std::vector<TuneTask>& tasks, const space::Target& target,
   Watch watch(parts, trials);
   TuneSummary summary;
   bool told = false;
+  const auto end_by = [&](Error error) {
+    const bool stopped = parts.stop.requested() && error.code == ErrorCode::Canceled;
+    summary.end = stopped ? SessionEnd::Interrupted : SessionEnd::Failed;
+    if (!stopped) summary.error = std::move(error);
+  };
   while (trials.working()) {
     if (auto advanced = advance(parts, trials); !advanced) {
-      if (parts.stop.requested() && advanced.error().code == ErrorCode::Canceled) {
-        summary.end = SessionEnd::Interrupted;
-        break;
-      }
-      summary.end = SessionEnd::Failed;
-      summary.error = std::move(advanced.error());
+      end_by(std::move(advanced).error());
       break;
     }
     if (!told && trials.tally().all_failed() && trials.tally().finished() >= kAllFailTold) {
@@ -130,6 +134,13 @@ TuneSummary tune(std::vector<TuneTask>& tasks, const space::Target& target,
       break;
     }
     if (trials.working()) watch.wait();
+  }
+  if (summary.end == SessionEnd::Finished && options.finalists > 0 &&
+      trials.tally().finished() > 0) {
+    watch.finals();
+    const auto held = hold_finals(tasks, target, options, parts, trials.finalists(),
+                                  trials.progress(), [&] { watch.tick(); });
+    if (!held) end_by(held.error());
   }
   if (summary.end != SessionEnd::Finished) wind_down(parts, trials, watch, options.stop_grace);
   watch.tick(true);

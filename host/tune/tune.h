@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,8 @@ struct TuneOptions {
   // Synchronous batches: proposals depend on the searchers' seeds and on the outcomes,
   // not on the order in which they come back. Builders and boards idle between batches.
   bool deterministic = false;
+  // Programs of a task that are measured again at the end, at most (finals.h); 0: no finals.
+  std::size_t finalists = 0;
   bool racing = true;  // candidates that are clearly slower than the best are stopped early
   // Threads and racing bound are set by the loop.
   wire::MeasureOptionsT measure = default_measuring();
@@ -56,6 +59,8 @@ class RecordSink {
  public:
   virtual ~RecordSink() = default;
   virtual Result<void> add(const records::TuningRecord& record) = 0;
+  // What the finals of a task told: all or none. Only where TuneOptions::finalists wants finals.
+  virtual Result<void> confirm(std::span<const records::Confirmation> confirmations) = 0;
 };
 
 // Everything the loop talks to. All outlive the call.

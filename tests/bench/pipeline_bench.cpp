@@ -53,6 +53,7 @@ class Store final : public tune::RecordSink {
     if (Result<std::int64_t> id = database_.insert(record); !id) return std::move(id).error();
     return {};
   }
+  Result<void> confirm(std::span<const records::Confirmation>) override { return {}; }
 
  private:
   Store(std::string folder, records::Database database)

@@ -46,6 +46,7 @@ class Reached final : public tune::RecordSink, public tune::StopSignal {
     }
     return {};
   }
+  Result<void> confirm(std::span<const records::Confirmation>) override { return {}; }
   bool requested() const override { return at_[std::size(kShares) - 1] > 0; }
   int fd() const override { return -1; }
   // Trials until it was reached; one more than were made when it never was.

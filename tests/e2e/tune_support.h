@@ -37,7 +37,7 @@ class TuneTest : public ::testing::Test {
   }
 
   struct Session {
-    std::vector<nlohmann::json> trials;
+    std::vector<nlohmann::json> trials, finals;
     nlohmann::json summary;
   };
   // Every line is an object; nothing else is on standard output.
@@ -49,6 +49,7 @@ class TuneTest : public ::testing::Test {
       EXPECT_TRUE(object.is_object()) << line;
       if (!object.is_object()) continue;
       if (object["event"] == "trial") session.trials.push_back(object);
+      if (object["event"] == "finals") session.finals.push_back(object);
       if (object["event"] == "summary") session.summary = object;
     }
     return session;

@@ -179,6 +179,53 @@ TEST_P(RecordsDatabase, OneConfigurationCountsOnceAmongTheBest) {
   EXPECT_EQ(found->at(1).nanoseconds(), 95);
 }
 
+TEST_P(RecordsDatabase, WhatWasConfirmedCountsByThat) {
+  Stores folder(GetParam());
+  Database database = open_or_die(folder.file("r.db"));
+  const TuningRecord lucky = measured(1, 90), steady = measured(2, 95), other = measured(3, 97);
+  TuningRecord failed = measured(1, 80);
+  failed.unix_ms += 5;
+  failed.outcome.body.Set(make_failure(wire::Stage::Run, Error{ErrorCode::Crash, "gone", {}}));
+  for (const auto& record : {lucky, steady, other, failed}) ASSERT_DONE(database.insert(record));
+  const auto confirmation = [](const TuningRecord& record, double nanoseconds) {
+    return Confirmation{record.session,      record.workload,      record.target,
+                        record.program_hash, record.configuration, nanoseconds};
+  };
+  Confirmation nobodys = confirmation(lucky, 1);
+  nobodys.session = "another";
+  ASSERT_DONE(
+      database.confirm(std::vector{confirmation(lucky, 99), confirmation(steady, 96), nobodys}));
+  const auto found = best(database, {}, 5);
+  ASSERT_TRUE(found.ok());
+  ASSERT_EQ(found->size(), 3u);
+  EXPECT_EQ(found->at(0).configuration, steady.configuration);
+  EXPECT_EQ(found->at(0).rated_nanoseconds(), 96);
+  EXPECT_EQ(found->at(0).nanoseconds(), 95) << "as it was measured";
+  EXPECT_EQ(found->at(1).configuration, other.configuration);
+  EXPECT_FALSE(found->at(1).confirmed_nanoseconds);
+  EXPECT_EQ(found->at(2).rated_nanoseconds(), 99);
+  EXPECT_EQ(summaries(database, {}).value().at(0).best_nanoseconds, 96);
+  // Another configuration that made the lucky program is no luckier.
+  TuningRecord twin = measured(4, 90);
+  twin.program_hash = lucky.program_hash;
+  twin.reused = true;
+  ASSERT_DONE(database.insert(twin));
+  EXPECT_EQ(best(database, {}).value().at(0).configuration, twin.configuration);
+  ASSERT_DONE(database.confirm(std::vector{confirmation(lucky, 99)}));
+  EXPECT_EQ(best(database, {}).value().at(0).configuration, steady.configuration);
+  // A later session's word goes before an earlier one's.
+  TuningRecord later = measured(1, 91);
+  later.session = "later";
+  later.unix_ms += 1;
+  later.confirmed_nanoseconds = 94;
+  ASSERT_DONE(database.insert(later));
+  EXPECT_EQ(best(database, {}).value().at(0).rated_nanoseconds(), 94);
+  // And it is exported with the rest.
+  const auto line = record_from_json(to_json(best(database, {}).value().at(0)));
+  ASSERT_TRUE(line.ok()) << line.error().text();
+  EXPECT_EQ(line->confirmed_nanoseconds, 94);
+}
+
 TEST_P(RecordsDatabase, ResumeSkipsWhatIsSettledAndRepeatsWhatWasLost) {
   Stores folder(GetParam());
   Database database = open_or_die(folder.file("r.db"));

@@ -22,7 +22,7 @@ TEST(RecordsFiles, AnotherSchemaVersionSaysWhatToDo) {
   {
     Database database = open_or_die(path);
   }
-  for (const char* version : {"3", "0"}) {
+  for (const char* version : {"4", "0"}) {
     {
       Result<std::unique_ptr<SqliteConnection>> raw =
           SqliteConnection::open(path, SQLITE_OPEN_READWRITE, std::chrono::milliseconds(100));

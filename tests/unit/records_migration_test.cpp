@@ -70,6 +70,31 @@ TEST(RecordsMigration, AVersionOneDatabaseOpensAndIsKept) {
       (*copy)->number("SELECT count(*) FROM workloads WHERE canonical LIKE '%\"op\"%'").value(), 3);
 }
 
+TEST(RecordsMigration, AVersionTwoDatabaseGetsTheColumnOfFinals) {
+  TempFolder folder;
+  const std::string path = folder.file("r.db");
+  const TuningRecord record = test::measured(1, 90);
+  {
+    auto database = Database::open(path);
+    ASSERT_TRUE(database.ok()) << database.error().text();
+    ASSERT_DONE(database->insert(record));
+    ASSERT_DONE(database->connection().execute(
+        "ALTER TABLE trials DROP COLUMN confirmed_ns; PRAGMA user_version=2"));
+  }
+  const auto read = open_to_read(path);
+  ASSERT_TRUE(read.ok()) << read.error().text();
+  EXPECT_EQ(best(*read, {}).value().at(0).nanoseconds(), 90);
+  auto database = Database::open(path);
+  ASSERT_TRUE(database.ok()) << database.error().text();
+  ASSERT_DONE(database->confirm(std::vector{
+      Confirmation{record.session, record.workload, record.target, record.program_hash, "", 91}}));
+  EXPECT_EQ(best(*database, {}).value().at(0).rated_nanoseconds(), 91);
+  const auto copy =
+      SqliteConnection::open(path + ".v2", SQLITE_OPEN_READONLY, std::chrono::milliseconds(100));
+  ASSERT_TRUE(copy.ok()) << copy.error().text();
+  EXPECT_EQ((*copy)->number("PRAGMA user_version").value(), 2);
+}
+
 TEST(RecordsMigration, ReadersLeaveTheFileAsItIs) {
   TempFolder folder;
   const std::string path = folder.file("r.db");

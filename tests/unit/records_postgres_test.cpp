@@ -229,11 +229,12 @@ TEST_F(RecordsPostgres, AnEarlierVersionIsBroughtToThisOneOnce) {
   }
   server->execute(
       "ALTER TABLE workloads DROP COLUMN title, DROP COLUMN source; "
+      "ALTER TABLE trials DROP COLUMN confirmed_ns; "
       "UPDATE fettle_schema SET version = 1",
       name);
   const Error error = refusal(url, reading);
   EXPECT_EQ(error.code, ErrorCode::VersionMismatch);
-  expect_in("has schema version 1, this fettle reads version 2", error.text());
+  expect_in("has schema version 1, this fettle reads version 3", error.text());
   std::vector<std::thread> openers;
   for (int i = 0; i < 4; ++i) {
     openers.emplace_back([&] { EXPECT_TRUE(Database::open(url).ok()); });

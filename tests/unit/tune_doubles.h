@@ -177,7 +177,12 @@ class MemoryRecords final : public RecordSink {
     records.push_back(record);
     return {};
   }
+  Result<void> confirm(std::span<const records::Confirmation> of_a_task) override {
+    confirmed.emplace_back(of_a_task.begin(), of_a_task.end());
+    return {};
+  }
   std::vector<records::TuningRecord> records;
+  std::vector<std::vector<records::Confirmation>> confirmed;  // of each task
   std::size_t full_after = 0;
 };
 
