@@ -7,15 +7,16 @@
 namespace fettle::tune {
 namespace {
 
-// A task of so many trials is worth all of the thought, one of few no less than this share.
-constexpr double kWorthAll = 64, kLeastThought = 0.4;
+// A task of so many trials is worth plain thought: that many draws, generations and children. One
+// of others is worth as much more or less, within these bounds.
+constexpr double kPlainTrials = 64, kLeastThought = 0.4, kMostThought = 3;
 
 }  // namespace
 
 std::size_t worth_thought(const SearcherOptions& options, std::size_t count) {
   if (options.trials == 0) return count;
   const double share =
-      std::clamp(static_cast<double>(options.trials) / kWorthAll, kLeastThought, 1.0);
+      std::clamp(static_cast<double>(options.trials) / kPlainTrials, kLeastThought, kMostThought);
   return static_cast<std::size_t>(static_cast<double>(count) * share);
 }
 

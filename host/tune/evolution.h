@@ -14,8 +14,8 @@ inline constexpr std::size_t kParents = 16;   // that breed
 inline constexpr std::size_t kChildren = 16;  // of each generation
 inline constexpr double kCrossover = 0.4;     // share of the children with two parents
 
-// So many draws or children where the task's trials are worth all of that thought; fewer where it
-// may expect few of them.
+// So many draws or children where the task's trials are worth plain thought; fewer where it may
+// expect few trials, and more where it may expect many.
 std::size_t worth_thought(const SearcherOptions& options, std::size_t count);
 
 // Knobs that differ, each by at least a half and by how far apart its options are; 1e9 between

@@ -77,7 +77,7 @@ struct SearcherOptions {
   // Where plans are made, beside the loop; it must outlive the searcher. Null: inside
   // propose(), so that proposals depend on the seed and the observations alone.
   Background* background = nullptr;
-  // How many the task may expect: few are not worth much thought. 0: not known, and many.
+  // How many the task may expect: the more, the more thought goes into each plan. 0: not known.
   std::size_t trials = 0;
 };
 // NotFound: names the searchers that there are. Unsupported: the name's searcher needs what these

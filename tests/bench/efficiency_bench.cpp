@@ -172,7 +172,7 @@ class Bench {
     }
     const auto start = Clock::now();
     tune::Background background;
-    auto searcher = searcher_of(layer, place, name, seed, background);
+    auto searcher = searcher_of(layer, place, arms_[arm], seed, background);
     if (!searcher) return std::move(searcher).error();
     std::vector<tune::TuneTask> tasks;
     tasks.push_back({layer.task, &layer.opened->space(), std::move(*searcher), std::move(*history),
@@ -189,8 +189,9 @@ class Bench {
   }
 
   Result<std::unique_ptr<tune::Searcher>> searcher_of(const Layer& layer, std::size_t place,
-                                                      const std::string& name, std::uint64_t seed,
+                                                      const EfficiencyArm& arm, std::uint64_t seed,
                                                       tune::Background& background) const {
+    const bool no_prior = arm.name == kNoPrior;
     const space::Workload& workload = layer.task.workload;
     const std::vector<std::string> features =
         backend::find_backend(loop_.target().backend())->feature_names();
@@ -204,10 +205,11 @@ class Bench {
     how.feature_count = features.size();
     how.estimate = cost::estimate_among(features);
     how.screen = [&opened](std::span<const float> values) { return opened.screen(values); };
-    if (name != kNoPrior) how.prior = cost::shipped_prior(workload, loop_.target(), features);
+    if (!no_prior) how.prior = cost::shipped_prior(workload, loop_.target(), features);
     how.task = workload.canonical();
     how.background = &background;
-    return tune::make_searcher(name == kNoPrior ? "evolutionary" : name, opened.space(), how);
+    how.trials = arm.trials;
+    return tune::make_searcher(no_prior ? "evolutionary" : arm.name, opened.space(), how);
   }
 
   void tell_progress(std::size_t arm, std::uint64_t seed, const std::string& title, unsigned trials,
