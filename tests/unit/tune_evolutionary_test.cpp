@@ -273,7 +273,7 @@ TEST(Searcher, WaitsForTheFirstTrialsBeforeItPlansAgain) {
   EXPECT_EQ(search->statistics().plans, 1u);
 }
 
-TEST(Searcher, ThinksLessWhereFewTrialsAreExpected) {
+TEST(Searcher, ThinksAsMuchAsTheTrialsAreWorth) {
   const SearchSpace space = grid(6, 8);
   const auto lowered = [&](std::size_t trials) {
     SearcherOptions options = knowing_all(5);
@@ -288,7 +288,10 @@ TEST(Searcher, ThinksLessWhereFewTrialsAreExpected) {
     return std::pair(first, search->statistics().lowered - first);
   };
   const auto [first, later] = lowered(0);
-  EXPECT_EQ(lowered(64), std::pair(first, later)) << "as many as are worth all of it";
+  EXPECT_EQ(lowered(64), std::pair(first, later)) << "as many as are worth plain thought";
+  const auto [more_first, more_later] = lowered(640);
+  EXPECT_GT(more_first, first * 3 / 2);
+  EXPECT_GT(more_later, later * 3 / 2);
   const auto [few_first, few_later] = lowered(4);
   EXPECT_LT(few_first, first * 6 / 10);
   EXPECT_GT(few_first, first * 3 / 10);
