@@ -33,6 +33,7 @@ struct Final {
   std::vector<Finalist> finalists;
   std::vector<wire::BuildOutputT> outputs;  // [finalist]
   std::vector<std::vector<double>> rounds;  // [round][finalist], nanoseconds
+  bool undeliverable = false;               // nothing reaches the board any more
 };
 
 // The fastest one's of this session: earlier ones' boards may be gone.
@@ -96,7 +97,10 @@ Result<std::string> measure(Final& of, const std::vector<wire::MeasureRequestT>&
       if (!outcome) return outcome.error();
       const wire::MeasurementT* measurement = outcome->body.AsMeasurement();
       const wire::FailureT* failure = outcome->body.AsFailure();
-      if (failure && failure->error) return from_wire(*failure->error).text();
+      if (failure && failure->error) {
+        of.undeliverable = failure->stage == wire::Stage::Dispatch;
+        return from_wire(*failure->error).text();
+      }
       if (!measurement || measurement->censored) return std::string("no whole measurement");
       times[i] = ticks_to_nanoseconds(measurement->median, measurement->clock,
                                       measurement->ticks_per_second)
@@ -178,11 +182,13 @@ Result<void> hold_finals(std::vector<TuneTask>& tasks, const space::Target& targ
              board_of(all, options.session).value_or(parts.runner.board().id),
              {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(counts[i])},
              {},
-             {}};
+             {},
+             false};
     const auto held = hold(of, parts.expected.of(i), target, options, parts, progress, tick);
     if (!held) return held.error();
     if (!held->empty()) {
       parts.listener.warn(of.title + ": its fastest programs were not measured again: " + *held);
+      if (of.undeliverable) return {};  // the other tasks would only wait for it, too
       continue;
     }
     std::vector<double> trials;

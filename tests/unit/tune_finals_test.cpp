@@ -114,6 +114,15 @@ TEST(TuneFinals, WhatFailsLeavesTheTrialsWord) {
   EXPECT_NE(rig.listener.warnings[0].find("were not measured again"), std::string::npos);
 }
 
+TEST(TuneFinals, ALostBoardEndsThemForAllTasks) {
+  FinalsRig rig(3);
+  rig.on_final = [](int) { return failure(wire::Stage::Dispatch, ErrorCode::DeviceLost); };
+  EXPECT_EQ(rig.run().end, SessionEnd::Finished);
+  EXPECT_EQ(rig.finals.size(), 1u) << "each would be waited for";
+  EXPECT_EQ(rig.listener.warnings.size(), 1u);
+  EXPECT_TRUE(rig.records.confirmed.empty());
+}
+
 TEST(TuneFinals, AnInterruptKeepsTheTasksThatWereDone) {
   FinalsRig rig(2);
   rig.on_final = [&](int number) {
