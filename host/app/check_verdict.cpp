@@ -5,14 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "schemas/wire/median.h"
+
 namespace fettle::app {
 namespace {
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 std::string apart_text(double ratio, const char* from) {
   return fmt::format("{:.0f} % {} than {}", 100 * std::abs(ratio - 1),

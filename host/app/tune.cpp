@@ -103,7 +103,7 @@ void add_tune_command(CLI::App& app, int& status) {
   option("--finalists", command->finalists,
          "Programs of a task that are measured again at the end, by turns, one for each 32 of its "
          "trials and so many at most: the fastest then is its best; 0: none")
-      ->check(CLI::Range(0u, 64u))
+      ->check(CLI::IsMember({0u}) | CLI::Range(2u, 64u))  // one alone has nothing to compare with
       ->group("Measuring");
   option("--seed", command->seed, "Seed of the search")->group("Search");
 

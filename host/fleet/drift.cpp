@@ -4,16 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "schemas/wire/median.h"
+
 namespace fettle::fleet {
-namespace {
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 != 0 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Drift::Program* Drift::program_of(const ProgramKey& key, TimePoint now) {
   if (programs_.size() >= kPrograms && programs_.count(key) == 0) {

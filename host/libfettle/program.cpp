@@ -58,7 +58,7 @@ Tuned Program::tune(const std::string& name, const TuneOptions& options) {
   tuned.status = app::run_program(int(words.size()), argv.data());
   if (const auto record = best_of(name, options)) {
     tuned.found = true;
-    tuned.nanoseconds = record->nanoseconds().value_or(0);
+    tuned.nanoseconds = record->rated_nanoseconds().value_or(0);
     tuned.configuration = record->configuration;
     tuned.record = record->id;
   }

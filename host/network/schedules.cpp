@@ -97,7 +97,7 @@ void Schedules::learn(const std::vector<records::TuningRecord>& best) {
   std::map<std::string, Known> learnt;
   for (const records::TuningRecord& record : best) {
     if (known_.contains(record.workload)) continue;
-    const Record one{record.configuration, record.nanoseconds().value_or(0)};
+    const Record one{record.configuration, record.rated_nanoseconds().value_or(0)};
     if (const auto known = learnt.find(record.workload); known != learnt.end()) {
       known->second.records.push_back(one);
       continue;

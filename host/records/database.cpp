@@ -102,6 +102,18 @@ Result<std::int64_t> Database::workload_row(const TuningRecord& r) {
   return id;
 }
 
+// The copy that was stored first may be from before the finals.
+Result<Database::Inserted> Database::known_again(std::int64_t id, const TuningRecord& r) {
+  if (r.confirmed_nanoseconds) {
+    Result<Statement> put = connection_->prepare(
+        "UPDATE trials SET confirmed_ns = ?2 WHERE id = ?1 AND confirmed_ns IS NULL");
+    if (!put) return std::move(put).error();
+    if (Result<void> done = put->bind(1, id).bind(2, *r.confirmed_nanoseconds).run(); !done)
+      return std::move(done).error();
+  }
+  return Inserted{id, false};
+}
+
 Result<Database::Inserted> Database::insert_one(const TuningRecord& r, std::int64_t device_row) {
   Result<std::int64_t> session =
       row_of("SELECT id FROM sessions WHERE session = ?1",
@@ -132,7 +144,7 @@ Result<Database::Inserted> Database::insert_one(const TuningRecord& r, std::int6
   find_->bind(1, *device).bind(2, *session).bind(3, *workload).bind(4, *target);
   const auto known = find_->bind(5, r.configuration).bind(6, r.unix_ms).run_for_number();
   if (!known) return known.error();
-  if (*known) return Inserted{**known, false};
+  if (*known) return known_again(**known, r);
 
   if (!insert_) {
     Result<Statement> prepared = connection_->prepare(

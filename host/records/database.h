@@ -124,6 +124,7 @@ class Database {
   };
   // Inside a transaction. device_row 0: the device's current one.
   Result<Inserted> insert_one(const TuningRecord& record, std::int64_t device_row = 0);
+  Result<Inserted> known_again(std::int64_t id, const TuningRecord& record);
   Result<void> mark_killed();
 
   std::unique_ptr<Connection> connection_;

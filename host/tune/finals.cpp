@@ -10,18 +10,13 @@
 #include "host/tune/one_trial.h"
 #include "schemas/wire/clock_domain.h"
 #include "schemas/wire/content_hash.h"
+#include "schemas/wire/median.h"
 
 namespace fettle::tune {
 namespace {
 
 constexpr std::uint32_t kTrialsOfFinalist = 32;  // one finalist for so many
 constexpr std::size_t kLeast = 2;                // one alone has nothing to compare with
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 Error canceled() { return Error{ErrorCode::Canceled, "interrupted", {}}; }
 

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "schemas/wire/median.h"
+
 namespace fettle::bench {
 namespace {
 
@@ -27,12 +29,6 @@ double mean(const std::vector<double>& values) {
 double geometric_mean(std::vector<double> values) {
   for (double& value : values) value = std::log(value);
   return std::exp(mean(values));
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 // Of a sample; null: of one value there is none.

@@ -220,6 +220,14 @@ TEST_P(RecordsDatabase, WhatWasConfirmedCountsByThat) {
   later.confirmed_nanoseconds = 94;
   ASSERT_DONE(database.insert(later));
   EXPECT_EQ(best(database, {}).value().at(0).rated_nanoseconds(), 94);
+  // A copy that was stored before the finals learns of them; one that knows more keeps it.
+  TuningRecord copy = other;
+  for (const double time : {93.0, 92.0}) {
+    copy.confirmed_nanoseconds = time;
+    ASSERT_DONE(database.insert(copy));
+    EXPECT_EQ(best(database, {}).value().at(0).rated_nanoseconds(), 93);
+  }
+  ASSERT_DONE(database.confirm(std::vector{confirmation(other, 97)}));
   // And it is exported with the rest.
   const auto line = record_from_json(to_json(best(database, {}).value().at(0)));
   ASSERT_TRUE(line.ok()) << line.error().text();

@@ -178,6 +178,9 @@ class MemoryRecords final : public RecordSink {
     return {};
   }
   Result<void> confirm(std::span<const records::Confirmation> of_a_task) override {
+    if (full_after && records.size() >= full_after) {
+      return Error{ErrorCode::DiskFull, "no space left on the disk", {}};
+    }
     confirmed.emplace_back(of_a_task.begin(), of_a_task.end());
     return {};
   }

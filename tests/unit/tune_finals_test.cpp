@@ -114,6 +114,17 @@ TEST(TuneFinals, WhatFailsLeavesTheTrialsWord) {
   EXPECT_NE(rig.listener.warnings[0].find("were not measured again"), std::string::npos);
 }
 
+TEST(TuneFinals, AFullDiskEndsTheSessionAndSaysSo) {
+  FinalsRig rig;
+  rig.records.full_after = kTrials;  // room for the trials, and no more
+  const TuneSummary summary = rig.run();
+  EXPECT_EQ(summary.end, SessionEnd::Failed);
+  ASSERT_TRUE(summary.error);
+  EXPECT_EQ(summary.error->code, ErrorCode::DiskFull);
+  EXPECT_NE(summary.error->text().find("finals"), std::string::npos) << summary.error->text();
+  EXPECT_EQ(rig.records.records.size(), kTrials);
+}
+
 TEST(TuneFinals, ALostBoardEndsThemForAllTasks) {
   FinalsRig rig(3);
   rig.on_final = [](int) { return failure(wire::Stage::Dispatch, ErrorCode::DeviceLost); };

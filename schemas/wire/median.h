@@ -1,0 +1,16 @@
+// The median, one for all who judge times.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+namespace fettle {
+
+// Of at least one value; of an even number of them the mean of the two in the middle.
+inline double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+}  // namespace fettle
