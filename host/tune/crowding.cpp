@@ -19,15 +19,15 @@ constexpr std::size_t kNewest = 256;  // trials that count
 
 Crowding::Crowding(const space::SearchSpace& space, const std::vector<Knowledge::Trial>& trials)
     : space_(&space), trials_(&trials) {
-  double fastest = 0, since = 0;
+  double fastest = 0;
   for (const auto& trial : trials) {
-    ++since;
+    ++standing_;
     if (trial.nanoseconds <= 0 || trial.censored) continue;
     if (fastest > 0 && trial.nanoseconds >= kBetter * fastest) continue;
     fastest = trial.nanoseconds;
-    since = 0;
+    standing_ = 0;
   }
-  weight_ = kAlways + kStanding * std::min(1.0, since / kStandsAfter);
+  weight_ = kAlways + kStanding * std::min(1.0, standing_ / kStandsAfter);
 }
 
 double Crowding::of(const space::Configuration& configuration) const {

@@ -16,11 +16,13 @@ class Crowding {
   Crowding(const space::SearchSpace& space, const std::vector<Knowledge::Trial>& trials);
   // What a configuration loses, in logarithms of time (base e).
   double of(const space::Configuration& configuration) const;
+  // Trials since the last one that was better than all before it.
+  double standing() const { return standing_; }
 
  private:
   const space::SearchSpace* space_ = nullptr;
   const std::vector<Knowledge::Trial>* trials_ = nullptr;
-  double weight_ = 0;
+  double standing_ = 0, weight_ = 0;
 };
 
 }  // namespace fettle::tune

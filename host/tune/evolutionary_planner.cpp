@@ -27,12 +27,15 @@ constexpr double kTwin = 10;          // log time that an equal feature vector l
 constexpr std::size_t kFresh = 8;     // candidates with an option never tried
 // Places of a plan that are not the model's. A plan is often replaced by the next one when its
 // first few trials have begun, so these stand in front.
-constexpr std::size_t kEvery = 4;         // of so many places
-constexpr std::size_t kOpenPlace = 1;     // this one is a change's that nothing is known of; or, in
-                                          // every other plan, a fresh sketch's or option's
-constexpr std::size_t kNichePlace = 3;    // this one is a champion's
-constexpr double kChampionShare = 0.3;    // of the parents
-constexpr double kChampionBehind = 0.22;  // log time behind the fastest: not worth a place
+constexpr std::size_t kEvery = 4;       // of so many places
+constexpr std::size_t kOpenPlace = 1;   // this one is a change's that nothing is known of; or, in
+                                        // every other plan, a fresh sketch's or option's
+constexpr std::size_t kNichePlace = 3;  // this one is a champion's
+constexpr double kChampionShare = 0.3;  // of the parents
+// Log time behind the fastest: not worth a place. A search that has stood for long may be wrong
+// about what is worth one.
+constexpr double kChampionBehind = 0.22, kFartherBehind = 0.5;
+constexpr double kStandsFrom = 24, kStandsLong = 72;  // trials: what lies so far behind grows
 constexpr double kExtraMutation = 0.35;
 
 }  // namespace
@@ -52,16 +55,28 @@ std::size_t trials_missing(const SearcherOptions& options, std::size_t trials) {
   return taught || trials >= first ? 0 : first - trials;
 }
 
-std::vector<space::Configuration> EvolutionaryPlanner::plan(Knowledge knowledge, std::size_t n) {
+std::vector<EvolutionaryPlanner::Place> EvolutionaryPlanner::plan(Knowledge knowledge,
+                                                                  std::size_t n) {
   const Stopwatch all(statistics_.planning_seconds);
   if (const std::size_t missing = trials_missing(options_, knowledge.trials.size())) {
     const std::size_t wanted = std::min(n, missing + (options_.background ? kUnderWay : 0));
-    return first_plan(space_, options_, lowered_, knowledge, wanted, rng_);
+    return first_places(knowledge, wanted);
   }
-  if (!train(knowledge)) return first_plan(space_, options_, lowered_, knowledge, n, rng_);
+  if (!train(knowledge)) return first_places(knowledge, n);
   ++statistics_.plans;
   note_tried(knowledge);
   return choose(breed_candidates(knowledge, *model_), knowledge, n);
+}
+
+std::vector<EvolutionaryPlanner::Place> EvolutionaryPlanner::first_places(Knowledge& knowledge,
+                                                                          std::size_t n) {
+  std::vector<Place> places;
+  for (space::Configuration& configuration :
+       first_plan(space_, options_, lowered_, knowledge, n, rng_)) {
+    const std::vector<float>* features = options_.features ? lowered_.of(configuration) : nullptr;
+    places.push_back({std::move(configuration), features ? features_hash(*features) : 0});
+  }
+  return places;
 }
 
 Result<void> EvolutionaryPlanner::train(const Knowledge& knowledge) {
@@ -182,7 +197,8 @@ std::vector<std::size_t> EvolutionaryPlanner::champions_of(const Candidates& can
 }
 
 std::optional<std::size_t> EvolutionaryPlanner::neglected(const Candidates& candidates,
-                                                          const std::vector<bool>& taken) const {
+                                                          const std::vector<bool>& taken,
+                                                          double behind) const {
   // By niche, of candidates that are no twins of a trial: the fastest one.
   std::vector<std::optional<std::size_t>> champion(niches_.count());
   std::optional<std::size_t> fastest;
@@ -201,7 +217,7 @@ std::optional<std::size_t> EvolutionaryPlanner::neglected(const Candidates& cand
   for (std::size_t niche = 0; niche < champion.size(); ++niche) {
     if (!champion[niche]) continue;
     const std::size_t i = *champion[niche];
-    if (candidates[i].mean > candidates[*fastest].mean + kChampionBehind) continue;
+    if (candidates[i].mean > candidates[*fastest].mean + behind) continue;
     const std::pair here(trials_of_[niche], candidates[i].mean);
     if (!best || here < least) best = i, least = here;
   }
@@ -322,14 +338,18 @@ void EvolutionaryPlanner::predict(const cost::TimeModel& model, Candidates& cand
 // are most likely one program, which would be measured once only. The model knows nothing of a
 // sketch or an option that was never tried, and may be wrong about it for ever: some places are
 // kept for those.
-std::vector<space::Configuration> EvolutionaryPlanner::choose(const Candidates& candidates,
-                                                              Knowledge& knowledge, std::size_t n) {
-  std::vector<space::Configuration> plan;
+std::vector<EvolutionaryPlanner::Place> EvolutionaryPlanner::choose(const Candidates& candidates,
+                                                                    Knowledge& knowledge,
+                                                                    std::size_t n) {
+  std::vector<Place> plan;
   std::vector<bool> taken(candidates.size(), false);
   // By the trials and the places taken that are close.
   std::vector<double> lost(candidates.size());
   bool by_mean = true;
   const Crowding crowding(space_, knowledge.trials);
+  const double long_standing =
+      std::clamp((crowding.standing() - kStandsFrom) / (kStandsLong - kStandsFrom), 0.0, 1.0);
+  const double behind = kChampionBehind + kFartherBehind * long_standing;
   for (std::size_t i = 0; i < candidates.size(); ++i)
     lost[i] = crowding.of(candidates[i].configuration);
   const auto best_of = [&](const auto& among) {
@@ -350,7 +370,7 @@ std::vector<space::Configuration> EvolutionaryPlanner::choose(const Candidates& 
     std::optional<std::size_t> best;
     const std::size_t place = plan.size() % kEvery;
     if (place == kNichePlace) {
-      best = neglected(candidates, taken);
+      best = neglected(candidates, taken, behind);
     } else if (place == kOpenPlace && statistics_.plans % 2 == 0) {
       best = best_of([&](const Candidate& of) { return tried_.of_rare_sketch(of.configuration); });
       if (!best) {
@@ -377,13 +397,12 @@ std::vector<space::Configuration> EvolutionaryPlanner::choose(const Candidates& 
       for (const std::size_t niche : niches_.of(chosen)) ++trials_of_[niche];
       planned_.emplace_back(chosen, candidates[*best].features_hash);
       if (planned_.size() > kPlanned) planned_.pop_front();
-      plan.push_back(chosen);
+      plan.push_back({chosen, candidates[*best].features_hash});
       for (std::size_t i = 0; i < candidates.size(); ++i) {
-        lost[i] +=
-            kCloseness * std::exp(-distance(space_, plan.back(), candidates[i].configuration));
+        lost[i] += kCloseness * std::exp(-distance(space_, chosen, candidates[i].configuration));
       }
     } else if (auto drawn = knowledge.unseen.draw(rng_)) {
-      plan.push_back(std::move(*drawn));
+      plan.push_back({std::move(*drawn)});
     } else {
       break;
     }

@@ -37,9 +37,13 @@ class EvolutionaryPlanner {
   EvolutionaryPlanner(const space::SearchSpace& space, const SearcherOptions& options);
   EvolutionaryPlanner(const EvolutionaryPlanner&) = delete;
 
+  struct Place {
+    space::Configuration configuration;
+    std::size_t features_hash = 0;  // equal: most likely the same program; 0: not known
+  };
   // Up to n configurations never seen, in the order they should be tried; none when
   // the space is exhausted.
-  std::vector<space::Configuration> plan(Knowledge knowledge, std::size_t n);
+  std::vector<Place> plan(Knowledge knowledge, std::size_t n);
   SearchStatistics statistics() const;
 
  private:
@@ -71,13 +75,14 @@ class EvolutionaryPlanner {
   std::vector<std::size_t> champions_of(const Candidates& candidates) const;
   bool add_candidate(const Knowledge& knowledge, space::Configuration configuration,
                      Candidates& into);
-  std::vector<space::Configuration> choose(const Candidates& candidates, Knowledge& knowledge,
-                                           std::size_t n);
+  std::vector<Place> first_places(Knowledge& knowledge, std::size_t n);
+  std::vector<Place> choose(const Candidates& candidates, Knowledge& knowledge, std::size_t n);
   Result<void> train(const Knowledge& knowledge);  // model_
 
-  // Place of the champion whose niche has had the fewest trials, of those the model finds fast.
-  std::optional<std::size_t> neglected(const Candidates& candidates,
-                                       const std::vector<bool>& taken) const;
+  // Place of the champion whose niche has had the fewest trials, of those that the model finds at
+  // most `behind` slower than the fastest, in logarithms.
+  std::optional<std::size_t> neglected(const Candidates& candidates, const std::vector<bool>& taken,
+                                       double behind) const;
 
   const space::SearchSpace& space_;
   const Niches niches_;

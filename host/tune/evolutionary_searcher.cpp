@@ -1,10 +1,11 @@
 // Evolutionary search: evolution guided by a cost model (evolutionary_planner.h),
 // planned a few trials ahead. With a Background the next plan is made while the last
-// one is being tried. As long as little is known it is waited for; later, without one, it
-// breeds blindly.
+// one is being tried, and waited for where that one ends first: a trial without a plan is hardly
+// worth its time.
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <unordered_set>
 
 #include "host/tune/background.h"
 #include "host/tune/evolutionary_planner.h"
@@ -18,7 +19,7 @@ constexpr std::size_t kBatch = 8;  // trials of a plan
 // the loop are renewed all the time.)
 constexpr std::size_t kFew = 64, kEarlyBatch = 4;
 constexpr std::size_t kEarlySpare = 4, kSpare = 8;  // for while the next plan is being made
-constexpr int kMutationTries = 16;                  // of the fastest, when there is no plan
+constexpr int kMutationTries = 16;                  // of the fastest, when a plan is empty
 
 class EvolutionarySearcher final : public Searcher {
  public:
@@ -67,7 +68,7 @@ class EvolutionarySearcher final : public Searcher {
       return !shared_->planning;
     }
     if (plan_.empty()) take_plan();
-    if (!plan_.empty() || barren_ || !patient()) return true;
+    if (!plan_.empty() || barren_) return true;
     if (!awaits_first_trials()) start_plan();
     return false;
   }
@@ -86,11 +87,10 @@ class EvolutionarySearcher final : public Searcher {
     std::mutex mutex;             // of the rest
     std::condition_variable planned;
     bool planning = false;
-    std::optional<std::vector<space::Configuration>> made;
+    std::optional<std::vector<EvolutionaryPlanner::Place>> made;
     SearchStatistics statistics;
   };
 
-  bool patient() const { return known_.trials.size() < kFew; }
   // The first plan's trials are on their way: another one would know no more than it did.
   bool awaits_first_trials() const {
     return under_way_ > 0 && trials_missing(options_, known_.trials.size()) > 0;
@@ -117,15 +117,21 @@ class EvolutionarySearcher final : public Searcher {
     take_plan();
     if (options_.background) {
       if (news_ >= kBatch / 2 || plan_.empty()) start_plan();
-      if (plan_.empty() && patient()) wait_for_plan(), take_plan();
+      for (int plans = 0; plan_.empty() && !barren_ && plans < 2; ++plans) {
+        start_plan();
+        wait_for_plan();
+        take_plan();
+      }
     } else if (plan_.empty()) {
       start_plan();
       take_plan();
     }
     while (!plan_.empty()) {
-      space::Configuration configuration = std::move(plan_.back());
+      const EvolutionaryPlanner::Place place = std::move(plan_.back());
       plan_.pop_back();
-      if (known_.unseen.insert(configuration)) return configuration;
+      if (!known_.unseen.insert(place.configuration)) continue;
+      begun_.insert(place.features_hash);
+      return place.configuration;
     }
     return without_plan();
   }
@@ -144,6 +150,7 @@ class EvolutionarySearcher final : public Searcher {
       shared_->planning = true;
     }
     news_ = 0;
+    begun_.clear();
     const std::size_t wanted = plan_size();
     auto job = [shared = shared_, known = known_, wanted] {
       auto made = shared->planner.plan(known, wanted);
@@ -164,9 +171,13 @@ class EvolutionarySearcher final : public Searcher {
     const std::lock_guard lock(shared_->mutex);
     if (!shared_->made) return;
     plan_ = std::move(*shared_->made);
+    shared_->made.reset();
     std::reverse(plan_.begin(), plan_.end());
     barren_ = plan_.empty();
-    shared_->made.reset();
+    std::erase_if(plan_, [this](const EvolutionaryPlanner::Place& place) {
+      return known_.unseen.contains(place.configuration) ||
+             (place.features_hash != 0 && begun_.contains(place.features_hash));
+    });
   }
 
   std::optional<space::Configuration> without_plan() {
@@ -187,11 +198,13 @@ class EvolutionarySearcher final : public Searcher {
   Knowledge known_;
   std::mt19937_64 rng_;
   std::shared_ptr<Shared> shared_;
-  std::vector<space::Configuration> plan_;  // next one last
-  bool first_ = true;                       // plan: not yet taken
-  bool barren_ = false;                     // the last plan had nothing
-  std::size_t under_way_ = 0;               // proposed, not yet observed
-  std::size_t news_ = 0;                    // observations since the last plan was begun
+  std::vector<EvolutionaryPlanner::Place> plan_;  // next one last
+  // Hashes of what was proposed since the plan being made was begun, and which it knows nothing of.
+  std::unordered_set<std::size_t> begun_;
+  bool first_ = true;          // plan: not yet taken
+  bool barren_ = false;        // the last plan had nothing
+  std::size_t under_way_ = 0;  // proposed, not yet observed
+  std::size_t news_ = 0;       // observations since the last plan was begun
 };
 
 }  // namespace
