@@ -9,9 +9,10 @@ namespace fettle::lower {
 
 Access make_access(const ir::Buffer& buffer, const ir::Expr& index, int lanes, bool store,
                    const ir::Movements& lets) {
-  Access access{buffer, store, lanes, 1, ir::movement_of(index, lets)};
+  Access access{buffer, store, lanes, 1, ir::movement_of(index, lets), index->type.lanes > 1};
   if (const auto* ramp = std::get_if<ir::Ramp>(&index->node)) {
     access.lane_stride = std::fabs(static_cast<double>(ramp->stride));
+    access.shuffled = false;
   }
   return access;
 }

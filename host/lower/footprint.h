@@ -23,6 +23,7 @@ struct Access {
   int lanes = 1;           // elements at once
   double lane_stride = 1;  // between them, in elements
   ir::Movement movement;   // of the index
+  bool shuffled = false;   // lanes are no row of elements: they are loaded, and then put in order
 };
 
 // `index`: the flat index of a load or store. `lets`: what its variables stand for.

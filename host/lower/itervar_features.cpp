@@ -151,7 +151,8 @@ std::vector<float> itervar_features(const ir::Module& loops, const std::vector<s
   Rows rows(stages);
   for (const ir::Launch& launch : std::views::reverse(loops.launches)) {
     if (launch.prepare) continue;
-    const LoopNests found = loop_nests(loops.functions[static_cast<std::size_t>(launch.function)]);
+    const LoopNests found =
+        loop_nests(loops.functions[static_cast<std::size_t>(launch.function)], UnitLoops::Kept);
     for (const LoopNest& nest : found.nests) rows.add(nest);
   }
   return rows.features(sketch);

@@ -75,6 +75,46 @@ TEST(CoreWork, VectorsThatStraddleLinesAndMaskedLoadsAreTold) {
   EXPECT_GT(estimated_cycles(work), estimated_cycles(plain));
 }
 
+// for k: unrolled x in 0..6, unrolled c in 0..8 around or inside it: sums[x][c] += weight[k][c] and
+// so on: 8 vectors of weights for each x.
+LoopNest tile(bool columns_inside, double lines) {
+  Product product(8);
+  const ir::Var x = ir::make_var("x");
+  LoopNest nest = product.nest;
+  nest.stored.add(x, 64);
+  const LoopTrip rows{x, lines, ir::ForKind::Unrolled};
+  nest.loops.insert(columns_inside ? nest.loops.begin() + 1 : nest.loops.end(), rows);
+  nest.times *= lines;
+  nest.register_accesses = 0;
+  return nest;
+}
+
+TEST(CoreWork, WhatRegistersDoNotHoldUntilItsNextUseIsLoadedAgain) {
+  const auto reloaded = [](const LoopNest& nest, int registers) {
+    CoreWork work;
+    space::CpuTarget of = target();
+    of.vector_registers = registers;
+    work.add(nest, of);
+    return work.reloaded;
+  };
+  EXPECT_EQ(reloaded(tile(true, 6), 16), 0) << "8 weights stay in registers";
+  EXPECT_EQ(reloaded(tile(true, 6), 8), 100 * 5 * 8) << "7 registers: all of them for each row";
+  EXPECT_EQ(reloaded(tile(false, 6), 8), 0) << "each weight is used by all rows at once";
+}
+
+TEST(CoreWork, VectorsWhoseLanesAreNoRowAreShuffledOnceForEachOrder) {
+  Product product;
+  product.nest.accesses[1].shuffled = true;
+  product.nest.accesses[1].movement = {};
+  product.nest.accesses[1].movement.add(product.c, 1);
+  CoreWork work, plain;
+  work.add(product.nest, target());
+  EXPECT_EQ(work.shuffles, 100 * 4);
+  plain.add(Product().nest, target());
+  EXPECT_EQ(plain.shuffles, 0);
+  EXPECT_GT(work.code, plain.code);
+}
+
 TEST(CoreWork, AStatementInABranchMovesItsShareOnly) {
   Product product;
   CoreWork always, seldom;

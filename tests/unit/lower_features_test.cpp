@@ -1,12 +1,15 @@
 // Footprints by closed formulas, and features of lowered programs.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
 #include <nlohmann/json.hpp>
 
+#include "host/ir/printer.h"
 #include "host/lower/cpu/features.h"
+#include "host/lower/cpu/lowering.h"
 #include "host/lower/cpu/screen.h"
 #include "host/lower/footprint.h"
 #include "host/space/sketches/sketches.h"
@@ -138,6 +141,35 @@ TEST(Features, SmallerCachesSeeMoreTraffic) {
     more += (*there)[place] - (*here)[place];
   }
   EXPECT_GT(more, 1);
+}
+
+// Where a loop of one iteration stands is nothing to a program, and so nothing to its features.
+TEST(Features, LoopsOfOneIterationAreNone) {
+  const CpuSpace task = open_cpu_space(conv().dag(), target()).value();
+  const SearchSpace& space = task.space();
+  std::mt19937_64 rng(1);
+  int alike = 0;
+  for (int i = 0; i < 60; ++i) {
+    Configuration one = space.random(rng);
+    const auto& knobs = space.sketches()[one.sketch].knobs;
+    const auto order = std::find_if(knobs.begin(), knobs.end(),
+                                    [](const Knob& knob) { return knob.name == "tile_order"; });
+    if (order == knobs.end()) continue;
+    std::set<std::string> programs;
+    std::set<std::vector<float>> features;
+    for (std::uint32_t option = 0; option < order->options.size(); ++option) {
+      one.choice[std::size_t(order - knobs.begin())] = option;
+      const auto told = features_of(task, one);
+      const auto module = lower_configuration(task, one);
+      if (!told || !module) continue;
+      features.insert(*told);
+      programs.insert(ir::print(*module));
+    }
+    if (programs.size() != 1) continue;
+    EXPECT_EQ(features.size(), 1) << space.to_json(one);
+    ++alike;
+  }
+  EXPECT_GT(alike, 5) << "orders of loops of which all but one run once";
 }
 
 TEST(Features, TheEstimateIsNoLessThanTheArithmeticTakes) {

@@ -23,6 +23,30 @@ bool may_straddle(const Access& access, const LoopNest& nest, double line_bytes)
   });
 }
 
+// Loads of vectors that registers do not hold until their next use, in one run of a body whose
+// loops run in this order; beside those that load each place once. `room`: registers for operands.
+double reloads(const LoopNest& nest, std::span<const LoopTrip> inside, double room,
+               double vector_bytes, double line_bytes) {
+  const auto vectors = [&](std::size_t depth) {
+    double trips = 1, sum = 0;
+    for (const LoopTrip& loop : inside.subspan(depth)) trips *= loop.extent;
+    for (const Access& access : nest.accesses) {
+      if (access.store || access.lanes == 1) continue;
+      const double bytes = access.lanes * access.buffer->type.bytes();
+      const double places = footprint(access, inside.subspan(depth), line_bytes).bytes / bytes;
+      sum += std::min(trips, places) * std::max(1.0, bytes / vector_bytes);
+    }
+    return sum;
+  };
+  const double once = vectors(0);
+  double held = once, trips = 1;
+  for (std::size_t depth = 0; depth < inside.size() && held > room; ++depth) {
+    trips *= inside[depth].extent;
+    held = vectors(depth + 1);
+  }
+  return std::max(0.0, trips * held - once);
+}
+
 }  // namespace
 
 void CoreWork::add(const LoopNest& nest, const space::CpuTarget& target) {
@@ -40,7 +64,7 @@ void CoreWork::add(const LoopNest& nest, const space::CpuTarget& target) {
   const double steps = trips / sums;  // of the reduction
   const double runs = nest.times / trips;
   const double vectors = std::max(1.0, nest.lanes * 4.0 / vector_bytes);  // that one becomes
-  double loaded = 0, stored = 0, operands = 0, straddling = 0;
+  double loaded = 0, stored = 0, operands = 0, straddling = 0, shuffled = 0;
   for (const Access& access : nest.accesses) {
     const double bytes = access.lanes * access.buffer->type.bytes();
     const double parts = std::max(1.0, bytes / vector_bytes);
@@ -55,6 +79,12 @@ void CoreWork::add(const LoopNest& nest, const space::CpuTarget& target) {
       straddling += instructions;
     }
     if (access.store) stored_bytes += nest.times * bytes;
+    if (access.shuffled) {
+      Access first = access;  // its lanes stand as this one does
+      first.lanes = 1;
+      const double element = access.buffer->type.bytes();
+      shuffled += std::min(trips, footprint(first, inside, line).bytes / element) * parts;
+    }
   }
   const double operations = nest.vector_operations * vectors * trips;
   const bool in_registers = nest.register_accesses > 0 && nest.vector_operations > 0;
@@ -67,9 +97,13 @@ void CoreWork::add(const LoopNest& nest, const space::CpuTarget& target) {
   if (waits) latency += runs * kLatency * steps;
   spills += runs * spilled;
   masked += nest.times * nest.masked_loads * vectors;
+  const double room =
+      std::max(1.0, target.vector_registers - 1 - (in_registers ? sums * vectors : 0));
+  reloaded += runs * reloads(nest, inside, room, vector_bytes, line);
+  shuffles += runs * shuffled;
   unaligned += runs * straddling;
   bodies += runs;
-  code += operations + loaded + stored + spilled + kLoopInstructions;
+  code += operations + loaded + stored + spilled + shuffled + kLoopInstructions;
 }
 
 void CoreWork::add_traffic(const NestFootprint& nest, const space::CpuTarget& target) {
@@ -79,10 +113,10 @@ void CoreWork::add_traffic(const NestFootprint& nest, const space::CpuTarget& ta
 }
 
 double estimated_cycles(const CoreWork& work) {
-  return work.arithmetic + 0.2 * work.loads + 0.2 * work.latency + 2.5 * work.spills +
-         0.25 * work.masked + 0.2 * work.unaligned + 0.03 * work.bodies + 0.2 * work.code +
-         0.3 * work.branches + 0.13 * work.stored_bytes + 0.01 * work.traffic[0] +
-         0.035 * work.traffic[1];
+  return work.arithmetic + 0.4 * work.loads + 0.3 * work.latency + 3.5 * work.spills +
+         0.3 * work.masked + 0.15 * work.reloaded + 1.5 * work.shuffles + 0.15 * work.unaligned +
+         work.bodies + 0.23 * work.code + 1.8 * work.branches + 0.14 * work.stored_bytes +
+         0.01 * work.traffic[0] + 0.03 * work.traffic[1];
 }
 
 }  // namespace fettle::lower

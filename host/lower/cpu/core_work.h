@@ -14,7 +14,9 @@ struct CoreWork {
   double loads = 0;       // cycles, of what a body loads: each place once
   double latency = 0;     // cycles, where sums wait for themselves
   double spills = 0;      // of registers that there are not
+  double reloaded = 0;    // vectors that registers do not hold until their next use
   double masked = 0;      // loads, each of which asks a condition
+  double shuffles = 0;    // of a vector's lanes, each order once in a body
   double unaligned = 0;   // loads and stores that may lie on two cache lines
   double bodies = 0;      // runs of what is unrolled
   double code = 0;        // instructions

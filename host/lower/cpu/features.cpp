@@ -166,6 +166,8 @@ void add_work(Features& f, const CoreWork& work) {
   f.log("latency_cycles", work.latency);
   f.log("spills", work.spills);
   f.log("masked_loads", work.masked);
+  f.log("reloaded", work.reloaded);
+  f.log("shuffles", work.shuffles);
   f.log("unaligned", work.unaligned);
   f.log("instructions", work.code);
   f.log("bodies_of_all", work.bodies);

@@ -3,6 +3,7 @@
 
 #include "host/lower/cpu/features.h"
 #include "host/lower/drop_implied.h"
+#include "host/lower/drop_unit_loops.h"
 #include "host/lower/drop_zero_products.h"
 #include "host/lower/extract_parallel.h"
 #include "host/lower/flatten_storage.h"
@@ -17,6 +18,7 @@ namespace fettle::lower {
 namespace {
 
 constexpr Pass kPasses[] = {
+    {"drop_unit_loops", on_body<drop_unit_loops>},
     {"split_border", on_body<split_border>},
     {"drop_implied", on_body<drop_implied>},
     {"pin_border", on_body<pin_border>},
