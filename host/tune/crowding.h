@@ -9,6 +9,9 @@
 
 namespace fettle::tune {
 
+// Trials without a better one: a search stands then.
+inline constexpr std::size_t kStandsAfter = 24;
+
 class Crowding {
  public:
   Crowding() = default;  // of no trials
@@ -17,12 +20,13 @@ class Crowding {
   // What a configuration loses, in logarithms of time (base e).
   double of(const space::Configuration& configuration) const;
   // Trials since the last one that was better than all before it.
-  double standing() const { return standing_; }
+  std::size_t standing() const { return standing_; }
 
  private:
   const space::SearchSpace* space_ = nullptr;
   const std::vector<Knowledge::Trial>* trials_ = nullptr;
-  double standing_ = 0, weight_ = 0;
+  std::size_t standing_ = 0;
+  double weight_ = 0;
 };
 
 }  // namespace fettle::tune

@@ -1,4 +1,4 @@
-// The fastest programs of each layer, measured again (confirmed_best.h).
+// Programs that searches go by, measured again (confirmed_best.h).
 #include "tests/bench/confirmed_best.h"
 
 #include <algorithm>
@@ -8,71 +8,81 @@
 #include <string>
 
 #include "host/records/queries.h"
+#include "schemas/wire/content_hash.h"
 #include "tests/bench/list_searcher.h"
 #include "tests/bench/trial_times.h"
 
 namespace fettle::bench {
 namespace {
 
-constexpr const char* kSession = "bests and witnesses of efficiency";
+constexpr const char* kSession = "programs of efficiency ";
 
-struct Chosen {
-  std::string configuration;
-  double nanoseconds;  // when it was searched for
+// What is to be measured of a layer. What an earlier version made and this one's space has no more
+// cannot be measured again.
+class Wanted {
+ public:
+  struct Program {
+    std::string configuration;  // one of those that make it
+    unsigned rounds = 0;
+    bool best = false;  // one of the fastest of all
+  };
+
+  explicit Wanted(const ConfirmedLayer& layer) : layer_(layer) {
+    std::multimap<double, const records::TuningRecord*> by_time;
+    for (const records::TuningRecord& trial : layer.trials) {
+      if (const double time = trial.nanoseconds().value_or(0); time > 0)
+        by_time.emplace(time, &trial);
+    }
+    if (!by_time.empty()) near_ = kNear * by_time.begin()->first;
+    for (const Records& search : layer.searches) {
+      double least = near_;
+      for (const records::TuningRecord& trial : search) {
+        const double time = trial.nanoseconds().value_or(0);
+        if (time <= 0 || time > least) continue;
+        least = time;
+        want(trial, kClaimRounds);
+      }
+    }
+    std::set<std::string> fastest;
+    for (const auto& [time, trial] : by_time) {
+      if (fastest.size() == kConfirmedPrograms) break;
+      Program* program = want(*trial, kConfirmingRounds);
+      if (!program) continue;
+      program->best = true;
+      fastest.insert(trial->program_hash);
+    }
+  }
+
+  // By program_hash.
+  const std::map<std::string, Program>& programs() const { return programs_; }
+  double near() const { return near_; }
+
+ private:
+  Program* want(const records::TuningRecord& trial, unsigned rounds) {
+    const auto known = programs_.find(trial.program_hash);
+    if (known == programs_.end() && !layer_.opened->space().parse(trial.configuration)) {
+      return nullptr;
+    }
+    Program& program = programs_[trial.program_hash];
+    if (program.configuration.empty()) program.configuration = trial.configuration;
+    program.rounds = std::max(program.rounds, rounds);
+    return &program;
+  }
+
+  const ConfirmedLayer& layer_;
+  std::map<std::string, Program> programs_;
+  double near_ = 0;
 };
 
-// By time, one configuration of each program. What an earlier version made and this one's space has
-// no more cannot be measured again.
-std::vector<Chosen> programs_of(const Records& trials, const backend::Task& opened) {
-  std::multimap<double, const records::TuningRecord*> by_time;
-  for (const records::TuningRecord& trial : trials) {
-    if (const double time = trial.nanoseconds().value_or(0); time > 0 && !trial.reused)
-      by_time.emplace(time, &trial);
-  }
-  std::vector<Chosen> programs;
-  std::set<std::string> seen;
-  for (const auto& [time, trial] : by_time) {
-    if (!opened.space().parse(trial->configuration)) continue;
-    if (seen.insert(trial->program_hash).second) programs.push_back({trial->configuration, time});
-  }
-  return programs;
-}
-
-std::vector<Chosen> fastest_of(const ConfirmedLayer& layer) {
-  std::vector<Chosen> programs = programs_of(layer.trials, *layer.opened);
-  if (programs.size() > kConfirmedPrograms) programs.resize(kConfirmedPrograms);
-  return programs;
-}
-
-// From the middle half of a search's programs, evenly.
-std::vector<Chosen> witnesses_of(const Records& search, const backend::Task& opened) {
-  const std::vector<Chosen> programs = programs_of(search, opened);
-  const std::size_t half = programs.size() / 2, count = std::min(kWitnesses, half);
-  std::vector<Chosen> witnesses;
-  for (std::size_t i = 0; i < count; ++i)
-    witnesses.push_back(programs[programs.size() / 4 + i * half / count]);
-  return witnesses;
-}
-
-// Configurations, with how often each is to be measured.
-std::map<std::string, unsigned> wanted_of(const ConfirmedLayer& layer) {
-  std::map<std::string, unsigned> wanted;
-  for (const Records& search : layer.searches) {
-    for (const Chosen& witness : witnesses_of(search, *layer.opened))
-      wanted[witness.configuration] = kWitnessRounds;
-  }
-  for (const Chosen& program : fastest_of(layer)) wanted[program.configuration] = kConfirmingRounds;
-  return wanted;
-}
-
-// Times in nanoseconds of earlier sessions of this kind, by configuration.
+// Times in nanoseconds of these sessions, by configuration.
 Result<std::map<std::string, std::vector<double>>> measured(const records::Database& database,
-                                                            const ConfirmedLayer& layer) {
+                                                            const ConfirmedLayer& layer,
+                                                            const std::string& name) {
   auto sessions = database.sessions();
   if (!sessions) return std::move(sessions).error();
   std::set<std::string> ours;
   for (const records::Session& session : *sessions) {
-    if (session.name == kSession) ours.insert(session.session);
+    if (session.name == name) ours.insert(session.session);
   }
   std::map<std::string, std::vector<double>> times;
   if (layer.trials.empty()) return times;
@@ -90,19 +100,21 @@ Result<std::map<std::string, std::vector<double>>> measured(const records::Datab
   return times;
 }
 
-// False: nothing was missing.
-Result<bool> measure_round(LocalLoop& loop, const std::vector<ConfirmedLayer>& layers) {
+// How many were measured; 0: nothing was missing.
+Result<std::size_t> measure_round(LocalLoop& loop, const std::vector<ConfirmedLayer>& layers,
+                                  const std::string& session) {
   std::vector<tune::TuneTask> tasks;
   tune::TuneOptions how;
   how.racing = false;  // a stopped trial has no median
   how.trials = 0;
   for (const ConfirmedLayer& layer : layers) {
-    auto times = measured(loop.database(), layer);
+    auto times = measured(loop.database(), layer, session);
     if (!times) return std::move(times).error();
     std::vector<space::Configuration> missing;
-    for (const auto& [configuration, count] : wanted_of(layer)) {
-      if ((*times)[configuration].size() >= count) continue;
-      auto parsed = layer.opened->space().parse(configuration);
+    const Wanted wanted(layer);
+    for (const auto& [hash, program] : wanted.programs()) {
+      if ((*times)[program.configuration].size() >= program.rounds) continue;
+      auto parsed = layer.opened->space().parse(program.configuration);
       if (!parsed) return std::move(parsed).error();
       missing.push_back(std::move(*parsed));
     }
@@ -113,52 +125,71 @@ Result<bool> measure_round(LocalLoop& loop, const std::vector<ConfirmedLayer>& l
                      std::make_unique<ListSearcher>(std::move(missing)),
                      {}});
   }
-  if (tasks.empty()) return false;
-  const auto summary = loop.run(tasks, how, kSession);
+  if (tasks.empty()) return 0;
+  const auto summary = loop.run(tasks, how, session);
   if (!summary) return summary.error();
-  return true;
+  return how.trials;
 }
 
 }  // namespace
 
+std::string confirming_session(const std::vector<ConfirmedLayer>& layers) {
+  std::string all;
+  for (const ConfirmedLayer& layer : layers) {
+    const Wanted wanted(layer);
+    for (const auto& [hash, program] : wanted.programs()) all += program.configuration;
+  }
+  return kSession +
+         to_hex(content_hash({reinterpret_cast<const std::uint8_t*>(all.data()), all.size()}))
+             .substr(0, 16);
+}
+
 Result<void> confirm_bests(LocalLoop& loop, const std::vector<ConfirmedLayer>& layers) {
+  const std::string session = confirming_session(layers);
   for (unsigned round = 0; round < kConfirmingRounds && !loop.stopped(); ++round) {
-    const auto more = measure_round(loop, layers);
-    if (!more) return more.error();
-    if (!*more) return {};
-    std::fprintf(stderr, "the fastest programs of each layer once more: %u of %u\n", round + 1,
-                 kConfirmingRounds);
+    const auto count = measure_round(loop, layers, session);
+    if (!count) return count.error();
+    if (*count == 0) return {};
+    std::fprintf(stderr, "%zu programs that searches went by once more: %u of %u\n", *count,
+                 round + 1, kConfirmingRounds);
   }
   return {};
 }
 
-Result<Confirmation> confirmation_of(LocalLoop& loop, const ConfirmedLayer& layer) {
-  auto times = measured(loop.database(), layer);
+Result<Confirmation> confirmation_of(LocalLoop& loop, const ConfirmedLayer& layer,
+                                     const std::string& session) {
+  auto times = measured(loop.database(), layer, session);
   if (!times) return std::move(times).error();
-  Confirmation confirmation;
-  confirmation.drifts.assign(layer.searches.size(), 1);
-  const auto again = [&](const Chosen& program, unsigned count) -> std::optional<double> {
-    const std::vector<double>& of = (*times)[program.configuration];
-    if (of.size() < count) return std::nullopt;
-    return median_of(of);
-  };
+  const Wanted wanted(layer);
+  Confirmation confirmation{{}, {}, wanted.near()};
   std::optional<double> least;
-  for (const Chosen& program : fastest_of(layer)) {
-    const auto time = again(program, kConfirmingRounds);
-    if (!time) return confirmation;
-    if (!least || *time < *least) least = time;
+  bool all = true;
+  for (const auto& [hash, program] : wanted.programs()) {
+    const std::vector<double>& of = (*times)[program.configuration];
+    all &= of.size() >= program.rounds;
+    if (of.empty()) continue;
+    const double time = median_of(of);
+    confirmation.times[hash] = time;
+    if (program.best && (!least || time < *least)) least = time;
   }
-  for (std::size_t i = 0; i < layer.searches.size(); ++i) {
-    std::vector<double> drifts;
-    for (const Chosen& witness : witnesses_of(layer.searches[i], *layer.opened)) {
-      const auto time = again(witness, kWitnessRounds);
-      if (!time) return confirmation;
-      drifts.push_back(witness.nanoseconds / *time);
-    }
-    if (!drifts.empty()) confirmation.drifts[i] = median_of(drifts);
-  }
-  confirmation.best = least;
+  if (all) confirmation.best = least;
   return confirmation;
+}
+
+std::vector<std::optional<double>> confirmed_times(const Records& search,
+                                                   const Confirmation& confirmation) {
+  std::vector<std::optional<double>> times;
+  for (const records::TuningRecord& trial : search) {
+    std::optional<double> time = trial.nanoseconds();
+    const auto found = confirmation.times.find(trial.program_hash);
+    if (confirmation.best && found != confirmation.times.end()) {
+      time = found->second;
+    } else if (confirmation.best && time && *time <= confirmation.near) {
+      time.reset();
+    }
+    times.push_back(time);
+  }
+  return times;
 }
 
 }  // namespace fettle::bench

@@ -1,14 +1,15 @@
-// The best time of a layer, measured again. The least of thousands of times is one that was
-// measured well by luck: a bar that no other measurement of the same program reaches. So the
-// fastest programs are measured some times more, in turns, and the least of their medians is the
-// bar.
-//
-// A machine may by then be faster than it was in a search, or slower, and a bar that is off by the
-// 5 % that a search may lack is none. So programs of middling times of each search, which no luck
-// chose, are measured again beside the fastest: they tell by how much.
+// Programs that searches go by, measured again. The least of thousands of times is one that was
+// measured well by luck: a bar that no other measurement of the same program reaches. And a machine
+// may be faster in one search than in another: a time that is off by the 5 % that a search may lack
+// tells nothing. So the fastest programs of each layer are measured again, and with them the claims
+// of its searches: each program that was the fastest of its search yet, if it came near the fastest
+// of all. All in turns, so that they meet the same machine. The bar is the least median of these,
+// and what a search had is told by what its programs take there.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "host/backend/backend.h"
@@ -19,8 +20,8 @@ namespace fettle::bench {
 
 constexpr std::size_t kConfirmedPrograms = 6;  // of a layer
 constexpr unsigned kConfirmingRounds = 5;      // measurements of each of them
-constexpr std::size_t kWitnesses = 3;          // of a search: programs of middling times
-constexpr unsigned kWitnessRounds = 2;         // measurements of each of them
+constexpr unsigned kClaimRounds = 3;           // measurements of a claim
+constexpr double kNear = 1.3;                  // times the least time: a claim's, at most
 
 using Records = std::vector<records::TuningRecord>;
 
@@ -31,16 +32,25 @@ struct ConfirmedLayer {
   std::vector<Records> searches;  // each by itself
 };
 
-// Measures what is missing, all layers in each of the rounds, in sessions of their own. Nothing
-// is missing where the same programs were confirmed before. A Ctrl-C ends it early; no Error.
+// The sessions in which they are measured: others are of other programs, and of another day's
+// machine.
+std::string confirming_session(const std::vector<ConfirmedLayer>& layers);
+
+// Measures what is missing, all layers in each of the rounds, in sessions of that name. A Ctrl-C
+// ends it early; no Error.
 Result<void> confirm_bests(LocalLoop& loop, const std::vector<ConfirmedLayer>& layers);
 
 struct Confirmation {
-  std::optional<double> best;  // nanoseconds; empty: not all have been measured so often
-  // [search] of the machine: a time of the search, of the same program's when the best was
-  // confirmed. 1 where that is not known.
-  std::vector<double> drifts;
+  std::optional<double> best;           // nanoseconds; empty: not all have been measured so often
+  std::map<std::string, double> times;  // nanoseconds, by program_hash
+  double near = 0;  // nanoseconds as measured in searches: whose programs were measured again
 };
-Result<Confirmation> confirmation_of(LocalLoop& loop, const ConfirmedLayer& layer);
+Result<Confirmation> confirmation_of(LocalLoop& loop, const ConfirmedLayer& layer,
+                                     const std::string& session);
+
+// Of a search's trials: what their programs take. As they were measured, where they came not near;
+// empty for those that came near and were never the fastest of their search.
+std::vector<std::optional<double>> confirmed_times(const Records& search,
+                                                   const Confirmation& confirmation);
 
 }  // namespace fettle::bench

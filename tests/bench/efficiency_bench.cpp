@@ -258,23 +258,21 @@ class Bench {
   Result<void> report(const std::vector<ConfirmedLayer>& searched) {
     std::vector<EfficiencyLayer> layers;
     std::vector<EfficiencyRun> runs;
-    std::size_t confirmed = 0;
+    std::size_t confirmed = 0, programs = 0;
+    const std::string session = confirming_session(searched);
     for (std::size_t place = 0; place < layers_.size(); ++place) {
       const ConfirmedLayer& layer = searched[place];
-      const auto confirmation = confirmation_of(loop_, layer);
+      const auto confirmation = confirmation_of(loop_, layer, session);
       if (!confirmation) return confirmation.error();
       confirmed += confirmation->best.has_value();
+      programs += confirmation->times.size();
       layers.push_back({layers_[place].task.workload.title(),
                         confirmation->best.value_or(best_of(layer.trials))});
       const std::vector<Search> searches = searches_of(place);
       for (std::size_t i = 0; i < searches.size(); ++i) {
-        std::vector<std::optional<double>> times;
-        EfficiencyRun run{place, searches[i].arm, searches[i].seed, {}, 0, confirmation->drifts[i]};
-        for (const auto& trial : layer.searches[i]) {
-          times.push_back(trial.nanoseconds());
-          run.reused += trial.reused;
-        }
-        run.curve = best_so_far(times);
+        EfficiencyRun run{place, searches[i].arm, searches[i].seed, {}, 0};
+        for (const auto& trial : layer.searches[i]) run.reused += trial.reused;
+        run.curve = best_so_far(confirmed_times(layer.searches[i], *confirmation));
         runs.push_back(std::move(run));
       }
     }
@@ -283,11 +281,12 @@ class Bench {
     summary["runs"] = ended_.size();
     summary["runs_of_all"] = all_runs();
     summary["layers_confirmed"] = confirmed;
+    summary["programs_confirmed"] = programs;
     if (!options_.json) {
       std::cout << efficiency_table(arms_, summary);
-      std::cout << ended_.size() << " of " << all_runs() << " runs are there; the best of "
-                << confirmed << " of " << layers_.size() << " layers was measured again"
-                << std::endl;
+      std::cout << ended_.size() << " of " << all_runs() << " runs are there; of " << confirmed
+                << " of " << layers_.size() << " layers the " << programs
+                << " programs that searches went by were measured again" << std::endl;
       return {};
     }
     for (const EfficiencyRun& run : runs) {

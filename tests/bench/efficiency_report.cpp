@@ -130,11 +130,9 @@ Json efficiency_summary(const std::vector<EfficiencyArm>& arms,
   std::vector<Part> of_arm(arms.size());
   std::vector<std::map<std::uint64_t, std::vector<double>>> of_seed(arms.size());
   std::set<std::uint64_t> seeds;
-  std::vector<double> drifts;
   for (const EfficiencyRun& run : runs) {
     if (!pairs.contains({run.layer, run.seed})) continue;
-    const double best = layers[run.layer].best * run.drift;
-    drifts.push_back(run.drift);
+    const double best = layers[run.layer].best;
     of_layer[run.layer][run.arm].add(run, best, at_most);
     of_arm[run.arm].add(run, best, at_most);
     of_seed[run.arm][run.seed].push_back(of_arm[run.arm].to_share.back());
@@ -168,11 +166,6 @@ Json efficiency_summary(const std::vector<EfficiencyArm>& arms,
     for (auto& [a, part] : parts) json[arms[a].name] = part.json();
     json["best_ns"] = layers[layer].best;
   }
-  if (!drifts.empty()) {
-    summary["least_drift"] = *std::min_element(drifts.begin(), drifts.end());
-    summary["most_drift"] = *std::max_element(drifts.begin(), drifts.end());
-    summary["drift_median"] = median(drifts);
-  }
   double better = 0;
   for (const char* name : {"xgb-knob", "xgb-itervar"}) {
     if (!summary["searchers"].contains(name)) continue;
@@ -189,7 +182,7 @@ Json efficiency_summary(const std::vector<EfficiencyArm>& arms,
 
 Json efficiency_line(const std::vector<EfficiencyArm>& arms,
                      const std::vector<EfficiencyLayer>& layers, const EfficiencyRun& run) {
-  const double best = layers[run.layer].best * run.drift;
+  const double best = layers[run.layer].best;
   Json line = {{"benchmark", "efficiency"},
                {"searcher", arms[run.arm].name},
                {"task", layers[run.layer].title},
@@ -197,8 +190,7 @@ Json efficiency_line(const std::vector<EfficiencyArm>& arms,
                {"trials", run.curve.size()},
                {"trials_reused", run.reused},
                {"best_ns", run.curve.empty() ? 0 : run.curve.back()},
-               {"best_ns_of_all", layers[run.layer].best},
-               {"drift", run.drift}};
+               {"best_ns_of_all", best}};
   for (const unsigned level : kLevels) {
     if (level > arms[run.arm].trials) continue;
     const auto share = share_reached(run.curve, level, best);
@@ -245,11 +237,7 @@ std::string efficiency_table(const std::vector<EfficiencyArm>& arms, const Json&
   figure("runs never at 95 %", "runs_never_at_95");
   figure("runs", "runs");
   figure("most trials of a run", "most_trials");
-  return text + fmt::format(
-                    "searches took {:.3f} to {:.3f} times as long (median {:.3f}) as the same "
-                    "programs when the best were measured again; bars are corrected by it\n",
-                    summary["least_drift"].get<double>(), summary["most_drift"].get<double>(),
-                    summary["drift_median"].get<double>());
+  return text;
 }
 
 }  // namespace fettle::bench

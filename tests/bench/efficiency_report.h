@@ -32,7 +32,6 @@ struct EfficiencyRun {
   std::uint64_t seed = 0;
   std::vector<double> curve;
   unsigned reused = 0;  // trials by a program that another run had measured
-  double drift = 1;     // of the machine (confirmed_best.h): the bar is the layer's best times it
 };
 
 struct EfficiencyLayer {

@@ -5,8 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/bench/confirmed_best.h"
 #include "tests/bench/efficiency_report.h"
 #include "tests/bench/time_left.h"
+#include "tests/unit/records_sample.h"
 
 namespace fettle::bench {
 namespace {
@@ -74,21 +76,21 @@ TEST(Efficiency, MeansSpreadsAndTheRatioToTheBetterXgb) {
   EXPECT_NE(table.find("0.65"), std::string::npos) << table;
 }
 
-// What was measured on a machine that ran slower then is held to a bar that is as much longer.
-TEST(Efficiency, BarsAreCorrectedByTheMachinesDrift) {
-  std::vector<EfficiencyRun> runs = two_seeds();
-  for (EfficiencyRun& run : runs) {
-    run.drift = 1.1;
-    for (double& time : run.curve) time *= 1.1;
-  }
-  runs.front().drift = 1.0;  // by 10 % it does not get there
-  const auto summary = efficiency_summary(kArms, kLayers, runs);
-  const auto& of = summary["searchers"];
-  EXPECT_DOUBLE_EQ(of["xgb-itervar"]["trials_to_95"], 100);
-  EXPECT_DOUBLE_EQ(of["evolutionary"]["trials_to_95"], (201 + 30 + 20 + 201) / 4.0);
-  EXPECT_EQ(summary["least_drift"], 1.0);
-  EXPECT_EQ(summary["most_drift"], 1.1);
-  EXPECT_NE(efficiency_table(kArms, summary).find("1.000 to 1.100"), std::string::npos);
+records::TuningRecord trial(const char* program, double nanoseconds) {
+  records::TuningRecord record = records::test::measured(1, nanoseconds);
+  record.program_hash = program;
+  return record;
+}
+
+// A search is told by what its programs take when they meet the same machine as the best.
+TEST(Efficiency, ProgramsThatCameNearAreToldByTheirSecondMeasurement) {
+  const Records search = {trial("far", 300), trial("lucky", 101), trial("good", 104),
+                          trial("twin of good", 108), trial("good", 96)};
+  Confirmation confirmation{100, {{"lucky", 120}, {"good", 103}}, 120};
+  const std::vector<std::optional<double>> expected = {300, 120, 103, std::nullopt, 103};
+  EXPECT_EQ(confirmed_times(search, confirmation), expected);
+  confirmation.best.reset();  // not all were measured yet: as they were measured
+  EXPECT_EQ(confirmed_times(search, confirmation)[1], 101);
 }
 
 TEST(Efficiency, ASeedCountsOnceAllHaveSearchedIt) {

@@ -8,6 +8,7 @@
 #include "host/ir/mutator.h"
 #include "host/ir/printer.h"
 #include "host/ir/simplify.h"
+#include "host/lower/drop_unit_loops.h"
 #include "host/lower/extract_parallel.h"
 #include "host/lower/facts.h"
 #include "host/lower/flatten_storage.h"
@@ -53,6 +54,25 @@ TEST(LowerPasses, FuseMultiplyAdd) {
   const Stmt before = n.nest(ForKind::Serial, ForKind::Serial), after = fuse_multiply_add(before);
   EXPECT_NE(print(after).find("out[i, j] = mul_add(a[i, j], b[i], out[i, j])"), std::string::npos);
   EXPECT_EQ(n.run(before), n.run(after));
+}
+
+TEST(LowerPasses, DropUnitLoopsPutsTheirOneValueInTheirPlace) {
+  const Nest n;
+  const Var once = make_var("once"), name = make_var("name"), wide = make_var("wide");
+  const std::vector<Expr> at{var_ref(n.i) + var_ref(once) * int_imm(4), var_ref(wide)};
+  Stmt inner = make_store(n.out, at, load(n.a, at));
+  inner = make_for(wide, int_imm(0), int_imm(1), ForKind::Vectorized, inner);
+  inner = make_let(once, var_ref(name) - int_imm(2), inner);
+  inner = make_for(n.i, int_imm(0), int_imm(4), ForKind::Serial, inner);
+  const Stmt before = make_for(name, int_imm(2), int_imm(1), ForKind::Unrolled, inner);
+  const Stmt after = drop_unit_loops(before);
+  const std::string text = print(after);
+  EXPECT_EQ(text.find("name"), std::string::npos) << text;
+  EXPECT_EQ(text.find("once"), std::string::npos) << text;
+  EXPECT_NE(text.find("out[i, wide] = a[i, wide]"), std::string::npos) << text;
+  EXPECT_NE(text.find("wide in 0 +1"), std::string::npos) << "a vector's loop is the vectoriser's";
+  EXPECT_EQ(n.run(before), n.run(after));
+  EXPECT_EQ(drop_unit_loops(after), after) << "what has none stays as it is";
 }
 
 TEST(LowerPasses, FlattenStorage) {
