@@ -221,13 +221,13 @@ TEST(BenchProgram, EfficiencyGoesOnWhereItsDatabaseEnds) {
   EXPECT_EQ(summary["runs"], 4);
   // The bar was measured by itself, and is of the fastest programs.
   EXPECT_EQ(summary["layers_confirmed"], 1);
+  EXPECT_GE(summary["programs_confirmed"], 2);
   const double best = more.lines.front()["best_ns_of_all"];
   double found = 1e99;
   for (std::size_t i = 0; i < 4; ++i) found = std::min<double>(found, more.lines[i]["best_ns"]);
   EXPECT_GT(best, found / 2);
   EXPECT_LT(best, found * 2);
   std::map<std::string, double> sums;
-  std::size_t drifted = 0;
   for (std::size_t i = 0; i < 4; ++i) {
     const Json& line = more.lines[i];
     const std::string name = line["searcher"];
@@ -235,18 +235,15 @@ TEST(BenchProgram, EfficiencyGoesOnWhereItsDatabaseEnds) {
     EXPECT_EQ(line["trials"], name == "random" ? 7 : 9) << line;
     EXPECT_EQ(line["best_ns_of_all"], best);
     if (i < 2) {
-      EXPECT_LE(line["best_ns"], first.lines[i]["best_ns"]) << "the first six are in it";
+      // Both by measurements of their own.
+      EXPECT_LE(line["best_ns"], 1.5 * first.lines[i]["best_ns"].get<double>())
+          << "the first six are in it";
     }
     // Where it came so near at all, and one more than the most where it did not.
-    const double drift = line["drift"];
-    EXPECT_GT(drift, 0.3) << line;
-    EXPECT_LT(drift, 3.0) << line;
-    drifted += drift != 1;
-    const bool near = best * drift / line["best_ns"].get<double>() >= 0.95;
+    const bool near = best / line["best_ns"].get<double>() >= 0.95;
     EXPECT_EQ(line["trials_to_95"].is_number(), near) << line;
     sums[name] += near ? line["trials_to_95"].get<double>() : 10.0;
   }
-  EXPECT_GE(drifted, 1u) << "no search had a program measured again";
   for (const auto& [name, sum] : sums) {
     EXPECT_DOUBLE_EQ(summary["searchers"][name]["trials_to_95"], sum / 2) << name;
   }
