@@ -151,8 +151,7 @@ std::vector<float> itervar_features(const ir::Module& loops, const std::vector<s
   Rows rows(stages);
   for (const ir::Launch& launch : std::views::reverse(loops.launches)) {
     if (launch.prepare) continue;
-    const LoopNests found =
-        loop_nests(loops.functions[static_cast<std::size_t>(launch.function)], UnitLoops::Kept);
+    const LoopNests found = loop_nests(loops.functions[static_cast<std::size_t>(launch.function)]);
     for (const LoopNest& nest : found.nests) rows.add(nest);
   }
   return rows.features(sketch);

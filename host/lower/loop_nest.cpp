@@ -17,7 +17,6 @@ constexpr double kThreadsOfFragments = 32;
 
 class Collector {
  public:
-  explicit Collector(UnitLoops units) : units_(units) {}
   LoopNests found;
 
   void stmt(const ir::Stmt& s, double times) {
@@ -64,11 +63,9 @@ class Collector {
     const std::int64_t* begin = ir::as_int(n.min);
     const bool counted = begin && extent;
     if (counted) around_.loops.push_back({n.var, *begin, *extent});
-    const bool dropped = units_ == UnitLoops::Dropped && counted && trips == 1 &&
-                         (n.kind == ir::ForKind::Serial || n.kind == ir::ForKind::Unrolled);
-    if (!dropped) loops_.push_back({n.var, trips, n.kind, n.axis});
+    loops_.push_back({n.var, trips, n.kind, n.axis});
     stmt(n.body, times * trips);
-    if (!dropped) loops_.pop_back();
+    loops_.pop_back();
     if (counted) around_.loops.pop_back();
   }
 
@@ -178,7 +175,6 @@ class Collector {
     ir::for_each_child(e, [&](const ir::Expr& child) { expr(nest, child, copied); });
   }
 
-  const UnitLoops units_;
   std::vector<LoopTrip> loops_;
   Surroundings around_;
   ir::Movements lets_;  // variables are unique, so none is ever taken back
@@ -188,8 +184,8 @@ class Collector {
 
 }  // namespace
 
-LoopNests loop_nests(const ir::Function& function, UnitLoops units) {
-  Collector collector(units);
+LoopNests loop_nests(const ir::Function& function) {
+  Collector collector;
   // Before the parallel loop is extracted it is part of the body.
   collector.stmt(function.body, double(function.extent));
   return std::move(collector.found);

@@ -32,12 +32,8 @@ struct LoopNests {
   double barriers = 0;        // met by all threads together in one run
 };
 
-// Serial and unrolled loops of one iteration are none to the machine. Without them two programs
-// that differ in nothing but where such loops stand look the same.
-enum class UnitLoops { Dropped, Kept };
-
 // Of a function whose storage is flat, before unroll: loops to be unrolled still stand, and before
 // vectorise those to be vectorised.
-LoopNests loop_nests(const ir::Function& function, UnitLoops units = UnitLoops::Dropped);
+LoopNests loop_nests(const ir::Function& function);
 
 }  // namespace fettle::lower

@@ -9,9 +9,6 @@
 
 namespace fettle::tune {
 
-// Trials without a better one: a search stands then.
-inline constexpr std::size_t kStandsAfter = 24;
-
 class Crowding {
  public:
   Crowding() = default;  // of no trials
@@ -19,13 +16,10 @@ class Crowding {
   Crowding(const space::SearchSpace& space, const std::vector<Knowledge::Trial>& trials);
   // What a configuration loses, in logarithms of time (base e).
   double of(const space::Configuration& configuration) const;
-  // Trials since the last one that was better than all before it.
-  std::size_t standing() const { return standing_; }
 
  private:
   const space::SearchSpace* space_ = nullptr;
   const std::vector<Knowledge::Trial>* trials_ = nullptr;
-  std::size_t standing_ = 0;
   double weight_ = 0;
 };
 

@@ -15,20 +15,16 @@ constexpr double kCloseness = 0.1;    // log time that a candidate close to a pl
 constexpr double kTwin = 10;          // log time that an equal feature vector loses
 // Places of a plan that are not the model's. A plan is often replaced by the next one when its
 // first few trials have begun, so these stand in front.
-constexpr std::size_t kEvery = 4;       // of so many places
-constexpr std::size_t kOpenPlace = 1;   // this one is a change's that nothing is known of; or, in
-                                        // every other plan, a fresh sketch's or option's
-constexpr std::size_t kNichePlace = 3;  // this one is a champion's
-// Log time behind the fastest: not worth a place. A search that has stood for long may be wrong
-// about what is worth one.
-constexpr double kChampionBehind = 0.22, kFartherBehind = 0.5;
-constexpr double kStandsLong = 48;  // more trials: what lies so far behind grows
+constexpr std::size_t kEvery = 4;         // of so many places
+constexpr std::size_t kOpenPlace = 1;     // this one is a change's that nothing is known of; or, in
+                                          // every other plan, a fresh sketch's or option's
+constexpr std::size_t kNichePlace = 3;    // this one is a champion's
+constexpr double kChampionBehind = 0.22;  // log time behind the fastest: not worth a place
 
 }  // namespace
 
 std::optional<std::size_t> EvolutionaryPlanner::neglected(const Candidates& candidates,
-                                                          const std::vector<bool>& taken,
-                                                          double behind) const {
+                                                          const std::vector<bool>& taken) const {
   // By niche, of candidates that are no twins of a trial: the fastest one.
   std::vector<std::optional<std::size_t>> champion(niches_.count());
   std::optional<std::size_t> fastest;
@@ -47,7 +43,7 @@ std::optional<std::size_t> EvolutionaryPlanner::neglected(const Candidates& cand
   for (std::size_t niche = 0; niche < champion.size(); ++niche) {
     if (!champion[niche]) continue;
     const std::size_t i = *champion[niche];
-    if (candidates[i].mean > candidates[*fastest].mean + behind) continue;
+    if (candidates[i].mean > candidates[*fastest].mean + kChampionBehind) continue;
     const std::pair here(trials_of_[niche], candidates[i].mean);
     if (!best || here < least) best = i, least = here;
   }
@@ -69,9 +65,6 @@ std::vector<EvolutionaryPlanner::Place> EvolutionaryPlanner::choose(const Candid
   std::vector<double> lost(candidates.size());
   bool by_mean = true;
   const Crowding crowding(space_, knowledge.trials);
-  const double long_standing =
-      std::clamp((double(crowding.standing()) - double(kStandsAfter)) / kStandsLong, 0.0, 1.0);
-  const double behind = kChampionBehind + kFartherBehind * long_standing;
   for (std::size_t i = 0; i < candidates.size(); ++i)
     lost[i] = crowding.of(candidates[i].configuration);
   const auto best_of = [&](const auto& among) {
@@ -92,7 +85,7 @@ std::vector<EvolutionaryPlanner::Place> EvolutionaryPlanner::choose(const Candid
     std::optional<std::size_t> best;
     const std::size_t place = plan.size() % kEvery;
     if (place == kNichePlace) {
-      best = neglected(candidates, taken, behind);
+      best = neglected(candidates, taken);
     } else if (place == kOpenPlace && statistics_.plans % 2 == 0) {
       best = best_of([&](const Candidate& of) { return tried_.of_rare_sketch(of.configuration); });
       if (!best) {

@@ -79,10 +79,9 @@ class EvolutionaryPlanner {
   std::vector<Place> choose(const Candidates& candidates, Knowledge& knowledge, std::size_t n);
   Result<void> train(const Knowledge& knowledge);  // model_
 
-  // Place of the champion whose niche has had the fewest trials, of those that the model finds at
-  // most `behind` slower than the fastest, in logarithms.
-  std::optional<std::size_t> neglected(const Candidates& candidates, const std::vector<bool>& taken,
-                                       double behind) const;
+  // Place of the champion whose niche has had the fewest trials, of those the model finds fast.
+  std::optional<std::size_t> neglected(const Candidates& candidates,
+                                       const std::vector<bool>& taken) const;
 
   const space::SearchSpace& space_;
   const Niches niches_;

@@ -1,6 +1,7 @@
 // The list of a GPU's passes (lowering.h).
 #include "host/lower/gpu/lowering.h"
 
+#include "host/lower/drop_unit_loops.h"
 #include "host/lower/flatten_storage.h"
 #include "host/lower/fuse_multiply_add.h"
 #include "host/lower/gpu/features.h"
@@ -18,6 +19,7 @@ constexpr std::int64_t kMostStatements = 1 << 14;  // unrolled
 
 constexpr Pass kPasses[] = {
     {"pipeline", pipeline},
+    {"drop_unit_loops", on_body<drop_unit_loops>},
     {"fuse_multiply_add", on_body<fuse_multiply_add>},
     {"flatten_storage", on_body<flatten_storage>},
     {"simplify_quotients", on_body<simplify_quotients>},
