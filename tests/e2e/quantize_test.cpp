@@ -216,8 +216,10 @@ TEST_F(Quantize, CtrlCLeavesNothing) {
   const std::string model = folder.file("resnet.onnx"), q = folder.file("q.onnx");
   ASSERT_EQ(run_program({FETTLE_PROGRAM, "zoo", "resnet-18", "-o", model}).status, 0);
   write("x.npy", npy({1, 3, 224, 224}, random_numbers(3 * 224 * 224, 1, 2)));
-  RunningProgram program(
-      {FETTLE_PROGRAM, "quantize", model, "--samples", folder.file("x.npy"), "-o", q});
+  std::vector<std::string> words = {FETTLE_PROGRAM, "quantize", model, "-o", q};
+  // So many that no machine is done in two seconds.
+  for (int i = 0; i < 200; ++i) words.insert(words.end(), {"--samples", folder.file("x.npy")});
+  RunningProgram program(words);
   std::this_thread::sleep_for(seconds(2));
   program.signal(SIGINT);
   EXPECT_EQ(program.wait(seconds(60)), 130) << program.err();
