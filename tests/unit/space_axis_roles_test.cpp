@@ -231,5 +231,27 @@ TEST(Sketches, VectorsSpanGroupsOnlyWhereSeveralFit) {
             (std::vector<std::string>{"cpu_tiled", "cpu_tiled_groups", "cpu_spatial"}));
 }
 
+// Option 0 of `unroll` is the program that three knobs make together, whatever two of them say.
+TEST(Sketches, AGroupsWholeSumIsUnrolledByOneOption) {
+  const auto task = open_cpu_space(dag_of(R"({"op":"conv2d","height":4,"width":12,
+      "in_channels":32,"out_channels":32,"groups":4,"kernel":[3,3],"pad":[1,1]})"),
+                                   kAvx512);
+  ASSERT_TRUE(task);
+  const auto lowered = [&](const char* reduction) {
+    const auto c = task->space().parse(std::string(R"({"sketch":"cpu_tiled_groups","knobs":{
+        "register_tile":[1,12,1,16],"task_y":[0],"task_x":[0],"task_oc":[0],"task_order":[0],
+        "tile_order":[0],"reduce_inside":[0],"pad":[0],"skip":[0],)") +
+                                       reduction + "}}");
+    EXPECT_TRUE(c) << c.error().text();
+    const auto module = lower::lower_configuration(*task, *c);
+    EXPECT_TRUE(module) << module.error().text();
+    return without_names(*module);
+  };
+  const std::string whole = lowered(R"("reduce_inner":[1],"reduce_order":[1],"unroll":[1024])");
+  EXPECT_EQ(lowered(R"("reduce_inner":[4],"reduce_order":[0],"unroll":[0])"), whole);
+  EXPECT_EQ(lowered(R"("reduce_inner":[1],"reduce_order":[2],"unroll":[0])"), whole);
+  EXPECT_NE(lowered(R"("reduce_inner":[4],"reduce_order":[0],"unroll":[1024])"), whole);
+}
+
 }  // namespace
 }  // namespace fettle::space

@@ -12,6 +12,8 @@ namespace fettle::space {
 
 namespace {
 
+constexpr std::int64_t kWhole = 0, kWholeBody = 2048;  // of knob "unroll"
+
 Sketch sketch_of(const TiledShape& s, const CpuTarget& target) {
   Sketch sketch{s.spans ? "cpu_tiled_groups" : "cpu_tiled", {}};
   auto& knobs = sketch.knobs;
@@ -34,7 +36,9 @@ Sketch sketch_of(const TiledShape& s, const CpuTarget& target) {
   if (s.reduce.size() > 1) knobs.push_back({"reduce_order", plain({0, 1, 2})});
   // Most multiply-adds in the unrolled body.
   // 1024 gained nothing without groups, and costs twice the build.
-  knobs.push_back({"unroll", s.spans ? plain({64, 256, 1024}) : plain({64, 256})});
+  // kWhole: all sums of a group, channels outermost, whatever reduce_inner and reduce_order say;
+  // as much of it as kWholeBody allows. Random draws of these knobs hardly ever meet there.
+  knobs.push_back({"unroll", s.spans ? plain({64, 256, 1024, kWhole}) : plain({64, 256})});
   // 0: the input is padded by a launch of its own, 1: by each task for itself, 2: not at all: it is
   // read where it lies, and columns of the window that lie outside are left out, too.
   if (!s.pad.empty()) knobs.push_back({"pad", s.inlines_pad ? plain({0, 1, 2}) : plain({0, 1})});
@@ -190,7 +194,8 @@ class Tiled {
     steps_(ComputeAtStep{sums_, s_.output, at, ir::Scope::Register});
     const auto [vector, lane] = cut_lanes(sums_, s_.sums.tiled, s_.sums.channel);
     const std::string last = s_.reduce.back().name;
-    const std::int64_t inner = number("reduce_inner");
+    const bool whole = number("unroll") == kWhole;
+    const std::int64_t inner = whole ? 1 : number("reduce_inner");
     steps_.split(sums_, last, inner, last + ".outer", last + ".inner");
     struct Loop {
       std::string name;
@@ -202,7 +207,7 @@ class Tiled {
       loops.push_back(
           {s_.reduce[i].name, s_.reduce[i].extent, s_.reduce_roles[i] == AxisRole::Window});
     }
-    const std::int64_t order = loops.empty() ? 0 : number("reduce_order");
+    const std::int64_t order = loops.empty() ? 0 : whole ? 1 : number("reduce_order");
     loops.insert(order == 0   ? loops.end()
                  : order == 1 ? loops.begin()
                               : loops.end() - 1,
@@ -222,10 +227,11 @@ class Tiled {
     for (const std::string& row : s_.sums.rows) steps_.unroll(sums_, {row});
     steps_.unroll(sums_, {s_.sums.tiled + ".tile", vector});
     steps_.vectorize(sums_, lane);
+    const std::int64_t most = whole ? kWholeBody : number("unroll");
     std::int64_t body = tile_[0] * tile_[1] * tile_[2];
     for (std::size_t i = loops.size(); i-- > 0;) {
       body *= loops[i].trips;
-      if (body > number("unroll")) break;
+      if (body > most) break;
       // Neighbouring outputs share pixels. Unrolled over the window with several
       // channels inside, each pixel would stay live from one kernel column to the
       // next, in more registers than there are.
