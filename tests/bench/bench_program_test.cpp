@@ -18,6 +18,7 @@
 #include "host/records/database.h"
 #include "host/records/export.h"
 #include "host/records/queries.h"
+#include "host/replay/recording.h"
 
 namespace fettle::bench {
 namespace {
@@ -190,6 +191,33 @@ TEST(BenchProgram, OutputThatCannotBeWrittenIsAnError) {
   EXPECT_EQ(run(search + " >/dev/null").status, 0);
   const int status = run(search + " >/dev/full").status;
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << status;
+}
+
+// So that searches on them see what searches on boards see.
+TEST(BenchProgram, RecordedSpacesHaveTheFeaturesOfToday) {
+  const std::string kept = FETTLE_RECORDINGS "/depthwise_56x56x128.jsonl.gz";
+  const TemporaryFolder folder;
+  const std::string renewed = folder.file("renewed.gz");
+  std::filesystem::copy_file(kept, renewed);
+  EXPECT_EQ(run(FETTLE_BENCH " renew-features " + renewed).status, 0);
+  const auto then = replay::read_recording(kept), now = replay::read_recording(renewed);
+  ASSERT_TRUE(then && now);
+  EXPECT_EQ(then->feature_names, now->feature_names) << "fettle-bench renew-features, on all";
+  ASSERT_EQ(then->trials.size(), now->trials.size());
+  for (std::size_t i = 0; i < then->trials.size(); ++i) {
+    const auto &a = then->trials[i], &b = now->trials[i];
+    ASSERT_EQ(a.nanoseconds, b.nanoseconds);
+    ASSERT_EQ(a.features.size(), b.features.size());
+    for (std::size_t f = 0; f < a.features.size(); ++f) {
+      ASSERT_NEAR(a.features[f], b.features[f], 1e-4) << now->feature_names[f] << ", trial " << i;
+    }
+  }
+  EXPECT_NE(run(FETTLE_BENCH " renew-features /no/such/file.gz 2>/dev/null").status, 0);
+  EXPECT_NE(run(FETTLE_BENCH " renew-features " FETTLE_RECORDINGS
+                             "/kernels/matmul_256.jsonl.gz 2>/dev/null")
+                .status,
+            0)
+      << "kernels that users write have no features";
 }
 
 // A user's kernel: a space with constraints, of knobs without features.

@@ -19,8 +19,8 @@ from scipy.optimize import minimize
 from scipy.stats import spearmanr
 
 TERMS = ["arithmetic_cycles", "load_cycles", "latency_cycles", "spills", "masked_loads",
-         "reloaded", "shuffles", "unaligned", "bodies_of_all", "instructions", "branches", "stored_bytes",
-         "l1_traffic_of_all", "l2_traffic_of_all"]
+         "reloaded", "reloaded_spread", "shuffles", "unaligned", "bodies_of_all", "instructions",
+         "branches", "stored_bytes", "l1_traffic_of_all", "l2_traffic_of_all"]
 FAR = 1.5  # natural logarithm
 LIKELY, TRUST = -2.0, 2e-5  # a weight's logarithm without data, and how firmly
 

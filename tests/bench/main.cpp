@@ -141,6 +141,11 @@ int main(int argc, char** argv) try {
   record_command->add_option("-o,--output", record.output, "the recording; written once complete")
       ->required();
 
+  std::vector<std::string> renewed;
+  CLI::App* renew_command = app.add_subcommand(
+      "renew-features", "recordings with the features of today's back end, written over");
+  renew_command->add_option("RECORDING", renewed, "what record-space wrote")->required();
+
   bench::RepeatBenchOptions repeat;
   CLI::App* repeat_command = app.add_subcommand(
       "repeat", "the same configurations measured in two sessions: how far the medians drift");
@@ -365,6 +370,7 @@ int main(int argc, char** argv) try {
   if (networks_command->parsed()) done = bench::run_network_bench(networks);
   if (tvm_command->parsed()) done = bench::run_tvm_command(tvm);
   if (record_command->parsed()) done = bench::run_record_space(record);
+  if (renew_command->parsed()) done = bench::run_renew_features(renewed);
   if (efficiency_command->parsed()) done = bench::run_efficiency_bench(efficiency);
   if (repeat_command->parsed()) done = bench::run_repeat_bench(repeat);
   planning.json = fleet.json;

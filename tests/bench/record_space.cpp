@@ -59,7 +59,40 @@ tune::TuneOptions tune_options(const space::SearchSpace& space) {
   return options;
 }
 
+Result<void> add_features(replay::Recording& recording, const backend::Task& task) {
+  recording.feature_names = backend::find_backend(recording.target.backend())->feature_names();
+  for (replay::RecordedTrial& trial : recording.trials) {
+    // The trial's choices are of the recorded part; the back end knows the whole space.
+    auto configuration = task.space().parse(recording.space.to_json(trial.configuration));
+    if (!configuration) return std::move(configuration).error();
+    trial.features.clear();
+    if (auto features = task.features(*configuration)) trial.features = std::move(*features);
+  }
+  return {};
+}
+
+Result<void> renew_features(const std::string& path) {
+  auto recording = replay::read_recording(path);
+  if (!recording) return std::move(recording).error();
+  auto opened = backend::open_task(recording->workload, recording->target);
+  if (!opened) return std::move(opened).error();
+  if (!(*opened)->lowers()) {
+    return Error{ErrorCode::Unsupported, "its back end computes no features", {}};
+  }
+  if (auto added = add_features(*recording, **opened); !added) return added;
+  return replay::write_recording(*recording, path);
+}
+
 }  // namespace
+
+Result<void> run_renew_features(const std::vector<std::string>& recordings) {
+  for (const std::string& path : recordings) {
+    if (auto renewed = renew_features(path); !renewed) {
+      return std::move(renewed).error().in("computing the features of " + path);
+    }
+  }
+  return {};
+}
 
 Result<void> run_record_space(const RecordSpaceOptions& options) {
   auto list = tasks_of(options.network);
@@ -96,15 +129,8 @@ Result<void> run_record_space(const RecordSpaceOptions& options) {
   auto recording = replay::make_recording(task.workload, target, std::move(*space), *records);
   if (!recording) return std::move(recording).error();
   recording->device = (*loop)->device().name;
-  if (!(*opened)->lowers()) return replay::write_recording(*recording, options.output);
-  recording->feature_names = backend::find_backend(target.backend())->feature_names();
-  for (replay::RecordedTrial& trial : recording->trials) {
-    // The trial's choices are of the thinned space; the back end knows the whole one.
-    auto configuration = whole->parse(recording->space.to_json(trial.configuration));
-    if (!configuration) return std::move(configuration).error();
-    if (auto features = (*opened)->features(*configuration)) {
-      trial.features = std::move(*features);
-    }
+  if ((*opened)->lowers()) {
+    if (auto added = add_features(*recording, **opened); !added) return added;
   }
   return replay::write_recording(*recording, options.output);
 }

@@ -24,4 +24,8 @@ struct RecordSpaceOptions {
 // has its outcome; before that it says how many are left.
 Result<void> run_record_space(const RecordSpaceOptions& options);
 
+// Recordings with the features of today's back end: the same space and times, each file written
+// over. After features changed. The first that cannot be ends it.
+Result<void> run_renew_features(const std::vector<std::string>& recordings);
+
 }  // namespace fettle::bench

@@ -102,6 +102,43 @@ TEST(CoreWork, WhatRegistersDoNotHoldUntilItsNextUseIsLoadedAgain) {
   EXPECT_EQ(reloaded(tile(false, 6), 8), 0) << "each weight is used by all rows at once";
 }
 
+// for k: unrolled w in 0..3, unrolled i in 0..4, unrolled x in 0..12: sums[x] += input[x + w][i]
+// and so on: of each channel 14 pixels, of which all but 2 are used by several columns of the
+// window.
+LoopNest window(bool channels_outside, bool shuffled) {
+  Product product(12);
+  const ir::Var w = ir::make_var("w"), i = ir::make_var("i");
+  LoopNest nest = product.nest;
+  Access& input = nest.accesses[0];
+  input.movement = {};
+  input.movement.add(product.c, 16);
+  input.movement.add(w, 16);
+  input.movement.add(i, 1);
+  if (shuffled) input.lanes = 8, input.shuffled = true;
+  nest.accesses.pop_back();
+  const LoopTrip columns{w, 3, ir::ForKind::Unrolled}, channels{i, 4, ir::ForKind::Unrolled};
+  const auto at = nest.loops.begin() + 1;
+  nest.loops.insert(at, channels_outside ? std::initializer_list<LoopTrip>{channels, columns}
+                                         : std::initializer_list<LoopTrip>{columns, channels});
+  nest.times *= 12;
+  return nest;
+}
+
+TEST(CoreWork, ValuesInAllLanesThatRegistersDoNotHoldAreSpreadAgain) {
+  const auto spread = [](const LoopNest& nest) {
+    CoreWork work;
+    space::CpuTarget of = target();
+    of.vector_registers = 32;  // 12 of them sums
+    work.add(nest, of);
+    EXPECT_EQ(work.reloaded, 0);
+    return work.reloaded_spread;
+  };
+  for (const bool shuffled : {false, true}) {
+    EXPECT_EQ(spread(window(true, shuffled)), 0) << "14 pixels stay until the next column";
+    EXPECT_EQ(spread(window(false, shuffled)), 100 * (3 * 48 - 56)) << "4 times 14 do not";
+  }
+}
+
 TEST(CoreWork, VectorsWhoseLanesAreNoRowAreShuffledOnceForEachOrder) {
   Product product;
   product.nest.accesses[1].shuffled = true;

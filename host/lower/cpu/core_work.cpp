@@ -23,26 +23,33 @@ bool may_straddle(const Access& access, const LoopNest& nest, double line_bytes)
   });
 }
 
-// Loads of vectors that registers do not hold until their next use, in one run of a body whose
-// loops run in this order; beside those that load each place once. `room`: registers for operands.
-double reloads(const LoopNest& nest, std::span<const LoopTrip> inside, double room,
+// Rows: vectors as they lie in memory. Spread: one value in all lanes, or lanes put in order.
+enum class Loaded { Rows, Spread };
+
+// Loads of these that registers do not hold until their next use, in one run of a body whose
+// loops run in this order; beside those that load each once. `room`: registers for operands.
+double reloads(const LoopNest& nest, Loaded what, std::span<const LoopTrip> inside, double room,
                double vector_bytes, double line_bytes) {
-  const auto vectors = [&](std::size_t depth) {
+  const auto registers = [&](std::size_t depth) {
     double trips = 1, sum = 0;
     for (const LoopTrip& loop : inside.subspan(depth)) trips *= loop.extent;
-    for (const Access& access : nest.accesses) {
-      if (access.store || access.lanes == 1) continue;
-      const double bytes = access.lanes * access.buffer->type.bytes();
+    for (Access access : nest.accesses) {
+      const bool spread = access.lanes == 1 || access.shuffled;
+      if (access.store || spread != (what == Loaded::Spread)) continue;
+      const double element = access.buffer->type.bytes();
+      const double parts = std::max(1.0, access.lanes * element / vector_bytes);
+      if (spread) access.lanes = 1;  // each place is another register
+      const double bytes = access.lanes * element;
       const double places = footprint(access, inside.subspan(depth), line_bytes).bytes / bytes;
-      sum += std::min(trips, places) * std::max(1.0, bytes / vector_bytes);
+      sum += std::min(trips, places) * parts;
     }
     return sum;
   };
-  const double once = vectors(0);
+  const double once = registers(0);
   double held = once, trips = 1;
   for (std::size_t depth = 0; depth < inside.size() && held > room; ++depth) {
     trips *= inside[depth].extent;
-    held = vectors(depth + 1);
+    held = registers(depth + 1);
   }
   return std::max(0.0, trips * held - once);
 }
@@ -99,7 +106,8 @@ void CoreWork::add(const LoopNest& nest, const space::CpuTarget& target) {
   masked += nest.times * nest.masked_loads * vectors;
   const double room =
       std::max(1.0, target.vector_registers - 1 - (in_registers ? sums * vectors : 0));
-  reloaded += runs * reloads(nest, inside, room, vector_bytes, line);
+  reloaded += runs * reloads(nest, Loaded::Rows, inside, room, vector_bytes, line);
+  reloaded_spread += runs * reloads(nest, Loaded::Spread, inside, room, vector_bytes, line);
   shuffles += runs * shuffled;
   unaligned += runs * straddling;
   bodies += runs;
@@ -113,10 +121,11 @@ void CoreWork::add_traffic(const NestFootprint& nest, const space::CpuTarget& ta
 }
 
 double estimated_cycles(const CoreWork& work) {
-  return work.arithmetic + 0.4 * work.loads + 0.3 * work.latency + 3.5 * work.spills +
-         0.3 * work.masked + 0.15 * work.reloaded + 1.5 * work.shuffles + 0.15 * work.unaligned +
-         work.bodies + 0.23 * work.code + 1.8 * work.branches + 0.14 * work.stored_bytes +
-         0.01 * work.traffic[0] + 0.03 * work.traffic[1];
+  return work.arithmetic + 0.5 * work.loads + 0.25 * work.latency + 3.8 * work.spills +
+         0.33 * work.masked + 0.15 * work.reloaded + 0.4 * work.reloaded_spread +
+         1.7 * work.shuffles + 0.17 * work.unaligned + 1.4 * work.bodies + 0.25 * work.code +
+         1.8 * work.branches + 0.14 * work.stored_bytes + 0.009 * work.traffic[0] +
+         0.033 * work.traffic[1];
 }
 
 }  // namespace fettle::lower

@@ -167,6 +167,7 @@ void add_work(Features& f, const CoreWork& work) {
   f.log("spills", work.spills);
   f.log("masked_loads", work.masked);
   f.log("reloaded", work.reloaded);
+  f.log("reloaded_spread", work.reloaded_spread);
   f.log("shuffles", work.shuffles);
   f.log("unaligned", work.unaligned);
   f.log("instructions", work.code);
