@@ -12,7 +12,7 @@ namespace fettle::space {
 
 namespace {
 
-constexpr std::int64_t kWhole = 0, kWholeBody = 2048;  // of knob "unroll"
+constexpr std::int64_t kWhole = 0, kWholeBody = 1024;  // of knob "unroll"
 
 Sketch sketch_of(const TiledShape& s, const CpuTarget& target) {
   Sketch sketch{s.spans ? "cpu_tiled_groups" : "cpu_tiled", {}};
