@@ -212,6 +212,7 @@ TEST(BenchProgram, RecordedSpacesHaveTheFeaturesOfToday) {
       ASSERT_NEAR(a.features[f], b.features[f], 1e-4) << now->feature_names[f] << ", trial " << i;
     }
   }
+  EXPECT_FALSE(std::filesystem::exists(renewed + ".new"));
   EXPECT_NE(run(FETTLE_BENCH " renew-features /no/such/file.gz 2>/dev/null").status, 0);
   EXPECT_NE(run(FETTLE_BENCH " renew-features " FETTLE_RECORDINGS
                              "/kernels/matmul_256.jsonl.gz 2>/dev/null")

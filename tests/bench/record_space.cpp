@@ -2,6 +2,7 @@
 #include "tests/bench/record_space.h"
 
 #include <cstdio>
+#include <filesystem>
 
 #include <nlohmann/json.hpp>
 
@@ -80,7 +81,13 @@ Result<void> renew_features(const std::string& path) {
     return Error{ErrorCode::Unsupported, "its back end computes no features", {}};
   }
   if (auto added = add_features(*recording, **opened); !added) return added;
-  return replay::write_recording(*recording, path);
+  const std::string unfinished = path + ".new";
+  auto written = replay::write_recording(*recording, unfinished);
+  std::error_code failed;
+  if (written) std::filesystem::rename(unfinished, path, failed);
+  if (failed) written = Error{ErrorCode::Io, "cannot replace it: " + failed.message(), {}};
+  if (!written) std::filesystem::remove(unfinished, failed);
+  return written;
 }
 
 }  // namespace
