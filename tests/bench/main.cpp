@@ -20,7 +20,7 @@
 #include "tests/bench/peers/tvm_command.h"
 #include "tests/bench/planning/planning_command.h"
 #include "tests/bench/prior_bench.h"
-#include "tests/bench/record_space.h"
+#include "tests/bench/record_space_command.h"
 #include "tests/bench/repeat_bench.h"
 #include "tests/bench/search_bench.h"
 #include "tests/bench/versions/compared_commands.h"
@@ -120,31 +120,9 @@ int main(int argc, char** argv) try {
   CLI::App* tvm_command = bench::add_tvm_command(app, tvm);
 
   bench::RecordSpaceOptions record;
-  CLI::App* record_command = app.add_subcommand(
-      "record-space", "measures every configuration of a part of a task's space, for replays");
-  record_command
-      ->add_option("NETWORK|WORKLOADS", record.network,
-                   "a network, a JSON file of workloads, or a kernel (.cl, .cu, .c)")
-      ->required();
-  record_command->add_option("--task", record.task, "place in its list of tasks, from 0")
-      ->capture_default_str();
-  record_command->add_option("--device", record.device, "of this machine")->capture_default_str();
-  record_command->add_flag("--whole", record.whole, "all options of all knobs");
-  record_command->add_option("--sketch", record.sketch, "only this sketch of the space");
-  record_command->add_option(
-      "--keep", record.keep,
-      "KNOB=N: so many options of that knob, or KNOB=[[1],[4]]: these; else one");
-  record_command->add_option("--db", record.db, "where trials are kept: run again to go on")
-      ->required();
-  record_command->add_option("--seconds", record.seconds, "stops after so long; run again to go on")
-      ->capture_default_str();
-  record_command->add_option("-o,--output", record.output, "the recording; written once complete")
-      ->required();
-
+  CLI::App* record_command = bench::add_record_space_command(app, record);
   std::vector<std::string> renewed;
-  CLI::App* renew_command = app.add_subcommand(
-      "renew-features", "recordings with the features of today's back end, written over");
-  renew_command->add_option("RECORDING", renewed, "what record-space wrote")->required();
+  CLI::App* renew_command = bench::add_renew_features_command(app, renewed);
 
   bench::RepeatBenchOptions repeat;
   CLI::App* repeat_command = app.add_subcommand(
