@@ -1,5 +1,6 @@
-// The layers that searchers are compared on (held_back_layers.json) are of no network that fettle
-// was tuned on, knows or ships: not with another tail either.
+// The layers that searchers are compared on (held_back_layers.json, and unseen_layers.json, which
+// nobody has mended anything for) are of no network that fettle was tuned on, knows or ships: not
+// with another tail either.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -24,10 +25,10 @@ std::string shape_of(const space::Workload& workload) {
   return fields.dump();
 }
 
-class HeldBack : public testing::Test {
+class HeldBack : public testing::TestWithParam<const char*> {
  protected:
   HeldBack() {
-    const auto list = load_workload_file(FETTLE_HELD_BACK);
+    const auto list = load_workload_file(GetParam());
     EXPECT_TRUE(list) << list.error().text();
     if (!list) return;
     EXPECT_TRUE(list->skipped.empty());
@@ -50,9 +51,9 @@ class HeldBack : public testing::Test {
   std::map<std::string, std::string> titles_;  // by shape
 };
 
-TEST_F(HeldBack, AreAtLeastTwentyShapes) { EXPECT_GE(titles_.size(), 20u); }
+TEST_P(HeldBack, AreAtLeastTwentyShapes) { EXPECT_GE(titles_.size(), 20u); }
 
-TEST_F(HeldBack, AreNotWhatThePriorWasTrainedOn) {
+TEST_P(HeldBack, AreNotWhatThePriorWasTrainedOn) {
   int lists = 0;
   for (const auto& file : std::filesystem::directory_iterator(FETTLE_PRIORS)) {
     if (file.path().extension() != ".json") continue;
@@ -62,15 +63,21 @@ TEST_F(HeldBack, AreNotWhatThePriorWasTrainedOn) {
   EXPECT_GE(lists, 3);
 }
 
-TEST_F(HeldBack, AreNotWhatSettingsAreTriedOn) {
+TEST_P(HeldBack, AreInOneListOnly) {
+  for (const char* list : {FETTLE_HELD_BACK, FETTLE_UNSEEN}) {
+    if (std::string(list) != GetParam()) expect_none_of(load_workload_file(list), list);
+  }
+}
+
+TEST_P(HeldBack, AreNotWhatSettingsAreTriedOn) {
   expect_none_of(load_workload_file(FETTLE_TRYING_LAYERS), "the layers for trying");
 }
 
-TEST_F(HeldBack, AreNotOfTheNetworksWithTaskLists) {
+TEST_P(HeldBack, AreNotOfTheNetworksWithTaskLists) {
   for (const std::string& name : network_names()) expect_none_of(load_network(name), name);
 }
 
-TEST_F(HeldBack, AreNotOfTheZoo) {
+TEST_P(HeldBack, AreNotOfTheZoo) {
   const process::ScratchFolder folder;
   for (const ZooNetwork& network : zoo()) {
     const std::string name = network.name;
@@ -96,7 +103,7 @@ TEST_F(HeldBack, AreNotOfTheZoo) {
   }
 }
 
-TEST_F(HeldBack, AreNotRecorded) {
+TEST_P(HeldBack, AreNotRecorded) {
   int recordings = 0;
   for (const auto& entry : std::filesystem::directory_iterator(FETTLE_RECORDINGS)) {
     if (entry.path().extension() != ".gz") continue;
@@ -111,6 +118,11 @@ TEST_F(HeldBack, AreNotRecorded) {
   }
   EXPECT_GE(recordings, 5);
 }
+
+INSTANTIATE_TEST_SUITE_P(Lists, HeldBack, testing::Values(FETTLE_HELD_BACK, FETTLE_UNSEEN),
+                         [](const auto& list) {
+                           return std::string(list.index == 0 ? "HeldBack" : "Unseen");
+                         });
 
 }  // namespace
 }  // namespace fettle::model
