@@ -27,6 +27,11 @@ void Background::post(std::function<void()> job) {
   wake_.notify_one();
 }
 
+bool Background::idle() const {
+  const std::lock_guard lock(mutex_);
+  return !busy_ && jobs_.empty();
+}
+
 void Background::keep_to(const std::vector<int>& cores) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -42,10 +47,12 @@ void Background::run() {
     std::function<void()> job;
     {
       std::unique_lock lock(mutex_);
+      busy_ = false;
       wake_.wait(lock, [this] { return stop_ || !jobs_.empty(); });
       if (stop_) return;
       job = std::move(jobs_.front());
       jobs_.pop_front();
+      busy_ = true;
     }
     job();
   }

@@ -20,16 +20,18 @@ class Background {
   Background& operator=(const Background&) = delete;
 
   void post(std::function<void()> job);
+  // Nothing is being done or waits: what can wait may be posted.
+  bool idle() const;
   // Where the thread may run from now on. Failing to move it is no error.
   void keep_to(const std::vector<int>& cores);
 
  private:
   void run();
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<std::function<void()>> jobs_;
-  bool stop_ = false;
+  bool busy_ = false, stop_ = false;
   std::thread thread_;  // last: it uses the others
 };
 

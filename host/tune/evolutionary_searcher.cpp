@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::size_t kBatch = 8;  // trials of a plan
 // While little is known each trial teaches much: plans are shorter then. (Those made beside
-// the loop are renewed all the time.)
+// the loop are renewed before they end, but where other tasks' plans keep the thread busy: a plan
+// used up costs half as much for each trial, and what is short then is the host's time.)
 constexpr std::size_t kFew = 64, kEarlyBatch = 4;
 constexpr std::size_t kEarlySpare = 4, kSpare = 8;  // for while the next plan is being made
 constexpr int kMutationTries = 16;                  // of the fastest, when a plan is empty
@@ -116,7 +117,7 @@ class EvolutionarySearcher final : public Searcher {
     if (first_ && options_.background) take_first_plan();
     take_plan();
     if (options_.background) {
-      if (news_ >= kBatch / 2 || plan_.empty()) start_plan();
+      if (plan_.empty() || (news_ >= kBatch / 2 && options_.background->idle())) start_plan();
       for (int plans = 0; plan_.empty() && !barren_ && plans < 2; ++plans) {
         start_plan();
         wait_for_plan();

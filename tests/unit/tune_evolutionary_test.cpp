@@ -310,6 +310,41 @@ TEST(Searcher, WaitsForTheFirstTrialsBeforeItPlansAgain) {
   EXPECT_EQ(search->statistics().plans, 1u);
 }
 
+// A plan that is not used up can wait: other tasks have none.
+TEST(Searcher, RenewsAPlanOnlyWhileTheThreadHasNothingElseToDo) {
+  const SearchSpace space = grid(6, 8);
+  std::mutex gate;
+  Background background;
+  SearcherOptions options = knowing_all(5);
+  options.background = &background;
+  auto search = make_searcher("evolutionary", space, options).value();
+  const auto try_one = [&] {
+    const Configuration next = search->propose(1).at(0);
+    search->observe({next, separable(next), false, {}});
+  };
+  const auto wait = [&] {
+    for (int i = 0; i < 2000 && !background.idle(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return background.idle();
+  };
+  for (int i = 0; i < 80; ++i) {
+    try_one();
+    ASSERT_TRUE(wait());
+  }
+  const std::size_t plans = search->statistics().plans;
+  EXPECT_GE(plans, 8u) << "renewed before they ended";
+  {
+    const std::lock_guard closed(gate);
+    background.post([&] { const std::lock_guard waits(gate); });
+    for (int i = 0; i < 8; ++i) try_one();
+  }
+  ASSERT_TRUE(wait());
+  EXPECT_EQ(search->statistics().plans, plans);
+  try_one();
+  ASSERT_TRUE(wait());
+  EXPECT_EQ(search->statistics().plans, plans + 1);
+}
+
 TEST(Searcher, ThinksAsMuchAsTheTrialsAreWorth) {
   const SearchSpace space = grid(6, 8);
   const auto lowered = [&](std::size_t trials) {
