@@ -37,7 +37,7 @@ import time
 
 PAGES = ["README.md"] + ["docs/" + name + ".md" for name in (
     "networks", "tuning", "own-layers", "records", "devices", "deploying", "fleet", "security", "benchmarks",
-    "boards", "troubleshooting", "coming-from-autotvm")]
+    "boards", "troubleshooting", "coming-from-autotvm", "invariants", "decisions")]
 PROGRAMS = r"(?:\./dev|(?:build/bin/)?fettle(?:-bench)?|(?:\./)?fettle-(?:agent|run)|build/agents/\w+/fettle-\w+)"
 COMMAND = re.compile(r"^\s*(?:sudo )?" + PROGRAMS + r"(?: |$)|^\s*(?:sudo|scp|ssh|cmake|cp|product/\w+) ")
 ARCHITECTURES = {"pynq": "armv7", "rk3399": "aarch64"}
