@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::size_t kBatch = 8;  // trials of a plan
 // While little is known each trial teaches much: plans are shorter then. (Those made beside
-// the loop are renewed before they end, but where other tasks' plans keep the thread busy: a plan
-// used up costs half as much for each trial, and what is short then is the host's time.)
+// the loop are renewed before they end, but where other tasks' plans keep the thread busy: what is
+// short then is the host's time, and a plan that is used up serves more trials.)
 constexpr std::size_t kFew = 64, kEarlyBatch = 4;
 constexpr std::size_t kEarlySpare = 4, kSpare = 8;  // for while the next plan is being made
 constexpr int kMutationTries = 16;                  // of the fastest, when a plan is empty
