@@ -1,6 +1,6 @@
-// The layers that searchers are compared on (held_back_layers.json, and unseen_layers.json, which
-// nobody has mended anything for) are of no network that fettle was tuned on, knows or ships: not
-// with another tail either.
+// The layers that searchers are compared on (held_back_layers.json, unseen_layers.json and
+// fresh_layers.json, each written down before anything was run on it) are of no network that fettle
+// was tuned on, knows or ships: not with another tail either.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -24,6 +24,9 @@ std::string shape_of(const space::Workload& workload) {
   fields.erase("tail");
   return fields.dump();
 }
+
+constexpr const char* kLists[] = {FETTLE_HELD_BACK, FETTLE_UNSEEN, FETTLE_FRESH};
+constexpr const char* kListNames[] = {"HeldBack", "Unseen", "Fresh"};
 
 class HeldBack : public testing::TestWithParam<const char*> {
  protected:
@@ -64,7 +67,7 @@ TEST_P(HeldBack, AreNotWhatThePriorWasTrainedOn) {
 }
 
 TEST_P(HeldBack, AreInOneListOnly) {
-  for (const char* list : {FETTLE_HELD_BACK, FETTLE_UNSEEN}) {
+  for (const char* list : kLists) {
     if (std::string(list) != GetParam()) expect_none_of(load_workload_file(list), list);
   }
 }
@@ -119,10 +122,8 @@ TEST_P(HeldBack, AreNotRecorded) {
   EXPECT_GE(recordings, 5);
 }
 
-INSTANTIATE_TEST_SUITE_P(Lists, HeldBack, testing::Values(FETTLE_HELD_BACK, FETTLE_UNSEEN),
-                         [](const auto& list) {
-                           return std::string(list.index == 0 ? "HeldBack" : "Unseen");
-                         });
+INSTANTIATE_TEST_SUITE_P(Lists, HeldBack, testing::ValuesIn(kLists),
+                         [](const auto& list) { return kListNames[list.index]; });
 
 }  // namespace
 }  // namespace fettle::model
