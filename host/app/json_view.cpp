@@ -142,6 +142,9 @@ json summary_json(const tune::TuneSummary& summary) {
       {"warmup", time.device().warmup},   {"run", time.device().run},
       {"check", time.device().check},     {"other", time.device().other},
       {"idle", time.device().idle}};
+  object["certainty"] = {{"trials", summary.certainty.trials()},
+                         {"half_interval", summary.certainty.half_interval()},
+                         {"disturbed_share", summary.certainty.disturbed_share()}};
   if (summary.error) object["error"] = summary.error->text();
   if (!summary.main_cause.empty()) object["main_cause"] = summary.main_cause;
   for (const tune::TaskProgress& task : progress.tasks) {

@@ -95,6 +95,18 @@ double search_seconds(const tune::SearchStatistics& search) {
   return std::max(0.0, search.planning_seconds - search.feature_seconds - search.training_seconds);
 }
 
+namespace {
+
+std::string certainty_line(const tune::Certainty& certainty) {
+  if (certainty.trials() == 0) return "";
+  return fmt::format(
+      "times: known to ±{} (median of {} trials); {} of the samples were disturbed\n",
+      percent_text(certainty.half_interval()), certainty.trials(),
+      percent_text(certainty.disturbed_share()));
+}
+
+}  // namespace
+
 std::string time_lines(const tune::TuneSummary& summary) {
   const tune::Progress& progress = summary.progress;
   const tune::TimeSplit::Device& device = summary.time.device();
@@ -113,7 +125,8 @@ std::string time_lines(const tune::TuneSummary& summary) {
              "upload {:.1f} s\n",
              summary.time.build_seconds(), search_seconds(summary.search),
              summary.search.feature_seconds, summary.search.training_seconds,
-             summary.time.upload_seconds());
+             summary.time.upload_seconds()) +
+         certainty_line(summary.certainty);
 }
 
 namespace {

@@ -50,6 +50,13 @@ int report(const TuneCommand& command, const tune::TuneSummary& summary,
                        task.trials));
     }
   }
+  if (summary.certainty.poor()) {
+    warn(fmt::format(
+        "half of the times are known to no better than ±{:.1f} %: something else uses the device, "
+        "another program, or a neighbour of a virtual machine; programs nearer to each other than "
+        "that were told apart by luck",
+        100 * summary.certainty.half_interval()));
+  }
   if (summary.end == tune::SessionEnd::Interrupted) {
     if (stored)
       note("interrupted; everything measured is in " + records::shown_database(command.db) +

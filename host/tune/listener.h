@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "host/records/record.h"
+#include "host/tune/certainty.h"
 #include "host/tune/searcher.h"
 #include "host/tune/time_split.h"
 #include "schemas/wire/result.h"
@@ -80,6 +81,7 @@ struct TuneSummary {
   std::optional<Error> error;  // Failed: what ended the session
   SearchStatistics search;     // of all tasks together
   TimeSplit time;              // of this session's trials
+  Certainty certainty;         // of their times
   bool all_failed = false;     // trials were made in this session and none succeeded
   std::string main_cause;      // the commonest failure with one message; "" when none
 };

@@ -16,7 +16,10 @@ void Tally::add_resumed(std::size_t task, const records::TuningRecord& record) {
 
 void Tally::add(std::size_t task, const records::TuningRecord& record, std::uint32_t attempt) {
   ++finished_;
-  if (record.measurement()) ++succeeded_;
+  if (const wire::MeasurementT* measurement = record.measurement()) {
+    ++succeeded_;
+    if (!record.reused) certainty_.add(*measurement);
+  }
   if (const wire::FailureT* failure = record.failure()) {
     const std::string key = cause_of(*failure);
     ++progress_.failures[key];

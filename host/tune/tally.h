@@ -27,6 +27,7 @@ class Tally {
   bool all_failed() const { return succeeded_ == 0 && finished_ > 0; }
   std::string main_cause() const;  // the commonest failure with one message; "" when none
   const TimeSplit& time() const { return time_; }
+  const Certainty& certainty() const { return certainty_; }
 
  private:
   struct Cause {
@@ -40,6 +41,7 @@ class Tally {
   std::uint32_t finished_ = 0, succeeded_ = 0;
   double busy_ns_ = 0, gap_ns_ = 0;
   TimeSplit time_;
+  Certainty certainty_;
   std::set<std::string> boards_seen_;
   std::map<std::string, Cause> causes_;
 };

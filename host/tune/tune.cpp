@@ -147,6 +147,7 @@ TuneSummary tune(std::vector<TuneTask>& tasks, const space::Target& target,
   summary.progress = trials.progress();
   summary.search = trials.search_statistics();
   summary.time = trials.tally().time();
+  summary.certainty = trials.tally().certainty();
   summary.all_failed = trials.tally().all_failed();
   summary.main_cause = trials.tally().main_cause();
   return summary;

@@ -25,6 +25,10 @@ TEST_F(TuneTest, TunesEveryTaskAndRecordsEveryTrial) {
   EXPECT_GT(session.summary["peak_gflops"].get<double>(), 0.1);
   EXPECT_GT(session.summary["trials_per_hour"].get<double>(), 0);
   EXPECT_GT(session.summary["build_ms_median"].get<double>(), 0);
+  const auto& certainty = session.summary["certainty"];
+  EXPECT_GT(certainty["trials"], 0);
+  EXPECT_GT(certainty["half_interval"].get<double>(), 0);
+  EXPECT_LT(certainty["disturbed_share"].get<double>(), 1);
   for (const char* stage : {"search", "features", "model", "build", "upload", "load", "warmup",
                             "run", "check", "other", "idle"}) {
     ASSERT_TRUE(session.summary["stage_seconds"].contains(stage)) << stage;
