@@ -16,6 +16,7 @@
 #ifdef FETTLE_BENCH_KERNELS
 #include "tests/bench/kernels/kernel_bench.h"
 #endif
+#include "tests/bench/neighbours/neighbours_command.h"
 #include "tests/bench/networks/network_command.h"
 #include "tests/bench/peers/tvm_command.h"
 #include "tests/bench/planning/planning_command.h"
@@ -118,6 +119,9 @@ int main(int argc, char** argv) try {
 
   bench::TvmBenchOptions tvm;
   CLI::App* tvm_command = bench::add_tvm_command(app, tvm);
+
+  bench::NeighboursOptions neighbours;
+  CLI::App* neighbours_command = bench::add_neighbours_command(app, neighbours);
 
   bench::RecordSpaceOptions record;
   CLI::App* record_command = bench::add_record_space_command(app, record);
@@ -345,6 +349,7 @@ int main(int argc, char** argv) try {
 #endif
   }
   if (instructions_command->parsed()) done = bench::run_instruction_bench(instructions);
+  if (neighbours_command->parsed()) done = bench::run_neighbours(neighbours);
   if (networks_command->parsed()) done = bench::run_network_bench(networks);
   if (tvm_command->parsed()) done = bench::run_tvm_command(tvm);
   if (record_command->parsed()) done = bench::run_record_space(record);
