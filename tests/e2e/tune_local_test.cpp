@@ -128,8 +128,9 @@ TEST_F(TuneTest, TheTableIsForPeople) {
   std::erase(words, "--json");
   const auto result = run_program(words, seconds(240), environment());
   ASSERT_EQ(result.status, 0) << result.err;
-  for (const char* text : {"GFLOPS", "% peak", "conv2d", "dense", "trials 6/6", "device busy",
-                           "trials an hour", "a build takes", "device: samples", "features"}) {
+  for (const char* text :
+       {"GFLOPS", "% peak", "conv2d", "dense", "trials 6/6", "device busy", "trials an hour",
+        "a build takes", "device: samples", "features", "times: known to ±"}) {
     EXPECT_NE(result.out.find(text), std::string::npos) << text << " in\n" << result.out;
   }
 }
