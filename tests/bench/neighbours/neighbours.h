@@ -1,6 +1,7 @@
 // What many looks at a core's gauge say of its neighbours (core_gauge.h).
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 namespace fettle::bench {
