@@ -52,9 +52,10 @@ int report(const TuneCommand& command, const tune::TuneSummary& summary,
   }
   if (summary.certainty.poor()) {
     warn(fmt::format(
-        "half of the times are known to no better than ±{:.1f} %: something else uses the device, "
-        "another program, or a neighbour of a virtual machine; programs nearer to each other than "
-        "that were told apart by luck",
+        "half of the times are known to no better than ±{:.1f} %, and programs nearer to each "
+        "other "
+        "than that hardly told apart: something else uses the device, another program or a "
+        "neighbour of a virtual machine, or --repeat and --timeout allow too few samples",
         100 * summary.certainty.half_interval()));
   }
   if (summary.end == tune::SessionEnd::Interrupted) {

@@ -2,6 +2,7 @@
 #include "host/tune/certainty.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "schemas/wire/clock_domain.h"
 
@@ -11,6 +12,7 @@ void Certainty::add(const wire::MeasurementT& measurement) {
   if (measurement.censored || measurement.median <= 0 || measurement.samples.size() < 2) return;
   if (clock_facts(measurement.clock).deterministic) return;
   const double half = (measurement.interval_high - measurement.interval_low) / 2;
+  if (!std::isfinite(half) || half < 0) return;  // a board may tell anything
   half_intervals_.push_back(static_cast<float>(half / measurement.median));
   // Borrowed samples are among the disturbed ones, too.
   samples_ += measurement.samples.size() - measurement.borrowed + measurement.disturbed;

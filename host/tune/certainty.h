@@ -2,8 +2,9 @@
 //
 // A trial on a quiet machine ends once its median is known to the hundredth that MeasureOptions
 // asks for. Where something else uses the core, its samples run out before: another program, or a
-// neighbour of a virtual machine, who may take another hardware thread of the same core. Programs
-// that are nearer to each other than their times are known were told apart by luck.
+// neighbour of a virtual machine, who may take another hardware thread of the same core. They also
+// do where few are allowed. Programs that are nearer to each other than their times are known are
+// hardly told apart.
 #pragma once
 
 #include <cstddef>

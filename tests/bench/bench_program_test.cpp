@@ -126,6 +126,24 @@ class TemporaryFolder {
 
 // How far medians drift is the machine's matter; that both sessions measured the same
 // configurations, and are in the database, is ours.
+TEST(BenchProgram, NeighboursLooksAtTheCoreThatItIsTold) {
+  const Output usual = run(FETTLE_BENCH " neighbours --json --seconds 0.1");
+  ASSERT_EQ(usual.lines.size(), 1u);
+  const Json core = usual.lines.front()["core"];  // one of this process's
+  const Output seen = run(FETTLE_BENCH " neighbours --json --seconds 0.3 --core " + core.dump());
+  ASSERT_EQ(seen.status, 0);
+  ASSERT_EQ(seen.lines.size(), 1u);
+  const Json& told = seen.lines.front();
+  EXPECT_EQ(told["core"], core);
+  EXPECT_GT(told["looks"], 1);
+  EXPECT_LT(told["looks"], 300) << "a look a millisecond";
+  EXPECT_GT(told["alone_gauge"], 0.0);
+  EXPECT_LE(told["crowded_share"], 1.0);
+  EXPECT_GE(told["slowdown"], 1.0);
+  const Output none = run(FETTLE_BENCH " neighbours --core 1000000 2>/dev/null");
+  EXPECT_EQ(WEXITSTATUS(none.status), 1);
+}
+
 TEST(BenchProgram, RepeatMeasuresTheSameConfigurationsTwice) {
   setenv("FETTLE_AGENT", FETTLE_AGENT_PROGRAM, 1);
   const TemporaryFolder folder;

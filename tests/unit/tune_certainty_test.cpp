@@ -1,6 +1,8 @@
 // How well a session's times are known, and what of its trials says nothing of that.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "host/tune/certainty.h"
 #include "tests/unit/tune_rig.h"
 
@@ -60,6 +62,13 @@ TEST(Certainty, LosersCountedInstructionsAndSingleSamplesSayNothing) {
   once.samples.resize(1);  // an exact device's, or a replayed one's
   certainty.add(once);
   EXPECT_EQ(certainty.trials(), 0u);
+}
+
+TEST(Certainty, IntervalsThatAreNoneSayNothing) {
+  Certainty certainty;
+  for (const double half : {std::nan(""), HUGE_VAL, -0.1}) certainty.add(known_to(half));
+  EXPECT_EQ(certainty.trials(), 0u);
+  EXPECT_EQ(certainty.half_interval(), 0);
 }
 
 TEST(TuneLoop, TheSummarySaysHowWellTheTimesAreKnown) {
