@@ -57,7 +57,7 @@ std::string extract(std::string_view& sql) {
 
 }  // namespace
 
-std::string create_table(const Table& table, Dialect dialect) {
+std::string create_table(const TableForm& table, Dialect dialect) {
   const std::string name(table.name);
   std::string sql = "CREATE TABLE " + name + " (\n";
   for (const Column& column : table.columns) {

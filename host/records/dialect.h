@@ -24,14 +24,14 @@ struct Key {
   bool long_text = false;
 };
 
-struct Table {
+struct TableForm {
   std::string_view name;
   std::span<const Column> columns;
   std::span<const Key> once;  // no two rows have the same of these; empty: nothing of the kind
 };
 
 // "CREATE TABLE …;", with what keeps its rows unique.
-std::string create_table(const Table& table, Dialect dialect);
+std::string create_table(const TableForm& table, Dialect dialect);
 
 // A query with ?1, ?2, … as PostgreSQL takes it: $1, $2, …, and json_extract(t.column, '$.a.b').
 // What is in quotes stays as it is.

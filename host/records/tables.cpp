@@ -86,7 +86,7 @@ constexpr Column kCalibrations[] = {
 };
 constexpr Key kCalibration[] = {{"device_id"}, {"threads"}, {"unix_ms"}};
 
-constexpr Table kTables[] = {
+constexpr TableForm kTables[] = {
     {"workloads", kWorkloads, kWorkload}, {"targets", kTargets, kTarget},
     {"devices", kDevices, kDevice},       {"sessions", kSessions, {}},
     {"trials", kTrials, kTrial},          {"calibrations", kCalibrations, kCalibration}};
@@ -99,7 +99,7 @@ constexpr std::string_view kIndexes =
 
 std::string create_tables(Dialect dialect) {
   std::string sql;
-  for (const Table& table : kTables) sql += create_table(table, dialect);
+  for (const TableForm& table : kTables) sql += create_table(table, dialect);
   return sql.append(kIndexes);
 }
 

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "runtime/tensor_files/npy.h"
+#include "tests/support/emulator.h"
 #include "tests/support/onnx_model.h"
 #include "tests/support/running_program.h"
 #include "tests/support/tiny_network.h"
@@ -200,24 +201,23 @@ TEST_F(Export, BoardsLinkItToo) {
   ASSERT_NO_FATAL_FAILURE(fettle({"build", model, "-o", net}));
   const std::vector<float> right = run({FETTLE_PROGRAM, "run"}, net);
   const struct {
-    const char *arch, *compiler, *emulator, *libraries;
-  } rows[] = {{"aarch64", "aarch64-linux-gnu-gcc", "qemu-aarch64-static", "/usr/aarch64-linux-gnu"},
-              {"armv7", "arm-linux-gnueabihf-gcc", "qemu-arm-static", "/usr/arm-linux-gnueabihf"}};
+    const char *arch, *compiler, *libraries;
+  } rows[] = {{"aarch64", "aarch64-linux-gnu-gcc", "/usr/aarch64-linux-gnu"},
+              {"armv7", "arm-linux-gnueabihf-gcc", "/usr/arm-linux-gnueabihf"}};
   int tried = 0;
   for (const auto& row : rows) {
     SCOPED_TRACE(row.arch);
-    if (run_program({"sh", "-c", std::string("command -v ") + row.compiler + " " + row.emulator})
-            .status != 0) {
-      continue;
-    }
+    const std::string emulator = emulator_of(row.arch);
+    if (emulator.empty()) continue;
+    if (run_program({"sh", "-c", std::string("command -v ") + row.compiler}).status != 0) continue;
     const std::string profile = std::string("generic-") + row.arch, library = folder.file(row.arch);
     ASSERT_NO_FATAL_FAILURE(fettle({"export", model, "--profile", profile, "-o", library}));
     expect_closed(library);
-    const std::string emulator = std::string(row.emulator) + " -L " + row.libraries;
+    const std::string with_libraries = emulator + " -L " + row.libraries;
     const std::vector<std::string> fixed = {"-static", "-no-pie"};
     const std::vector<std::string> anywhere = {"-fPIE", "-pie", "-Wl,-z,text,--fatal-warnings"};
     for (const auto& options : {fixed, anywhere}) {
-      const std::vector<float> scores = answer(library, row.compiler, options, emulator);
+      const std::vector<float> scores = answer(library, row.compiler, options, with_libraries);
       for (std::size_t i = 0; i < scores.size(); ++i) EXPECT_NEAR(scores[i], right[i], 1e-5);
     }
     // Bit for bit what the runtime makes of the same code.
@@ -225,8 +225,8 @@ TEST_F(Export, BoardsLinkItToo) {
     if (std::ifstream(runner)) {
       const std::string board = folder.file("board.fettle");
       ASSERT_NO_FATAL_FAILURE(fettle({"build", model, "--profile", profile, "-o", board}));
-      EXPECT_EQ(run({row.emulator, runner}, board),
-                answer(library, row.compiler, {"-static"}, row.emulator));
+      EXPECT_EQ(run({emulator, runner}, board),
+                answer(library, row.compiler, {"-static"}, emulator));
     }
     ++tried;
   }

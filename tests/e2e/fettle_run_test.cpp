@@ -10,6 +10,7 @@
 
 #include "runtime/tensor_files/npy.h"
 #include "runtime/tensor_files/zip.h"
+#include "tests/support/emulator.h"
 #include "tests/support/running_program.h"
 #include "tests/support/tiny_network.h"
 
@@ -199,7 +200,11 @@ TEST_P(StaticFettleRun, AnswersAsWell) {
   if (!std::filesystem::exists(program)) GTEST_SKIP() << "no " << program << ": ./dev agents";
   if (!test::have_tiny_network(arch)) GTEST_SKIP() << "no kernels for " << arch;
   std::vector<std::string> argv;
-  if (arch != native_arch()) argv = {arch == "aarch64" ? "qemu-aarch64-static" : "qemu-arm-static"};
+  if (arch != native_arch()) {
+    const std::string emulator = emulator_of(arch);
+    if (emulator.empty()) GTEST_SKIP() << "no qemu-user for " << arch << ": ./dev setup";
+    argv = {emulator};
+  }
   ScratchFolder folder;
   TinyNetwork tiny;
   tiny.arch = arch;

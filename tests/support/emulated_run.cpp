@@ -11,24 +11,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/emulator.h"
+
 extern char** environ;
 
 namespace fettle::testing {
 namespace {
 
-struct Tools {
-  const char* emulator;
-  const char* runner;
-};
-
-Tools tools_for(const std::string& arch) {
+// Empty where there is none, or nothing to run it with.
+std::string runner_for(const std::string& arch) {
 #ifdef FETTLE_RUNNER_ARMV7
-  if (arch == "armv7") return {FETTLE_EMULATOR_ARMV7, FETTLE_RUNNER_ARMV7};
+  if (arch == "armv7") return FETTLE_RUNNER_ARMV7;
 #endif
 #ifdef FETTLE_RUNNER_AARCH64
-  if (arch == "aarch64") return {FETTLE_EMULATOR_AARCH64, FETTLE_RUNNER_AARCH64};
+  if (arch == "aarch64") return FETTLE_RUNNER_AARCH64;
 #endif
-  return {nullptr, nullptr};
+  return {};
 }
 
 class Writer {
@@ -44,7 +42,7 @@ class Writer {
 }  // namespace
 
 std::string emulation_missing(const std::string& arch) {
-  if (tools_for(arch).runner != nullptr) return "";
+  if (!runner_for(arch).empty()) return "";
   return "no cross compiler or qemu-user for " + arch + " was found when this was built";
 }
 
@@ -126,9 +124,9 @@ Result<BufferBytes> run_emulated(const wire::ProgramT& program, int threads,
       for (const wire::Arg& arg : launch->args) out.word(arg.buffer());
     }
   }
-  const Tools tools = tools_for(layout.arch);
   Result<std::vector<std::uint8_t>> all =
-      converse(emulator.value_or(Emulator{tools.emulator, {}}), {tools.runner}, out.bytes);
+      converse(emulator.value_or(Emulator{emulator_of(layout.arch), {}}), {runner_for(layout.arch)},
+               out.bytes);
   if (!all) return std::move(all).error();
   std::size_t at = 0;
   for (auto& bytes : *buffers) {

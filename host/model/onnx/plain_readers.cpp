@@ -96,7 +96,7 @@ Outputs constant(const NodeReader& node) {
   return std::vector<ValueId>{node.constant(std::move(tensor))};
 }
 
-constexpr ReaderRow kRows[] = {
+constexpr ReaderRow kPlainReaders[] = {
     {"Add", same},
     {"Sub", same},
     {"Mul", same},
@@ -142,7 +142,7 @@ constexpr ReaderRow kRows[] = {
 
 }  // namespace
 
-std::span<const ReaderRow> plain_readers() { return kRows; }
+std::span<const ReaderRow> plain_readers() { return kPlainReaders; }
 
 Reader find_reader(const std::string& op) {
   static const std::unordered_map<std::string, Reader> rows = [] {

@@ -89,7 +89,7 @@ Outputs conv_integer(const NodeReader& node) {
 
 Outputs same(const NodeReader& node) { return one(node); }
 
-constexpr ReaderRow kRows[] = {
+constexpr ReaderRow kQuantizedReaders[] = {
     {"QuantizeLinear", quantize},
     {"DequantizeLinear", dequantize},
     {"QLinearConv", qlinear_conv},
@@ -101,6 +101,6 @@ constexpr ReaderRow kRows[] = {
 
 }  // namespace
 
-std::span<const ReaderRow> quantized_readers() { return kRows; }
+std::span<const ReaderRow> quantized_readers() { return kQuantizedReaders; }
 
 }  // namespace fettle::model

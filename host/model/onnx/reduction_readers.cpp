@@ -61,7 +61,7 @@ Outputs local_response_normalization(const NodeReader& node) {
                     {"bias", node.number("bias", 1)}});
 }
 
-constexpr ReaderRow kRows[] = {
+constexpr ReaderRow kReductionReaders[] = {
     {"LRN", local_response_normalization},
     {"ReduceSum", reduce},
     {"ReduceMean", reduce},
@@ -79,6 +79,6 @@ constexpr ReaderRow kRows[] = {
 
 }  // namespace
 
-std::span<const ReaderRow> reduction_readers() { return kRows; }
+std::span<const ReaderRow> reduction_readers() { return kReductionReaders; }
 
 }  // namespace fettle::model

@@ -150,7 +150,7 @@ Outputs resize(const NodeReader& node) {
   return one(node, "Resize", {{"scales", factors}}, {node.input(0)});
 }
 
-constexpr ReaderRow kRows[] = {
+constexpr ReaderRow kShapeReaders[] = {
     {"Reshape", reshape},
     {"Flatten", flatten},
     {"Squeeze", with_axes},
@@ -170,6 +170,6 @@ constexpr ReaderRow kRows[] = {
 
 }  // namespace
 
-std::span<const ReaderRow> shape_readers() { return kRows; }
+std::span<const ReaderRow> shape_readers() { return kShapeReaders; }
 
 }  // namespace fettle::model

@@ -178,7 +178,7 @@ Outputs gather(const NodeReader& node) {
              {node.input(0)});
 }
 
-constexpr ReaderRow kRows[] = {
+constexpr ReaderRow kSliceReaders[] = {
     {"Slice", slice},
     {"Split", split},
     {"Pad", pad},
@@ -187,6 +187,6 @@ constexpr ReaderRow kRows[] = {
 
 }  // namespace
 
-std::span<const ReaderRow> slice_readers() { return kRows; }
+std::span<const ReaderRow> slice_readers() { return kSliceReaders; }
 
 }  // namespace fettle::model

@@ -65,7 +65,7 @@ Outputs pool(const NodeReader& node) {
   return one(node, std::move(*attributes));
 }
 
-constexpr ReaderRow kRows[] = {
+constexpr ReaderRow kWindowReaders[] = {
     {"Conv", conv},
     {"MaxPool", pool},
     {"AveragePool", pool},
@@ -73,7 +73,7 @@ constexpr ReaderRow kRows[] = {
 
 }  // namespace
 
-std::span<const ReaderRow> window_readers() { return kRows; }
+std::span<const ReaderRow> window_readers() { return kWindowReaders; }
 
 Result<json> convolution_window(const NodeReader& node, std::size_t weight) {
   const List shape = node.has_input(0) && node.has_input(weight) ? node.shape(weight) : List();

@@ -128,7 +128,7 @@ Result<Written> cast(const NodeCall& call) {
       to);
 }
 
-constexpr Operator kRows[] = {
+constexpr Operator kActivation[] = {
     {"Relu", 1, 1, relu, nullptr},
     {"LeakyRelu", 1, 1, leaky_relu, nullptr},
     {"PRelu", 2, 2, parametric_relu, nullptr},
@@ -155,6 +155,6 @@ constexpr Operator kRows[] = {
 
 }  // namespace
 
-std::span<const Operator> activation_operators() { return kRows; }
+std::span<const Operator> activation_operators() { return kActivation; }
 
 }  // namespace fettle::model

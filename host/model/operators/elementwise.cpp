@@ -70,7 +70,7 @@ Result<Written> where(const NodeCall& call) {
   return out;
 }
 
-constexpr Operator kRows[] = {
+constexpr Operator kElementwise[] = {
     {"Add", 2, 2, folded<BinaryOp::Add>, nullptr},
     {"Sub", 2, 2, folded<BinaryOp::Sub>, nullptr},
     {"Mul", 2, 2, folded<BinaryOp::Mul>, nullptr},
@@ -89,6 +89,6 @@ constexpr Operator kRows[] = {
 
 }  // namespace
 
-std::span<const Operator> elementwise_operators() { return kRows; }
+std::span<const Operator> elementwise_operators() { return kElementwise; }
 
 }  // namespace fettle::model

@@ -195,7 +195,7 @@ Result<Written> gather(const NodeCall& call) {
   return out;
 }
 
-constexpr Operator kRows[] = {
+constexpr Operator kMovement[] = {
     {"Transpose", 1, 1, transpose, nullptr}, {"Concat", 1, 1024, concat, nullptr},
     {"Slice", 1, 1, slice, nullptr},         {"Pad", 1, 1, pad, nullptr},
     {"Expand", 1, 1, expand, nullptr},       {"Tile", 1, 1, tile, nullptr},
@@ -204,6 +204,6 @@ constexpr Operator kRows[] = {
 
 }  // namespace
 
-std::span<const Operator> movement_operators() { return kRows; }
+std::span<const Operator> movement_operators() { return kMovement; }
 
 }  // namespace fettle::model

@@ -49,14 +49,14 @@ Result<Written> gemm(const NodeCall& call) {
   return written(call.add("value", out_axes, {}, narrowed(value, call.scalar(0))));
 }
 
-constexpr Operator kRows[] = {
+constexpr Operator kProduct[] = {
     {"MatMul", 2, 2, matmul, nullptr},
     {"Gemm", 2, 3, gemm, nullptr},
 };
 
 }  // namespace
 
-std::span<const Operator> product_operators() { return kRows; }
+std::span<const Operator> product_operators() { return kProduct; }
 
 Result<Written> matrix_sums(const NodeCall& call, bool transposed, const Taken& left,
                             const Taken& right) {

@@ -280,7 +280,7 @@ Result<Written> qlinear_global_average_pool(const NodeCall& call) {
   return out;
 }
 
-constexpr Operator kRows[] = {
+constexpr Operator kQuantized[] = {
     {"QuantizeLinear", 2, 3, quantize_linear, nullptr},
     {"DequantizeLinear", 2, 3, dequantize_linear, nullptr},
     {"ConvInteger", 2, 3, conv_integer, nullptr},
@@ -293,6 +293,6 @@ constexpr Operator kRows[] = {
 
 }  // namespace
 
-std::span<const Operator> quantized_operators() { return kRows; }
+std::span<const Operator> quantized_operators() { return kQuantized; }
 
 }  // namespace fettle::model

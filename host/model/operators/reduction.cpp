@@ -201,7 +201,7 @@ Result<Written> local_response_normalization(const NodeCall& call) {
   return written(call.add("normalized", axes, {}, narrowed(value, call.scalar(0))));
 }
 
-constexpr Operator kRows[] = {
+constexpr Operator kReduction[] = {
     {"LRN", 1, 1, local_response_normalization, nullptr},
     {"ReduceSum", 1, 1, reduce<Combiner::Sum>, nullptr},
     {"ReduceMean", 1, 1, reduce<Combiner::Sum, After::Mean>, nullptr},
@@ -217,6 +217,6 @@ constexpr Operator kRows[] = {
 
 }  // namespace
 
-std::span<const Operator> reduction_operators() { return kRows; }
+std::span<const Operator> reduction_operators() { return kReduction; }
 
 }  // namespace fettle::model

@@ -74,7 +74,7 @@ Result<Shape> unsqueeze(const NodeCall& call) {
 
 Result<Shape> identity(const NodeCall& call) { return call.shape(0); }
 
-constexpr Operator kRows[] = {
+constexpr Operator kView[] = {
     {"Reshape", 1, 1, nullptr, reshape},   {"Flatten", 1, 1, nullptr, flatten},
     {"Squeeze", 1, 1, nullptr, squeeze},   {"Unsqueeze", 1, 1, nullptr, unsqueeze},
     {"Identity", 1, 1, nullptr, identity},
@@ -82,6 +82,6 @@ constexpr Operator kRows[] = {
 
 }  // namespace
 
-std::span<const Operator> view_operators() { return kRows; }
+std::span<const Operator> view_operators() { return kView; }
 
 }  // namespace fettle::model

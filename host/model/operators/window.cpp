@@ -134,7 +134,7 @@ Result<Written> average_pool(const NodeCall& call) {
   return pooled(call, call.list("kernel_shape"), false, call.integer("count_include_pad") != 0);
 }
 
-constexpr Operator kRows[] = {
+constexpr Operator kWindow[] = {
     {"Conv", 2, 3, conv, nullptr},
     {"MaxPool", 1, 1, max_pool, nullptr},
     {"AveragePool", 1, 1, average_pool, nullptr},
@@ -142,7 +142,7 @@ constexpr Operator kRows[] = {
 
 }  // namespace
 
-std::span<const Operator> window_operators() { return kRows; }
+std::span<const Operator> window_operators() { return kWindow; }
 
 Result<Written> convolution_sums(const NodeCall& call, std::int64_t x_zero, const Taken& weights) {
   const Shape &x = call.shape(0), &weight = call.shape(1);
