@@ -40,7 +40,7 @@ check_scripts() {
     echo "   skipped: no shellcheck here (./dev setup)"
     return
   fi
-  shellcheck -S warning dev .ci/run .ci/slow_tests toolchains/*.sh board_images/*.sh board_images/*/*.sh \
+  shellcheck -S warning dev .ci/run .ci/emulated_boards toolchains/*.sh board_images/*.sh board_images/*/*.sh \
     board_images/init board_images/package/p* fpga/*/*.sh || fail "shellcheck found the above"
 }
 
