@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "host/backend/cpu_llvm/codegen.h"
 #include "host/backend/cpu_llvm/program.h"
 #include "host/ir/interpreter.h"
 #include "schemas/wire/codec.h"
@@ -61,6 +62,29 @@ TEST_P(Codegen, AgreesWithTheInterpreter) {
       for (std::size_t i = 0; i < actual->size(); ++i) {
         expect_equal(*program->buffers[i], (*actual)[i], (*expected)[i], each.fused && !target.fma);
       }
+    }
+  }
+}
+
+// What a pipeline remembers of one module must not show in the next one.
+TEST_P(Codegen, OneCompilerWritesWhatFreshOnesWrite) {
+  using backend::cpu_llvm::Compiler;
+  const space::CpuTarget target = target_of(GetParam());
+  auto used = Compiler::make(target);
+  ASSERT_TRUE(used.ok()) << used.error().text();
+  for (int round = 0; round < 2; ++round) {
+    for (const Case& each : backend_cases()) {
+      SCOPED_TRACE(each.name + ", round " + std::to_string(round));
+      std::vector<const ir::Function*> functions;
+      for (const ir::Function& function : each.module.functions) functions.push_back(&function);
+      auto fresh = Compiler::make(target);
+      ASSERT_TRUE(fresh.ok()) << fresh.error().text();
+      auto expected = (*fresh)->compile(functions);
+      ASSERT_TRUE(expected.ok()) << expected.error().text();
+      auto actual = (*used)->compile(functions);
+      ASSERT_TRUE(actual.ok()) << actual.error().text();
+      EXPECT_FALSE(expected->bytes.empty());
+      EXPECT_EQ(actual->bytes, expected->bytes);
     }
   }
 }

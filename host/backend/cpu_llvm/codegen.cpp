@@ -7,7 +7,6 @@
 #include <llvm/Analysis/AliasAnalysis.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
-#include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/Passes/PassBuilder.h>
@@ -25,7 +24,6 @@
 #include "host/backend/cpu_llvm/kept_objects.h"
 #include "host/backend/cpu_llvm/llvm_target.h"
 #include "host/backend/cpu_llvm/object_writer.h"
-#include "host/backend/llvm_emit/pass_options.h"
 #include "host/ir/fingerprint.h"
 
 namespace fettle::backend::cpu_llvm {
@@ -124,32 +122,24 @@ std::set<int> earlier_functions(const ir::Module& module) {
 
 }  // namespace
 
-Result<std::vector<std::uint8_t>> write_object(llvm::Module& module, llvm::TargetMachine& machine) {
-  llvm::SmallVector<char, 0> bytes;
-  llvm::raw_svector_ostream out(bytes);
-  llvm::legacy::PassManager passes;
-  {
-    const llvm_emit::PassOptions options(!machine.getTargetTriple().isX86());
-    if (machine.addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::ObjectFile,
-                                    /*DisableVerify=*/true)) {
-      return Error{ErrorCode::Internal,
-                   "LLVM cannot write objects for " + machine.getTargetTriple().str()};
-    }
-  }
-  passes.run(module);
-  return std::vector<std::uint8_t>(bytes.begin(), bytes.end());
-}
-
 struct Compiler::State {
   std::unique_ptr<llvm::TargetMachine> machine;
   llvm_emit::EmitOptions options;
   Optimizer optimizer;
+  std::unique_ptr<ObjectWriter> writer;
   KeptObjects kept{kMostKept};  // by their functions' fingerprints
 
   State(std::unique_ptr<llvm::TargetMachine> made, const space::CpuTarget& target)
       : machine(std::move(made)),
         options(options_for(target, *machine)),
         optimizer(*machine, target.arch != "x86_64") {}
+
+  Result<void> make_writer() {
+    auto made = ObjectWriter::make(*machine);
+    if (!made) return std::move(made).error();
+    writer = std::move(*made);
+    return {};
+  }
 
   // A module of these functions, not yet optimised.
   Result<std::unique_ptr<llvm::Module>> emit(llvm::LLVMContext& context,
@@ -178,10 +168,12 @@ struct Compiler::State {
       llvm::raw_string_ostream text(object.llvm_ir);
       unit.print(text, nullptr);
     }
-    Result<std::vector<std::uint8_t>> bytes = write_object(unit, *machine);
-    if (!bytes) return std::move(bytes).error();
-    if (!problem.empty()) return Error{ErrorCode::BuildError, problem};
-    object.bytes = std::move(*bytes);
+    object.bytes = writer->write(unit);
+    if (!problem.empty()) {
+      // What a refusal leaves in a pipeline nobody promises.
+      if (Result<void> anew = make_writer(); !anew) return std::move(anew).error();
+      return Error{ErrorCode::BuildError, problem};
+    }
     return object;
   }
 
@@ -197,8 +189,9 @@ std::size_t Compiler::kept_objects_used() const { return state_->kept.used_again
 Result<std::unique_ptr<Compiler>> Compiler::make(const space::CpuTarget& target) {
   Result<std::unique_ptr<llvm::TargetMachine>> machine = make_target_machine(target);
   if (!machine) return std::move(machine).error();
-  return std::unique_ptr<Compiler>(
-      new Compiler(std::make_unique<State>(std::move(*machine), target)));
+  auto state = std::make_unique<State>(std::move(*machine), target);
+  if (Result<void> writer = state->make_writer(); !writer) return std::move(writer).error();
+  return std::unique_ptr<Compiler>(new Compiler(std::move(state)));
 }
 
 Result<Object> Compiler::compile(std::span<const ir::Function* const> functions,
