@@ -157,8 +157,8 @@ Bytes encode_outcome_reply(std::uint64_t ticket, const Bytes& outcome) {
 }
 
 Bytes encode_refusal(const std::string& why) {
-  Bytes frame = {static_cast<std::uint8_t>(ReplyKind::Refusal)};
-  frame.insert(frame.end(), why.begin(), why.end());
+  Bytes frame(1 + why.size(), static_cast<std::uint8_t>(ReplyKind::Refusal));
+  std::copy(why.begin(), why.end(), frame.begin() + 1);
   return frame;
 }
 
