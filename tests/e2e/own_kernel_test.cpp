@@ -25,16 +25,19 @@ class OwnKernelTest : public TuneTest {
   static std::string example(const std::string& name) {
     return (std::filesystem::path(FETTLE_EXAMPLES) / name).string();
   }
-  // All measured trials of the session were right; so many were measured at least.
+  // All measured trials of the session were right; so many were measured at least, or would have
+  // been but for other programs on this machine.
   void expect_right(const Session& session, std::size_t least) const {
-    std::size_t measured = 0;
+    std::size_t measured = 0, disturbed = 0;
     for (const auto& record : records()) {
       measured += record.measurement() != nullptr;
       const wire::FailureT* failure = record.failure();
+      disturbed += failure && failure->error->code == ErrorCode::Disturbed;
       EXPECT_TRUE(!failure || failure->error->code == ErrorCode::Disturbed)
           << failure->error->message << " " << record.configuration;
     }
-    EXPECT_GE(measured, least);
+    EXPECT_GT(measured, 0u);
+    EXPECT_GE(measured + disturbed, least);
     ASSERT_EQ(session.summary["tasks"].size(), 1u);
   }
 };
