@@ -16,8 +16,8 @@
 namespace fettle::backend::cpu_llvm {
 
 // Writes modules as ELF relocatable objects, one after another, with one pipeline: making that
-// costs as much as a tenth of running it. Each object is as a fresh writer's would be. One thread
-// at a time.
+// costs a twentieth of running it. Each object is as a fresh writer's would be. One thread at a
+// time.
 class ObjectWriter {
  public:
   // `machine` must outlive the writer. Internal: LLVM writes no objects for it.
