@@ -25,19 +25,30 @@ class OwnKernelTest : public TuneTest {
   static std::string example(const std::string& name) {
     return (std::filesystem::path(FETTLE_EXAMPLES) / name).string();
   }
-  // All measured trials of the session were right; so many were measured at least, or would have
-  // been but for other programs on this machine.
+  std::size_t measured() const {
+    const auto all = records();
+    return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](const auto& record) {
+      return record.measurement() != nullptr;
+    }));
+  }
+  // Tunes, and tries again what other programs on this machine disturbed, until so many trials
+  // are measured; three times at most. What the first run gave.
+  auto tune_undisturbed(std::vector<std::string> words, std::size_t least) const {
+    const auto result = run_program(words, seconds(240), environment());
+    words.emplace_back("--resume");
+    for (int again = 0; again < 3 && result.status == 0 && measured() < least; ++again) {
+      run_program(words, seconds(240), environment());  // 1 where all is disturbed again
+    }
+    return result;
+  }
+  // All measured trials of the session were right; so many were measured at least.
   void expect_right(const Session& session, std::size_t least) const {
-    std::size_t measured = 0, disturbed = 0;
     for (const auto& record : records()) {
-      measured += record.measurement() != nullptr;
       const wire::FailureT* failure = record.failure();
-      disturbed += failure && failure->error->code == ErrorCode::Disturbed;
       EXPECT_TRUE(!failure || failure->error->code == ErrorCode::Disturbed)
           << failure->error->message << " " << record.configuration;
     }
-    EXPECT_GT(measured, 0u);
-    EXPECT_GE(measured + disturbed, least);
+    EXPECT_GE(measured(), least);
     ASSERT_EQ(session.summary["tasks"].size(), 1u);
   }
 };
@@ -120,8 +131,8 @@ TEST_F(OpenClKernelTest, AKernelMayBeTheReference) {
                      factor + " * from[at];\n  }\n}\n");
   };
   source("factor");
-  const auto right = run_program(tune_kernel(sample.file(), "local-opencl", {"--trials", "10"}),
-                                 seconds(240), environment());
+  const auto right =
+      tune_undisturbed(tune_kernel(sample.file(), "local-opencl", {"--trials", "10"}), 4);
   ASSERT_EQ(right.status, 0) << right.err;
   expect_right(parse(right.out), 4);
   source("3");
