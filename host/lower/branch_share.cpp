@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <memory>
 #include <set>
 #include <span>
 
@@ -96,7 +97,7 @@ class Steps {
   void run(const Points& points) {
     const auto count = static_cast<std::size_t>(points.count());
     count_ = count;
-    values_.resize(steps_.size() * count);
+    values_ = std::make_unique_for_overwrite<std::int64_t[]>(steps_.size() * count);
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const Step& step = steps_[i];
       const std::span out = values(i);
@@ -111,7 +112,7 @@ class Steps {
   }
   // By point, after run().
   std::span<std::int64_t> values(std::size_t step) {
-    return std::span(values_).subspan(step * count_, count_);
+    return {values_.get() + step * count_, count_};
   }
 
  private:
@@ -143,8 +144,8 @@ class Steps {
   const Surroundings& around_;
   std::vector<Step> steps_;
   std::vector<std::optional<std::size_t>> of_loop_;
-  std::size_t count_ = 0;             // points
-  std::vector<std::int64_t> values_;  // [step][point]
+  std::size_t count_ = 0;                   // points
+  std::unique_ptr<std::int64_t[]> values_;  // [step][point]
   std::set<std::size_t> used_;
 };
 

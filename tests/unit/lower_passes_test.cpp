@@ -13,6 +13,7 @@
 #include "host/lower/facts.h"
 #include "host/lower/flatten_storage.h"
 #include "host/lower/fuse_multiply_add.h"
+#include "host/lower/read_or_zero.h"
 #include "host/lower/split_predicates.h"
 #include "host/lower/unroll.h"
 #include "host/lower/vectorize.h"
@@ -211,6 +212,32 @@ TEST(LowerPasses, SplitPredicatesMakesABranchOfAUniformCondition) {
   EXPECT_EQ(n.run(before), n.run(after));
   const Stmt lanes = copy(binary(BinaryOp::Lt, at, broadcast(int_imm(5), 8)));
   EXPECT_EQ(split_predicates(lanes), lanes);
+}
+
+// Into memory it stays a branch, and so does one that leaves something other than zeros.
+TEST(LowerPasses, ReadOrZeroFillsRegistersWithoutABranch) {
+  const Nest n;
+  const Expr inside = broadcast(binary(BinaryOp::Lt, var_ref(n.i), int_imm(2)), 8);
+  const Expr at = ramp(int_imm(0), 1, 8), from = ramp(var_ref(n.i) * int_imm(8), 1, 8);
+  const Buffer tile = buffer("tile", {8}, Scope::Register);
+  const auto through_tile = [&](const Stmt& copy) {
+    const Stmt out = make_store(n.out, {from}, load(tile, {at}, nullptr, 8));
+    return make_for(n.i, int_imm(0), int_imm(4), ForKind::Serial,
+                    make_allocate(tile, make_block({copy, out})));
+  };
+  const Expr read = load(n.a, {from}, inside, 8);
+  const Stmt branches = split_predicates(through_tile(make_store(tile, {at}, read)));
+  const Stmt after = read_or_zero(branches);
+  EXPECT_NE(print(branches).find("if (i < 2) {"), std::string::npos) << print(branches);
+  EXPECT_EQ(print(after).find("if (i < 2) {"), std::string::npos) << print(after);
+  EXPECT_NE(print(after).find(" if x8((i < 2))"), std::string::npos) << print(after);
+  EXPECT_EQ(n.run(branches), n.run(after));
+  const Stmt into_memory = split_predicates(make_store(n.out, {from}, read));
+  EXPECT_EQ(read_or_zero(into_memory), into_memory);
+  const Expr one = broadcast(float_imm(1), 8);
+  const Stmt or_one =
+      split_predicates(through_tile(make_store(tile, {at}, select(inside, read, one))));
+  EXPECT_EQ(read_or_zero(or_one), or_one);
 }
 
 TEST(LowerPasses, ExtractParallel) {

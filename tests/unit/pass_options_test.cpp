@@ -12,10 +12,25 @@
 namespace fettle::testing {
 namespace {
 
-bool reduces_strength() {
-  const llvm::cl::Option* without = llvm::cl::getRegisteredOptions().lookup("disable-lsr");
-  if (!without) std::abort();  // this LLVM has no such option: x86 would be built with it
-  return !static_cast<const llvm::cl::opt<bool>*>(without)->getValue();
+using backend::llvm_emit::Passes;
+using backend::llvm_emit::PassOptions;
+
+bool value_of(const char* name) {
+  const llvm::cl::Option* option = llvm::cl::getRegisteredOptions().lookup(name);
+  if (!option) std::abort();  // this LLVM has no such option: x86 would be built with the pass
+  return static_cast<const llvm::cl::opt<bool>*>(option)->getValue();
+}
+
+bool reduces_strength() { return !value_of("disable-lsr"); }
+
+TEST(PassOptions, X86KernelsGoWithoutEight) {
+  const PassOptions options(Passes::ForX86Kernels);
+  for (const char* without :
+       {"disable-lsr", "disable-constant-hoisting", "disable-copyprop", "disable-machine-cse",
+        "disable-machine-dce", "disable-machine-sink", "disable-postra-machine-licm"}) {
+    EXPECT_TRUE(value_of(without)) << without;
+  }
+  EXPECT_FALSE(value_of("x86-machine-combiner"));
 }
 
 // Else the second program of a process would be compiled with other passes than its first.
@@ -23,7 +38,7 @@ TEST(PassOptions, ALinkTakesNoneBack) {
   const ir::Module module = backend_cases().front().module;
   for (int turn = 0; turn < 2; ++turn) {
     {
-      const backend::llvm_emit::PassOptions options(false);
+      const PassOptions options(Passes::ForX86Kernels);
       EXPECT_FALSE(reduces_strength());
     }
     ASSERT_TRUE(backend::cpu_llvm::make_image(module, native_target()).ok());
@@ -33,10 +48,12 @@ TEST(PassOptions, ALinkTakesNoneBack) {
 
 TEST(PassOptions, WithoutAWishTheyAreLlvms) {
   {
-    const backend::llvm_emit::PassOptions options(false);
+    const PassOptions options(Passes::ForX86Kernels);
   }
-  const backend::llvm_emit::PassOptions as_llvm_has_them;
+  const PassOptions as_llvm_has_them;
   EXPECT_TRUE(reduces_strength());
+  EXPECT_FALSE(value_of("disable-machine-cse"));
+  EXPECT_TRUE(value_of("x86-machine-combiner"));
 }
 
 }  // namespace

@@ -7,7 +7,9 @@ namespace fettle::backend::cpu_llvm {
 
 Result<std::unique_ptr<ObjectWriter>> ObjectWriter::make(llvm::TargetMachine& machine) {
   std::unique_ptr<ObjectWriter> writer(new ObjectWriter);
-  const llvm_emit::PassOptions options(!machine.getTargetTriple().isX86());
+  const llvm_emit::PassOptions options(machine.getTargetTriple().isX86()
+                                           ? llvm_emit::Passes::ForX86Kernels
+                                           : llvm_emit::Passes::AsLlvmHasThem);
   if (machine.addPassesToEmitFile(writer->passes_, writer->out_, nullptr,
                                   llvm::CodeGenFileType::ObjectFile, /*DisableVerify=*/true)) {
     return Error{ErrorCode::Internal,

@@ -9,6 +9,7 @@
 #include "host/lower/flatten_storage.h"
 #include "host/lower/fuse_multiply_add.h"
 #include "host/lower/pin_border.h"
+#include "host/lower/read_or_zero.h"
 #include "host/lower/split_border.h"
 #include "host/lower/split_predicates.h"
 #include "host/lower/unroll.h"
@@ -26,6 +27,7 @@ constexpr Pass kPasses[] = {
     {"flatten_storage", on_body<flatten_storage>},
     {"vectorize", on_body<vectorize>},
     {"split_predicates", on_body<split_predicates>},
+    {"read_or_zero", on_body<read_or_zero>},
     {"unroll", on_body<[](const ir::Stmt& body) { return unroll(body); }>},
     {"drop_zero_products", on_body<drop_zero_products>},
     {"extract_parallel", extract_parallel},
