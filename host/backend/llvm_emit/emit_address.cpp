@@ -77,7 +77,12 @@ llvm::Value* FunctionEmitter::address(const ir::Buffer& buffer, const ir::Expr& 
     bits |= static_cast<std::uint64_t>(factor * bytes);
   }
   if (sum.constant != 0) {
-    at = builder_.CreatePtrAdd(at, llvm::ConstantInt::getSigned(index_type_, sum.constant * bytes));
+    const std::int64_t more = sum.constant * bytes;
+    llvm::Value* unnamed = nullptr;
+    llvm::Value*& known =
+        options_.shares_addresses ? made_.address(builder_.GetInsertBlock(), at, more) : unnamed;
+    if (!known) known = builder_.CreatePtrAdd(at, llvm::ConstantInt::getSigned(index_type_, more));
+    at = known;
   }
   alignment = llvm::Align(bits & (~bits + 1));
   return at;

@@ -52,7 +52,12 @@ llvm::Type* FunctionEmitter::type(ir::DataType type) {
 }
 
 llvm::Value* FunctionEmitter::broadcast(llvm::Value* scalar, int lanes) {
-  return lanes == 1 ? scalar : builder_.CreateVectorSplat(static_cast<unsigned>(lanes), scalar);
+  if (lanes == 1) return scalar;
+  llvm::Value* unnamed = nullptr;
+  llvm::Value*& known =
+      options_.shares_addresses ? made_.copies(builder_.GetInsertBlock(), scalar, lanes) : unnamed;
+  if (!known) known = builder_.CreateVectorSplat(static_cast<unsigned>(lanes), scalar);
+  return known;
 }
 
 llvm::Value* FunctionEmitter::value(const ir::Expr& expr) {

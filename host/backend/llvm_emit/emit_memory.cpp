@@ -85,6 +85,17 @@ llvm::Value* FunctionEmitter::to_memory(ir::DataType type, llvm::Value* value) {
   return type.is_bool() ? builder_.CreateZExt(value, memory_type(type)) : value;
 }
 
+// Of a buffer that comes as a parameter: once in a block. (Others are registers soon.)
+llvm::Value* FunctionEmitter::loaded(const ir::Buffer& buffer, llvm::Type* type, llvm::Value* from,
+                                     llvm::Align alignment) {
+  const bool shared = options_.shares_addresses && buffer->scope == ir::Scope::Global;
+  llvm::Value* unnamed = nullptr;
+  llvm::Value*& known =
+      shared ? made_.load(builder_.GetInsertBlock(), *buffer, from, type) : unnamed;
+  if (!known) known = builder_.CreateAlignedLoad(type, from, alignment);
+  return known;
+}
+
 llvm::Value* FunctionEmitter::load(const ir::ExprNode& node, const ir::Load& load) {
   if (auto made = transposed_.find(&node); made != transposed_.end()) {
     return from_memory(node.type, made->second);
@@ -101,7 +112,7 @@ llvm::Value* FunctionEmitter::load(const ir::ExprNode& node, const ir::Load& loa
   if (node.type.lanes == 1) {
     if (on == nullptr) {
       llvm::Value* from = address(load.buffer, at, 0, alignment);
-      return from_memory(node.type, builder_.CreateAlignedLoad(in_memory, from, alignment));
+      return from_memory(node.type, loaded(load.buffer, in_memory, from, alignment));
     }
     llvm::BasicBlock* read = block("load");
     llvm::BasicBlock* end = block("loaded");
@@ -137,10 +148,9 @@ llvm::Value* FunctionEmitter::load(const ir::ExprNode& node, const ir::Load& loa
       llvm::Value* got = builder_.CreateAlignedLoad(in_memory, safe, alignment);
       return from_memory(node.type, builder_.CreateSelect(all, got, off));
     }
-    llvm::Value* got =
-        on == nullptr
-            ? static_cast<llvm::Value*>(builder_.CreateAlignedLoad(in_memory, from, alignment))
-            : builder_.CreateMaskedLoad(in_memory, from, alignment, on, off);
+    llvm::Value* got = on == nullptr
+                           ? loaded(load.buffer, in_memory, from, alignment)
+                           : builder_.CreateMaskedLoad(in_memory, from, alignment, on, off);
     return from_memory(node.type, got);
   }
   if (on != nullptr) {
@@ -151,8 +161,8 @@ llvm::Value* FunctionEmitter::load(const ir::ExprNode& node, const ir::Load& loa
   llvm::Type* one = memory_type(node.type.element());
   if (form && form->stride == 0) {
     llvm::Value* from = address(load.buffer, form->base, 0, alignment);
-    return from_memory(
-        node.type, broadcast(builder_.CreateAlignedLoad(one, from, alignment), node.type.lanes));
+    return from_memory(node.type,
+                       broadcast(loaded(load.buffer, one, from, alignment), node.type.lanes));
   }
   if (!form) {
     if (llvm::Value* made = load_permuted(node, load)) return made;
@@ -181,6 +191,7 @@ void FunctionEmitter::emit(const ir::Store& store) {
   llvm::Value* what = to_memory(stored, value(store.value));
   llvm::Value* on = mask(store.predicate);
   if (error_) return;
+  made_.forget(*store.buffer);
   llvm::Align alignment;
   if (stored.lanes == 1) {
     llvm::BasicBlock* end = nullptr;

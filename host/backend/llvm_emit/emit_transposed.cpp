@@ -190,6 +190,7 @@ std::size_t FunctionEmitter::emit_transposed(std::span<const ir::Stmt> stmts) {
     llvm::Value* to = address(first.buffer, form.base, lane * form.stride, alignment);
     builder_.CreateAlignedStore(neighbours, to, alignment);
   }
+  made_.forget(*first.buffer);
   return count;
 }
 

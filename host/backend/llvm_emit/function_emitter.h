@@ -19,6 +19,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include "host/backend/llvm_emit/block_values.h"
 #include "host/ir/affine.h"
 #include "host/ir/intrinsics.h"
 #include "host/ir/module.h"
@@ -37,7 +38,8 @@ struct EmitOptions {
   std::vector<const ir::IntrinsicRow*> instructions;  // that the CPU has
   int vector_bits = 128;
   // Addresses are made in front of the loops that leave them alone, and go along with innermost
-  // ones. Else where they are used, for LLVM to move.
+  // ones; those of a block, and what it loads, are made once. Else where they are used, for LLVM to
+  // move and to share.
   bool shares_addresses = false;
 };
 
@@ -128,6 +130,8 @@ class FunctionEmitter {
   ir::LeafSum terms_of(const ir::Expr& expr) const;
   llvm::Value* addresses(const ir::Buffer& buffer, const ir::Expr& vector_index);
   llvm::Value* load(const ir::ExprNode& node, const ir::Load& load);
+  llvm::Value* loaded(const ir::Buffer& buffer, llvm::Type* type, llvm::Value* from,
+                      llvm::Align alignment);
   llvm::Value* mask(const ir::Expr& predicate);   // null: all on
   llvm::GlobalVariable* zeros(llvm::Type* type);  // one of that type in memory
   llvm::Value* from_memory(ir::DataType type, llvm::Value* value);
@@ -159,6 +163,7 @@ class FunctionEmitter {
   std::unordered_map<const ir::BufferDecl*, llvm::Value*> buffers_;
   // Of the statement at hand; good in the block where they were made.
   std::unordered_map<ir::Expr, std::pair<llvm::Value*, llvm::BasicBlock*>> shared_;
+  BlockValues made_;  // of all statements, where they share addresses
   std::unordered_map<const ir::ExprNode*, llvm::Value*> transposed_;  // loads made beforehand
   std::optional<Error> error_;
 };
