@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -20,6 +21,13 @@ std::unique_ptr<tune::TuneListener> make_view(const TuneCommand& command,
   if (command.json) return make_json_view();
   if (command.quiet) return make_quiet_view();
   return isatty(STDOUT_FILENO) ? make_live_view(boards) : make_plain_view();
+}
+
+// In this run, or in what it resumed.
+static bool any_measured(const tune::Progress& progress) {
+  return std::any_of(progress.tasks.begin(), progress.tasks.end(), [](const auto& task) {
+    return task.best_nanoseconds || task.best_instructions;
+  });
 }
 
 // The table or the summary object, the closing words, the exit status.
@@ -43,7 +51,11 @@ int report(const TuneCommand& command, const tune::TuneSummary& summary,
            "; --resume goes on");
     return kFailed;
   }
-  if (summary.all_failed) return fail("every trial failed: " + summary.main_cause);
+  if (summary.all_failed) {
+    if (!any_measured(summary.progress)) return fail("every trial failed: " + summary.main_cause);
+    warn("every trial of this run failed: " + summary.main_cause +
+         "; what was measured before it stands");
+  }
   for (const tune::TaskProgress& task : summary.progress.tasks) {
     if (task.trials > 0 && !task.best_nanoseconds && !task.best_instructions) {
       warn(fmt::format("{}: none of its {} trials was measured to its end", task.title,

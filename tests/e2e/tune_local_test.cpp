@@ -58,6 +58,29 @@ TEST_F(TuneTest, ResumeGoesOnWithoutRepeatingATrial) {
   expect_sound_database(30);
 }
 
+// No time of these kernels fits into a millisecond.
+TEST_F(TuneTest, AResumedRunOfFailuresLeavesWhatWasMeasured) {
+  const std::string large = folder.file("large.json");
+  std::ofstream(large) << R"([{"op": "conv2d", "height": 112, "width": 112, "in_channels": 64,
+      "out_channels": 128, "kernel": [3, 3], "stride": [1, 1], "pad": [1, 1]}])";
+  const auto run = [&](const char* trials, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {FETTLE_PROGRAM, "tune", large,      "--json",
+                                      "--db",         db,     "--trials", trials};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_program(words, seconds(240), environment());
+  };
+  const auto none = run("3", {"--timeout", "0.001"});
+  EXPECT_EQ(none.status, 1) << none.err;
+  EXPECT_NE(none.err.find("error: every trial failed: Run RunTimeout"), std::string::npos);
+  ASSERT_EQ(run("6", {"--resume"}).status, 0);
+  const auto again = run("9", {"--resume", "--timeout", "0.001"});
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_NE(again.err.find("warning: every trial of this run failed: Run RunTimeout"),
+            std::string::npos)
+      << again.err;
+  EXPECT_EQ(parse(again.out).summary["resumed"], 6);
+}
+
 TEST_F(TuneTest, TheFastestAreMeasuredAgainByTurns) {
   const std::vector<std::string> words = {"--trials", "160", "--scheduler", "round-robin"};
   const auto result = run_program(tune(words), seconds(240), environment());
