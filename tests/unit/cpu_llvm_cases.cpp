@@ -327,6 +327,35 @@ Case transposed_rows() {
 }
 
 // A prepare launch packs into a scratch buffer that the run launch reads.
+// What a block loaded once is loaded anew where it was written in between: as a vector, one lane of
+// it, under a condition, by rows that are stored apart.
+Case written_between() {
+  Builder b("written_between", 2);
+  Buffer x = b.reals("x", 16), out = b.output("out", 2 * 48), apart = b.output("apart", 2 * 16);
+  const auto at = [&](std::int64_t vector) {
+    return ramp(b.p() * i32(48) + i32(8 * vector), 1, 8);
+  };
+  const auto held = [&](std::int64_t vector) { return load(out, {at(vector)}, nullptr, 8); };
+  const Expr first = load(x, {ramp(i32(0), 1, 8)}, nullptr, 8);
+  b.add(make_store(out, {at(0)}, first));
+  b.add(make_store(out, {at(1)}, held(0) + first));
+  b.add(make_store(out, {at(0)}, held(0) * held(1)));
+  b.add(make_store(out, {at(2)}, held(0) + held(1)));
+  b.add(make_store(out, {b.p() * i32(48) + i32(3)}, float_imm(7)));
+  b.add(make_store(out, {at(3)}, held(0)));
+  b.add(make_if(binary(BinaryOp::Eq, b.p(), i32(1)), make_store(out, {at(0)}, held(2))));
+  b.add(make_store(out, {at(4)}, held(0)));
+  const auto row = [&](std::int64_t number) { return ramp(b.p() * i32(16) + i32(number), 4, 4); };
+  const Expr begin = ramp(b.p() * i32(16), 1, 4);
+  b.add(make_store(apart, {row(0)}, load(x, {ramp(i32(0), 1, 4)}, nullptr, 4)));
+  b.add(make_store(out, {ramp(b.p() * i32(48) + i32(40), 1, 4)}, load(apart, {begin}, nullptr, 4)));
+  for (std::int64_t i = 0; i < 4; ++i) {
+    b.add(make_store(apart, {row(i)}, load(x, {ramp(i32(4 * i), 1, 4)}, nullptr, 4)));
+  }
+  b.add(make_store(out, {ramp(b.p() * i32(48) + i32(44), 1, 4)}, load(apart, {begin}, nullptr, 4)));
+  return {"written_between", b.finish()};
+}
+
 Case two_launches() {
   Builder pack("pack", 4);
   Buffer weights = pack.reals("weights", 64), packed = pack.output("packed", 64);
@@ -352,9 +381,9 @@ Case two_launches() {
 }  // namespace
 
 std::vector<Case> backend_cases() {
-  return {float_vectors(), floors(),          rounds(),      integers(),      integer_vectors(),
-          conversions(),   strides(),         masks(),       register_tile(), control(),
-          wide(),          transposed_rows(), two_launches()};
+  return {float_vectors(), floors(),          rounds(),          integers(),      integer_vectors(),
+          conversions(),   strides(),         masks(),           register_tile(), control(),
+          wide(),          transposed_rows(), written_between(), two_launches()};
 }
 
 }  // namespace fettle::testing
