@@ -72,13 +72,13 @@ TEST_F(TuneTest, AResumedRunOfFailuresLeavesWhatWasMeasured) {
   const auto none = run("3", {"--timeout", "0.001"});
   EXPECT_EQ(none.status, 1) << none.err;
   EXPECT_NE(none.err.find("error: every trial failed: Run RunTimeout"), std::string::npos);
-  ASSERT_EQ(run("6", {"--resume"}).status, 0);
-  const auto again = run("9", {"--resume", "--timeout", "0.001"});
+  ASSERT_EQ(run("12", {"--resume"}).status, 0);
+  const auto again = run("15", {"--resume", "--timeout", "0.001"});
   EXPECT_EQ(again.status, 0) << again.err;
   EXPECT_NE(again.err.find("warning: every trial of this run failed: Run RunTimeout"),
             std::string::npos)
       << again.err;
-  EXPECT_EQ(parse(again.out).summary["resumed"], 6);
+  EXPECT_EQ(parse(again.out).summary["resumed"], 12);
 }
 
 TEST_F(TuneTest, TheFastestAreMeasuredAgainByTurns) {
