@@ -156,9 +156,8 @@ void add_tune_command(CLI::App& app, int& status) {
   tune->get_option("--web")->excludes(replay);
   tune->footer(
       "Ctrl-C stops cleanly: what was measured is kept, --resume goes on; a second one ends at "
-      "once.\nExit status: 0 fine, 1 error (also when every trial failed and none of a resumed "
-      "session "
-      "was measured), 2 wrong usage, 130 interrupted.");
+      "once.\nExit status: 0 fine, 1 error (also when every trial failed, those before --resume "
+      "too), 2 wrong usage, 130 interrupted.");
   tune->callback([command, tune, what, replay, &status] {
     // No board and no database take part in a replay.
     for (const CLI::Option* option : tune->get_options()) {

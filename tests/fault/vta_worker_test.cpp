@@ -163,7 +163,7 @@ TEST_F(VtaWorker, TakesTooManySteps) {
 }
 TEST_F(VtaWorker, IsStillAtWorkAtItsTimeLimit) {
   auto stream = vta_good_stream();
-  // Runs for some 15 times the limit. More would only keep the verifier: half a minute under ASan.
+  // Runs for some 15 times the limit. More only keeps the verifier, which ASan slows.
   const vta::Loops many{.uop_end = 1, .iter_out = 1024, .iter_in = 8192};
   stream.insert(stream.begin() + kReset, {{}, vta::Gemm{many, true}});
   auto request = station->request(vta_program_of(stream));

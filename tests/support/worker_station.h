@@ -31,7 +31,7 @@ class WorkerStation {
     }
   }
 
-  // The bound ends a test that hangs; ASan makes what the worker does ten times as long.
+  // The bound ends a test that hangs; ASan makes what the worker does many times as long.
   template <typename Until>
   bool pump(Until until, std::uint64_t seconds = 60) {
     const std::uint64_t start = agent::StatusPage::monotonic_ns();

@@ -326,7 +326,6 @@ Case transposed_rows() {
   return {"transposed_rows", b.finish()};
 }
 
-// A prepare launch packs into a scratch buffer that the run launch reads.
 // What a block loaded once is loaded anew where it was written in between: as a vector, one lane of
 // it, under a condition, by rows that are stored apart.
 Case written_between() {
@@ -356,6 +355,7 @@ Case written_between() {
   return {"written_between", b.finish()};
 }
 
+// A prepare launch packs into a scratch buffer that the run launch reads.
 Case two_launches() {
   Builder pack("pack", 4);
   Buffer weights = pack.reals("weights", 64), packed = pack.output("packed", 64);

@@ -49,7 +49,8 @@ class Diagnostics : public llvm::DiagnosticHandler {
 
 // Short on purpose: the IR comes vectorised and unrolled, so what is left is to put
 // register tiles into SSA form, share addresses and hoist them. InstCombine behind that, another
-// EarlyCSE and DCE gained no kernel an instruction, and took a twentieth of a build.
+// EarlyCSE and DCE took a twentieth of a build; without them the densest loops of random programs
+// are as good or a little better.
 class Optimizer {
  public:
   // lanes: the CPU multiplies by one lane of a vector, so that neighbouring scalars (inputs

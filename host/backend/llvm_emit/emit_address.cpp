@@ -78,9 +78,7 @@ llvm::Value* FunctionEmitter::address(const ir::Buffer& buffer, const ir::Expr& 
   }
   if (sum.constant != 0) {
     const std::int64_t more = sum.constant * bytes;
-    llvm::Value* unnamed = nullptr;
-    llvm::Value*& known =
-        options_.shares_addresses ? made_.address(builder_.GetInsertBlock(), at, more) : unnamed;
+    llvm::Value*& known = made_.address(builder_.GetInsertBlock(), at, more);
     if (!known) known = builder_.CreatePtrAdd(at, llvm::ConstantInt::getSigned(index_type_, more));
     at = known;
   }

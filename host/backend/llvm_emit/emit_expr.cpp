@@ -53,9 +53,7 @@ llvm::Type* FunctionEmitter::type(ir::DataType type) {
 
 llvm::Value* FunctionEmitter::broadcast(llvm::Value* scalar, int lanes) {
   if (lanes == 1) return scalar;
-  llvm::Value* unnamed = nullptr;
-  llvm::Value*& known =
-      options_.shares_addresses ? made_.copies(builder_.GetInsertBlock(), scalar, lanes) : unnamed;
+  llvm::Value*& known = made_.copies(builder_.GetInsertBlock(), scalar, lanes);
   if (!known) known = builder_.CreateVectorSplat(static_cast<unsigned>(lanes), scalar);
   return known;
 }

@@ -88,10 +88,8 @@ llvm::Value* FunctionEmitter::to_memory(ir::DataType type, llvm::Value* value) {
 // Of a buffer that comes as a parameter: once in a block. (Others are registers soon.)
 llvm::Value* FunctionEmitter::loaded(const ir::Buffer& buffer, llvm::Type* type, llvm::Value* from,
                                      llvm::Align alignment) {
-  const bool shared = options_.shares_addresses && buffer->scope == ir::Scope::Global;
-  llvm::Value* unnamed = nullptr;
-  llvm::Value*& known =
-      shared ? made_.load(builder_.GetInsertBlock(), *buffer, from, type) : unnamed;
+  if (buffer->scope != ir::Scope::Global) return builder_.CreateAlignedLoad(type, from, alignment);
+  llvm::Value*& known = made_.load(builder_.GetInsertBlock(), *buffer, from, type);
   if (!known) known = builder_.CreateAlignedLoad(type, from, alignment);
   return known;
 }

@@ -31,7 +31,8 @@ FunctionEmitter::FunctionEmitter(llvm::Module& module, const ir::Function& funct
       function_(function),
       options_(options),
       builder_(context_),
-      index_type_(module.getDataLayout().getIntPtrType(context_)) {
+      index_type_(module.getDataLayout().getIntPtrType(context_)),
+      made_(options.shares_addresses) {
   llvm::FastMathFlags flags;
   // No reassociation: equal sources give equal bits on every target with FMA.
   flags.setAllowContract(options.fused);

@@ -163,7 +163,7 @@ class FunctionEmitter {
   std::unordered_map<const ir::BufferDecl*, llvm::Value*> buffers_;
   // Of the statement at hand; good in the block where they were made.
   std::unordered_map<ir::Expr, std::pair<llvm::Value*, llvm::BasicBlock*>> shared_;
-  BlockValues made_;  // of all statements, where they share addresses
+  BlockValues made_;                                                  // of all statements
   std::unordered_map<const ir::ExprNode*, llvm::Value*> transposed_;  // loads made beforehand
   std::optional<Error> error_;
 };
