@@ -82,7 +82,9 @@ class ExecutedWorker : public testing::Test {
 
 TEST_F(ExecutedWorker, FromMemoryItMeasuresAndSaysWhatTheDeviceIs) {
   Station station("", {}, file_bytes(FETTLE_EXECUTED_WORKER));
+  // What a device says is known once it has measured.
   EXPECT_EQ(station.measure(kGood), "measured");
+  EXPECT_EQ(station.measure(kGood, 1), "measured");
   EXPECT_EQ(station.queues[0]->info().name, "seen by the worker program");
   EXPECT_NE(station.queues[1]->info().name, "seen by the worker program");
   EXPECT_EQ(station.queues[0]->info().sandbox, station.queues[1]->info().sandbox);
