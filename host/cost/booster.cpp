@@ -74,6 +74,7 @@ Result<void> configure(BoosterHandle booster, const BoosterOptions& options) {
       {"min_child_weight", std::to_string(options.minimum_weight)},
       {"subsample", std::to_string(options.row_share)},
       {"colsample_bytree", std::to_string(options.column_share)},
+      {"colsample_bynode", std::to_string(options.node_column_share)},
       {"lambda", "1"},
       {"seed", std::to_string(options.seed)},
       {"nthread", "1"},

@@ -38,7 +38,9 @@ enum class Objective {
 struct BoosterOptions {
   Objective objective = Objective::Time;
   int rounds = 60, depth = 6, bins = 64;  // of a feature's values
-  double learning_rate = 0.2, row_share = 1, column_share = 1, minimum_weight = 1;
+  double learning_rate = 0.2, row_share = 1;
+  double column_share = 1, node_column_share = 1;  // of each tree; and of these, at each split
+  double minimum_weight = 1;                       // of what a leaf rests on
   std::uint32_t seed = 0;
   // Asked after each round with the predictions for the training rows; true ends it.
   std::function<bool(std::span<const float>)> finished;

@@ -23,8 +23,8 @@ struct Trial {
 
 struct TimeModelOptions {
   std::size_t members = 3;
-  int rounds = 50, depth = 5, bins = 16;
-  double learning_rate = 0.25;
+  int rounds = 40, depth = 5, bins = 16;
+  double learning_rate = 0.3;
   int refit_rounds = 10, most_rounds = 120;
   double foreign_weight = 0.3;     // of a sample of another task
   std::size_t most_foreign = 600;  // samples of other tasks; evenly taken from more

@@ -90,23 +90,24 @@ TEST(TimeModel, RefitLearnsWhatNewTrialsTell) {
 
 TEST(TimeModel, RefitBeginsAnew) {
   TimeModelOptions how;
-  how.most_rounds = 65;
+  how.most_rounds = how.rounds + how.refit_rounds + 5;
   const std::vector<Trial> known = trials_of(points(40, 1));
   const auto before = TimeModel::train(5, known, {}, how, 1);
   ASSERT_TRUE(before.ok());
   const auto rounds = [&](const TimeModel& model, const std::vector<Trial>& trials) {
     return TimeModel::refit(model, 5, trials, {}, how, 1)->rounds();
   };
-  EXPECT_EQ(rounds(*before, known), 60);
-  EXPECT_EQ(rounds(*TimeModel::refit(*before, 5, known, {}, how, 1), known), 50) << "many rounds";
-  EXPECT_EQ(rounds(*before, trials_of(points(90, 1))), 50) << "many more trials";
+  EXPECT_EQ(rounds(*before, known), how.rounds + how.refit_rounds);
+  EXPECT_EQ(rounds(*TimeModel::refit(*before, 5, known, {}, how, 1), known), how.rounds)
+      << "many rounds";
+  EXPECT_EQ(rounds(*before, trials_of(points(90, 1))), how.rounds) << "many more trials";
   std::vector<Trial> faster = known;
   const auto fastest = std::min_element(
       faster.begin(), faster.end(), [](auto& a, auto& b) { return a.nanoseconds < b.nanoseconds; });
   fastest->nanoseconds *= 0.95;
-  EXPECT_EQ(rounds(*before, faster), 60) << "a little faster";
+  EXPECT_EQ(rounds(*before, faster), how.rounds + how.refit_rounds) << "a little faster";
   fastest->nanoseconds *= 0.8;
-  EXPECT_EQ(rounds(*before, faster), 50) << "much faster";
+  EXPECT_EQ(rounds(*before, faster), how.rounds) << "much faster";
 }
 
 TEST(TimeModel, IsDeterminedByItsSeed) {
