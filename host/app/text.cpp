@@ -97,6 +97,15 @@ double search_seconds(const tune::SearchStatistics& search) {
 
 namespace {
 
+constexpr double kPlainThought = 0.95;  // more is not worth a line
+
+std::string thought_line(double thought) {
+  if (thought >= kPlainThought) return "";
+  return fmt::format(
+      "plans: with {} of their usual thought, as boards waited for this machine's cores\n",
+      percent_text(thought));
+}
+
 std::string certainty_line(const tune::Certainty& certainty) {
   if (certainty.trials() == 0) return "";
   return fmt::format(
@@ -126,7 +135,7 @@ std::string time_lines(const tune::TuneSummary& summary) {
              summary.time.build_seconds(), search_seconds(summary.search),
              summary.search.feature_seconds, summary.search.training_seconds,
              summary.time.upload_seconds()) +
-         certainty_line(summary.certainty);
+         thought_line(summary.thought) + certainty_line(summary.certainty);
 }
 
 namespace {

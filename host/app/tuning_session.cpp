@@ -189,7 +189,8 @@ Result<void> transfer(const records::Database& database, const wire::DeviceInfoT
 Result<std::vector<tune::TuneTask>> searched_tasks(
     const TuneCommand& command, const OpenTasks& open,
     std::vector<std::vector<records::TuningRecord>>& histories, const space::Target& target,
-    std::shared_ptr<cost::Experience> experience, tune::Background* background) {
+    std::shared_ptr<cost::Experience> experience, tune::Background* background,
+    const tune::Pace& pace) {
   const std::vector<std::string> features =
       backend::find_backend(target.backend())->feature_names();
   std::vector<std::vector<space::Configuration>> first(open.tasks.size());
@@ -219,6 +220,7 @@ Result<std::vector<tune::TuneTask>> searched_tasks(
     }
     how.task = task.task.workload.canonical();
     how.background = background;
+    if (background) how.pace = &pace;
     how.trials = (command.trials + open.tasks.size() - 1) / open.tasks.size();
     auto searcher = tune::make_searcher(command.searcher, *task.space, how);
     if (!searcher) return searcher.error();
@@ -321,7 +323,8 @@ Result<int> run(const TuneCommand& command) {
   if (!roofline) return roofline.error();
 
   auto experience = std::make_shared<cost::Experience>();
-  // Dies before the tasks; the searchers' plans are made on it.
+  tune::Pace pace;
+  // Dies before what is above; the searchers' plans are made on it.
   std::optional<tune::Background> background;
   if (!command.deterministic) background.emplace();
   tune::Background* beside = background ? &*background : nullptr;
@@ -332,7 +335,7 @@ Result<int> run(const TuneCommand& command) {
       return taught.error();
     }
   }
-  auto tasks = searched_tasks(command, *open, *histories, *target, experience, beside);
+  auto tasks = searched_tasks(command, *open, *histories, *target, experience, beside, pace);
   if (!tasks) return tasks.error();
   std::vector<space::Workload> workloads;
   for (const tune::TuneTask& task : *tasks) workloads.push_back(task.task.workload);
@@ -383,7 +386,8 @@ Result<int> run(const TuneCommand& command) {
       {builder, idle_runner, store, expected, **scheduler, interrupt, listener, *roofline,
        [&](const std::string& board_id, bool again, std::vector<tune::Measured>& others) {
          return ceilings.of(board_id, again, others);
-       }});
+       },
+       &pace});
   listener.end(summary.progress);
   view.reset();
   const auto ended = store.end(summary);

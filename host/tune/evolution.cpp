@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/tune/pace.h"
+
 namespace fettle::tune {
 namespace {
 
@@ -18,6 +20,10 @@ std::size_t worth_thought(const SearcherOptions& options, std::size_t count) {
   const double share =
       std::clamp(static_cast<double>(options.trials) / kPlainTrials, kLeastThought, kMostThought);
   return static_cast<std::size_t>(static_cast<double>(count) * share);
+}
+
+double paced_thought(const SearcherOptions& options) {
+  return options.pace ? options.pace->thought() : 1;
 }
 
 double distance(const space::SearchSpace& space, const space::Configuration& a,

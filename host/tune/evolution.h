@@ -18,6 +18,9 @@ inline constexpr double kCrossover = 0.4;     // share of the children with two 
 // expect few trials, and more where it may expect many.
 std::size_t worth_thought(const SearcherOptions& options, std::size_t count);
 
+// Share of plain thought that a plan with a model is worth while boards wait (pace.h).
+double paced_thought(const SearcherOptions& options);
+
 // Knobs that differ, each by at least a half and by how far apart its options are; 1e9 between
 // sketches.
 double distance(const space::SearchSpace& space, const space::Configuration& a,

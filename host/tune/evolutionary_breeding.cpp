@@ -1,6 +1,7 @@
 // What a plan is chosen from: recalled, bred, lowered, and as the model sees it
 // (evolutionary_planner.h).
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -35,7 +36,8 @@ EvolutionaryPlanner::Candidates EvolutionaryPlanner::breed_candidates(
   Parents parents;
   for (const auto* trial : fastest) parents.fast.push_back(&trial->configuration);
 
-  const std::size_t children = worth_thought(options_, kChildren);
+  const auto children = static_cast<std::size_t>(
+      std::ceil(paced_thought(options_) * double(worth_thought(options_, kChildren))));
   Candidates candidates = recall(knowledge, model);
   candidates.reserve(candidates.size() + children * kGenerations + kFresh +
                      open_.all().size());  // parents point into it

@@ -3,11 +3,13 @@
 // one is being tried, and waited for where that one ends first: a trial without a plan is hardly
 // worth its time.
 #include <algorithm>
+#include <cmath>
 #include <condition_variable>
 #include <mutex>
 #include <unordered_set>
 
 #include "host/tune/background.h"
+#include "host/tune/evolution.h"
 #include "host/tune/evolutionary_planner.h"
 #include "host/tune/searchers.h"
 
@@ -117,7 +119,7 @@ class EvolutionarySearcher final : public Searcher {
     if (first_ && options_.background) take_first_plan();
     take_plan();
     if (options_.background) {
-      if (plan_.empty() || (news_ >= kBatch / 2 && options_.background->idle())) start_plan();
+      if (plan_.empty() || (news_ >= more_while_paced(kBatch / 2) && options_.background->idle())) start_plan();
       for (int plans = 0; plan_.empty() && !barren_ && plans < 2; ++plans) {
         start_plan();
         wait_for_plan();
@@ -137,11 +139,16 @@ class EvolutionarySearcher final : public Searcher {
     return without_plan();
   }
 
+  // Trials that a plan serves, where it serves so many while no board waits.
+  std::size_t more_while_paced(std::size_t trials) const {
+    return static_cast<std::size_t>(std::ceil(double(trials) / paced_thought(options_)));
+  }
+
   std::size_t plan_size() const {
     const std::size_t known = known_.trials.size();
     const bool early = known > 0 && known < kFew;
     if (!options_.background) return early ? kEarlyBatch : kBatch;
-    return early ? kEarlyBatch + kEarlySpare : kBatch + kSpare;
+    return more_while_paced(early ? kEarlyBatch + kEarlySpare : kBatch + kSpare);
   }
 
   void start_plan() {

@@ -17,6 +17,7 @@
 namespace fettle::tune {
 
 class Background;
+class Pace;
 
 // What a searcher learns of one trial. Censored: racing stopped it as too slow, and its
 // time is what the few samples until then say.
@@ -79,6 +80,9 @@ struct SearcherOptions {
   Background* background = nullptr;
   // How many the task may expect: the more, the more thought goes into each plan. 0: not known.
   std::size_t trials = 0;
+  // Whether boards wait for what is planned; it must outlive the searcher. Null: they never do, so
+  // that proposals depend on the seed and the observations alone.
+  const Pace* pace = nullptr;
 };
 // NotFound: names the searchers that there are. Unsupported: the name's searcher needs what these
 // options do not have.

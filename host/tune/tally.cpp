@@ -41,6 +41,9 @@ void Tally::add_times(const records::TuningRecord& record) {
   if (first) return;
   busy_ns_ += static_cast<double>(times->total_ns);
   gap_ns_ += static_cast<double>(times->idle_before_ns);
+  if (pace_) {
+    pace_->add(static_cast<double>(times->total_ns), static_cast<double>(times->idle_before_ns));
+  }
   if (busy_ns_ > 0) progress_.busy_share = busy_ns_ / (busy_ns_ + gap_ns_);
 }
 

@@ -8,13 +8,14 @@
 #include <string>
 
 #include "host/tune/listener.h"
+#include "host/tune/pace.h"
 
 namespace fettle::tune {
 
 class Tally {
  public:
-  // Its results go to `progress`, too, which outlives this object.
-  explicit Tally(Progress& progress) : progress_(progress) {}
+  // Its results go to `progress` and `pace` (which may be null), too; they outlive this object.
+  explicit Tally(Progress& progress, Pace* pace = nullptr) : progress_(progress), pace_(pace) {}
 
   // A trial of an earlier session, resumed.
   void add_resumed(std::size_t task, const records::TuningRecord& record);
@@ -38,6 +39,7 @@ class Tally {
   void add_times(const records::TuningRecord& record);
 
   Progress& progress_;
+  Pace* pace_;
   std::uint32_t finished_ = 0, succeeded_ = 0;
   double busy_ns_ = 0, gap_ns_ = 0;
   TimeSplit time_;

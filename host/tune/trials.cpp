@@ -29,7 +29,7 @@ Trials::Trials(std::vector<TuneTask>& tasks, const space::Target& target,
       offered_(tasks.size(), false),
       next_trial_(options.first_trial),
       rooflines_(parts.runner, parts.roofline, parts.ceilings),
-      tally_(progress_),
+      tally_(progress_, parts.pace),
       // One more is the fastest of those that the finals leave out.
       finalists_(tasks.size(), Finalists(options.finalists ? options.finalists + 1 : 0)) {
   progress_.tasks.resize(tasks.size());

@@ -13,6 +13,7 @@
 #include "host/tune/board_rooflines.h"
 #include "host/tune/expected_outputs.h"
 #include "host/tune/listener.h"
+#include "host/tune/pace.h"
 #include "host/tune/pipeline.h"
 #include "host/tune/searcher.h"
 
@@ -74,6 +75,7 @@ struct TuneParts {
   TuneListener& listener;
   Roofline roofline;  // of runner.board()
   Ceilings ceilings;  // empty: that roofline holds for every board
+  Pace* pace = nullptr;  // told of each trial; null: nobody asks
 };
 
 // Never loses a finished trial: each is stored before anything else learns of it. (One

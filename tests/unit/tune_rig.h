@@ -30,7 +30,7 @@ struct Rig {
     auto scheduler = make_round_robin();
     return tune(
         tasks, target, options,
-        {builder, runner, records, expected, *scheduler, stop, listener, roofline, ceilings});
+        {builder, runner, records, expected, *scheduler, stop, listener, roofline, ceilings, pace});
   }
 
   std::set<std::string> configurations() const {
@@ -55,6 +55,7 @@ struct Rig {
   Listener listener;
   Roofline roofline;
   Ceilings ceilings;
+  Pace* pace = nullptr;
 };
 
 }  // namespace fettle::tune::doubles

@@ -70,7 +70,12 @@ Result<BoardsRun> run_session(const BoardsBenchOptions& options, unsigned boards
   run.seconds = summary.at("elapsed_s");
   run.trials_per_hour = summary.at("trials_per_hour");
   run.build_ms_median = summary.at("build_ms_median");
-  run.planning_seconds = summary.at("search").at("planning_seconds");
+  const nlohmann::json& search = summary.at("search");
+  run.planning_seconds = search.at("planning_seconds");
+  run.feature_seconds = search.at("feature_seconds");
+  run.training_seconds = search.at("training_seconds");
+  run.plans = search.at("plans");
+  run.thought = search.at("thought");
   run.build_seconds = summary.at("stage_seconds").at("build");
   const auto records = records_of(db);
   if (!records) return records.error();

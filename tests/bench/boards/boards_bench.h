@@ -38,6 +38,10 @@ struct BoardsRun {
   double build_ms_median = 0;               // of one builder
   // Wall clock, by `fettle tune`; the stages overlap. Builds: of all builders together.
   double planning_seconds = 0, build_seconds = 0;
+  // Of planning: lowering for features, and training.
+  double feature_seconds = 0, training_seconds = 0;
+  std::size_t plans = 0;  // made with a model
+  double thought = 1;     // that they had, as a share of plain thought (host/tune/pace.h)
   // CPU time of the session with its builders and start, of the broker, and of the boards.
   double session_cpu_seconds = 0, broker_cpu_seconds = 0, boards_cpu_seconds = 0;
 

@@ -54,9 +54,11 @@ TEST(BoardsProgram, BothBoardsHaveTheirTrials) {
             std::min(lines[0]["busy_share"].get<double>(), lines[1]["busy_share"].get<double>()));
   for (const char* figure :
        {"trials_per_hour", "builds_per_second", "session_cpu_seconds", "boards_cpu_seconds",
-        "build_ms_median", "build_seconds", "planning_seconds"}) {
+        "build_ms_median", "build_seconds", "planning_seconds", "feature_seconds"}) {
     EXPECT_GT(run[figure], 0) << figure;
   }
+  EXPECT_GE(run["thought"], 0.5);
+  EXPECT_LE(run["thought"], 1);
   EXPECT_EQ(lines[3]["summary"], true);
   EXPECT_EQ(lines[3]["most_boards"], 2);
 }

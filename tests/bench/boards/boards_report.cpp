@@ -42,6 +42,10 @@ Json json_of(const BoardsRun& run) {
           {"builds_per_second", run.builds_per_second()},
           {"build_ms_median", run.build_ms_median},
           {"planning_seconds", run.planning_seconds},
+          {"feature_seconds", run.feature_seconds},
+          {"training_seconds", run.training_seconds},
+          {"plans", run.plans},
+          {"thought", run.thought},
           {"build_seconds", run.build_seconds},
           {"session_cpu_seconds", run.session_cpu_seconds},
           {"broker_cpu_seconds", run.broker_cpu_seconds},
@@ -71,8 +75,11 @@ void print_text(const BoardsBenchOptions& options, const BoardsRun& run) {
   std::printf(
       "  %.0f trials an hour, %.1f builds a second by %zu builders, %.1f ms each (median)\n",
       run.trials_per_hour, run.builds_per_second(), app::builder_count({}), run.build_ms_median);
-  std::printf("  planning took %.1f s, building %.1f s of all builders together\n",
-              run.planning_seconds, run.build_seconds);
+  std::printf(
+      "  %zu plans with %.2f of plain thought took %.1f s (features %.1f s, training %.1f s), "
+      "building %.1f s of all builders together\n",
+      run.plans, run.thought, run.planning_seconds, run.feature_seconds, run.training_seconds,
+      run.build_seconds);
   std::printf(
       "  CPU time: session and builders %.1f s, broker %.1f s: %.2f cores; simulating %.1f s: "
       "%.2f\n",
