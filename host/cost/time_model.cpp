@@ -9,10 +9,10 @@ namespace fettle::cost {
 
 namespace {
 
-constexpr double kLongest = 20;      // multiples of the best; slower ones teach nothing more
-constexpr double kFailedFactor = 2;  // a failure: at least so many times the slowest
-constexpr double kMuchFaster = 1.1;  // than the fastest that a model was begun with
-constexpr double kManyMore = 2.2;    // trials than it was begun with
+constexpr double kLongest = 20;        // multiples of the best; slower ones teach nothing more
+constexpr double kFailedFactor = 2;    // a failure: at least so many times the slowest
+constexpr double kMuchFaster = 1.1;    // than the fastest that a model was begun with
+constexpr double kManyMore = 2.2;      // trials than it was begun with
 constexpr double kColumnsEnough = 24;  // for each split to look at all of a tree's
 
 constexpr const char* kEstimate = "log_estimated_cycles";  // as host/lower names it

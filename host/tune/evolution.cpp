@@ -26,6 +26,10 @@ double paced_thought(const SearcherOptions& options) {
   return options.pace ? options.pace->thought() : 1;
 }
 
+std::size_t paced(double thought, std::size_t count) {
+  return static_cast<std::size_t>(std::ceil(thought * static_cast<double>(count)));
+}
+
 double distance(const space::SearchSpace& space, const space::Configuration& a,
                 const space::Configuration& b) {
   if (a.sketch != b.sketch) return 1e9;

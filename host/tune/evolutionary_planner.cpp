@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "host/cost/knob_features.h"
+#include "host/tune/evolution.h"
 #include "host/tune/first_plan.h"
 #include "host/tune/stopwatch.h"
 
@@ -92,7 +93,7 @@ void EvolutionaryPlanner::note_tried(const Knowledge& knowledge) {
     const std::vector<float>* features = lowered_.of(configuration);
     return !features || tried_.looks_tried(features_hash(*features));
   };
-  open_ = OpenChanges(space_, knowledge.trials, tells_nothing, rng_);
+  open_ = OpenChanges(space_, knowledge.trials, tells_nothing, rng_, paced_thought(options_));
 }
 
 SearchStatistics EvolutionaryPlanner::statistics() const {

@@ -119,7 +119,8 @@ class EvolutionarySearcher final : public Searcher {
     if (first_ && options_.background) take_first_plan();
     take_plan();
     if (options_.background) {
-      if (plan_.empty() || (news_ >= more_while_paced(kBatch / 2) && options_.background->idle())) start_plan();
+      if (plan_.empty() || (news_ >= more_while_paced(kBatch / 2) && options_.background->idle()))
+        start_plan();
       for (int plans = 0; plan_.empty() && !barren_ && plans < 2; ++plans) {
         start_plan();
         wait_for_plan();

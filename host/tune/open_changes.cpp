@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "host/tune/evolution.h"
+
 namespace fettle::tune {
 namespace {
 
@@ -56,7 +58,9 @@ Answered answered_for(const space::Sketch& sketch, std::uint32_t number,
 
 OpenChanges::OpenChanges(const space::SearchSpace& space, const std::vector<Trial>& trials,
                          const std::function<bool(const space::Configuration&)>& tells_nothing,
-                         std::mt19937_64& rng) {
+                         std::mt19937_64& rng, double thought) {
+  const std::size_t most_changes = paced(thought, kMostChanges);
+  const std::size_t most_drawn = paced(thought, kMostDrawn);
   double fastest = 0;
   for (const Trial& trial : trials) {
     if (trial.nanoseconds <= 0 || trial.censored) continue;
@@ -79,7 +83,7 @@ OpenChanges::OpenChanges(const space::SearchSpace& space, const std::vector<Tria
       std::vector<std::uint32_t> options(knobs[k].options.size());
       std::iota(options.begin(), options.end(), 0);
       if (!few) std::shuffle(options.begin(), options.end(), rng);
-      const std::size_t most = changes_.size() + (few ? kMostChanges - taken : kMostDrawn);
+      const std::size_t most = changes_.size() + (few ? most_changes - taken : most_drawn);
       for (const std::uint32_t option : options) {
         if (answered[k][option] || changes_.size() == most) continue;
         space::Configuration change = fast.front()->configuration;

@@ -22,10 +22,10 @@ class OpenChanges {
   // Of the fastest trial of each sketch that has fast ones; at most some: those of the knobs with
   // the fewest options, and a draw of each other knob's. `trials`: of one task, in any order.
   // `tells_nothing`: of a change that makes no program, or one that was tried: such a change is
-  // left out, and another one takes its place.
+  // left out, and another one takes its place. `thought`: share of as many as else (pace.h).
   OpenChanges(const space::SearchSpace& space, const std::vector<Knowledge::Trial>& trials,
               const std::function<bool(const space::Configuration&)>& tells_nothing,
-              std::mt19937_64& rng);
+              std::mt19937_64& rng, double thought = 1);
 
   const std::vector<space::Configuration>& all() const { return changes_; }
   bool contains(const space::Configuration& configuration) const {

@@ -1,6 +1,6 @@
 // Pace: how much thought plans are worth, by whether boards wait. Where builds and plans share too
-// few cores, thought takes time that boards stand idle: plans are then made of fewer candidates, and
-// each serves more trials, until the boards are busy enough.
+// few cores, thought takes time that boards stand idle: plans are then made of fewer candidates,
+// and each serves more trials, until the boards are busy enough.
 #pragma once
 
 #include <atomic>

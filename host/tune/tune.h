@@ -73,8 +73,8 @@ struct TuneParts {
   TaskScheduler& scheduler;
   StopSignal& stop;
   TuneListener& listener;
-  Roofline roofline;  // of runner.board()
-  Ceilings ceilings;  // empty: that roofline holds for every board
+  Roofline roofline;     // of runner.board()
+  Ceilings ceilings;     // empty: that roofline holds for every board
   Pace* pace = nullptr;  // told of each trial; null: nobody asks
 };
 

@@ -75,6 +75,7 @@ Result<BoardsRun> run_session(const BoardsBenchOptions& options, unsigned boards
   run.feature_seconds = search.at("feature_seconds");
   run.training_seconds = search.at("training_seconds");
   run.plans = search.at("plans");
+  run.lowered = search.at("lowered");
   run.thought = search.at("thought");
   run.build_seconds = summary.at("stage_seconds").at("build");
   const auto records = records_of(db);

@@ -40,8 +40,8 @@ struct BoardsRun {
   double planning_seconds = 0, build_seconds = 0;
   // Of planning: lowering for features, and training.
   double feature_seconds = 0, training_seconds = 0;
-  std::size_t plans = 0;  // made with a model
-  double thought = 1;     // that they had, as a share of plain thought (host/tune/pace.h)
+  std::size_t plans = 0, lowered = 0;  // made with a model; configurations
+  double thought = 1;  // that they had, as a share of plain thought (host/tune/pace.h)
   // CPU time of the session with its builders and start, of the broker, and of the boards.
   double session_cpu_seconds = 0, broker_cpu_seconds = 0, boards_cpu_seconds = 0;
 

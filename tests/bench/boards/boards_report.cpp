@@ -45,6 +45,7 @@ Json json_of(const BoardsRun& run) {
           {"feature_seconds", run.feature_seconds},
           {"training_seconds", run.training_seconds},
           {"plans", run.plans},
+          {"lowered", run.lowered},
           {"thought", run.thought},
           {"build_seconds", run.build_seconds},
           {"session_cpu_seconds", run.session_cpu_seconds},
@@ -76,10 +77,10 @@ void print_text(const BoardsBenchOptions& options, const BoardsRun& run) {
       "  %.0f trials an hour, %.1f builds a second by %zu builders, %.1f ms each (median)\n",
       run.trials_per_hour, run.builds_per_second(), app::builder_count({}), run.build_ms_median);
   std::printf(
-      "  %zu plans with %.2f of plain thought took %.1f s (features %.1f s, training %.1f s), "
-      "building %.1f s of all builders together\n",
-      run.plans, run.thought, run.planning_seconds, run.feature_seconds, run.training_seconds,
-      run.build_seconds);
+      "  %zu plans with %.2f of plain thought took %.1f s (features of %zu candidates %.1f s, "
+      "training %.1f s), building %.1f s of all builders together\n",
+      run.plans, run.thought, run.planning_seconds, run.lowered, run.feature_seconds,
+      run.training_seconds, run.build_seconds);
   std::printf(
       "  CPU time: session and builders %.1f s, broker %.1f s: %.2f cores; simulating %.1f s: "
       "%.2f\n",
