@@ -199,6 +199,7 @@ TEST(BenchProgram, ADatabaseThatIsReadIsNamedAndNotMade) {
   EXPECT_NE(
       run(FETTLE_BENCH " repeat --json --db " + folder.file("r.db") + " --from " + none).status, 0);
   EXPECT_NE(run(FETTLE_BENCH " prior --json --db " + none).status, 0);
+  EXPECT_NE(run(FETTLE_BENCH " model --json --db " + none).status, 0);
   EXPECT_FALSE(std::filesystem::exists(none));
   EXPECT_FALSE(std::filesystem::exists(folder.file("r.db")));
 }

@@ -16,6 +16,7 @@
 #ifdef FETTLE_BENCH_KERNELS
 #include "tests/bench/kernels/kernel_bench.h"
 #endif
+#include "tests/bench/model/model_command.h"
 #include "tests/bench/neighbours/neighbours_command.h"
 #include "tests/bench/networks/network_command.h"
 #include "tests/bench/peers/tvm_command.h"
@@ -216,6 +217,9 @@ int main(int argc, char** argv) try {
                             "a file to write: every trial's time and features, in columns");
   prior_command->add_option("-o,--output", prior.output, "host/cost/priors/ARCH.prior");
 
+  bench::ModelBenchOptions model;
+  CLI::App* model_command = bench::add_model_command(app, model);
+
   bench::SearchBenchOptions search;
   CLI::App* search_command = app.add_subcommand(
       "search", "searchers on recorded spaces: trials to 95, 98 and 99 % of the best");
@@ -365,6 +369,7 @@ int main(int argc, char** argv) try {
     if (prior.recordings.empty()) prior.recordings = bench::stored_recordings();
     done = bench::run_prior_bench(prior);
   }
+  if (model_command->parsed()) done = bench::run_model_bench(model);
   if (search_command->parsed()) {
     if (search.recordings.empty()) search.recordings = bench::stored_recordings();
     done = bench::run_search_bench(search);

@@ -8,114 +8,30 @@
 #include <iostream>
 #include <iterator>
 #include <map>
-#include <set>
 #include <sstream>
 
 #include <nlohmann/json.hpp>
 
-#include "host/backend/backend.h"
 #include "host/cost/prior.h"
 #include "host/cost/time_model.h"
-#include "host/model/task_list.h"
-#include "host/records/database.h"
 #include "host/replay/recording.h"
-#include "host/space/cpu_target.h"
 #include "host/space/workload.h"
+#include "tests/bench/lessons.h"
 #include "tests/bench/rank_correlation.h"
 
 namespace fettle::bench {
 namespace {
 
 using Json = nlohmann::json;
-// By workload, and behind a line's end the machine that the times are of.
-using Tasks = std::map<std::string, std::vector<cost::Sample>>;
-
 constexpr std::size_t kFirst = 8;  // programs that a search would try first
 constexpr const char* kEarlierPrior = "as an earlier prior has it";
-
-std::string task_key(const std::string& workload, const std::string& machine) {
-  return workload + "\n" + machine;
-}
-std::string workload_of(const std::string& key) { return key.substr(0, key.find('\n')); }
-
-// Workloads that a prior is judged on, or will be.
-Result<std::set<std::string>> left_out(const std::vector<replay::Recording>& recordings) {
-  std::set<std::string> workloads;
-  for (const std::string& name : model::network_names()) {
-    auto list = model::load_network(name);
-    if (!list) return std::move(list).error();
-    for (const space::Task& task : list->tasks) workloads.insert(task.workload.canonical());
-  }
-  for (const replay::Recording& recording : recordings) {
-    workloads.insert(recording.workload.canonical());
-  }
-  return workloads;
-}
-
-// One trial as a lesson; nothing when its task, space or sketch is not to be had.
-class Lessons {
- public:
-  explicit Lessons(std::set<std::string> left_out) : left_out_(std::move(left_out)) {}
-
-  void add(const records::TuningRecord& record) {
-    const wire::MeasurementT* measurement = record.measurement();
-    if (record.reused || !measurement || measurement->clock == wire::ClockDomain::Instructions ||
-        measurement->ticks_per_second <= 0 || left_out_.contains(record.workload)) {
-      return;
-    }
-    const Task& task = task_of(record);
-    if (!task.opened) return;
-    const auto configuration = task.opened->space().parse(record.configuration);
-    if (!configuration) return;
-    auto features = task.opened->features(*configuration);
-    if (!features) return;
-    tasks_[task_key(record.workload, record.target)].push_back(
-        {std::move(*features), measurement->median / measurement->ticks_per_second * 1e9,
-         measurement->censored});
-    cpus_.insert(task.cpu);
-    names_ = task.feature_names;
-  }
-
-  const Tasks& tasks() const { return tasks_; }
-  const std::set<std::string>& cpus() const { return cpus_; }
-  const std::vector<std::string>& feature_names() const { return names_; }
-
- private:
-  struct Task {
-    std::unique_ptr<const backend::Task> opened;
-    std::string cpu;
-    std::vector<std::string> feature_names;
-  };
-
-  Task& task_of(const records::TuningRecord& record) {
-    const auto [place, fresh] = known_.try_emplace({record.workload, record.target});
-    Task& task = place->second;
-    if (!fresh) return task;
-    auto workload = space::Workload::parse(record.workload);
-    auto target = space::Target::parse(record.target);
-    if (!workload || !target || workload->scalar() != ir::Scalar::Float32) return task;
-    const backend::Backend* backend = backend::find_backend(target->backend());
-    if (!backend) return task;
-    auto opened = backend->open(workload->dag(), *target);
-    if (!opened) return task;
-    const auto cpu = space::CpuTarget::parse(*target);
-    task = {std::move(*opened), cpu ? cpu->arch + " " + cpu->cpu : target->backend(),
-            backend->feature_names()};
-    return task;
-  }
-
-  std::set<std::string> left_out_, cpus_;
-  std::map<std::pair<std::string, std::string>, Task> known_;
-  std::vector<std::string> names_;
-  Tasks tasks_;
-};
 
 // What another prior, of another machine, expects of the same programs, as if they had been
 // measured there: a prior made of both forgets neither.
 Tasks with_earlier(Tasks tasks, const cost::Prior& earlier, std::size_t estimate) {
   Tasks expected;
   for (const auto& [key, samples] : tasks) {
-    auto& there = expected[task_key(workload_of(key), kEarlierPrior)];
+    auto& there = expected[task_key(workload_of_key(key), kEarlierPrior)];
     for (const cost::Sample& sample : samples) {
       if (sample.features.empty()) continue;
       std::vector<float> corrected = sample.features;
@@ -180,11 +96,12 @@ Result<void> judge_held_back(const Lessons& lessons, const Tasks& all, std::size
                              bool json) {
   for (const auto& [held, samples] : lessons.tasks()) {
     Tasks others = all;
-    std::erase_if(others,
-                  [&](const auto& task) { return workload_of(task.first) == workload_of(held); });
+    std::erase_if(others, [&](const auto& task) {
+      return workload_of_key(task.first) == workload_of_key(held);
+    });
     auto prior = cost::Prior::train(lessons.feature_names(), others, "");
     if (!prior) return std::move(prior).error();
-    const std::string title = space::Workload::parse(workload_of(held))->title();
+    const std::string title = space::Workload::parse(workload_of_key(held))->title();
     tell(judge(*prior, estimate, "held back: " + title, samples), json);
   }
   return {};
@@ -194,7 +111,7 @@ Result<void> judge_held_back(const Lessons& lessons, const Tasks& all, std::size
 void judge_earlier(const cost::Prior& earlier, const Lessons& lessons, std::size_t estimate,
                    bool json) {
   for (const auto& [key, samples] : lessons.tasks()) {
-    const std::string title = space::Workload::parse(workload_of(key))->title();
+    const std::string title = space::Workload::parse(workload_of_key(key))->title();
     tell(judge(earlier, estimate, "earlier prior: " + title, samples), json);
   }
 }
@@ -264,21 +181,9 @@ Result<void> run_prior_bench(const PriorBenchOptions& options) {
     if (!recording) return std::move(recording).error();
     recordings.push_back(std::move(*recording));
   }
-  auto out = left_out(recordings);
-  if (!out) return std::move(out).error();
-  Lessons lessons(std::move(*out));
-  for (const std::string& path : options.databases) {
-    records::OpenOptions how;
-    how.read_only = true;
-    how.create = false;
-    auto database = records::Database::open(path, how);
-    if (!database) return std::move(database).error();
-    auto read = database->for_each({}, [&](const records::TuningRecord& record) {
-      lessons.add(record);
-      return true;
-    });
-    if (!read) return std::move(read).error();
-  }
+  auto read = read_lessons(options.databases, recordings);
+  if (!read) return std::move(read).error();
+  const Lessons& lessons = *read;
   if (!options.samples.empty()) {
     if (auto done = write_samples(lessons, options.samples); !done) return done;
   }
