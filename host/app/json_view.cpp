@@ -130,7 +130,7 @@ json summary_json(const tune::TuneSummary& summary) {
                       {"feature_seconds", search.feature_seconds},
                       {"training_seconds", search.training_seconds},
                       {"planning_seconds", search.planning_seconds},
-                      {"thought", summary.thought}};
+                      {"thought", search.mean_thought()}};
   const tune::TimeSplit& time = summary.time;
   object["trials_per_hour"] = progress.trials_per_hour();
   object["build_ms_median"] = time.build_ms(0.5);

@@ -135,7 +135,7 @@ std::string time_lines(const tune::TuneSummary& summary) {
              summary.time.build_seconds(), search_seconds(summary.search),
              summary.search.feature_seconds, summary.search.training_seconds,
              summary.time.upload_seconds()) +
-         thought_line(summary.thought) + certainty_line(summary.certainty);
+         thought_line(summary.search.mean_thought()) + certainty_line(summary.certainty);
 }
 
 namespace {

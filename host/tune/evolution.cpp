@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "host/tune/pace.h"
-
 namespace fettle::tune {
 namespace {
 
@@ -20,10 +18,6 @@ std::size_t worth_thought(const SearcherOptions& options, std::size_t count) {
   const double share =
       std::clamp(static_cast<double>(options.trials) / kPlainTrials, kLeastThought, kMostThought);
   return static_cast<std::size_t>(static_cast<double>(count) * share);
-}
-
-double paced_thought(const SearcherOptions& options) {
-  return options.pace ? options.pace->thought() : 1;
 }
 
 std::size_t paced(double thought, std::size_t count) {

@@ -18,9 +18,7 @@ inline constexpr double kCrossover = 0.4;     // share of the children with two 
 // expect few trials, and more where it may expect many.
 std::size_t worth_thought(const SearcherOptions& options, std::size_t count);
 
-// Share of plain thought that a plan with a model is worth while boards wait (pace.h).
-double paced_thought(const SearcherOptions& options);
-// So many candidates of a plan that has that share; at least one of any.
+// So many candidates of a plan that has that share of plain thought (pace.h); at least one of any.
 std::size_t paced(double thought, std::size_t count);
 
 // Knobs that differ, each by at least a half and by how far apart its options are; 1e9 between

@@ -35,7 +35,7 @@ EvolutionaryPlanner::Candidates EvolutionaryPlanner::breed_candidates(
   Parents parents;
   for (const auto* trial : fastest) parents.fast.push_back(&trial->configuration);
 
-  const std::size_t children = paced(paced_thought(options_), worth_thought(options_, kChildren));
+  const std::size_t children = paced(thought_, worth_thought(options_, kChildren));
   Candidates candidates = recall(knowledge, model);
   candidates.reserve(candidates.size() + children * kGenerations + kFresh +
                      open_.all().size());  // parents point into it
@@ -147,7 +147,7 @@ void EvolutionaryPlanner::breed(const Knowledge& knowledge, const Parents& paren
 void EvolutionaryPlanner::breed_fresh(const Knowledge& knowledge,
                                       const std::vector<const space::Configuration*>& parents,
                                       Candidates& into) {
-  const std::size_t count = paced(paced_thought(options_), kFresh), end = into.size() + count;
+  const std::size_t count = paced(thought_, kFresh), end = into.size() + count;
   for (std::size_t tries = 0; tries < 4 * count && into.size() < end; ++tries) {
     space::Configuration child =
         parents.empty() || tries % 4 == 3 ? space_.random(rng_) : *parents[rng_() % parents.size()];

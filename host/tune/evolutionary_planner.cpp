@@ -32,7 +32,7 @@ std::size_t trials_missing(const SearcherOptions& options, std::size_t trials) {
 }
 
 std::vector<EvolutionaryPlanner::Place> EvolutionaryPlanner::plan(Knowledge knowledge,
-                                                                  std::size_t n) {
+                                                                  std::size_t n, double thought) {
   const Stopwatch all(statistics_.planning_seconds);
   if (const std::size_t missing = trials_missing(options_, knowledge.trials.size())) {
     const std::size_t wanted = std::min(n, missing + (options_.background ? kUnderWay : 0));
@@ -40,6 +40,7 @@ std::vector<EvolutionaryPlanner::Place> EvolutionaryPlanner::plan(Knowledge know
   }
   if (!train(knowledge)) return first_places(knowledge, n);
   ++statistics_.plans;
+  statistics_.thought += thought_ = thought;
   note_tried(knowledge);
   return choose(breed_candidates(knowledge, *model_), knowledge, n);
 }
@@ -93,7 +94,7 @@ void EvolutionaryPlanner::note_tried(const Knowledge& knowledge) {
     const std::vector<float>* features = lowered_.of(configuration);
     return !features || tried_.looks_tried(features_hash(*features));
   };
-  open_ = OpenChanges(space_, knowledge.trials, tells_nothing, rng_, paced_thought(options_));
+  open_ = OpenChanges(space_, knowledge.trials, tells_nothing, rng_, thought_);
 }
 
 SearchStatistics EvolutionaryPlanner::statistics() const {

@@ -42,8 +42,8 @@ class EvolutionaryPlanner {
     std::size_t features_hash = 0;  // equal: most likely the same program; 0: not known
   };
   // Up to n configurations never seen, in the order they should be tried; none when
-  // the space is exhausted.
-  std::vector<Place> plan(Knowledge knowledge, std::size_t n);
+  // the space is exhausted. `thought`: share of plain thought (pace.h), of all but first plans.
+  std::vector<Place> plan(Knowledge knowledge, std::size_t n, double thought = 1);
   SearchStatistics statistics() const;
 
  private:
@@ -93,6 +93,7 @@ class EvolutionaryPlanner {
   // The last plans' places, with hashes of their features: some are under way.
   std::deque<std::pair<space::Configuration, std::size_t>> planned_;
   // Of the plan in hand:
+  double thought_ = 1;
   std::unordered_set<space::Configuration, ConfigurationHash> bred_;
   Tried tried_;
   OpenChanges open_;

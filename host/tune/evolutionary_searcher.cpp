@@ -9,8 +9,8 @@
 #include <unordered_set>
 
 #include "host/tune/background.h"
-#include "host/tune/evolution.h"
 #include "host/tune/evolutionary_planner.h"
+#include "host/tune/pace.h"
 #include "host/tune/searchers.h"
 
 namespace fettle::tune {
@@ -119,8 +119,7 @@ class EvolutionarySearcher final : public Searcher {
     if (first_ && options_.background) take_first_plan();
     take_plan();
     if (options_.background) {
-      if (plan_.empty() || (news_ >= more_while_paced(kBatch / 2) && options_.background->idle()))
-        start_plan();
+      if (plan_.empty() || (news_ >= kBatch / 2 && options_.background->idle())) start_plan();
       for (int plans = 0; plan_.empty() && !barren_ && plans < 2; ++plans) {
         start_plan();
         wait_for_plan();
@@ -140,16 +139,19 @@ class EvolutionarySearcher final : public Searcher {
     return without_plan();
   }
 
-  // Trials that a plan serves, where it serves so many while no board waits.
-  std::size_t more_while_paced(std::size_t trials) const {
-    return static_cast<std::size_t>(std::ceil(double(trials) / paced_thought(options_)));
+  // Where boards wait it is for plans only if these queue up or come too late.
+  double thought() const {
+    if (!options_.background || !options_.pace) return 1;
+    const bool pressed = plan_.empty() || !options_.background->idle();
+    return pressed ? options_.pace->thought() : 1;
   }
 
-  std::size_t plan_size() const {
+  std::size_t plan_size(double thought) const {
     const std::size_t known = known_.trials.size();
     const bool early = known > 0 && known < kFew;
     if (!options_.background) return early ? kEarlyBatch : kBatch;
-    return more_while_paced(early ? kEarlyBatch + kEarlySpare : kBatch + kSpare);
+    const std::size_t plain = early ? kEarlyBatch + kEarlySpare : kBatch + kSpare;
+    return static_cast<std::size_t>(std::ceil(static_cast<double>(plain) / thought));
   }
 
   void start_plan() {
@@ -160,9 +162,10 @@ class EvolutionarySearcher final : public Searcher {
     }
     news_ = 0;
     begun_.clear();
-    const std::size_t wanted = plan_size();
-    auto job = [shared = shared_, known = known_, wanted] {
-      auto made = shared->planner.plan(known, wanted);
+    const double share = thought();
+    const std::size_t wanted = plan_size(share);
+    auto job = [shared = shared_, known = known_, wanted, share] {
+      auto made = shared->planner.plan(known, wanted, share);
       const std::lock_guard lock(shared->mutex);
       shared->made = std::move(made);
       shared->statistics = shared->planner.statistics();

@@ -80,7 +80,6 @@ struct TuneSummary {
   SessionEnd end = SessionEnd::Finished;
   std::optional<Error> error;  // Failed: what ended the session
   SearchStatistics search;     // of all tasks together
-  double thought = 1;          // of plain thought, the share that plans had (pace.h); mean
   TimeSplit time;              // of this session's trials
   Certainty certainty;         // of their times
   bool all_failed = false;     // trials were made in this session and none succeeded

@@ -18,8 +18,6 @@ void Pace::add(double busy_ns, double waited_ns) {
   const bool enough = busy_ns_ >= kBusyEnough * (busy_ns_ + waited_ns_);
   const double next = thought() * (enough ? 1 + kStep : 1 - kStep);
   thought_.store(std::clamp(next, kLeastThought, 1.0), std::memory_order_relaxed);
-  sum_ += thought();
-  ++trials_;
 }
 
 }  // namespace fettle::tune

@@ -1,6 +1,6 @@
 // Pace: how much thought plans are worth, by whether boards wait. Where builds and plans share too
-// few cores, thought takes time that boards stand idle: plans are then made of fewer candidates,
-// and each serves more trials, until the boards are busy enough.
+// few cores, thought takes time that boards stand idle: plans that queue up, or come too late, are
+// then made of fewer candidates, and each serves more trials, until the boards are busy enough.
 #pragma once
 
 #include <atomic>
@@ -15,14 +15,11 @@ class Pace {
 
   // Share of plain thought, kLeastThought to 1.
   double thought() const { return thought_.load(std::memory_order_relaxed); }
-  // Mean over the trials so far; 1 where there are none.
-  double mean_thought() const { return trials_ > 0 ? sum_ / trials_ : 1; }
 
   static constexpr double kLeastThought = 0.5;
 
  private:
   double busy_ns_ = 0, waited_ns_ = 0;  // of the last trials, older ones weighing less
-  double sum_ = 0, trials_ = 0;
   std::atomic<double> thought_ = 1;
 };
 

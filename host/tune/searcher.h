@@ -33,11 +33,13 @@ struct Observation {
 // What a search cost besides its trials.
 struct SearchStatistics {
   std::uint64_t plans = 0;      // made with a trained model
+  double thought = 0;           // of these, all together; 1 each: plain thought (pace.h)
   std::uint64_t lowered = 0;    // configurations whose features were computed
   std::uint64_t unlowered = 0;  // of those: no program can be made of them
   std::uint64_t screened = 0;   // of those: the static screen took them out
   double feature_seconds = 0, training_seconds = 0, planning_seconds = 0;  // the last: all of it
   SearchStatistics& operator+=(const SearchStatistics& other);
+  double mean_thought() const { return plans > 0 ? thought / static_cast<double>(plans) : 1; }
 };
 
 // Proposes configurations of one task's space. Not thread-safe; used from the loop only.

@@ -37,6 +37,7 @@ std::string current_searcher_name(const std::string& name) {
 
 SearchStatistics& SearchStatistics::operator+=(const SearchStatistics& other) {
   plans += other.plans;
+  thought += other.thought;
   lowered += other.lowered;
   unlowered += other.unlowered;
   screened += other.screened;

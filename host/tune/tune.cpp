@@ -146,7 +146,6 @@ TuneSummary tune(std::vector<TuneTask>& tasks, const space::Target& target,
   watch.tick(true);
   summary.progress = trials.progress();
   summary.search = trials.search_statistics();
-  if (parts.pace) summary.thought = parts.pace->mean_thought();
   summary.time = trials.tally().time();
   summary.certainty = trials.tally().certainty();
   summary.all_failed = trials.tally().all_failed();
