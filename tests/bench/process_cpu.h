@@ -12,4 +12,7 @@ double cpu_seconds_of(pid_t root);
 // The same of all children of this process that it has waited for.
 double cpu_seconds_of_ended_children();
 
+// Of the calling thread, so far.
+double thread_milliseconds();
+
 }  // namespace fettle::bench

@@ -1,8 +1,6 @@
 // Draws, features, builds, and their CPU time (candidate_bench.h).
 #include "tests/bench/host/candidate_bench.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
@@ -17,18 +15,13 @@
 #include "host/backend/cpu_llvm/host_cpu.h"
 #include "host/records/database.h"
 #include "tests/bench/local_loop.h"
+#include "tests/bench/process_cpu.h"
 #include "tests/support/native_run.h"
 
 namespace fettle::bench {
 namespace {
 
 using Json = nlohmann::json;
-
-double thread_milliseconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return double(now.tv_sec) * 1e3 + double(now.tv_nsec) * 1e-6;
-}
 
 struct Costs {
   std::vector<double> features_ms, build_ms;

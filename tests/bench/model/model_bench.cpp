@@ -1,8 +1,6 @@
 // Training on some trials, asking about others (model_bench.h).
 #include "tests/bench/model/model_bench.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -12,18 +10,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/bench/process_cpu.h"
 #include "tests/bench/rank_correlation.h"
 
 namespace fettle::bench {
 namespace {
 
 using Samples = std::vector<cost::Sample>;
-
-double thread_milliseconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return double(now.tv_sec) * 1e3 + double(now.tv_nsec) * 1e-6;
-}
 
 // Some tasks' trials beside `task`, as a session that tunes them all has them.
 std::vector<cost::Sample> trials_beside(const Tasks& tasks, const std::string& task,
