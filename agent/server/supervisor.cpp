@@ -241,17 +241,22 @@ void Supervisor::say_hello() {
   told_devices_ = devices.size();
 }
 
-void Supervisor::send_done(std::uint64_t lease, Bytes outcome) {
+// As it may go to the broker. A candidate that wrote into the worker's own memory can have made
+// any of it.
+Result<Bytes> Supervisor::sendable(const Bytes& outcome) const {
   auto decoded = decode_outcome(outcome);
-  if (decoded) {
-    decoded->board_id = board_.id;
-    clip_texts(*decoded);  // a compiler's log may be longer than a message
-    outcome = encode(*decoded);
+  if (!decoded) return std::move(decoded).error().in("reading the worker's outcome");
+  decoded->board_id = board_.id;
+  clip_texts(*decoded);  // a compiler's log may be longer than a message
+  return encode_to_send(*decoded, limits::kOutcomeBytes);
+}
+
+void Supervisor::send_done(std::uint64_t lease, Bytes outcome) {
+  if (auto good = sendable(outcome)) {
+    outcome = std::move(*good);
   } else {
-    // A candidate that wrote into the worker's own memory can do this.
     wire::OutcomeT failed;
-    failed.body.Set(make_failure(
-        wire::Stage::Run, clipped(std::move(decoded).error().in("reading the worker's outcome"))));
+    failed.body.Set(make_failure(wire::Stage::Run, clipped(std::move(good).error())));
     failed.times = std::make_unique<wire::StageTimesT>();
     failed.board_id = board_.id;
     outcome = encode(failed);

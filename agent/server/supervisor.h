@@ -39,6 +39,7 @@ class Supervisor {
   void on_release(wire::ReleaseT& release);
 
   void say_hello();
+  Result<Bytes> sendable(const Bytes& outcome) const;
   void send_done(std::uint64_t lease, Bytes outcome);
   bool say_done(std::uint64_t lease, const Bytes& outcome);
   void forget_leases();

@@ -83,7 +83,8 @@ void learn_lessons(const std::vector<Lesson>& lessons, const backend::Backend& b
     if (!configuration) continue;
     if (auto features = task->features(*configuration)) {
       if (prior) prior->correct(*features);
-      experience.add(lesson.task, {std::move(*features), lesson.nanoseconds, lesson.censored});
+      // As a session's own: the time of a stopped trial counts.
+      experience.add(lesson.task, {std::move(*features), lesson.nanoseconds, false});
     }
   }
 }

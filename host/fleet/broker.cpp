@@ -5,33 +5,23 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include <atomic>
-#include <deque>
 #include <mutex>
 #include <set>
 #include <thread>
-#include <unordered_map>
 #include <utility>
 
 #include "host/fleet/connection_guard.h"
 #include "host/fleet/curve.h"
+#include "host/fleet/outbox.h"
 #include "host/fleet/state_file.h"
 #include "host/fleet/zap.h"
 
 namespace fettle::fleet {
 namespace {
 
-constexpr std::size_t kCopyBelow = 4096;      // smaller messages are copied
 constexpr std::size_t kMostStrangers = 1000;  // unknown keys named in the log
 constexpr int kBatch = 256;                   // messages between two looks at the time
 constexpr milliseconds kViewEvery{200}, kGlanceEvery{500};  // somebody looks at the fleet; nobody
-
-zmq::message_t to_message(const SharedBytes& bytes) {
-  if (bytes->size() < kCopyBelow) return zmq::message_t(bytes->data(), bytes->size());
-  auto* owner = new SharedBytes(bytes);
-  return zmq::message_t(
-      const_cast<std::uint8_t*>(bytes->data()), bytes->size(),
-      [](void*, void* hint) { delete static_cast<SharedBytes*>(hint); }, owner);
-}
 
 }  // namespace
 
@@ -60,11 +50,10 @@ struct Broker::Loop {
   std::atomic<bool> stopping{false};
   std::thread thread;
 
-  struct Backlog {
-    std::deque<SharedBytes> messages;
-    std::size_t bytes = 0;
-  };
-  std::unordered_map<PeerId, Backlog> backlogs;  // peers whose pipe is full
+  Outbox outbox{socket};
+  // Who spoke last: it may be answered before it has said Hello.
+  PeerId speaker;
+  std::string speaker_key;
 
   void log(const std::string& line) const {
     if (options.log) options.log(line);
@@ -93,67 +82,27 @@ struct Broker::Loop {
     return allowed.find(key);
   }
 
-  enum class Sent { Yes, Full, Gone };
-  Sent send_now(const PeerId& to, const SharedBytes& bytes) {
-    try {
-      zmq::message_t address(to.data(), to.size());
-      const auto flags = zmq::send_flags::sndmore | zmq::send_flags::dontwait;
-      if (!socket.send(address, flags)) return Sent::Full;
-      zmq::message_t message = to_message(bytes);
-      return socket.send(message, zmq::send_flags::dontwait) ? Sent::Yes : Sent::Full;
-    } catch (const zmq::error_t& error) {
-      if (error.num() == ETERM) throw;
-      return Sent::Gone;  // EHOSTUNREACH
-    }
-  }
-
   void gone(const PeerId& peer, TimePoint now) {
-    backlogs.erase(peer);
+    outbox.forget(peer);
     core.unreachable(peer, now);
-  }
-
-  // Of a peer that does not read, with what others of its key do not read.
-  std::size_t backlog_with(const PeerId& peer) const {
-    const std::string key = core.client_key_of(peer);
-    std::size_t all = 0;
-    for (const auto& [other, waiting] : backlogs) {
-      if (other == peer || (!key.empty() && core.client_key_of(other) == key)) all += waiting.bytes;
-    }
-    return all;
   }
 
   void flush(TimePoint now) {
     for (auto outgoing = core.take_outgoing(); !outgoing.empty(); outgoing = core.take_outgoing()) {
       for (Outgoing& next : outgoing) {
-        const auto backlog = backlogs.find(next.to);
-        const Sent sent = backlog == backlogs.end() ? send_now(next.to, next.bytes) : Sent::Full;
-        if (sent == Sent::Gone) gone(next.to, now);
-        if (sent != Sent::Full) continue;
-        Backlog& waiting = backlogs[next.to];
-        waiting.bytes += next.bytes->size();
-        waiting.messages.push_back(std::move(next.bytes));
-        if (backlog_with(next.to) > core.backlog_limit(next.to)) gone(next.to, now);
+        const std::string account = core.account_of(next.to, speaker, speaker_key);
+        if (outbox.send(next.to, account, std::move(next.bytes)) == Outbox::Sent::Gone) {
+          gone(next.to, now);
+        } else if (outbox.unread(account) > core.backlog_limit(next.to)) {
+          core.does_not_read(next.to, outbox.unread(account));
+          gone(next.to, now);
+        }
       }
     }
   }
 
   void retry_backlogs(TimePoint now) {
-    std::vector<PeerId> lost;
-    for (auto entry = backlogs.begin(); entry != backlogs.end();) {
-      Sent sent = Sent::Yes;
-      auto& [peer, waiting] = *entry;
-      while (!waiting.messages.empty()) {
-        sent = send_now(peer, waiting.messages.front());
-        if (sent != Sent::Yes) break;
-        waiting.bytes -= waiting.messages.front()->size();
-        waiting.messages.pop_front();
-      }
-      if (sent == Sent::Gone) lost.push_back(peer);
-      if (sent == Sent::Yes)
-        entry = backlogs.erase(entry);
-      else
-        ++entry;
-    }
+    const auto lost = outbox.retry();
     for (const PeerId& peer : lost) gone(peer, now);
     if (!lost.empty()) flush(now);
   }
@@ -176,8 +125,10 @@ struct Broker::Loop {
       return true;
     }
     guard->proven(message, who->public_key);
-    core.receive(address.to_string(), *who,
-                 {static_cast<const std::uint8_t*>(message.data()), message.size()}, now);
+    speaker = address.to_string();
+    speaker_key = who->public_key;
+    core.receive(speaker, *who, {static_cast<const std::uint8_t*>(message.data()), message.size()},
+                 now);
     return true;
   }
 
@@ -284,6 +235,7 @@ struct Broker::Loop {
       }
       power.tick(now);
       take_stock(now);
+      outbox.tidy();
     }
     if (now >= next_reload) {
       next_reload = now + std::chrono::seconds(1);
@@ -294,7 +246,7 @@ struct Broker::Loop {
     save();
     show(now);
     auto wait = std::chrono::ceil<milliseconds>(std::min(next_tick, next_reload) - now);
-    if (!backlogs.empty())
+    if (outbox.any_waits())
       wait = std::min(wait, milliseconds(2));  // ROUTER tells no single pipe's room
     if (options.watcher) wait = std::min(wait, std::chrono::ceil<milliseconds>(next_view - now));
     if (guard->open().unproven() > 0) wait = std::min(wait, milliseconds(20));

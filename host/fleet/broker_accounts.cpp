@@ -8,6 +8,8 @@ namespace fettle::fleet {
 namespace {
 
 constexpr std::size_t kTrialBytes = 1024;  // of one trial beside its request and hashes
+constexpr std::size_t kHashBytes =
+    320;  // of one hash, in the trial and while it waits for the blob
 
 std::string mib(std::size_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
@@ -44,8 +46,7 @@ std::size_t BrokerCore::sessions_of(const std::string& public_key) const {
 // TooLarge: it would be over what requests of that key may take while they wait. forget_trial
 // gives back what was charged.
 Result<void> BrokerCore::charge_request(const Client& client, Trial& trial) {
-  const std::size_t bytes =
-      trial.request->size() + trial.blobs.size() * sizeof(wire::Hash) + kTrialBytes;
+  const std::size_t bytes = trial.request->size() + trial.blobs.size() * kHashBytes + kTrialBytes;
   Account& account = accounts_[client.who.public_key];
   if (account.request_bytes + bytes > limits_.request_bytes) {
     ++counters_.quota_hits;
@@ -99,9 +100,18 @@ std::size_t BrokerCore::backlog_limit(const PeerId& peer) const {
                                                            : limits_.client_backlog_bytes;
 }
 
-std::string BrokerCore::client_key_of(const PeerId& peer) const {
+std::string BrokerCore::account_of(const PeerId& peer, const PeerId& speaker,
+                                   const std::string& speaker_key) const {
   const auto found = peers_.find(peer);
-  return found == peers_.end() || found->second.client == 0 ? "" : found->second.who.public_key;
+  if (found == peers_.end()) return peer == speaker ? speaker_key : "";
+  return found->second.agent != 0 ? "agent " + peer : found->second.who.public_key;
+}
+
+void BrokerCore::does_not_read(const PeerId& peer, std::size_t bytes) {
+  ++counters_.quota_hits;
+  const auto found = peers_.find(peer);
+  const Permission who = found == peers_.end() ? Permission{} : found->second.who;
+  tell(BrokerEventKind::QuotaHit, who, "bytes that it does not read").bytes = bytes;
 }
 
 std::vector<ClientUsage> BrokerCore::usage() const {

@@ -26,12 +26,11 @@ void BrokerCore::ask_for_blobs(Client& client, const Trial& trial) {
 // A blob that was asked for may be on its way, and what the client says meanwhile is behind it.
 bool BrokerCore::uploads(const Client& client) const {
   if (client.peer.empty()) return false;
-  for (const auto& [hash, trials] : waiting_for_blob_) {
-    for (const TrialPtr& trial : trials) {
-      if (trial->session.client == client.id) return true;
-    }
-  }
-  return false;
+  return std::any_of(client.sessions.begin(), client.sessions.end(), [](const auto& session) {
+    const auto& trials = session.second.trials;
+    return std::any_of(trials.begin(), trials.end(),
+                       [](const auto& each) { return each.second->blobs_missing > 0; });
+  });
 }
 
 void BrokerCore::on_put_blob(Client& client, const wire::PutBlobT& piece, ByteView message,

@@ -130,12 +130,19 @@ class BrokerCore {
   void keep_changes() { keep_changes_ = true; }
   std::vector<StateChange> take_changes() { return std::exchange(changes_, {}); }
 
-  std::vector<Outgoing> take_outgoing() { return std::exchange(outgoing_, {}); }
+  // What is to be sent, in this order; for each peer first what was said before the last call.
+  std::vector<Outgoing> take_outgoing();
   const BrokerCounters& counters() const { return counters_; }
   std::uint64_t instance() const { return instance_; }
-  // Bytes that may wait for the connections of one client key together, or for one agent.
+  // Bytes that may be sent and not read yet: by the connections of one client key together, by one
+  // agent.
   std::size_t backlog_limit(const PeerId& peer) const;
-  std::string client_key_of(const PeerId& peer) const;  // "": no client
+  // Whose backlog what is sent to that peer counts for: the key's, or the agent's own. `speaker`,
+  // of `speaker_key`, may not have said Hello.
+  std::string account_of(const PeerId& peer, const PeerId& speaker,
+                         const std::string& speaker_key) const;
+  // It is over that limit, and will be unreachable.
+  void does_not_read(const PeerId& peer, std::size_t bytes);
   std::vector<ClientUsage> usage() const;
   std::size_t agents() const;    // boards that are connected now
   std::size_t builders() const;  // of all build workers that are connected now
@@ -218,6 +225,7 @@ class BrokerCore {
                        TimePoint now);
   bool on_agent_heartbeat(Agent& agent, const std::vector<LeaseId>& leases, TimePoint now);
   wire::WelcomeT welcome() const;
+  void refuse_doubles(const Agent& agent, TimePoint now);
   bool may_be(const PeerId& from, const Permission& who, const wire::HelloT& hello, TimePoint now);
   bool make_room_for_agent(const PeerId& from, const Permission& who, const std::string& board,
                            std::uint64_t instance, TimePoint now);
@@ -227,6 +235,8 @@ class BrokerCore {
   void end_overdue_leases(TimePoint now);
   void open_device(Agent& agent, const wire::DeviceInfoT& device, TimePoint now);
   void answered_in_time(Agent& agent, std::uint32_t index, TimePoint now);
+  // Once, however often it is called before the next take_outgoing: a device may say of itself
+  // whatever a message holds, and be one of many.
   void tell_sessions_of_device(const Agent& agent, std::uint32_t index);
   void open_devices(Agent& agent, TimePoint now);
   void close_devices(Agent& agent);
@@ -320,8 +330,9 @@ class BrokerCore {
   void on_close_session(Client& client, std::uint64_t session, TimePoint now);
   void on_submit(Client& client, wire::SubmitT& submit, TimePoint now);
   void on_cancel(Client& client, const wire::CancelT& cancel, TimePoint now);
+  static Result<void> by_its_clock(const Agent& agent, std::uint32_t index,
+                                   const wire::OutcomeT& outcome);
   void on_done(Agent& agent, wire::DoneT& done, TimePoint now);
-  void tell_sessions_of(const std::string& device_key);
   wire::SessionOpenedT describe(const Session& session) const;
   void trial_ready(const TrialPtr& trial, TimePoint now, bool front);
   void assign(Placement placement, TimePoint now);
@@ -363,6 +374,7 @@ class BrokerCore {
   std::map<std::string, TimePoint> without_board_since_;  // by key, board id, client
   TimePoint last_board_check_;
   std::vector<Outgoing> outgoing_;
+  std::set<std::string> changed_pools_;  // whose sessions are to be told, by take_outgoing
   std::vector<BoardChange> board_changes_;
   bool keep_changes_ = false;
   std::vector<StateChange> changes_;

@@ -106,7 +106,7 @@ void BrokerCore::answered_in_time(Agent& agent, std::uint32_t index, TimePoint n
 void BrokerCore::tell_sessions_of_device(const Agent& agent, std::uint32_t index) {
   for (const auto& device : agent.devices) {
     if (device.index != index) continue;
-    for (const std::string& pool : pools_of(device)) tell_sessions_of(pool);
+    for (std::string& pool : pools_of(device)) changed_pools_.insert(std::move(pool));
   }
 }
 

@@ -73,12 +73,15 @@ wire::SessionOpenedT BrokerCore::describe(const Session& session) const {
   return opened;
 }
 
-void BrokerCore::tell_sessions_of(const std::string& device_key) {
-  for (const auto& [id, client] : clients_) {
-    for (const auto& [number, session] : client.sessions) {
-      if (session.device_key == device_key) send(client.peer, describe(session));
+std::vector<Outgoing> BrokerCore::take_outgoing() {
+  if (const auto changed = std::exchange(changed_pools_, {}); !changed.empty()) {
+    for (const auto& [id, client] : clients_) {
+      for (const auto& [number, session] : client.sessions) {
+        if (changed.contains(session.device_key)) send(client.peer, describe(session));
+      }
     }
   }
+  return std::exchange(outgoing_, {});
 }
 
 void BrokerCore::on_open_session(Client& client, const wire::OpenSessionT& open, TimePoint now) {
@@ -264,6 +267,20 @@ void BrokerCore::give_back(const Lease& lease, TimePoint now) {
   }
 }
 
+// Ticks of two clocks are never compared, and who reads a time asks the device's clock what it is.
+Result<void> BrokerCore::by_its_clock(const Agent& agent, std::uint32_t index,
+                                      const wire::OutcomeT& outcome) {
+  const auto* measured = outcome.body.AsMeasurement();
+  if (measured == nullptr) return {};
+  const auto device = std::find_if(agent.devices.begin(), agent.devices.end(),
+                                   [&](const auto& each) { return each.index == index; });
+  if (device == agent.devices.end() || device->clock == measured->clock) return {};
+  return Error{ErrorCode::Malformed, std::string("a measurement by the clock ") +
+                                         wire::EnumNameClockDomain(measured->clock) +
+                                         " of a device whose clock is " +
+                                         wire::EnumNameClockDomain(device->clock)};
+}
+
 void BrokerCore::on_done(Agent& agent, wire::DoneT& done, TimePoint now) {
   auto lease = leases_.finish(done.lease, agent.id);
   if (!lease) {
@@ -286,6 +303,10 @@ void BrokerCore::on_done(Agent& agent, wire::DoneT& done, TimePoint now) {
                 std::move(outcome).error().in("reading the answer of board " + agent.board.id),
                 now);
   }
+  if (auto good = by_its_clock(agent, lease->device.index, *outcome); !good) {
+    return fail(trial, wire::Stage::Dispatch,
+                std::move(good).error().in("reading the answer of board " + agent.board.id), now);
+  }
   clip_texts(*outcome);
   const auto* failure = outcome->body.AsFailure();
   if (failure && failure->error->code == ErrorCode::MissingBlob &&
@@ -307,7 +328,13 @@ void BrokerCore::on_done(Agent& agent, wire::DoneT& done, TimePoint now) {
   outcome->device_index = lease->device.index;
   note_reading(agent, lease->device.index, *trial, *outcome, now);
   note_ended(*trial, *outcome, std::chrono::floor<milliseconds>(now - started), now);
-  complete(trial, encode(*outcome));
+  auto encoded = encode_to_send(*outcome, limits::kRequestBytes);
+  if (!encoded) {
+    return fail(trial, wire::Stage::Dispatch,
+                std::move(encoded).error().in("passing on the answer of board " + agent.board.id),
+                now);
+  }
+  complete(trial, std::move(*encoded));
 }
 
 void BrokerCore::requeue_or_fail(Lease lease, TimePoint now, const std::string& why) {

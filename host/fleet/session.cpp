@@ -22,6 +22,12 @@ Result<std::unique_ptr<Session>> Session::open(const BrokerAddress& broker, Sess
 
 Session::~Session() = default;
 
+std::size_t Session::boards_there() const {
+  std::size_t boards = 0;
+  loop_->look([&](const SessionCore& core) { boards = core.boards(); });
+  return boards;
+}
+
 std::size_t Session::capacity() const {
   std::size_t capacity = 0;
   loop_->look([&](const SessionCore& core) { capacity = core.capacity(); });

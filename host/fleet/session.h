@@ -24,6 +24,7 @@ class Session final : public tune::Runner {
   ~Session() override;  // closes the session: its pending work is dropped
 
   std::size_t capacity() const override;
+  std::size_t boards_there() const override;
   void offer_blob(const wire::Hash& hash, Bytes bytes) override;
   // The broker has that blob from a builder: requests may name it.
   void blob_is_there(const wire::Hash& hash);

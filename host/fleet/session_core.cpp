@@ -124,6 +124,7 @@ void SessionCore::on_opened(wire::SessionOpenedT& opened, TimePoint now) {
   const bool was_open = state_ == State::Open;
   if (opened.device) device_ = std::move(*opened.device);
   if (opened.board) board_ = std::move(*opened.board);
+  boards_ = opened.boards;
   capacity_ =
       std::size_t{std::max(opened.boards, builds_ ? 0u : 1u)} * std::max(device_.queue_depth, 1u);
   opened_once_ = true;

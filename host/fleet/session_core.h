@@ -64,6 +64,7 @@ class SessionCore {
   std::vector<BuiltTrial> take_built() { return std::exchange(built_, {}); }
   // Of builders it may be 0.
   std::size_t capacity() const { return capacity_; }
+  std::size_t boards() const { return boards_; }
   std::size_t in_flight() const { return trials_.size(); }
   const wire::DeviceInfoT& device() const { return device_; }
   const wire::BoardT& board() const { return board_; }
@@ -113,6 +114,7 @@ class SessionCore {
   std::vector<Outgoing> outgoing_;
   std::optional<Error> error_;
   const bool builds_;
+  std::size_t boards_ = 1;  // as the broker said last
   std::size_t capacity_ = builds_ ? 0 : 1;
   wire::DeviceInfoT device_;
   wire::BoardT board_;

@@ -54,11 +54,12 @@ class EvolutionarySearcher final : public Searcher {
                            observation.nanoseconds.value_or(0),
                            observation.censored,
                            {observation.features.begin(), observation.features.end()}};
-    if (options_.prior && trial.features.size() == options_.feature_count) {
-      options_.prior->correct(trial.features);
-    }
-    if (options_.experience && !trial.features.empty()) {
-      options_.experience->add(options_.task, {trial.features, trial.nanoseconds, false});
+    // A build worker says what they are, and others' plans read what is taught here.
+    if (trial.features.size() == options_.feature_count && options_.feature_count > 0) {
+      if (options_.prior) options_.prior->correct(trial.features);
+      if (options_.experience) {
+        options_.experience->add(options_.task, {trial.features, trial.nanoseconds, false});
+      }
     }
     known_.trials.push_back(std::move(trial));
     ++news_;

@@ -1,6 +1,7 @@
 // ExpectedOutputs (expected_outputs.h).
 #include "host/tune/expected_outputs.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -55,6 +56,12 @@ void ExpectedOutputs::clear_ready() {
   std::uint64_t count;
   while (read(event_, &count, sizeof count) > 0) {
   }
+}
+
+void ExpectedOutputs::wait(std::chrono::milliseconds longest) {
+  pollfd event{event_, POLLIN, 0};
+  ::poll(&event, 1, static_cast<int>(longest.count()));
+  clear_ready();
 }
 
 void ExpectedOutputs::run(const std::stop_token& stop, const std::vector<std::uint32_t>& cores) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <stop_token>
@@ -51,6 +52,8 @@ class ExpectedOutputs {
   const Result<Expected>& of(std::size_t task) const { return *results_[task]; }
   int ready_fd() const { return event_; }  // readable when one more became ready
   void clear_ready();
+  // Until one more became ready, or `longest` is over. For the one thread that waits for them.
+  void wait(std::chrono::milliseconds longest);
 
  private:
   void run(const std::stop_token& stop, const std::vector<std::uint32_t>& cores);

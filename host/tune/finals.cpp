@@ -77,6 +77,17 @@ bool as_recorded(const Final& of) {
   return true;
 }
 
+// Trials that are resumed, or whose builds fail, may end before any answer is computed.
+Result<void> await_expected(ExpectedOutputs& expected, std::size_t task, StopSignal& stop,
+                            const std::function<void()>& tick) {
+  while (!expected.ready(task)) {
+    if (stop.requested()) return canceled();
+    expected.wait(std::chrono::milliseconds(100));
+    tick();
+  }
+  return {};
+}
+
 // Why not all of them were measured; empty: they were.
 Result<std::string> measure(Final& of, const std::vector<wire::MeasureRequestT>& requests,
                             TuneParts& parts, Progress& progress,
@@ -179,6 +190,9 @@ Result<void> hold_finals(std::vector<TuneTask>& tasks, const space::Target& targ
              {},
              {},
              false};
+    if (auto there = await_expected(parts.expected, i, parts.stop, tick); !there) {
+      return there.error();
+    }
     const auto held = hold(of, parts.expected.of(i), target, options, parts, progress, tick);
     if (!held) return held.error();
     if (!held->empty()) {

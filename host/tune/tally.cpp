@@ -20,7 +20,11 @@ void Tally::add(std::size_t task, const records::TuningRecord& record, std::uint
     ++succeeded_;
     if (!record.reused) certainty_.add(*measurement);
   }
-  if (const wire::FailureT* failure = record.failure()) {
+  const wire::FailureT* failure = record.failure();
+  const bool lost = failure && failure->error && failure->error->code == ErrorCode::DeviceLost;
+  lost_in_a_row_ = lost ? lost_in_a_row_ + 1 : 0;
+  if (lost) last_loss_ = from_wire(*failure->error).text();
+  if (failure) {
     const std::string key = cause_of(*failure);
     ++progress_.failures[key];
     Cause& cause = causes_[key];

@@ -26,6 +26,9 @@ class Tally {
   // Of this session.
   std::uint32_t finished() const { return finished_; }
   bool all_failed() const { return succeeded_ == 0 && finished_ > 0; }
+  // The last so many ended for want of a board.
+  std::uint32_t lost_in_a_row() const { return lost_in_a_row_; }
+  const std::string& last_loss() const { return last_loss_; }
   std::string main_cause() const;  // the commonest failure with one message; "" when none
   const TimeSplit& time() const { return time_; }
   const Certainty& certainty() const { return certainty_; }
@@ -40,12 +43,13 @@ class Tally {
 
   Progress& progress_;
   Pace* pace_;
-  std::uint32_t finished_ = 0, succeeded_ = 0;
+  std::uint32_t finished_ = 0, succeeded_ = 0, lost_in_a_row_ = 0;
   double busy_ns_ = 0, gap_ns_ = 0;
   TimeSplit time_;
   Certainty certainty_;
   std::set<std::string> boards_seen_;
   std::map<std::string, Cause> causes_;
+  std::string last_loss_;
 };
 
 }  // namespace fettle::tune

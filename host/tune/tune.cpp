@@ -3,6 +3,8 @@
 
 #include <poll.h>
 
+#include <utility>
+
 #include "host/tune/finals.h"
 #include "host/tune/trials.h"
 
@@ -13,6 +15,7 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t kAllFailTold = 8;  // so many failures and no success: tell at once
+constexpr std::uint32_t kMostLost = 8;     // in a row: the boards do not come back
 constexpr milliseconds kTick{200};
 constexpr milliseconds kSearcherTick{5};  // searchers cannot tell when they are ready
 
@@ -113,7 +116,7 @@ TuneSummary tune(std::vector<TuneTask>& tasks, const space::Target& target,
   Trials trials(tasks, target, options, parts);
   Watch watch(parts, trials);
   TuneSummary summary;
-  bool told = false;
+  bool told = false, alone = false;
   const auto end_by = [&](Error error) {
     const bool stopped = parts.stop.requested() && error.code == ErrorCode::Canceled;
     summary.end = stopped ? SessionEnd::Interrupted : SessionEnd::Failed;
@@ -129,8 +132,19 @@ TuneSummary tune(std::vector<TuneTask>& tasks, const space::Target& target,
       parts.listener.warn("all of the first " + std::to_string(trials.tally().finished()) +
                           " trials failed: " + trials.tally().main_cause());
     }
+    if (!std::exchange(alone, parts.runner.boards_there() == 0) && alone) {
+      parts.listener.warn("no board of '" + options.device_key + "' is there: waiting for one");
+    }
     if (parts.stop.requested()) {
       summary.end = SessionEnd::Interrupted;
+      break;
+    }
+    if (trials.tally().lost_in_a_row() >= kMostLost) {
+      end_by(Error{ErrorCode::DeviceLost,
+                   "no board is left: the last " + std::to_string(kMostLost) +
+                       " trials were lost with theirs, or found none (" +
+                       trials.tally().last_loss() + "); --resume tries them again",
+                   {}});
       break;
     }
     if (trials.working()) watch.wait();

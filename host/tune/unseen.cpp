@@ -1,6 +1,8 @@
 // Unseen (unseen.h).
 #include "host/tune/unseen.h"
 
+#include <algorithm>
+
 namespace fettle::tune {
 
 std::size_t ConfigurationHash::operator()(const space::Configuration& configuration) const {
@@ -27,21 +29,22 @@ std::optional<space::Configuration> Unseen::draw(std::mt19937_64& rng) {
     if (insert(configuration)) return configuration;
   }
   if (exhausted()) return std::nullopt;
-  // Nearly everything was seen: walk the space from a random place. The walk ends after at
-  // most seen_.size() + 1 steps and those that break a constraint. Spaces of 2^53 points and more
-  // are never nearly exhausted; random draws go on there.
-  constexpr double kWalkable = 9007199254740992.0;
+  // Nearly everything was seen: walk the space from a random place. Constraints may leave few
+  // points of a space that is far too large to walk, so both ways end.
+  constexpr double kWalkable = 9007199254740992.0;  // 2^53
+  constexpr std::uint64_t kMostSteps = 1'000'000;
   if (space_.size() >= kWalkable) {
-    for (;;) {
+    for (std::uint64_t step = 0; step < kMostSteps; ++step) {
       space::Configuration configuration = space_.random(rng);
       if (insert(configuration)) return configuration;
     }
-  }
-  const auto size = static_cast<std::uint64_t>(space_.size());
-  const std::uint64_t start = std::uniform_int_distribution<std::uint64_t>(0, size - 1)(rng);
-  for (std::uint64_t step = 0; step < size; ++step) {
-    space::Configuration configuration = space_.at((start + step) % size);
-    if (space_.contains(configuration) && insert(configuration)) return configuration;
+  } else {
+    const auto size = static_cast<std::uint64_t>(space_.size());
+    const std::uint64_t start = std::uniform_int_distribution<std::uint64_t>(0, size - 1)(rng);
+    for (std::uint64_t step = 0; step < std::min(size, kMostSteps); ++step) {
+      space::Configuration configuration = space_.at((start + step) % size);
+      if (space_.contains(configuration) && insert(configuration)) return configuration;
+    }
   }
   exhausted_ = true;
   return std::nullopt;

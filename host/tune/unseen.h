@@ -23,8 +23,8 @@ class Unseen {
   // False when it was seen before.
   bool insert(const space::Configuration& configuration);
   bool contains(const space::Configuration& configuration) const;
-  // Every configuration was seen, and draw() has noticed where constraints leave fewer than
-  // the space's size.
+  // Every configuration was seen, or draw() has found no other within a million steps, as where
+  // constraints leave few of a large space.
   bool exhausted() const {
     return exhausted_ || static_cast<double>(seen_.size()) >= space_.size();
   }

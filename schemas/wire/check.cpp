@@ -170,6 +170,9 @@ Result<void> check_options(const wire::MeasureOptionsT& options) {
   }
   if (options.threads == 0 || options.threads > 1024) return bad("threads out of range");
   if (options.read_bytes > limits::kPieceBytes) return large("number of bytes to read");
+  if (options.repeat * sizeof(wire::Sample) + options.read_bytes > limits::kOutcomeBytes) {
+    return large("what the samples and the bytes to read take in one answer");
+  }
   if (!finite(options.min_repeat_ms, 60'000) || !finite(options.relative_interval, 1) ||
       !finite(options.racing_bound_ns, 1e15) || options.cooldown_ms > 60'000) {
     return bad("a measure option is negative, NaN or too large");

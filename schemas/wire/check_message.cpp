@@ -1,7 +1,9 @@
 // Bounds of lists and texts in messages (check_message.h).
 #include "schemas/wire/check_message.h"
 
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "schemas/wire/limits.h"
 
@@ -19,7 +21,13 @@ class Bounds {
     if (of != nullptr) size(of->size(), most, what, "entries");
   }
   void text(const Text* text, std::size_t most, const char* what) {
-    if (text != nullptr) size(text->size(), most, what, "bytes");
+    if (text == nullptr) return;
+    size(text->size(), most, what, "bytes");
+    texts_ += text->size();
+  }
+  // Of all texts since the last call; each takes some bytes beside its own.
+  void all_texts(std::size_t most, const char* what) {
+    size(std::exchange(texts_, 0), most, what, "bytes");
   }
   void texts(const Texts* of, const char* what) {
     list(of, limits::kListed, what);
@@ -39,6 +47,7 @@ class Bounds {
                                            unit + ", at most " + std::to_string(most)};
   }
   std::optional<Error> bad_;
+  std::size_t texts_ = 0;
 };
 
 void check_error(Bounds& bounds, const wire::Error* error) {
@@ -84,6 +93,7 @@ void check_device(Bounds& bounds, const wire::DeviceInfo* device) {
     bounds.list(gpu->max_grid(), limits::kListed, kWhat);
   }
   if (const auto* fpga = device->fpga()) facts({fpga->part(), fpga->configuration()});
+  bounds.all_texts(limits::kDeviceBytes, kWhat);
 }
 
 void check_hello(Bounds& bounds, const wire::Hello* hello) {
@@ -91,6 +101,7 @@ void check_hello(Bounds& bounds, const wire::Hello* hello) {
   bounds.list(hello->leases(), limits::kLeases, "a list of leases");
   bounds.list(hello->devices(), limits::kDevices, "a list of devices");
   check_board(bounds, hello->board());
+  bounds.all_texts(limits::kHelloBytes, "a board's description");
   if (!bounds.good() || hello->devices() == nullptr) return;
   for (const auto* device : *hello->devices()) {
     if (bounds.good()) check_device(bounds, device);

@@ -1,4 +1,4 @@
-// Texts of outcomes (clip_outcome.h).
+// Bounds of outcomes (clip_outcome.h).
 #include "schemas/wire/clip_outcome.h"
 
 #include "schemas/wire/limits.h"
@@ -17,6 +17,15 @@ void clip_texts(wire::OutcomeT& outcome) {
       clip((*readings)->power_mode, limits::kTextBytes);
     }
   }
+}
+
+Result<Bytes> encode_to_send(const wire::OutcomeT& outcome, std::size_t most) {
+  Bytes encoded = encode(outcome);
+  if (encoded.size() <= most) return encoded;
+  return Error{ErrorCode::TooLarge,
+               "an outcome of " + std::to_string(encoded.size()) + " bytes, at most " +
+                   std::to_string(most) +
+                   ": ask for fewer samples, or for fewer bytes of the output"};
 }
 
 }  // namespace fettle

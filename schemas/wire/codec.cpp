@@ -187,8 +187,15 @@ Result<wire::OutcomeT> decode_outcome(ByteView bytes) {
     for (const auto& sample : measured->samples) {
       if (sample.runs() == 0) return Error{ErrorCode::Malformed, "sample of no runs"};
     }
-    if (!(measured->median > 0)) {
-      return Error{ErrorCode::Malformed, "measurement whose median is not positive"};
+    if (!(measured->median > 0) || !std::isfinite(measured->median)) {
+      return Error{ErrorCode::Malformed, "measurement whose median is no positive number"};
+    }
+    for (const double figure :
+         {measured->ticks_per_second, measured->interval_low, measured->interval_high}) {
+      if (!(figure >= 0) || !std::isfinite(figure)) {
+        return Error{ErrorCode::Malformed,
+                     "measurement whose interval or clock rate is negative or no number"};
+      }
     }
     if (measured->borrowed > measured->samples.size() ||
         measured->launch_ticks.size() > limits::kLaunches ||

@@ -12,17 +12,20 @@ inline constexpr std::uint32_t kProtocolVersion = 2;
 inline constexpr std::size_t kMessageBytes = std::size_t{256} << 20;    // one buffer, on any way
 inline constexpr std::size_t kSocketBytes = std::size_t{2} << 20;       // one ZeroMQ message
 inline constexpr std::size_t kRequestBytes = kSocketBytes - (1 << 16);  // in one of those
-inline constexpr std::size_t kPieceBytes = std::size_t{1} << 20;        // of a blob
+// Of one outcome; the rest is room for what a broker adds to it.
+inline constexpr std::size_t kOutcomeBytes = kRequestBytes - (1 << 16);
+inline constexpr std::size_t kPieceBytes = std::size_t{1} << 20;  // of a blob
 inline constexpr std::uint64_t kBlobBytes = std::uint64_t{4} << 30;
 // Of what peers tell of themselves, and of what they may list in one message.
-inline constexpr std::size_t kDevices = 64;                     // of one agent
-inline constexpr std::uint32_t kQueueDepth = 64;                // of one device
-inline constexpr std::size_t kLeases = kDevices * kQueueDepth;  // that one agent can hold
-inline constexpr std::size_t kRequestBlobs = 1024;              // that one request names
-inline constexpr std::size_t kKeyBytes = 128;                   // ids of boards, device keys
-inline constexpr std::size_t kTextBytes = 1024;                 // one word or name
-inline constexpr std::size_t kNoteBytes = 200;                  // what a reservation is for
-inline constexpr std::size_t kListed = 4096;                    // words in one list
+inline constexpr std::size_t kDevices = 64;                         // of one agent
+inline constexpr std::uint32_t kQueueDepth = 64;                    // of one device
+inline constexpr std::size_t kLeases = kDevices * kQueueDepth;      // that one agent can hold
+inline constexpr std::size_t kRequestBlobs = 1024;                  // that one request names
+inline constexpr std::size_t kKeyBytes = 128;                       // ids of boards, device keys
+inline constexpr std::size_t kTextBytes = 1024;                     // one word or name
+inline constexpr std::size_t kNoteBytes = 200;                      // what a reservation is for
+inline constexpr std::size_t kListed = 4096;                        // words in one list
+inline constexpr std::size_t kDeviceBytes = std::size_t{64} << 10;  // all texts of one device
 inline constexpr std::size_t kHelloBytes = std::size_t{512}
                                            << 10;  // all that an agent says of itself
 inline constexpr std::size_t kErrorBytes = std::size_t{16} << 10;  // an error's text

@@ -11,6 +11,7 @@
 #include <random>
 #include <set>
 
+#include "schemas/wire/clip_outcome.h"
 #include "schemas/wire/limits.h"
 #include "tests/protocol/wire_samples.h"
 
@@ -251,9 +252,18 @@ TEST(Wire, BoundsHold) {
       {"bytes beyond memory", [](auto& r) { r.program->images[0]->bytes.resize(70'000); }},
       {"data inside text", [](auto& r) { r.program->images[0]->cpu->data_offset = 0; }},
       {"data off its boundary", [](auto& r) { r.program->images[0]->cpu->data_offset = 65'537; }},
-      {"code outside text", [](auto& r) { r.program->images[0]->cpu->code = {{0, 1 << 20}}; }},
-      {"code backwards", [](auto& r) { r.program->images[0]->cpu->code = {{8, 4}}; }},
-      {"code twice", [](auto& r) { r.program->images[0]->cpu->code = {{0, 8}, {4, 8}}; }},
+      {"code outside text",
+       [](auto& r) {
+         r.program->images[0]->cpu->code = {{0, 1 << 20}};
+       }},
+      {"code backwards",
+       [](auto& r) {
+         r.program->images[0]->cpu->code = {{8, 4}};
+       }},
+      {"code twice",
+       [](auto& r) {
+         r.program->images[0]->cpu->code = {{0, 8}, {4, 8}};
+       }},
       {"relocation outside", [](auto& r) { r.program->images[0]->cpu->relocations = {65'600}; }},
       {"relocation far outside", [](auto& r) { r.program->images[0]->cpu->relocations = {~0ull}; }},
       {"odd relocation", [](auto& r) { r.program->images[0]->cpu->relocations = {2}; }},
@@ -310,6 +320,11 @@ TEST(Wire, OutcomesMakeSense) {
       {"a sample of no runs", [](auto& m) { m.samples[0] = wire::Sample(5, 0); }},
       {"median 0", [](auto& m) { m.median = 0; }},
       {"median NaN", [](auto& m) { m.median = std::nan(""); }},
+      {"median without end", [](auto& m) { m.median = INFINITY; }},
+      {"an interval from NaN", [](auto& m) { m.interval_low = std::nan(""); }},
+      {"an interval without end", [](auto& m) { m.interval_high = INFINITY; }},
+      {"a clock without end", [](auto& m) { m.ticks_per_second = INFINITY; }},
+      {"a clock that goes back", [](auto& m) { m.ticks_per_second = -1e9; }},
       {"more borrowed than there are", [](auto& m) { m.borrowed = 3; }},
       {"a launch of no time", [](auto& m) { m.launch_ticks = {std::nan("")}; }},
       {"a launch before its time", [](auto& m) { m.launch_ticks = {-1}; }},
@@ -336,6 +351,28 @@ TEST(Wire, OutcomesMakeSense) {
   flatbuffers::FlatBufferBuilder empty;  // a table without its required body
   empty.Finish(flatbuffers::Offset<wire::Outcome>(empty.EndTable(empty.StartTable())));
   EXPECT_FALSE(decode_outcome({empty.GetBufferPointer(), empty.GetSize()}).ok());
+}
+
+// All that each list may have is more than one message takes.
+TEST(Wire, OutcomesFitIntoAMessage) {
+  auto outcome = sample_measurement();
+  auto& measured = *outcome.body.AsMeasurement();
+  EXPECT_TRUE(encode_to_send(outcome, limits::kOutcomeBytes).ok());
+  measured.samples.assign(limits::kSamples, wire::Sample(5, 1));
+  EXPECT_TRUE(encode_to_send(outcome, limits::kOutcomeBytes).ok());
+  measured.launch_ticks.assign(limits::kLaunches, 1);
+  measured.read.assign(limits::kPieceBytes, 1);
+  EXPECT_TRUE(decode_outcome(encode(outcome)).ok()) << "each list is within its bound";
+  const auto large = encode_to_send(outcome, limits::kOutcomeBytes);
+  ASSERT_FALSE(large.ok());
+  EXPECT_EQ(large.error().code, ErrorCode::TooLarge);
+
+  wire::MeasureOptionsT options;
+  options.repeat = limits::kSamples;
+  EXPECT_TRUE(check_options(options).ok());
+  options.read_bytes = limits::kPieceBytes;
+  ASSERT_FALSE(check_options(options).ok()) << "who asks for so much is told before it runs";
+  EXPECT_EQ(check_options(options).error().code, ErrorCode::TooLarge);
 }
 
 TEST(Frames, PassThroughAPipeAndKeepTheirLimit) {

@@ -2,6 +2,7 @@
 // and a board measures is a function that the test gives.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <set>
 
@@ -120,6 +121,7 @@ class ScriptedRunner final : public Runner {
   }
 
   std::size_t capacity() const override { return 2; }
+  std::size_t boards_there() const override { return there; }
   void offer_blob(const wire::Hash& hash, Bytes bytes) override {
     EXPECT_EQ(to_hex(content_hash(bytes)), to_hex(hash));
     blobs.insert(to_hex(hash));
@@ -157,7 +159,7 @@ class ScriptedRunner final : public Runner {
   std::vector<std::unique_ptr<wire::MeasureRequestT>> requests;
   std::set<std::string> blobs;
   std::vector<std::string> boards;  // of submit_to
-  std::size_t most_at_once = 0, error_after = 0;
+  std::size_t most_at_once = 0, error_after = 0, there = 1;
   bool canceled = false;
 
  private:
@@ -193,7 +195,7 @@ class Flag final : public StopSignal {
  public:
   bool requested() const override { return set; }
   int fd() const override { return -1; }
-  bool set = false;
+  std::atomic<bool> set = false;  // a test may set it from another thread
 };
 
 class Listener final : public TuneListener {

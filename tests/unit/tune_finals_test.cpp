@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <map>
+#include <thread>
 
 #include "tests/unit/tune_rig.h"
 
@@ -164,6 +166,43 @@ TEST(TuneFinals, AResumedTaskIsNotConfirmedTwice) {
       std::min_element(first.records.confirmed[0].begin(), first.records.confirmed[0].end(),
                        [](const auto& a, const auto& b) { return a.nanoseconds < b.nanoseconds; })
           ->nanoseconds);
+}
+
+// Of a resumed task whose last trial does not build nothing had to wait for the right answers yet.
+TEST(TuneFinals, WaitForTheRightAnswers) {
+  FinalsRig first;
+  first.options.finalists = 0;
+  first.run();
+  for (const bool interrupted : {false, true}) {
+    FinalsRig rig;
+    rig.options.finalists = 4;
+    for (std::size_t i = 1; i < kTrials; ++i) {
+      rig.tasks[0].history.push_back(first.records.records[i]);
+    }
+    rig.builder = ScriptedBuilder([](const wire::BuildRequestT& request) {
+      if (request.id < (std::uint64_t{1} << 63)) {
+        return build_failure(request, ErrorCode::BuildError);
+      }
+      auto result = built_program(request, request.workload + request.configuration);
+      result.body.AsBuildOutput()->program->target = request.configuration;
+      return result;
+    });
+    std::atomic<bool> computed = false;
+    rig.expect = [&](const space::Workload& workload, const std::stop_token& stop) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      if (interrupted) rig.stop.set = true;
+      computed = true;
+      return expected_of(workload, stop);
+    };
+    rig.on_final = [&](int number) {
+      EXPECT_TRUE(computed);
+      return measurement(kBase + kStep * number);
+    };
+    const TuneSummary summary = rig.run();
+    EXPECT_EQ(summary.end, interrupted ? SessionEnd::Interrupted : SessionEnd::Finished);
+    EXPECT_EQ(rig.finals.empty(), interrupted);
+    EXPECT_EQ(rig.records.confirmed.size(), interrupted ? 0u : 1u);
+  }
 }
 
 }  // namespace

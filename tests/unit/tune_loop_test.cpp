@@ -160,6 +160,30 @@ TEST(TuneLoop, ALostBoardsOutcomeIsNotReused) {
   EXPECT_EQ(summary.progress.tasks[0].failed, 1u);
 }
 
+// All boards are gone for good: the trials that are left are not spent on that.
+TEST(TuneLoop, LostBoardsEndTheSession) {
+  Rig rig(grid(2, 10));
+  int sent = 0;
+  rig.runner = ScriptedRunner([&](std::uint64_t trial, const wire::MeasureRequestT&) {
+    rig.runner.there = ++sent <= 20 ? 1 : 0;
+    return sent % 3 == 0 || sent > 20 ? failure(wire::Stage::Dispatch, ErrorCode::DeviceLost)
+                                      : measurement(5e5 + static_cast<double>(trial));
+  });
+  rig.options.trials = 100;
+  const TuneSummary summary = rig.run();
+  EXPECT_EQ(summary.end, SessionEnd::Failed);
+  ASSERT_TRUE(summary.error);
+  EXPECT_EQ(summary.error->code, ErrorCode::DeviceLost);
+  EXPECT_NE(summary.error->message.find("--resume"), std::string::npos);
+  EXPECT_GE(summary.progress.trials, 28u);
+  EXPECT_LE(summary.progress.trials, 40u);
+  EXPECT_EQ(std::count_if(rig.listener.warnings.begin(), rig.listener.warnings.end(),
+                          [](const std::string& text) {
+                            return text.find("no board of 'double'") != std::string::npos;
+                          }),
+            1);
+}
+
 // A broker that was killed holds programs no more that build workers had brought it.
 TEST(TuneLoop, AProgramThatTheBrokerLostIsBuiltAgain) {
   for (const bool twins : {false, true}) {

@@ -26,7 +26,7 @@ struct Rig {
   }
 
   TuneSummary run() {
-    ExpectedOutputs expected(workloads, expected_of);
+    ExpectedOutputs expected(workloads, expect);
     auto scheduler = make_round_robin();
     return tune(
         tasks, target, options,
@@ -56,6 +56,7 @@ struct Rig {
   Roofline roofline;
   Ceilings ceilings;
   Pace* pace = nullptr;
+  ExpectedFunction expect = expected_of;
 };
 
 }  // namespace fettle::tune::doubles
