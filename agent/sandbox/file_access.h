@@ -7,7 +7,8 @@
 namespace fettle::agent {
 
 struct FileAccess {
-  // Files or folders that it does not reach: keys. Those that do not exist are none, and are not made.
+  // Files or folders that it does not reach: keys. Those that do not exist are none, and are not
+  // made.
   std::vector<std::string> hidden;
   std::string own_folder;  // where it may make and change files (own_folder.h); "": nowhere
 };

@@ -115,8 +115,8 @@ std::vector<Mount> all_mounts() {
                  ? 0ul
                  : flag;
     };
-    out.push_back({without_escapes(path), has("nosuid", MS_NOSUID) | has("nodev", MS_NODEV) |
-                                              has("noexec", MS_NOEXEC)});
+    out.push_back({without_escapes(path),
+                   has("nosuid", MS_NOSUID) | has("nodev", MS_NODEV) | has("noexec", MS_NOEXEC)});
   }
   return out;
 }

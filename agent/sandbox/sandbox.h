@@ -26,8 +26,8 @@ struct SandboxPolicy {
 // What the worker has when its sandbox closes.
 struct SandboxSurroundings {
   Addresses code;  // where loaders put machine code; empty: it loads none
-  // Why it reaches files with keys or changes others' files; "": confine_files holds it. Where calls
-  // are Listed it does neither all the same.
+  // Why it reaches files with keys or changes others' files; "": confine_files holds it. Where
+  // calls are Listed it does neither all the same.
   std::string files_in_reach = "nothing confines it to its own";
 };
 

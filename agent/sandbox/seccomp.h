@@ -30,7 +30,8 @@ std::string install_system_call_filter(const CodePlaces& places);
 // also none that starts programs or processes or changes folders. Contents of files are
 // confine_files' (file_access.h). Limits and scheduling are the process' own to change, by its own
 // number or 0: of its threads those but the first are refused, as other processes are. Refusals are
-// EPERM (the driver can live with it; a trap would blame the candidate). All threads; "" or why not.
+// EPERM (the driver can live with it; a trap would blame the candidate). All threads; "" or why
+// not.
 std::string install_driver_filter(bool builds);
 
 }  // namespace fettle::agent

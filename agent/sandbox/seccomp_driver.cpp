@@ -25,9 +25,10 @@ constexpr std::uint32_t kOneProcess = 1;                                   // of
 // Of ioctl. Sockets' owners, who get their signals; words put into a terminal's input, and what
 // else a terminal does to those who have it.
 constexpr std::uint32_t kForbiddenControls[] = {
-    0x8901 /* FIOSETOWN */, 0x8902 /* SIOCSPGRP */, 0x5412 /* TIOCSTI */, 0x541c /* TIOCLINUX */,
-    0x540e /* TIOCSCTTY */, 0x5423 /* TIOCSETD */,  0x541d /* TIOCCONS */,
-    0x401c5820 /* FS_IOC_FSSETXATTR */};
+    0x8901 /* FIOSETOWN */, 0x8902 /* SIOCSPGRP */,
+    0x5412 /* TIOCSTI */,   0x541c /* TIOCLINUX */,
+    0x540e /* TIOCSCTTY */, 0x5423 /* TIOCSETD */,
+    0x541d /* TIOCCONS */,  0x401c5820 /* FS_IOC_FSSETXATTR */};
 // By their second byte, those of file systems: flags of files, clones, fs-verity, encryption,
 // Btrfs, F2FS. They take files that are open to be read only.
 constexpr std::uint32_t kFileSystems[] = {0x6600, 0x9400, 0xf500};
@@ -37,8 +38,8 @@ constexpr std::uint32_t kRefuse = SECCOMP_RET_ERRNO | EPERM;
 // By these a process ends others of its user, or takes their cores from them. A filter knows one
 // number as its own: that of the process, which is also its first thread's.
 constexpr unsigned kOfAProcess[] = {
-    __NR_prlimit64,        __NR_sched_setaffinity, __NR_sched_setscheduler,
-    __NR_sched_setparam,   __NR_sched_setattr,     __NR_move_pages,
+    __NR_prlimit64,      __NR_sched_setaffinity, __NR_sched_setscheduler,
+    __NR_sched_setparam, __NR_sched_setattr,     __NR_move_pages,
 };
 constexpr unsigned kFileControl[] = {
 #if defined(__NR_fcntl64)

@@ -15,12 +15,18 @@
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+#include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <span>
+#include <sstream>
 #include <thread>
+#include <tuple>
+#include <vector>
 
 #include "agent/sandbox/file_access.h"
 #include "agent/sandbox/filter_program.h"
@@ -94,6 +100,12 @@ const Attempt kOnFiles[] = {
      [](const Victims&) { return opens("/dev/shm/of_a_driver", O_RDWR | O_CREAT); }},
 };
 
+// Of a user that nobody is: all of one's own is more than a test may touch.
+bool passes(long call, int which) {
+  constexpr int nobodys = 123'456'789;
+  return syscall(call, which, nobodys, 0) == 0 || errno == ESRCH;
+}
+
 struct Sockets {
   int ends[2];
   Sockets() { (void)!socketpair(AF_UNIX, SOCK_STREAM, 0, ends); }
@@ -118,8 +130,7 @@ const Attempt kOnProcesses[] = {
        const f_owner_ex owner{F_OWNER_PID, on.process};
        return fcntl(Sockets().ends[0], F_SETOWN_EX, &owner) == 0;
      }},
-    {"F_SETSIG",
-     [](const Victims&) { return fcntl(Sockets().ends[0], F_SETSIG, SIGKILL) == 0; }},
+    {"F_SETSIG", [](const Victims&) { return fcntl(Sockets().ends[0], F_SETSIG, SIGKILL) == 0; }},
     {"FIOSETOWN",
      [](const Victims& on) {
        return syscall(SYS_ioctl, Sockets().ends[0], 0x8901, &on.process) == 0;
@@ -152,10 +163,10 @@ const Attempt kOnProcesses[] = {
      [](const Victims& on) {
        return setpriority(PRIO_PROCESS, static_cast<id_t>(on.process), 19) == 0;
      }},
-    {"setpriority of all", [](const Victims&) { return setpriority(PRIO_USER, 0, 19) == 0; }},
+    {"setpriority of a user", [](const Victims&) { return passes(SYS_setpriority, PRIO_USER); }},
     {"ioprio_set",
      [](const Victims& on) { return syscall(SYS_ioprio_set, 1, on.process, 3 << 13) == 0; }},
-    {"ioprio_set of all", [](const Victims&) { return syscall(SYS_ioprio_set, 3, 0, 3 << 13) == 0; }},
+    {"ioprio_set of a user", [](const Victims&) { return passes(SYS_ioprio_set, 3); }},
     {"its place where memory is short",
      [](const Victims& on) {
        return opens("/proc/" + std::to_string(on.process) + "/oom_score_adj", O_WRONLY);
@@ -169,8 +180,7 @@ const Attempt kOnProcesses[] = {
 
 const Attempt kOfDrivers[] = {
     {"a device", [](const Victims&) { return write(open("/dev/null", O_RDWR), "x", 1) == 1; }},
-    {"a file that is read",
-     [](const Victims& on) { return opens(on.kept(), O_RDONLY); }},
+    {"a file that is read", [](const Victims& on) { return opens(on.kept(), O_RDONLY); }},
     // CUDA does not start where it cannot.
     {"a thread's name",
      [](const Victims&) {
@@ -251,7 +261,8 @@ class DriverSandbox : public testing::TestWithParam<std::tuple<SystemCalls, Way>
     if (calls() == SystemCalls::Builds) on_.own_folder = mkdtemp(own);
     std::ofstream(on_.kept()) << std::string(4096, 'k');
     mkdir((on_.folder + "/inner").c_str(), 0700);
-    for (const std::string& path : {on_.folder, on_.kept(), on_.folder + "/inner", on_.own_folder}) {
+    for (const std::string& path :
+         {on_.folder, on_.kept(), on_.folder + "/inner", on_.own_folder}) {
       if (way() == Way::Mounts && geteuid() == 0) (void)!chown(path.c_str(), kNobody, kNobody);
     }
     on_.process = fork();

@@ -148,7 +148,8 @@ Result<std::unique_ptr<Device>> open_opencl(const wire::DeviceInfoT& info) {
 }
 
 // PoCL runs a linker for each kernel and loads what comes out; vendors keep caches in files. So
-// this worker may start programs and write files in a folder of its own. What a candidate is: OpenCL C, which a driver's compiler has accepted; on PoCL it runs as code of this process.
+// this worker may start programs and write files in a folder of its own. What a candidate is:
+// OpenCL C, which a driver's compiler has accepted; on PoCL it runs as code of this process.
 SandboxPolicy opencl_sandbox(const wire::DeviceInfoT&) { return {.calls = SystemCalls::Builds}; }
 
 }  // namespace fettle::agent
