@@ -1,4 +1,4 @@
-// Rules allow what lies beneath a path, so everything beside the hidden paths gets one
+// Rules allow what lies beneath a path, so everything beside the hidden paths gets one to be read
 // (landlock.h). Numbers as in Linux' uapi header, which older systems lack.
 #include "agent/sandbox/landlock.h"
 
@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "agent/platform/owned_fd.h"
+#include "agent/sandbox/device_nodes.h"
 
 namespace fettle::agent {
 namespace {
@@ -34,9 +35,9 @@ struct [[gnu::packed]] PathBeneath {
 };
 
 constexpr std::uint64_t bit(int number) { return std::uint64_t{1} << number; }
-constexpr std::uint64_t kExecute = bit(0), kWrite = bit(1), kRead = bit(2), kMakeCharacter = bit(6),
-                        kMakeBlock = bit(11), kTruncate = bit(14), kIoctl = bit(15);
-constexpr std::uint64_t kOfFiles = kExecute | kWrite | kRead | kTruncate | kIoctl;
+constexpr std::uint64_t kExecute = bit(0), kWrite = bit(1), kRead = bit(2), kReadFolder = bit(3),
+                        kMakeCharacter = bit(6), kMakeBlock = bit(11), kIoctl = bit(15);
+constexpr std::uint64_t kOfFiles = kExecute | kRead;
 
 std::uint64_t all_rights(long version) {
   return version >= 5   ? bit(16) - 1
@@ -47,9 +48,8 @@ std::uint64_t all_rights(long version) {
 
 class Rules {
  public:
-  Rules(const HiddenFiles& hidden, long version)
-      : hides_devices_(hidden.devices), handled_(all_rights(version)) {
-    for (const std::string& path : hidden.paths) {
+  Rules(const FileAccess& access, long version) : handled_(all_rights(version)) {
+    for (const std::string& path : access.hidden) {
       char* real = realpath(path.c_str(), nullptr);
       if (real == nullptr) continue;
       hidden_.emplace_back(real);
@@ -67,37 +67,69 @@ class Rules {
   int set() const { return set_.get(); }
   const std::string& problem() const { return problem_; }
 
-  // Everything in `folder` ("/" ends each name) but what is hidden.
-  void allow_inside(const std::string& folder) {
+  // To be read: everything but what is hidden. Rights to make, rename or remove are nobody's.
+  void allow_reading() { read_inside("/"); }
+
+  // What /proc has of this process: the names of threads, which CUDA must be able to give.
+  void allow_own_process() { add("/proc/" + std::to_string(getpid()), kWrite); }
+
+  void allow_own_folder(const std::string& folder) {
+    add(folder, handled_ & ~(kMakeCharacter | kMakeBlock));
+  }
+
+ private:
+  // What cannot be listed here is not allowed. `folder` ends with "/".
+  template <typename Each>
+  static void for_each_in(const std::string& folder, Each each) {
     DIR* list = opendir(folder.c_str());
-    if (list == nullptr) return;  // what cannot be listed here is not allowed
+    if (list == nullptr) return;
     while (const dirent* entry = readdir(list)) {
-      const std::string name = entry->d_name, path = folder + name;
-      if (name != "." && name != "..") allow(path, folder == "/dev/");
+      const std::string name = entry->d_name;
+      struct stat facts{};
+      if (name == "." || name == ".." || lstat((folder + name).c_str(), &facts) != 0) continue;
+      if (!S_ISLNK(facts.st_mode)) each(name, facts.st_mode);
     }
     closedir(list);
   }
 
- private:
-  void allow(const std::string& path, bool device) {
-    if (std::find(hidden_.begin(), hidden_.end(), path) != hidden_.end()) return;
-    struct stat facts{};
-    if (lstat(path.c_str(), &facts) != 0 || S_ISLNK(facts.st_mode)) return;
-    const bool around = std::any_of(hidden_.begin(), hidden_.end(), [&](const std::string& one) {
+  void read_inside(const std::string& folder) {
+    for_each_in(folder, [&](const std::string& name, mode_t mode) {
+      const std::string path = folder + name;
+      if (is_hidden(path)) return;
+      if (path == "/dev") return devices_inside("/dev/");
+      if (is_around_hidden(path)) return read_inside(path + "/");
+      add(path, S_ISDIR(mode) ? kOfFiles | kReadFolder : kOfFiles);
+    });
+  }
+
+  void devices_inside(const std::string& folder) {
+    if (!is_around_hidden(folder.substr(0, folder.size() - 1))) add(folder, kReadFolder);
+    for_each_in(folder, [&](const std::string& name, mode_t mode) {
+      const std::string path = folder + name;
+      const bool top = folder == "/dev/";
+      if (is_hidden(path) || (top ? for_no_driver(name, mode) : S_ISBLK(mode))) return;
+      if (S_ISDIR(mode) && top && holds_files(name)) {
+        is_around_hidden(path) ? read_inside(path + "/") : add(path, kOfFiles | kReadFolder);
+      } else if (S_ISDIR(mode)) {
+        devices_inside(path + "/");
+      } else {
+        add(path, S_ISCHR(mode) ? kRead | kWrite | (kIoctl & handled_) : kOfFiles);
+      }
+    });
+  }
+
+  bool is_hidden(const std::string& path) const {
+    return std::find(hidden_.begin(), hidden_.end(), path) != hidden_.end();
+  }
+  bool is_around_hidden(const std::string& path) const {
+    return std::any_of(hidden_.begin(), hidden_.end(), [&](const std::string& one) {
       return one.compare(0, path.size() + 1, path + "/") == 0;
     });
-    if (around || (hides_devices_ && path == "/dev")) return allow_inside(path + "/");
-    if (device && hides_devices_) {
-      for (const char* memory : {"/dev/mem", "/dev/kmem", "/dev/port"}) {
-        if (path == memory) return;
-      }
-      if (S_ISBLK(facts.st_mode)) return;
-    }
+  }
+
+  void add(const std::string& path, std::uint64_t rights) {
     const OwnedFd at(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (!at) return;
-    std::uint64_t rights = handled_;
-    if (!S_ISDIR(facts.st_mode)) rights &= kOfFiles;
-    if (hides_devices_) rights &= ~(kMakeCharacter | kMakeBlock);
     const PathBeneath rule{rights, at.get()};
     if (++count_ > kMostRules) {
       problem_ = "too many files beside it";
@@ -107,7 +139,6 @@ class Rules {
   }
 
   std::vector<std::string> hidden_;
-  bool hides_devices_;
   std::uint64_t handled_;
   OwnedFd set_;
   int count_ = 0;
@@ -116,12 +147,14 @@ class Rules {
 
 }  // namespace
 
-std::string hide_by_landlock(const HiddenFiles& hidden) {
+std::string confine_by_landlock(const FileAccess& access) {
   const long version = syscall(kCreateRuleset, nullptr, 0, kAskVersion);
   if (version < 1) return std::string("Landlock: ") + std::strerror(errno);
-  Rules rules(hidden, version);
+  Rules rules(access, version);
   if (!rules.made()) return std::string("Landlock: ") + std::strerror(errno);
-  rules.allow_inside("/");
+  rules.allow_reading();
+  rules.allow_own_process();
+  if (!access.own_folder.empty()) rules.allow_own_folder(access.own_folder);
   if (!rules.problem().empty()) return "Landlock: " + rules.problem();
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || syscall(kRestrictSelf, rules.set(), 0) != 0) {
     return std::string("Landlock: ") + std::strerror(errno);

@@ -1,13 +1,13 @@
-// Landlock: all of the file system but what is hidden (hidden_files.h).
+// Access to files by Landlock (file_access.h).
 #pragma once
 
 #include <string>
 
-#include "agent/sandbox/hidden_files.h"
+#include "agent/sandbox/file_access.h"
 
 namespace fettle::agent {
 
 // "" or why it is not in force.
-std::string hide_by_landlock(const HiddenFiles& hidden);
+std::string confine_by_landlock(const FileAccess& access);
 
 }  // namespace fettle::agent

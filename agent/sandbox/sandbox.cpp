@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <algorithm>
@@ -80,6 +81,17 @@ Addresses own_image() {
   return out;
 }
 
+// A file could be cut off, and one that is open to be read as well be mapped and changed.
+void let_go_of_files() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    struct stat facts{};
+    if (fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode)) continue;
+    const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (nothing >= 0) dup2(nothing, fd);
+    if (nothing >= 0) close(nothing);
+  }
+}
+
 std::string install_filter(const SandboxPolicy& policy, const SandboxSurroundings& surroundings) {
   if (policy.calls != SystemCalls::Listed) {
     return install_driver_filter(policy.calls == SystemCalls::Builds);
@@ -97,11 +109,14 @@ SandboxState enter_sandbox(const SandboxPolicy& policy, const SandboxSurrounding
   const rlimit none{0, 0}, few{512, 512};
   setrlimit(RLIMIT_CORE, &none);
   setrlimit(RLIMIT_NOFILE, &few);
-  if (policy.calls != SystemCalls::Builds) setrlimit(RLIMIT_FSIZE, &none);
+  if (policy.calls != SystemCalls::Builds) {
+    setrlimit(RLIMIT_FSIZE, &none);
+    let_go_of_files();
+  }
   if (policy.calls == SystemCalls::Listed) {
     setrlimit(RLIMIT_NPROC, &none);  // a driver may start threads; its filter forbids processes
   } else {
-    // What a driver says on standard error may go into a file: that fails, and is no death.
+    // A driver that writes to a file is told that it cannot, and does not die of it.
     signal(SIGXFSZ, SIG_IGN);
   }
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -128,9 +143,9 @@ SandboxState enter_sandbox(const SandboxPolicy& policy, const SandboxSurrounding
     filtered = why_not.empty();
     if (!filtered) state.note = why_not;
   }
-  const bool keys_safe = listed || surroundings.keys_in_reach.empty();
-  if (filtered && !keys_safe) state.note = "keys are in reach: " + surroundings.keys_in_reach;
-  state.holds = filtered && keys_safe && (limited || !listed);
+  const bool confined = listed || surroundings.files_in_reach.empty();
+  if (filtered && !confined) state.note = "files are in reach: " + surroundings.files_in_reach;
+  state.holds = filtered && confined && (limited || !listed);
   if (state.holds) {
     state.level = listed ? wire::Sandbox::Strict : wire::Sandbox::Driver;
   } else if (limited || filtered) {

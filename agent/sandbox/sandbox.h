@@ -12,7 +12,8 @@ namespace fettle::agent {
 enum class SystemCalls : std::uint8_t {
   Listed,  // those that a worker of ours makes, and no other: a candidate's machine code runs in it
   Driver,  // all but those that no driver of a GPU needs once its device is open (seccomp.h)
-  Builds   // also files and programs: a driver that has a linker build what it runs
+  Builds   // also those by which programs are started, and files made in the worker's own folder: a
+           // driver that has a linker build what it runs
 };
 
 struct SandboxPolicy {
@@ -24,8 +25,10 @@ struct SandboxPolicy {
 
 // What the worker has when its sandbox closes.
 struct SandboxSurroundings {
-  Addresses code;             // where loaders put machine code; empty: it loads none
-  std::string keys_in_reach;  // why files with keys are in its reach; "": they are not
+  Addresses code;  // where loaders put machine code; empty: it loads none
+  // Why it reaches files with keys or changes others' files; "": confine_files holds it. Where
+  // calls are Listed it does neither all the same.
+  std::string files_in_reach = "nothing confines it to its own";
 };
 
 struct SandboxState {
@@ -35,11 +38,13 @@ struct SandboxState {
   std::string note;                          // why the level is lower than wanted
 };
 
-// Call once, when all threads and files that the worker needs exist: afterwards
-// no file can be written, no process started, no socket made; with Listed also no
-// file opened nor thread started, and a forbidden call raises SIGSYS. qemu-user ignores memory
-// limits and knows no seccomp: the level is Off there. In a build with a sanitizer, which cannot be
-// limited, `holds` is true all the same: it is for tests.
+// Call once, when all threads and files that the worker needs exist: afterwards no socket is made
+// and no other process reached, and but for Builds none started; with Listed also no file opened
+// nor thread started, and a forbidden call raises SIGSYS. That no file is changed is so by
+// confine_files, which has been called before: Builds change files of their own folder, and what
+// standard output and error were already. qemu-user ignores memory limits and knows no seccomp: the
+// level is Off there. In a build with a sanitizer, which cannot be limited, `holds` is true all the
+// same: it is for tests.
 SandboxState enter_sandbox(const SandboxPolicy& policy, const SandboxSurroundings& surroundings);
 
 // "openat" for the number of a system call of this architecture; "" when unknown.

@@ -23,7 +23,6 @@ constexpr unsigned kAllowed[] = {
     __NR_pread64,
     __NR_close,
     __NR_munmap,
-    __NR_madvise,
     __NR_brk,
     __NR_sched_yield,
     __NR_nanosleep,
@@ -93,6 +92,12 @@ std::string install_system_call_filter(const CodePlaces& places) {
   filter.on(__NR_tgkill, [&] {
     filter.where_low_is(0, static_cast<std::uint32_t>(getpid()), allow);
     trap();
+  });
+
+  // Not what takes pages from the machine, as root may: of files they are other processes', too.
+  filter.on(__NR_madvise, [&] {
+    filter.where_at_least(2, kFirstPoison, trap);
+    allow();
   });
 
   // Memory. Executable is what a loader has put into its arena, and there is no other way to it:

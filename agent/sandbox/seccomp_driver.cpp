@@ -1,188 +1,153 @@
 // What a process with a vendor's driver must not do (seccomp.h).
+#include <fcntl.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <cerrno>
 
+#include "agent/sandbox/driver_calls.h"
 #include "agent/sandbox/filter_program.h"
 #include "agent/sandbox/seccomp.h"
 
 namespace fettle::agent {
 namespace {
 
-#ifndef __NR_pidfd_send_signal  // numbers that all architectures share, newer than some headers
-#define __NR_pidfd_send_signal 424
-#endif
-#ifndef __NR_io_uring_setup
-#define __NR_io_uring_setup 425
-#define __NR_io_uring_enter 426
-#define __NR_io_uring_register 427
-#endif
-#ifndef __NR_open_tree
-#define __NR_open_tree 428
-#define __NR_move_mount 429
-#define __NR_fsopen 430
-#define __NR_fsconfig 431
-#define __NR_fsmount 432
-#define __NR_fspick 433
-#endif
-#ifndef __NR_pidfd_open
-#define __NR_pidfd_open 434
-#endif
-#ifndef __NR_pidfd_getfd
-#define __NR_pidfd_getfd 438
-#endif
-#ifndef __NR_process_madvise
-#define __NR_process_madvise 440
-#endif
-#ifndef __NR_mount_setattr
-#define __NR_mount_setattr 442
+#ifndef __NR_openat2
+#define __NR_openat2 437
 #endif
 
-// What no driver needs once its device is open, whatever it builds.
-constexpr unsigned kForbidden[] = {
-    // other processes
-    __NR_ptrace,
-    __NR_process_vm_readv,
-    __NR_process_vm_writev,
-    __NR_process_madvise,
-    __NR_kill,
-    __NR_tkill,
-    __NR_rt_sigqueueinfo,
-    __NR_rt_tgsigqueueinfo,
-    __NR_pidfd_open,
-    __NR_pidfd_getfd,
-    __NR_pidfd_send_signal,
-    __NR_kcmp,
-    __NR_setns,
-    __NR_unshare,
-    __NR_personality,
-    // calls that this filter would not see
-    __NR_io_uring_setup,
-    __NR_io_uring_enter,
-    __NR_io_uring_register,
-    // network
-    __NR_socket,
-    __NR_connect,
-    __NR_bind,
-    __NR_listen,
-    __NR_accept4,
-    __NR_sendto,
-#if defined(__NR_accept)
-    __NR_accept,
+// Numbers as in Linux' headers, which give some of them to C libraries only.
+constexpr std::uint32_t kSetOwner = 8, kSetSignal = 10, kSetOwnerEx = 15;  // of fcntl
+constexpr std::uint32_t kOneProcess = 1;                                   // of ioprio_set
+// Of ioctl. Sockets' owners, who get their signals; words put into a terminal's input, and what
+// else a terminal does to those who have it.
+constexpr std::uint32_t kForbiddenControls[] = {
+    0x8901 /* FIOSETOWN */, 0x8902 /* SIOCSPGRP */,
+    0x5412 /* TIOCSTI */,   0x541c /* TIOCLINUX */,
+    0x540e /* TIOCSCTTY */, 0x5423 /* TIOCSETD */,
+    0x541d /* TIOCCONS */,  0x401c5820 /* FS_IOC_FSSETXATTR */};
+// By their second byte, those of file systems: flags of files, clones, fs-verity, encryption,
+// Btrfs, F2FS. They take files that are open to be read only.
+constexpr std::uint32_t kFileSystems[] = {0x6600, 0x9400, 0xf500};
+
+constexpr std::uint32_t kRefuse = SECCOMP_RET_ERRNO | EPERM;
+
+// By these a process ends others of its user, or takes their cores from them. A filter knows one
+// number as its own: that of the process, which is also its first thread's.
+constexpr unsigned kOfAProcess[] = {
+    __NR_prlimit64,      __NR_sched_setaffinity, __NR_sched_setscheduler,
+    __NR_sched_setparam, __NR_sched_setattr,     __NR_move_pages,
+};
+constexpr unsigned kFileControl[] = {
+#if defined(__NR_fcntl64)
+    __NR_fcntl64,
 #endif
-    // the machine
-    __NR_mount,
-    __NR_umount2,
-    __NR_pivot_root,
-    __NR_chroot,
-    __NR_open_tree,
-    __NR_move_mount,
-    __NR_fsopen,
-    __NR_fsconfig,
-    __NR_fsmount,
-    __NR_fspick,
-    __NR_mount_setattr,
-    __NR_open_by_handle_at,
-    __NR_userfaultfd,
-    __NR_kexec_load,
-    __NR_acct,
-    __NR_quotactl,
-#if defined(__NR_iopl)
-    __NR_iopl,
-    __NR_ioperm,
-#endif
-    __NR_reboot,
-    __NR_swapon,
-    __NR_swapoff,
-    __NR_settimeofday,
-    __NR_clock_settime,
-    __NR_sethostname,
-    __NR_setdomainname,
-    __NR_init_module,
-    __NR_finit_module,
-    __NR_delete_module,
-    __NR_bpf,
-    __NR_perf_event_open,
-    __NR_keyctl,
-    __NR_add_key,
-    __NR_request_key,
-    __NR_syslog,
-    __NR_setuid,
-    __NR_setgid,
-    __NR_setreuid,
-    __NR_setregid,
-    __NR_setresuid,
-    __NR_setresgid,
-    __NR_setgroups,
-    __NR_capset,
+    __NR_fcntl,
 };
 
-// What builds programs, beside: those of a driver that has them ready do not.
-constexpr unsigned kBuilding[] = {
-    // programs and processes; a thread is a clone that shares the process
-    __NR_execve,
-    __NR_execveat,
-#if defined(__NR_fork)
-    __NR_fork,
-    __NR_vfork,
+void keep_to_own_process(FilterProgram& filter) {
+  const auto own = static_cast<std::uint32_t>(getpid());
+  const auto allow = [&] { filter.answer(SECCOMP_RET_ALLOW); };
+  const auto refuse = [&] { filter.answer(kRefuse); };
+  const auto if_own = [&](int argument) {
+    filter.where_low_is(argument, 0, allow);
+    filter.where_low_is(argument, own, allow);
+  };
+  // Ids are ints: what stands above their low word is not looked at by the kernel either.
+  for (const unsigned number : kOfAProcess) {
+    filter.on(number, [&] {
+      if_own(0);
+      refuse();
+    });
+  }
+  filter.on(__NR_setpriority, [&] {
+    filter.where_low_is(0, PRIO_PROCESS, [&] {
+      if_own(1);
+      refuse();
+    });
+    refuse();
+  });
+  filter.on(__NR_ioprio_set, [&] {
+    filter.where_low_is(0, kOneProcess, [&] {
+      if_own(1);
+      refuse();
+    });
+    refuse();
+  });
+  // One that it starts cannot abort by a signal; it ends all the same.
+  filter.on(__NR_tgkill, [&] {
+    filter.where_low_is(0, own, allow);
+    refuse();
+  });
+  for (const unsigned number : kFileControl) {
+    filter.on(number, [&] {
+      for (const std::uint32_t what : {kSetOwner, kSetOwnerEx, kSetSignal}) {
+        filter.where_low_is(1, what, refuse);
+      }
+      allow();
+    });
+  }
+  filter.on(__NR_madvise, [&] {
+    filter.where_at_least(2, kFirstPoison, refuse);
+    allow();
+  });
+  // Datagrams go to whoever is named in each.
+  filter.on(__NR_socketpair, [&] {
+    filter.where_low_masked_is(1, 0xf, SOCK_STREAM, allow);
+    filter.where_low_masked_is(1, 0xf, SOCK_SEQPACKET, allow);
+    refuse();
+  });
+}
+
+// Landlock looks at what a file is opened for. Before Linux 6.2 it overlooks that one opened to be
+// read, or for neither, is cut off.
+void cut_no_file_by_opening(FilterProgram& filter) {
+  const auto refuse_cutting = [&](int flags) {
+    constexpr std::uint32_t looked_at = O_TRUNC | O_ACCMODE, neither = O_ACCMODE;
+    for (const std::uint32_t access : {std::uint32_t{O_RDONLY}, neither}) {
+      filter.where_low_masked_is(flags, looked_at, O_TRUNC | access,
+                                 [&] { filter.answer(kRefuse); });
+    }
+    filter.answer(SECCOMP_RET_ALLOW);
+  };
+  filter.on(__NR_openat, [&] { refuse_cutting(2); });
+#if defined(__NR_open)
+  filter.on(__NR_open, [&] { refuse_cutting(1); });
 #endif
-    // the file system
-    __NR_unlinkat,
-    __NR_renameat,
-    __NR_renameat2,
-    __NR_mkdirat,
-    __NR_mknodat,
-    __NR_linkat,
-    __NR_symlinkat,
-    __NR_truncate,
-    __NR_fchmod,
-    __NR_fchmodat,
-    __NR_fchown,
-    __NR_fchownat,
-    __NR_setxattr,
-    __NR_lsetxattr,
-    __NR_fsetxattr,
-#if defined(__NR_unlink)
-    __NR_unlink,
-    __NR_rmdir,
-    __NR_rename,
-    __NR_mkdir,
-    __NR_mknod,
-    __NR_link,
-    __NR_symlink,
-    __NR_chmod,
-    __NR_chown,
-    __NR_lchown,
-    __NR_creat,
-#endif
-};
+  // Its flags lie in memory, where a filter cannot look: libraries then take openat.
+  filter.on(__NR_openat2, SECCOMP_RET_ERRNO | ENOSYS);
+}
 
 }  // namespace
 
 std::string install_driver_filter(bool builds) {
-  constexpr std::uint32_t kRefuse = SECCOMP_RET_ERRNO | EPERM;
   FilterProgram filter(kRefuse);
   const auto allow = [&] { filter.answer(SECCOMP_RET_ALLOW); };
-  for (const unsigned number : kForbidden) filter.on(number, kRefuse);
+  const auto refuse = [&] { filter.answer(kRefuse); };
+  filter.on(__NR_ioctl, [&] {
+    for (const std::uint32_t what : kForbiddenControls) filter.where_low_is(1, what, refuse);
+    for (const std::uint32_t what : kFileSystems) {
+      filter.where_low_masked_is(1, 0xff00, what, refuse);
+    }
+    allow();
+  });
+  for (const unsigned number : calls_of_no_driver()) filter.on(number, kRefuse);
   if (!builds) {
-    for (const unsigned number : kBuilding) filter.on(number, kRefuse);
+    for (const unsigned number : calls_of_builders()) filter.on(number, kRefuse);
 #if defined(__NR_clone3)
-    // Its flags lie in memory, where a filter cannot look: libc then takes clone.
+    // Its flags lie in memory as well: libc then takes clone.
     filter.on(__NR_clone3, SECCOMP_RET_ERRNO | ENOSYS);
 #endif
     filter.on(__NR_clone, [&] {
       filter.where_low_has(0, CLONE_THREAD, allow);
-      filter.answer(kRefuse);
+      refuse();
     });
   }
-  // Signals to this process alone. One that it starts cannot abort by a signal; it ends all the
-  // same.
-  filter.on(__NR_tgkill, [&] {
-    filter.where_low_is(0, static_cast<std::uint32_t>(getpid()), allow);
-    filter.answer(kRefuse);
-  });
+  keep_to_own_process(filter);
+  cut_no_file_by_opening(filter);
   allow();
   return filter.install();
 }

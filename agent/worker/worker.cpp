@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cstdio>
@@ -14,7 +13,8 @@
 #include "agent/measure/trial.h"
 #include "agent/platform/conditions.h"
 #include "agent/platform/cpu_facts.h"
-#include "agent/sandbox/hidden_files.h"
+#include "agent/sandbox/file_access.h"
+#include "agent/sandbox/own_folder.h"
 #include "agent/sandbox/sandbox.h"
 #include "agent/worker/fault_handler.h"
 #include "agent/worker/request_link.h"
@@ -107,10 +107,13 @@ void claim_core_time() {
   close(group);
 }
 
-// Where drivers keep what they build. Beside hidden folders none can be made later on.
-void make_cache_folder() {
-  const char* home = std::getenv("HOME");
-  if (home != nullptr && *home == '/') (void)!mkdir((home + std::string("/.cache")).c_str(), 0700);
+// Where a driver that builds may write, and is told to.
+std::string folder_for_building() {
+  std::string made = make_own_folder();
+  for (const char* name : {"TMPDIR", "XDG_CACHE_HOME"}) {
+    if (!made.empty()) setenv(name, made.c_str(), 1);
+  }
+  return made;
 }
 
 void go_first_where_memory_is_short() {
@@ -142,9 +145,9 @@ int run_worker(const WorkerRow& row, const wire::DeviceInfoT& info, int socket, 
   // Before a driver starts threads, on which it would not count; behind what takes rights that a
   // namespace of its own would not have.
   const bool builds = row.sandbox && row.sandbox(info).calls == SystemCalls::Builds;
-  if (builds) make_cache_folder();
   SandboxSurroundings surroundings;
-  surroundings.keys_in_reach = hide_files({terms.hidden, builds});
+  surroundings.files_in_reach =
+      confine_files({terms.hidden, builds ? folder_for_building() : std::string()});
 #ifdef __GLIBC__
   mallopt(M_ARENA_MAX, 1);  // arenas per thread reserve address space, which is limited
 #endif

@@ -9,7 +9,7 @@ namespace fettle::agent {
 struct WorkerTerms {
   // Candidates may run where the sandbox does not hold; else such a device is refused.
   bool allow_unsandboxed = false;
-  std::vector<std::string> hidden;  // files and folders that no worker reaches (hidden_files.h)
+  std::vector<std::string> hidden;  // files and folders that no worker reaches (file_access.h)
 };
 
 }  // namespace fettle::agent

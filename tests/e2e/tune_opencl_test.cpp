@@ -19,7 +19,7 @@ class TuneOpenCl : public TuneTest {
 
 TEST_F(TuneOpenCl, EveryTaskHasARightRecord) {
   auto surroundings = environment();
-  surroundings["POCL_CACHE_DIR"] = folder.file("kernels");
+  surroundings["XDG_CACHE_HOME"] = folder.file("kernels");  // workers have their folders there
   const auto result =
       run_program(tune({"--device", "local-opencl", "--trials", "16", "--seed", "1"}), seconds(240),
                   surroundings);

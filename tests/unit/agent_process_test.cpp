@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <link.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -18,6 +19,7 @@
 #include <thread>
 
 #include "agent/measure/status_page.h"
+#include "agent/sandbox/file_access.h"
 #include "agent/sandbox/sandbox.h"
 #include "agent/server/blob_store.h"
 #include "agent/worker/nursery.h"
@@ -39,6 +41,7 @@ int sandboxed(wire::Sandbox wanted, int (*work)()) {
     if (!arena) _exit(98);
     SandboxSurroundings surroundings;
     surroundings.code = {arena->begin, arena->end};
+    surroundings.files_in_reach = confine_files({});
     if (enter_sandbox(policy, surroundings).level != wanted) _exit(99);
     syscall(SYS_exit_group, work());
   }
@@ -102,6 +105,12 @@ TEST(Sandbox, StrictForbidsFilesNetworkAndProcesses) {
       [] { return static_cast<int>(syscall(SYS_kill, 1, 0)); },
       [] { return static_cast<int>(syscall(SYS_tgkill, 1, 1, 0)); },
       [] { return fcntl(0, F_SETOWN, 0); }, [] { return fcntl(0, F_SETSIG, 0); },
+      [] { return ioctl(0, 0x8901 /* FIOSETOWN */, nullptr); },
+      [] { return static_cast<int>(syscall(SYS_prlimit64, 1, RLIMIT_CPU, nullptr, nullptr)); },
+      [] { return static_cast<int>(syscall(SYS_sched_setaffinity, 1, 0, nullptr)); },
+      [] { return setpriority(PRIO_PROCESS, 1, 0); },
+      [] { return truncate("/tmp/of_a_candidate", 0); },
+      [] { return static_cast<int>(syscall(SYS_madvise, nullptr, 0, 100 /* MADV_HWPOISON */)); },
       [] {
         return mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
                     -1, 0) == MAP_FAILED

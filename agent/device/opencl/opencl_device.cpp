@@ -82,9 +82,11 @@ class OpenClDevice final : public OffloadDevice {
 
   // Before the driver starts threads of its own, which inherit its cores. PoCL, whose devices are
   // CPUs, makes one for each core of the machine and keeps every kernel's code in files for good,
-  // unless its environment says otherwise: the user's word comes first.
+  // unless its environment says otherwise: the user's word comes first. Where they lie it does not
+  // say: the worker writes in its own folder alone, which PoCL finds as XDG_CACHE_HOME.
   void set_surroundings() const {
     setenv("POCL_KERNEL_CACHE", "0", 0);
+    unsetenv("POCL_CACHE_DIR");
     const auto cores = parse_core_list(extra(kDeviceCores, ""));
     if (!cores || cores->empty()) return;
     cpu_set_t set;
@@ -146,8 +148,8 @@ Result<std::unique_ptr<Device>> open_opencl(const wire::DeviceInfoT& info) {
 }
 
 // PoCL runs a linker for each kernel and loads what comes out; vendors keep caches in files. So
-// this worker may start programs and write files where its user may, but for keys. What a candidate
-// is: OpenCL C, which a driver's compiler has accepted; on PoCL it runs as code of this process.
+// this worker may start programs and write files in a folder of its own. What a candidate is:
+// OpenCL C, which a driver's compiler has accepted; on PoCL it runs as code of this process.
 SandboxPolicy opencl_sandbox(const wire::DeviceInfoT&) { return {.calls = SystemCalls::Builds}; }
 
 }  // namespace fettle::agent
