@@ -191,6 +191,29 @@ TEST(BenchProgram, RepeatMeasuresTheSameConfigurationsTwice) {
           " --from " + db);
   ASSERT_EQ(again.status, 0);
   EXPECT_EQ(again.lines.back()["configurations"], 4);
+  ASSERT_TRUE(again.lines.back().contains("rank_correlation"));
+  EXPECT_TRUE(again.lines.back()["rank_correlation"].is_null()) << "too few of a layer";
+}
+
+// Also for another architecture than this machine's.
+TEST(BenchProgram, CandidatesAreLoweredAndBuilt) {
+  const Output output = run(FETTLE_BENCH
+                            " candidates --arch armv7 --candidates 1 --lowered 2 --json --network "
+                            FETTLE_THREE_LAYERS);
+  ASSERT_EQ(output.status, 0);
+  ASSERT_EQ(output.lines.size(), 4u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Json& line = output.lines[i];
+    EXPECT_EQ(line["built"], 1) << line;
+    EXPECT_EQ(line["lowered"], 2) << line;
+    EXPECT_GT(line["build_ms_mean"], 0.0) << line;
+    EXPECT_GT(line["features_ms_mean"], 0.0) << line;
+  }
+  const Json& summary = output.lines.back();
+  EXPECT_EQ(summary["summary"], true);
+  EXPECT_EQ(summary["arch"], "armv7");
+  EXPECT_EQ(summary["built"], 3);
+  EXPECT_EQ(summary["lowered"], 6);
 }
 
 TEST(BenchProgram, ADatabaseThatIsReadIsNamedAndNotMade) {
@@ -359,7 +382,8 @@ TEST(BenchProgram, TheAgentsAreStaticAndSmall) {
 TEST(BenchProgram, WrongUseIsRefused) {
   for (const char* words : {"", " prune", " pipeline --kernel-ms 0", " search --searcher psychic",
                             " search --first-seed -1", " efficiency --trials xbg=3",
-                            " record-space", " search --nonsense", " versions --gate"}) {
+                            " record-space", " search --nonsense", " versions --gate",
+                            " fleet --rate 100 --answer-ms 5", " fleet --in-flight 100001"}) {
     const int status = run(FETTLE_BENCH + std::string(words) + " 2>/dev/null").status;
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 2) << words << ": " << status;
   }
