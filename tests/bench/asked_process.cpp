@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "host/process/child_process.h"
 
@@ -57,6 +60,20 @@ Result<std::string> AskedProcess::ask(const std::string& line, std::chrono::minu
 
 Result<std::string> AskedProcess::greeting(const std::string& otherwise) {
   return answer(ErrorCode::Unsupported, otherwise, kGreeting);
+}
+
+long AskedProcess::interruptions() const {
+  long all = 0;
+  std::error_code gone;
+  const std::string folder = "/proc/" + std::to_string(pid_) + "/task";
+  for (const auto& thread : std::filesystem::directory_iterator(folder, gone)) {
+    std::ifstream status(thread.path() / "status");
+    for (std::string line; std::getline(status, line);) {
+      const std::string name = "nonvoluntary_ctxt_switches:";
+      if (line.starts_with(name)) all += std::strtol(line.c_str() + name.size(), nullptr, 10);
+    }
+  }
+  return all;
 }
 
 // A Python's traceback ends with what went wrong.

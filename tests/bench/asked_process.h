@@ -30,6 +30,8 @@ class AskedProcess {
   Result<std::string> greeting(const std::string& otherwise);
 
   pid_t pid() const { return pid_; }
+  // How often others took a core from one of its threads, so far.
+  long interruptions() const;
   std::string file(const std::string& name) const { return folder_.file(name); }  // of its own
 
  private:

@@ -149,19 +149,29 @@ TEST(BenchProgram, RepeatMeasuresTheSameConfigurationsTwice) {
   const TemporaryFolder folder;
   const std::string db = folder.file("repeat.db");
   const Output drawn =
-      run(FETTLE_BENCH " repeat --layers 7x7x512 --count 6 --rounds 2 --json --db " + db);
+      run(FETTLE_BENCH " repeat --layers '7x7x512→512' --count 10 --rounds 2 --json --db " + db);
   ASSERT_EQ(drawn.status, 0);
-  ASSERT_EQ(drawn.lines.size(), 7u);
+  ASSERT_EQ(drawn.lines.size(), 11u);
   const Json& summary = drawn.lines.back();
-  EXPECT_EQ(summary["configurations"], 6);
+  EXPECT_EQ(summary["configurations"], 10);
   EXPECT_EQ(summary["rounds"], 2);
-  std::vector<double> first, second, drifts;
+  std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> layers;
+  std::vector<double> drifts;
   for (std::size_t i = 0; i + 1 < drawn.lines.size(); ++i) {
-    first.push_back(drawn.lines[i]["ns"][0]);
-    second.push_back(drawn.lines[i]["ns"][1]);
+    const Json& line = drawn.lines[i];
+    auto& [first, second] = layers[line["task"].get<std::string>()];
+    first.push_back(line["ns"][0]);
+    second.push_back(line["ns"][1]);
     drifts.push_back(std::fabs(second.back() / first.back() - 1));
   }
-  EXPECT_NEAR(summary["rank_correlation"].get<double>(), rank_correlation(first, second), 1e-9);
+  ASSERT_EQ(layers.size(), 2u);
+  std::vector<double> ranks;
+  for (const auto& [layer, times] : layers) {
+    ASSERT_EQ(times.first.size(), 5u) << layer;
+    ranks.push_back(rank_correlation(times.first, times.second));
+  }
+  EXPECT_NEAR(summary["rank_correlation"].get<double>(), (ranks[0] + ranks[1]) / 2, 1e-9);
+  EXPECT_NEAR(summary["least_rank_correlation_in_a_task"].get<double>(), std::min(ranks[0], ranks[1]), 1e-9);
   EXPECT_NEAR(summary["median_drift"].get<double>(), median(drifts), 1e-12);
   EXPECT_NEAR(summary["largest_drift"].get<double>(),
               *std::max_element(drifts.begin(), drifts.end()), 1e-12);
@@ -191,6 +201,29 @@ TEST(BenchProgram, RepeatMeasuresTheSameConfigurationsTwice) {
           " --from " + db);
   ASSERT_EQ(again.status, 0);
   EXPECT_EQ(again.lines.back()["configurations"], 4);
+  ASSERT_TRUE(again.lines.back().contains("rank_correlation"));
+  EXPECT_TRUE(again.lines.back()["rank_correlation"].is_null()) << "too few of a layer";
+}
+
+// Also for another architecture than this machine's.
+TEST(BenchProgram, CandidatesAreLoweredAndBuilt) {
+  const Output output = run(FETTLE_BENCH
+                            " candidates --arch armv7 --candidates 1 --lowered 2 --json --network "
+                            FETTLE_THREE_LAYERS);
+  ASSERT_EQ(output.status, 0);
+  ASSERT_EQ(output.lines.size(), 4u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Json& line = output.lines[i];
+    EXPECT_EQ(line["built"], 1) << line;
+    EXPECT_EQ(line["lowered"], 2) << line;
+    EXPECT_GT(line["build_ms_mean"], 0.0) << line;
+    EXPECT_GT(line["features_ms_mean"], 0.0) << line;
+  }
+  const Json& summary = output.lines.back();
+  EXPECT_EQ(summary["summary"], true);
+  EXPECT_EQ(summary["arch"], "armv7");
+  EXPECT_EQ(summary["built"], 3);
+  EXPECT_EQ(summary["lowered"], 6);
 }
 
 TEST(BenchProgram, ADatabaseThatIsReadIsNamedAndNotMade) {
@@ -359,7 +392,8 @@ TEST(BenchProgram, TheAgentsAreStaticAndSmall) {
 TEST(BenchProgram, WrongUseIsRefused) {
   for (const char* words : {"", " prune", " pipeline --kernel-ms 0", " search --searcher psychic",
                             " search --first-seed -1", " efficiency --trials xbg=3",
-                            " record-space", " search --nonsense", " versions --gate"}) {
+                            " record-space", " search --nonsense", " versions --gate",
+                            " fleet --rate 100 --answer-ms 5", " fleet --in-flight 100001"}) {
     const int status = run(FETTLE_BENCH + std::string(words) + " 2>/dev/null").status;
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 2) << words << ": " << status;
   }

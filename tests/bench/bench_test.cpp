@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "host/backend/backend.h"
 #include "host/cost/prior.h"
@@ -18,6 +19,7 @@
 #include "tests/bench/pipeline_bench.h"
 #include "tests/bench/process_memory.h"
 #include "tests/bench/rank_correlation.h"
+#include "tests/bench/repeat_bench.h"
 #include "tests/bench/search_bench.h"
 #include "tests/bench/trial_times.h"
 #include "tests/bench/tuned_threads.h"
@@ -138,6 +140,26 @@ TEST(BenchRankCorrelation, CountsOrderOnlyAndSharesRanksOfEqualValues) {
 }
 
 // A back end whose features changed would leave the prior unused without a word.
+// Sessions that order the layers alike and nothing within them agree on nothing.
+TEST(BenchRepeat, AgreementIsWithinLayers) {
+  const RepeatedTimes small{{1, 2, 3, 4, 5}, {5, 4, 3, 2, 1}};
+  const RepeatedTimes large{{1000, 2000, 3000, 4000, 8000}, {5000, 4000, 3000, 2000, 1000}};
+  const RepeatedTimes same{{10, 20, 30, 40, 50}, {11, 21, 31, 41, 51}};
+  const RepeatedTimes few{{1e6, 2e6}, {1e6, 2e6}};
+  const nlohmann::json none = agreement_json({few, few});
+  for (const char* figure :
+       {"rank_correlation", "least_rank_correlation_in_a_task", "slowest_over_fastest"}) {
+    ASSERT_TRUE(none.contains(figure)) << figure;
+    EXPECT_TRUE(none[figure].is_null()) << figure;
+  }
+  const nlohmann::json two = agreement_json({small, large, few});
+  EXPECT_DOUBLE_EQ(two["rank_correlation"], -1);
+  EXPECT_NEAR(two["slowest_over_fastest"].get<double>(), std::sqrt(5.0 * 8), 1e-9);
+  const nlohmann::json three = agreement_json({small, large, same});
+  EXPECT_NEAR(three["rank_correlation"].get<double>(), -1.0 / 3, 1e-12);
+  EXPECT_DOUBLE_EQ(three["least_rank_correlation_in_a_task"], -1);
+}
+
 TEST(ShippedPrior, IsForTheBackEndsFeaturesAndFloat32OnX86Only) {
   const auto names = backend::find_backend("cpu_llvm")->feature_names();
   const auto workload = [](const char* dtype) {

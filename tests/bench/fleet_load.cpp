@@ -26,7 +26,10 @@ using fleet::TimePoint;
 
 namespace {
 
-constexpr std::size_t kSlots = 1 << 16;  // trials whose times are known at one time
+// Trials whose times are known at one time: more than are in flight, as a late one's number is far
+// behind the newest.
+constexpr std::size_t kSlots = 1 << 19;
+static_assert(kSlots >= 4 * kMostInFlight);
 constexpr unsigned kFilesOfSocket = 2;   // its mailbox and its connection
 
 std::uint64_t now_ns() {

@@ -13,6 +13,8 @@
 
 namespace fettle::bench {
 
+inline constexpr unsigned kMostInFlight = 100'000;  // trials of all clients at one time
+
 struct FleetLoadPlan {
   std::string url, broker_key;
   std::vector<fleet::KeyPair> agent_keys;  // of each agent
@@ -38,7 +40,7 @@ class FleetLoad {
   ~FleetLoad();
   FleetLoad(const FleetLoad&) = delete;
 
-  // How much all clients together ask for: at most so many trials at one time, and no more than
+  // How much all clients together ask for: at most so many trials (kMostInFlight) at one time, and no more than
   // so many a second (0: no bound). 0 trials: they let what they have end, and stop.
   void ask(unsigned in_flight, double per_second);
   // A share of the agents and of the clients dies and comes back, each second.

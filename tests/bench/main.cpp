@@ -11,6 +11,7 @@
 #include "tests/bench/boards/boards_command.h"
 #include "tests/bench/efficiency_command.h"
 #include "tests/bench/fleet_bench.h"
+#include "tests/bench/fleet_load.h"
 #include "tests/bench/host/candidate_bench.h"
 #include "tests/bench/instructions/instruction_bench.h"
 #ifdef FETTLE_BENCH_KERNELS
@@ -178,15 +179,16 @@ int main(int argc, char** argv) try {
       ->check(CLI::Range(1u, 64u))
       ->capture_default_str();
   fleet_command->add_option("--in-flight", fleet.in_flight, "trials of all clients at one time")
-      ->check(CLI::Range(1u, 100'000u))
+      ->check(CLI::Range(1u, bench::kMostInFlight))
       ->capture_default_str();
-  fleet_command->add_option(
+  CLI::Option* fleet_rate = fleet_command->add_option(
       "--rate", fleet.rate,
       "results a second, and no more; without it: as many as can be had, then half of that");
   fleet_command
       ->add_option("--answer-ms", fleet.answer_ms,
-                   "a board takes so long for a trial, one after the other; then told "
-                   "beside it: what a simulation makes of the same fleet")
+                   "a board takes so long for a trial, one after the other; then told beside it: "
+                   "what a simulation makes of the same fleet, which knows no --rate")
+      ->excludes(fleet_rate)
       ->capture_default_str();
   fleet_command
       ->add_option("--seconds", fleet.seconds, "how long; 3600 with --kills and --rate is a soak")

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <iostream>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <random>
 #include <set>
@@ -30,7 +31,7 @@ using Json = nlohmann::json;
 
 constexpr double kOutlier = 0.05;        // drift beyond which a configuration must be explained
 constexpr double kSpare = 1.3;           // drawn for each wanted: some fail, some make one program
-constexpr std::size_t kLeastOfTask = 5;  // configurations of one task that a rank correlation needs
+constexpr std::size_t kLeastOfTask = 5;  // configurations of one layer that an order needs
 
 struct Layer {
   space::Task task;
@@ -245,8 +246,7 @@ double spread_of(const wire::MeasurementT& m) {
 }
 
 struct Comparison {
-  std::vector<double> first, second;  // ns
-  std::map<std::size_t, std::pair<std::vector<double>, std::vector<double>>> by_layer;
+  std::map<std::size_t, RepeatedTimes> by_layer;
   std::vector<double> drifts;
   unsigned outliers = 0, explained = 0;
 };
@@ -264,8 +264,6 @@ Comparison compare(const RepeatBenchOptions& options, const std::vector<Layer>& 
     const auto reasons = slowing_conditions(slower ? *again.measurement() : *before.measurement(),
                                             slower ? *before.measurement() : *again.measurement());
     const bool outlier = std::fabs(std::log(b / a)) > std::log1p(kOutlier);
-    all.first.push_back(a);
-    all.second.push_back(b);
     all.by_layer[key.first].first.push_back(a);
     all.by_layer[key.first].second.push_back(b);
     all.drifts.push_back(std::fabs(drift));
@@ -296,6 +294,27 @@ Comparison compare(const RepeatBenchOptions& options, const std::vector<Layer>& 
 }
 
 }  // namespace
+
+Json agreement_json(const std::vector<RepeatedTimes>& layers) {
+  std::vector<double> ranks, spans;
+  for (const RepeatedTimes& times : layers) {
+    if (times.first.size() < kLeastOfTask) continue;
+    ranks.push_back(rank_correlation(times.first, times.second));
+    const auto [fastest, slowest] = std::minmax_element(times.first.begin(), times.first.end());
+    spans.push_back(std::log(*slowest / *fastest));
+  }
+  if (ranks.empty()) {
+    return {{"rank_correlation", nullptr},
+            {"least_rank_correlation_in_a_task", nullptr},
+            {"slowest_over_fastest", nullptr}};
+  }
+  const auto mean = [](const std::vector<double>& of) {
+    return std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size());
+  };
+  return {{"rank_correlation", mean(ranks)},
+          {"least_rank_correlation_in_a_task", *std::min_element(ranks.begin(), ranks.end())},
+          {"slowest_over_fastest", std::exp(mean(spans))}};
+}
 
 Result<void> run_repeat_bench(const RepeatBenchOptions& options) {
   const auto tasks = wanted_tasks(options);
@@ -339,19 +358,13 @@ Result<void> run_repeat_bench(const RepeatBenchOptions& options) {
       {"tasks", all.by_layer.size()},
       {"rounds", options.rounds},
       {"threads", *threads},
-      {"slowest_over_fastest", *std::max_element(all.first.begin(), all.first.end()) /
-                                   *std::min_element(all.first.begin(), all.first.end())},
-      {"rank_correlation", rank_correlation(all.first, all.second)},
       {"median_drift", median_of(all.drifts)},
       {"largest_drift", *std::max_element(all.drifts.begin(), all.drifts.end())},
       {"outliers", all.outliers},
       {"outliers_explained", all.explained}};
-  double least = 1;
-  for (const auto& [layer, times] : all.by_layer) {
-    if (times.first.size() < kLeastOfTask) continue;
-    least = std::min(least, rank_correlation(times.first, times.second));
-    summary["least_rank_correlation_in_a_task"] = least;
-  }
+  std::vector<RepeatedTimes> layer_times;
+  for (auto& [layer, times] : all.by_layer) layer_times.push_back(times);
+  summary.update(agreement_json(layer_times));
   std::cout << summary.dump(options.json ? -1 : 1) << std::endl;
   return {};
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,16 @@ struct RepeatBenchOptions {
   std::uint64_t seed = 1;
   bool json = false;
 };
+
+// One layer's configurations: nanoseconds in the first session and in the second.
+struct RepeatedTimes {
+  std::vector<double> first, second;
+};
+// How alike the two sessions order each layer's configurations: of layers with five at least, the
+// mean of their rank correlations and the least of these, and how many times as long as its fastest
+// one a layer's slowest takes (geometric mean). Never across layers: large ones take longer than
+// small ones in any session. Null: there is no such layer.
+nlohmann::json agreement_json(const std::vector<RepeatedTimes>& layers);
 
 Result<void> run_repeat_bench(const RepeatBenchOptions& options);
 

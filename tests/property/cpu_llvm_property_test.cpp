@@ -5,7 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "host/backend/backend.h"
+#include "host/ir/intrinsics.h"
+#include "host/ir/printer.h"
+#include "host/lower/cpu/lowering.h"
 #include "host/space/reference.h"
+#include "host/space/sketches/sketches.h"
 #include "host/space/wire_types.h"
 #include "host/space/workload.h"
 #include "schemas/wire/codec.h"
@@ -51,7 +55,15 @@ std::vector<space::CpuTarget> native_variants() {
   return all;
 }
 
-// int8: of that type only.
+bool has_dot_products(const space::Workload& workload, const space::CpuTarget& target,
+                      const space::Configuration& configuration) {
+  const auto task = space::open_cpu_space(workload.dag(), target);
+  if (!task) return false;
+  const auto module = lower::lower_configuration(*task, configuration);
+  return module && ir::print(*module).find(target.sums_of_byte_products()->name) != std::string::npos;
+}
+
+// int8: of that type only, for targets with dot products.
 void check(const std::vector<space::CpuTarget>& targets, std::uint64_t count, bool int8 = false) {
   const std::uint64_t seed = from_environment("FETTLE_PROPERTY_SEED", 20260202);
   count *= from_environment("FETTLE_PROPERTY_TIMES", 1);
@@ -61,6 +73,7 @@ void check(const std::vector<space::CpuTarget>& targets, std::uint64_t count, bo
   std::mt19937_64 rng(seed);
   const std::string native = native_target().arch;
   int channels_last = 0;  // configurations of sketches that bring them there
+  int dots = 0;           // programs with products of bytes by one instruction
   for (std::uint64_t i = 0; i < count; ++i) {
     const space::Workload workload = property::random_workload(rng, int8);
     const space::CpuTarget& target = targets[i % targets.size()];
@@ -94,7 +107,10 @@ void check(const std::vector<space::CpuTarget>& targets, std::uint64_t count, bo
                              right.tolerance.relative));
     const std::string& sketch = space->sketches()[configuration.sketch].name;
     channels_last += sketch.ends_with("_channels_last");
+    if (int8) dots += has_dot_products(workload, target, configuration);
   }
+  if (int8) std::printf("%d with dot products\n", dots);
+  EXPECT_TRUE(!int8 || dots >= static_cast<int>(count / 5)) << dots << " with dot products";
   EXPECT_TRUE(channels_last > 0 || count < 60) << "no sketch with channels last was drawn";
 }
 

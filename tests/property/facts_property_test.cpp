@@ -195,10 +195,12 @@ TEST(FactsProperty, RandomProgramsDoNoLess) {
           integers, bytes);
     if (HasFatalFailure()) return;
   }
-  std::printf("operations %.4f, bytes %.4f of what is done\n", operations.facts / operations.done,
+  std::printf("operations %.4f, of integers %.4f, bytes %.4f of what is done\n",
+              operations.facts / operations.done, integers.facts / integers.done,
               bytes.facts / bytes.done);
   // Loops decide all conditions of such small programs.
   EXPECT_GT(operations.facts, 0.999 * operations.done);
+  EXPECT_GT(integers.facts, 0.99 * integers.done);
   EXPECT_GT(bytes.facts, 0.8 * bytes.done);
 }
 

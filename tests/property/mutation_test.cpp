@@ -1,11 +1,13 @@
 // The output check is sharp: seeded mistakes in kernels, all of them caught by the
 // comparison that a trial is accepted with, at the tolerance that it has.
 #include <cstdlib>
+#include <map>
 #include <random>
 
 #include <gtest/gtest.h>
 
 #include "host/backend/cpu_llvm/program.h"
+#include "host/ir/intrinsics.h"
 #include "host/lower/cpu/lowering.h"
 #include "host/space/reference.h"
 #include "host/space/sketches/sketches.h"
@@ -150,8 +152,8 @@ std::vector<Kernel> kernels(const Operator& op, const space::CpuTarget& target,
 }
 
 // Mistakes of each kind, in as many as the operator's kernels have a place for.
-void check_operator(const Operator& op, std::mt19937_64& rng) {
-  const space::CpuTarget target = native_target();
+void check_operator(const Operator& op, const space::CpuTarget& target, std::mt19937_64& rng,
+                    std::map<Mistake, int>& made) {
   const std::vector<Kernel> all = kernels(op, target, rng);
   for (const Kernel& kernel : all) {
     ASSERT_EQ("", wrong_in(kernel.module, kernel.expected, target))
@@ -175,7 +177,7 @@ void check_operator(const Operator& op, std::mt19937_64& rng) {
         wrong_in(mutated(kernel.module, mistake, place), kernel.expected, target);
     EXPECT_NE(wrong, "") << "not caught: " << what;
     EXPECT_FALSE(wrong.starts_with("build") || wrong.starts_with("run")) << what << ": " << wrong;
-    ++mutants;
+    ++mutants, ++made[mistake];
   }
   EXPECT_GE(mutants, 10) << op.name;
   std::printf("%s: %d mutants\n", op.name, mutants);
@@ -186,7 +188,17 @@ TEST(Mutations, EverySeededMistakeIsCaught) {
   const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : 42;
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   std::mt19937_64 rng(seed);
-  for (const Operator& op : kOperators) check_operator(op, rng);
+  const space::CpuTarget target = native_target();
+  std::map<Mistake, int> made;
+  for (const Operator& op : kOperators) check_operator(op, target, rng, made);
+  const ir::IntrinsicRow* bytes = target.sums_of_byte_products();
+  for (int kind = 0; kind < static_cast<int>(Mistake::Count); ++kind) {
+    const auto mistake = static_cast<Mistake>(kind);
+    std::printf("%s: %d\n", name_of(mistake), made[mistake]);
+    // Only a product of unsigned by signed bytes has a place for it.
+    if (mistake == Mistake::WrongSign && (!bytes || !bytes->takes_unsigned())) continue;
+    EXPECT_GT(made[mistake], 0) << name_of(mistake) << " was made nowhere";
+  }
 }
 
 }  // namespace

@@ -176,6 +176,7 @@ TEST(VtaPrograms, RandomSmallProductsEqualTheReference) {
   Dice dice(20261123);
   for (const char* name : {"pynq", "vta-stock"}) {
     const Design design = find_design(name).value();
+    int checked = 0;
     for (int i = 0; i < 90; ++i) {
       const space::Workload workload = i % 5 == 0 ? random_dense(dice) : random_convolution(dice);
       SCOPED_TRACE(name + (" " + workload.source()));
@@ -183,13 +184,15 @@ TEST(VtaPrograms, RandomSmallProductsEqualTheReference) {
       ASSERT_TRUE(product) << product.error().text();
       if (!sketch_of(*product, design)) continue;  // too small for the stock core's pipeline
       const Case small = case_of(workload.dag(), design);
-      for (int k = 0; k < 2; ++k) {
+      for (int k = 0; k < 2; ++k, ++checked) {
         const space::Configuration configuration = small.space.random(dice.engine());
         ASSERT_TRUE(small.space.contains(configuration));
         check(small, design, configuration, true);
         if (HasFailure()) return;
       }
     }
+    std::printf("%s: %d programs\n", name, checked);
+    EXPECT_GT(checked, 100) << name;
   }
 }
 

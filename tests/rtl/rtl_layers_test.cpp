@@ -40,6 +40,10 @@ TEST(RtlLayers, ResNet18) {
     EXPECT_NEAR(ratio, 1.0, 0.1) << "layer " << number;
     const std::uint64_t beats = result->read_beats + result->written_beats;
     const std::uint64_t bound = std::max(estimate->step_cycles, beats);
+    EXPECT_LE(bound, result->cycles) << "layer " << number;
+    // Small layers are mostly their beginning and end.
+    EXPECT_GE(static_cast<double>(bound), 0.6 * static_cast<double>(result->cycles))
+        << "layer " << number;
     std::printf("%5d %11llu %10llu   %6.3f %14llu %9llu   %10.3f\n", number++,
                 static_cast<unsigned long long>(result->cycles),
                 static_cast<unsigned long long>(estimate->cycles), ratio,

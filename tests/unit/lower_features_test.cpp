@@ -12,6 +12,7 @@
 #include "host/lower/cpu/lowering.h"
 #include "host/lower/cpu/screen.h"
 #include "host/lower/footprint.h"
+#include "host/space/operators/operator.h"
 #include "host/space/sketches/sketches.h"
 #include "host/space/workload.h"
 
@@ -84,23 +85,65 @@ TEST(Footprint, AStrideTouchesALinePerElement) {
 TEST(Features, AreFiniteAndAsManyAsTheirNamesForEveryOperator) {
   const std::vector<std::string> names = feature_names();
   EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
-  const Workload dense =
-      *Workload::parse(nlohmann::json{{"op", "dense"}, {"in_features", 96}, {"out_features", 100}});
+  const nlohmann::json operators[] = {
+      nlohmann::json::parse(conv().source()),
+      {{"op", "dense"}, {"in_features", 96}, {"out_features", 100}},
+      {{"op", "batch_matmul"}, {"batch", 3}, {"m", 7}, {"n", 20}, {"k", 9}},
+      {{"op", "depthwise_conv2d"}, {"height", 14}, {"width", 14}, {"channels", 24}, {"kernel", 3}},
+      {{"op", "conv2d"},
+       {"height", 9},
+       {"width", 9},
+       {"in_channels", 8},
+       {"out_channels", 12},
+       {"kernel", 3},
+       {"groups", 4}},
+      {{"op", "conv3d"},
+       {"depth", 4},
+       {"height", 6},
+       {"width", 7},
+       {"in_channels", 8},
+       {"out_channels", 8},
+       {"kernel", {2, 3, 3}}},
+      {{"op", "conv2d_transpose"},
+       {"height", 8},
+       {"width", 8},
+       {"in_channels", 8},
+       {"out_channels", 8},
+       {"kernel", 2},
+       {"stride", 2}},
+      {{"op", "max_pool2d"}, {"height", 14}, {"width", 14}, {"channels", 24}, {"kernel", 2}},
+      {{"op", "avg_pool2d"}, {"height", 14}, {"width", 14}, {"channels", 24}, {"kernel", 2}},
+      {{"op", "global_avg_pool2d"}, {"height", 7}, {"width", 7}, {"channels", 70}},
+      {{"op", "softmax"}, {"batch", 9}, {"features", 72}},
+      {{"op", "layer_norm"}, {"batch", 9}, {"features", 72}},
+      {{"op", "elementwise"}, {"function", "add"}, {"shape", {6, 20, 37}}},
+      {{"op", "pad"}, {"shape", {26, 33}}, {"before", {2, 3}}, {"after", {0, 4}}},
+      {{"op", "transpose"}, {"shape", {5, 24, 37}}, {"permutation", {2, 0, 1}}},
+      {{"op", "reduce"}, {"function", "mean"}, {"shape", {21, 6, 40}}, {"axes", {1, 2}}}};
   std::mt19937_64 rng(7);
-  for (const Workload& workload : {conv(), dense}) {
-    const CpuSpace task = open_cpu_space(workload.dag(), target()).value();
+  std::set<std::string> kinds;
+  for (const nlohmann::json& json : operators) {
+    const auto workload = Workload::parse(json);
+    ASSERT_TRUE(workload) << json << ": " << workload.error().text();
+    kinds.insert(json["op"]);
+    const CpuSpace task = open_cpu_space(workload->dag(), target()).value();
     const SearchSpace& space = task.space();
-    for (int i = 0; i < 40; ++i) {
+    int lowered = 0;
+    for (int i = 0; i < 20; ++i) {
       const Configuration configuration = space.random(rng);
       const auto features = features_of(task, configuration);
       if (!features) continue;
+      ++lowered;
       ASSERT_EQ(features->size(), names.size());
       for (std::size_t f = 0; f < names.size(); ++f) {
         EXPECT_TRUE(std::isfinite((*features)[f]))
-            << names[f] << " of " << space.to_json(configuration);
+            << names[f] << " of " << json << " " << space.to_json(configuration);
       }
     }
+    EXPECT_GE(lowered, 10) << json;
   }
+  const std::vector<std::string> all = operator_names();
+  EXPECT_EQ(kinds, std::set<std::string>(all.begin(), all.end()));
 }
 
 TEST(Features, CountTheOperationsOfTheWorkload) {

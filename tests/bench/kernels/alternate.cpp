@@ -1,7 +1,6 @@
 // Taking turns (alternate.h).
 #include "tests/bench/kernels/alternate.h"
 
-#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
@@ -29,24 +28,17 @@ Result<double> sample(Contender& contender, std::uint32_t runs) {
   return (own > 0 ? own : now_ns() - start) / runs;
 }
 
-// How often another process took a core from a thread of this one.
-long interruptions() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_nivcsw;
-}
-
 // The first sample that nothing interrupted; after kRetakes the fastest one, as an
 // interruption only costs time.
 Result<double> clean_sample(Contender& contender, std::uint32_t runs, Timing& timing) {
   double least = INFINITY;
   for (int attempt = 0; attempt <= kRetakes; ++attempt) {
-    const long before = interruptions();
+    const long before = contender.interruptions();
     auto one = sample(contender, runs);
     if (!one) return one;
     least = std::min(least, *one);
     if (attempt == 0) timing.firsts.push_back(*one);
-    if (interruptions() == before) return one;
+    if (contender.interruptions() == before) return one;
     ++timing.disturbed;
   }
   return least;

@@ -1,9 +1,17 @@
-// How peers are checked (contender.h).
+// How peers are checked, and what interrupts this process (contender.h).
 #include "tests/bench/kernels/contender.h"
+
+#include <sys/resource.h>
 
 #include "tests/bench/kernels/layer.h"
 
 namespace fettle::bench {
+
+long Contender::interruptions() const {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nivcsw;
+}
 
 Result<void> Contender::check(const Layer& layer) {
   auto values = output();

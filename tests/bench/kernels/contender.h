@@ -22,6 +22,9 @@ class Contender {
   // What the last run() took by the device's own clock; 0: it has none, whoever calls takes the
   // time.
   virtual double device_nanoseconds() const { return 0; }
+  // How often another process took a core from a thread that run() runs on, so far. Here: from this
+  // process's; one that runs elsewhere tells of there.
+  virtual long interruptions() const;
   // The output of one run on fresh inputs, row-major in the workload's own layout. What was there
   // before is overwritten first: no earlier run can pass for this one.
   virtual Result<std::vector<float>> output() = 0;

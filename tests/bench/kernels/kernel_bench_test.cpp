@@ -7,6 +7,7 @@
 
 #include "host/backend/backend.h"
 #include "host/space/workload.h"
+#include "tests/bench/kernels/crowded_core.h"
 #include "tests/bench/kernels/layer_figures.h"
 #include "tests/bench/kernels/onednn_peer.h"
 #include "tests/bench/kernels/openblas_peer.h"
@@ -216,6 +217,57 @@ TEST(KernelTiming, ADevicesOwnClockCounts) {
   const auto timings = alternate(all, {.rounds = 3, .sample_ms = 0.001});
   ASSERT_TRUE(timings.ok());
   EXPECT_EQ(timings->front().nanoseconds, (std::vector<double>{7, 7, 7}));
+}
+
+// Each other sample is slow, and tells that it was interrupted, where it tells it at all.
+class InterruptedContender final : public Contender {
+ public:
+  explicit InterruptedContender(bool tells) : tells_(tells) {}
+  const std::string& name() const override { return name_; }
+  const std::string& implementation() const override { return name_; }
+  Result<void> run(std::uint32_t times) override {
+    const bool sample = times == kSample;
+    const bool slow = sample && ++samples_ % 2 == 1;
+    took_ = (slow ? 100.0 : 7.0) * times;
+    interruptions_ += slow && tells_;
+    return {};
+  }
+  double device_nanoseconds() const override { return took_; }
+  long interruptions() const override { return interruptions_; }
+  Result<std::vector<float>> output() override { return std::vector<float>{}; }
+
+  static constexpr std::uint32_t kSample = 1000;  // runs, of 7 us
+
+ private:
+  bool tells_;
+  std::string name_ = "interrupted";
+  double took_ = 0;
+  long interruptions_ = 0;
+  unsigned samples_ = 0;
+};
+
+TEST(KernelTiming, WhatAContenderTellsOfItsInterruptionsIsTakenAgain) {
+  InterruptedContender one(true), silent(false);
+  Contender* const both[] = {&one, &silent};
+  const auto timings = alternate(both, {.rounds = 2, .sample_ms = 0.007});
+  ASSERT_TRUE(timings.ok());
+  EXPECT_EQ((*timings)[0].nanoseconds, (std::vector<double>{7, 7}));
+  EXPECT_EQ((*timings)[0].firsts, (std::vector<double>{100, 100}));
+  EXPECT_EQ((*timings)[0].disturbed, 2u);
+  EXPECT_EQ((*timings)[1].nanoseconds, (std::vector<double>{100, 7}));
+  EXPECT_EQ((*timings)[1].disturbed, 0u);
+}
+
+TEST(KernelTiming, AProcessThatIsAskedTellsItsOwnInterruptions) {
+  CrowdedCore crowded;
+  auto other = AskedProcess::start("other", {"sh", "-c", "while :; do :; done"}, {crowded.core()});
+  auto idle = AskedProcess::start("idle", {"sleep", "100"}, {crowded.core()});
+  ASSERT_TRUE(other.ok() && idle.ok());
+  crowded.leave();
+  const long before = (*other)->interruptions(), of_idle = (*idle)->interruptions();
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  EXPECT_GE((*other)->interruptions() - before, kManyInterruptions);
+  EXPECT_LT((*idle)->interruptions() - of_idle, kManyInterruptions);
 }
 
 struct SmallLayer {

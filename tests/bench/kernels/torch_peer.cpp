@@ -119,6 +119,7 @@ class TorchPeer final : public Contender {
     return {};
   }
   double device_nanoseconds() const override { return nanoseconds_; }
+  long interruptions() const override { return process_.interruptions(); }
   Result<std::vector<float>> output() override {
     const std::string file = process_.file("output");
     auto told = process_.ask({{"output", way_}, {"file", file}});

@@ -25,6 +25,7 @@ class TorchProcess {
   const std::string& version() const { return version_; }  // "PyTorch 2.15.0, cuDNN 9.15.1"
   // One question, one answer. Unsupported: what PyTorch says no to, in its words.
   Result<nlohmann::json> ask(const nlohmann::json& question);
+  long interruptions() const { return process_->interruptions(); }  // AskedProcess's
   std::string file(const std::string& name) const { return process_->file(name); }
 
  private:

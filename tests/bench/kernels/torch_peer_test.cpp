@@ -8,9 +8,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "host/records/database.h"
 #include "tests/bench/kernels/alternate.h"
+#include "tests/bench/kernels/crowded_core.h"
 #include "tests/support/running_program.h"
 
 namespace fettle::bench {
@@ -137,6 +140,30 @@ TEST_F(Torch, SeesNoCudaDeviceWhereNoneIs) {
   ASSERT_FALSE(none.ok());
   EXPECT_NE(none.error().text().find("PyTorch sees no CUDA device here"), std::string::npos)
       << none.error().text();
+}
+
+// Its own, not this process's: beside a stand-in that is always busy.
+TEST(TorchPeer, TellsWhatInterruptsItsProcess) {
+  const testing::ScratchFolder folder;
+  const std::string python = folder.file("python");
+  std::ofstream(python) << R"(#!/usr/bin/env python3
+import sys, threading
+def spin():
+    while True: pass
+threading.Thread(target=spin, daemon=True).start()
+print("{}", flush=True)
+for line in sys.stdin: print('{"ways": ["addmm"], "ns": 5}', flush=True)
+)";
+  std::filesystem::permissions(python, std::filesystem::perms::owner_all);
+  CrowdedCore crowded;
+  auto process = TorchProcess::start(python, TorchDevice::Cpu, {crowded.core()});
+  ASSERT_TRUE(process.ok()) << process.error().text();
+  crowded.leave();
+  const Layer layer = layer_of(R"({"op":"dense","in_features":9,"out_features":4})");
+  const auto peers = make_torch_peers(**process, layer);
+  ASSERT_EQ(peers.size(), 1u);
+  ASSERT_TRUE(peers[0].made.ok()) << peers[0].made.error().text();
+  EXPECT_GE(interruptions_meanwhile(**peers[0].made), kManyInterruptions);
 }
 
 TEST(TorchPeer, APythonWithoutItIsOneLine) {

@@ -18,7 +18,8 @@ namespace {
 
 using Samples = std::vector<cost::Sample>;
 
-// Some tasks' trials beside `task`, as a session that tunes them all has them.
+// Some tasks' trials beside `task`, as a session that tunes them all has them: with the times of
+// stopped trials as if they were whole.
 std::vector<cost::Sample> trials_beside(const Tasks& tasks, const std::string& task,
                                         unsigned most_tasks, unsigned trials, std::size_t estimate,
                                         std::mt19937_64& rng) {
@@ -33,7 +34,10 @@ std::vector<cost::Sample> trials_beside(const Tasks& tasks, const std::string& t
     Samples samples = tasks.at(*name);
     std::shuffle(samples.begin(), samples.end(), rng);
     if (samples.size() > trials) samples.resize(trials);
-    for (cost::Sample& sample : samples) experience.add(*name, std::move(sample));
+    for (cost::Sample& sample : samples) {
+      sample.censored = false;
+      experience.add(*name, std::move(sample));
+    }
   }
   return experience.beside(task, estimate);
 }
@@ -89,13 +93,12 @@ Result<ModelFigures> model_figures(const Tasks& tasks,
       });
       std::vector<cost::Trial> known;
       for (unsigned i = 0; i < trials; ++i) {
-        known.push_back({samples[i].features, samples[i].nanoseconds, samples[i].censored});
+        // So they are to the search, too (host/tune/evolutionary_planner.cpp).
+        known.push_back({samples[i].features, samples[i].nanoseconds, false});
       }
       const auto beside = trials_beside(tasks, task, others, trials, *how.estimate, rng);
       const double begun = thread_milliseconds();
       const auto model = cost::TimeModel::train(feature_names.size(), known, beside, how, seed);
-      // None of these trials was measured to its end, and there are no others.
-      if (!model && model.error().code == ErrorCode::InvalidArgument) continue;
       if (!model) return model.error();
       sum.training_ms += thread_milliseconds() - begun;
       const Samples programs(rest, samples.end());

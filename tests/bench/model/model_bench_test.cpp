@@ -48,6 +48,20 @@ TEST(ModelBench, TrialsTeachWhatTheEstimateLacks) {
   EXPECT_GT(others->rank_correlation, few->rank_correlation);
 }
 
+// As to the search: what it is told of stopped trials are times like any.
+TEST(ModelBench, TimesOfStoppedTrialsCount) {
+  const Tasks whole = tasks(4, 100, 3);
+  Tasks stopped = whole;
+  for (auto& [name, samples] : stopped) {
+    for (std::size_t i = 0; i < samples.size(); i += 2) samples[i].censored = true;
+  }
+  const auto a = model_figures(whole, kNames, 8, 3, 2), b = model_figures(stopped, kNames, 8, 3, 2);
+  ASSERT_TRUE(a && b);
+  EXPECT_EQ(a->models, b->models);
+  EXPECT_EQ(a->first, b->first);
+  EXPECT_EQ(a->rank_correlation, b->rank_correlation);
+}
+
 TEST(ModelBench, TooFewTrialsOrNoEstimateIsAnError) {
   const auto few = model_figures(tasks(2, 70, 1), kNames, 8, 1, 1);
   ASSERT_FALSE(few);

@@ -4,8 +4,6 @@
 #include <signal.h>
 
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -63,20 +61,6 @@ Result<std::vector<float>> NetworkContender::output() {
   std::vector<float> values(bytes.size() / sizeof(float));
   std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
   return values;
-}
-
-long NetworkContender::interruptions() const {
-  long all = 0;
-  std::error_code gone;
-  const std::string folder = "/proc/" + std::to_string(process_->pid()) + "/task";
-  for (const auto& thread : std::filesystem::directory_iterator(folder, gone)) {
-    std::ifstream status(thread.path() / "status");
-    for (std::string line; std::getline(status, line);) {
-      const std::string name = "nonvoluntary_ctxt_switches:";
-      if (line.starts_with(name)) all += std::strtol(line.c_str() + name.size(), nullptr, 10);
-    }
-  }
-  return all;
 }
 
 }  // namespace fettle::bench

@@ -33,7 +33,7 @@ class NetworkContender {
   Result<std::vector<double>> run(unsigned times);
   Result<std::vector<float>> output();
   // How often others took a core from one of its threads, so far.
-  long interruptions() const;
+  long interruptions() const { return process_->interruptions(); }
 
  private:
   explicit NetworkContender(std::unique_ptr<AskedProcess> process) : process_(std::move(process)) {}

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Plays tvm_meta_schedule.py for tests, without TVM: it computes convolutions itself, slowly.
 
-FAULT in the environment: "" none; "wrong", its output is off; "refuse", it tunes nothing.
+STAND_IN_FAULT in the environment: "" none; "wrong", its output is off; "refuse", it tunes nothing;
+"busy", a thread of it never rests.
 """
 
 import array
@@ -9,6 +10,7 @@ import itertools
 import json
 import os
 import sys
+import threading
 
 FAULT = os.environ.get("STAND_IN_FAULT", "")
 TUNING = {"seconds": 90.0, "failed": 1, "best_ns": 2000.0}
@@ -56,7 +58,14 @@ def answer(asked, layers):
     return {}
 
 
+def spin():
+    while True:
+        pass
+
+
 def main():
+    if FAULT == "busy":
+        threading.Thread(target=spin, daemon=True).start()
     print(json.dumps({"tvm": "stand-in", "target": "nothing"}), flush=True)
     layers = {}
     for line in sys.stdin:

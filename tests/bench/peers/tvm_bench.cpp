@@ -17,7 +17,6 @@
 #include "tests/bench/kernels/compare_layer.h"
 #include "tests/bench/kernels/cpu_side.h"
 #include "tests/bench/peers/tvm_figures.h"
-#include "tests/bench/versions/json_summary.h"
 #include "tests/bench/versions/logged_child.h"
 #include "tests/bench/versions/turns.h"
 #include "tests/bench/versions/work_folder.h"
@@ -86,7 +85,7 @@ Result<std::vector<Layer>> layers_of(const TvmBenchOptions& options) {
   return Error{ErrorCode::InvalidArgument, "no layer of " + network + " is wanted", {}};
 }
 
-// The last line of `fettle tune --json` tells the trials; the time is that of the whole process.
+// The time is that of the whole process.
 Result<TuneFigures> tune_ours(const TvmBenchOptions& options, const Layer& layer,
                               const fs::path& work, std::size_t place) {
   const fs::path list = work / fmt::format("layer{}.json", place);
@@ -101,19 +100,9 @@ Result<TuneFigures> tune_ours(const TvmBenchOptions& options, const Layer& layer
   if (!seconds) return seconds.error();
   const auto text = text_of_file(logs.output);
   if (!text) return text.error();
-  const Json told = last_json_line(*text);
-  if (!told.is_object() || !told.contains("trials") || !told["trials"].is_number_unsigned()) {
-    return Error{ErrorCode::Malformed, logs.output.string() + " does not end in a summary", {}};
-  }
-  TuneFigures figures;
-  figures.seconds = *seconds;
-  figures.trials = told["trials"];
-  for (std::string_view rest = *text; !rest.empty();) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const Json line = Json::parse(rest.substr(0, end), nullptr, false);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    figures.failed += line.is_object() && line.contains("failure");
-  }
+  auto figures = parse_fettle_tune(*text);
+  if (!figures) return std::move(figures).error().in(logs.output.string());
+  figures->seconds = *seconds;
   return figures;
 }
 
@@ -126,8 +115,8 @@ Result<void> tune_both(const TvmBenchOptions& options, TvmProcess& tvm, const fs
       auto told = which == 0 ? tune_ours(options, layers[i], work, i)
                              : tvm.tune(layers[i], options.trials, options.seed);
       if (!told) return std::move(told).error().in(fmt::format("{} tuning {}", name, title));
-      std::fprintf(stderr, "%-6s %s: %u trials, %u failed, %.0f s\n", name, title.c_str(),
-                   told->trials, told->failed, told->seconds);
+      std::fprintf(stderr, "%-6s %s: %u trials, %u failed, %u not measured again, %.0f s\n", name,
+                   title.c_str(), told->trials, told->failed, told->reused, told->seconds);
       (which == 0 ? tuned[i].ours : tuned[i].theirs) = *told;
       return {};
     });
@@ -176,6 +165,7 @@ void print_table(const std::vector<TunedLayer>& layers, const TunedSummary& summ
                         {"fettle, GFLOPS", Align::Right},
                         {"TVM", Align::Right},
                         {"ratio", Align::Right},
+                        {"reused", Align::Right},
                         {"fettle, trials an hour", Align::Right},
                         {"TVM", Align::Right},
                         {"ratio", Align::Right}});
@@ -189,6 +179,7 @@ void print_table(const std::vector<TunedLayer>& layers, const TunedSummary& summ
     table.row({kernels.title, gflops(kernels.missing.empty() ? &kernels.ours : nullptr),
                gflops(layer.tvm() ? &layer.tvm()->timing : nullptr),
                ratio ? fmt::format("{:.3f}", *ratio) : "-",
+               fmt::format("{} of {}", layer.ours.reused, layer.ours.trials),
                fmt::format("{:.0f}", layer.ours.per_hour()),
                fmt::format("{:.0f}", layer.theirs.per_hour()),
                fmt::format("{:.2f}", layer.trials_ratio())});
@@ -205,7 +196,8 @@ void print_table(const std::vector<TunedLayer>& layers, const TunedSummary& summ
   std::cout << faults
             << fmt::format(
                    "\nMedians of kernels timed here in turns; ratio: TVM's time over ours, "
-                   "our trials over TVM's.\n{} of {} layers compared: geometric mean {:.3f}, "
+                   "our trials over TVM's. Reused: trials of ours whose program another one had "
+                   "measured; they are in no rate.\n{} of {} layers compared: geometric mean {:.3f}, "
                    "of trials an hour {:.2f}\n",
                    summary.compared, summary.layers, summary.kernel_ratio, summary.trials_ratio);
 }

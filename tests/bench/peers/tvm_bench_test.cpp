@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/bench/kernels/crowded_core.h"
 #include "tests/bench/peers/tvm_figures.h"
 #include "tests/support/running_program.h"
 
@@ -48,8 +49,8 @@ TEST(TvmAnswers, WhatIsNoneIsRefused) {
 
 TunedLayer tuned(double our_ns, double tvm_ns, double our_seconds, double tvm_seconds) {
   TunedLayer layer;
-  layer.ours = {our_seconds, 64, 1, our_ns};
-  layer.theirs = {tvm_seconds, 64, 2, tvm_ns};
+  layer.ours = {our_seconds, 64, 1, 0, our_ns};
+  layer.theirs = {tvm_seconds, 64, 2, 0, tvm_ns};
   layer.kernels.title = "a";
   layer.kernels.operations = 1000;
   layer.kernels.ours.nanoseconds = layer.kernels.ours.firsts = {our_ns};
@@ -76,6 +77,30 @@ TEST(TvmFigures, RatiosAreOfKernelsAndOfTrialsPerHour) {
   EXPECT_FALSE(wrong.contains("ratio"));
   EXPECT_EQ(wrong["tvm"]["absent"], "its output holds NaN");
   EXPECT_FALSE(to_json(summarise(std::vector<TunedLayer>{})).contains("geomean_ratio"));
+}
+
+// 48 of 64 were measured.
+TEST(TvmFigures, TrialsThatMeasuredNothingAreInNoRate) {
+  const auto told = parse_fettle_tune(
+      "{\"event\":\"trial\"}\n"
+      R"({"event":"summary","trials":64,"tasks":[{"trials":64,"failed":3,"reused":16}]})"
+      "\n");
+  ASSERT_TRUE(told.ok()) << told.error().text();
+  TunedLayer layer = tuned(100, 400, 10, 160);
+  layer.ours = *told;
+  layer.ours.seconds = 10;
+  EXPECT_DOUBLE_EQ(layer.ours.per_hour(), 48 * 360);
+  EXPECT_DOUBLE_EQ(layer.trials_ratio(), 12);
+  const Json line = to_json(layer);
+  EXPECT_EQ(line["fettle"]["trials"], 64);
+  EXPECT_EQ(line["fettle"]["failed"], 3);
+  EXPECT_EQ(line["fettle"]["reused"], 16);
+  EXPECT_DOUBLE_EQ(line["fettle"]["trials_per_hour"], 48 * 360);
+  EXPECT_EQ(line["tvm"]["reused"], 0);
+  for (const char* none : {"", "{}", "fettle: no such device", R"({"tasks":[{"trials":64}]})",
+                           R"({"tasks":[{"trials":4,"failed":0,"reused":4}]})"}) {
+    EXPECT_EQ(parse_fettle_tune(none).error().code, ErrorCode::Malformed) << none;
+  }
 }
 
 // The script's own parts, which import no TVM.
@@ -144,6 +169,9 @@ class TvmProgram : public ::testing::Test {
     const Json &layer = lines[0], &summary = lines[1];
     EXPECT_EQ(layer["fettle"]["trials"], 4);
     EXPECT_EQ(layer["tvm"]["trials"], 4);
+    const Json& ours = layer["fettle"];
+    EXPECT_DOUBLE_EQ(ours["trials_per_hour"],
+                     (4.0 - ours["reused"].get<double>()) / ours["seconds"].get<double>() * 3600);
     EXPECT_NEAR(
         layer["ratio"].get<double>(),
         layer["tvm"]["ns_median"].get<double>() / layer["fettle"]["ns_median"].get<double>(), 1e-9);
@@ -162,6 +190,21 @@ TEST_F(TvmProgram, TunesAndTimesBoth) {
   EXPECT_DOUBLE_EQ(layer["tvm"]["ns_median"], 5000);
   EXPECT_DOUBLE_EQ(layer["tvm"]["trials_per_hour"], 160);
   EXPECT_EQ(layer["tvm"]["failed"], 1);
+}
+
+// Its own, not this process's.
+TEST_F(TvmProgram, ItsPeerTellsWhatInterruptsIt) {
+  setenv("STAND_IN_FAULT", "busy", 1);
+  CrowdedCore crowded;
+  auto tvm = TvmProcess::start(stand_in(), 1);
+  unsetenv("STAND_IN_FAULT");
+  ASSERT_TRUE(tvm.ok()) << tvm.error().text();
+  crowded.leave();
+  const auto layer = make_layer(*space::Workload::parse(std::string(kLayer)));
+  ASSERT_TRUE(layer.ok()) << layer.error().text();
+  const NamedPeer peer = (*tvm)->peer(*layer);
+  ASSERT_TRUE(peer.made.ok());
+  EXPECT_GE(interruptions_meanwhile(**peer.made), kManyInterruptions);
 }
 
 TEST_F(TvmProgram, AWrongAnswerIsNoRatio) {

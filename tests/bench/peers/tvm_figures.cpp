@@ -4,6 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "tests/bench/versions/json_summary.h"
+
 namespace fettle::bench {
 namespace {
 
@@ -13,6 +15,7 @@ using Json = nlohmann::json;
 Json side(const LayerFigures& layer, const TuneFigures& tune, const Timing* timing) {
   Json object = {{"trials", tune.trials},
                  {"failed", tune.failed},
+                 {"reused", tune.reused},
                  {"seconds", tune.seconds},
                  {"trials_per_hour", tune.per_hour()}};
   if (tune.told_ns > 0) object["gflops_told"] = layer.operations / tune.told_ns;
@@ -23,6 +26,25 @@ Json side(const LayerFigures& layer, const TuneFigures& tune, const Timing* timi
 }
 
 }  // namespace
+
+Result<TuneFigures> parse_fettle_tune(const std::string& lines) {
+  const Json told = last_json_line(lines);
+  const Error malformed{ErrorCode::Malformed, "it does not end in a summary", {}};
+  if (!told.is_object() || !told.contains("tasks") || !told["tasks"].is_array()) return malformed;
+  TuneFigures figures;
+  for (const Json& task : told["tasks"]) {
+    for (const auto& [name, to] : {std::pair{"trials", &figures.trials},
+                                   {"failed", &figures.failed},
+                                   {"reused", &figures.reused}}) {
+      if (!task.is_object() || !task.contains(name) || !task[name].is_number_unsigned()) {
+        return malformed;
+      }
+      *to += task[name].get<unsigned>();
+    }
+  }
+  if (figures.trials > figures.reused) return figures;
+  return Error{ErrorCode::Malformed, "it has measured nothing", {}};
+}
 
 std::optional<double> TunedLayer::kernel_ratio() const {
   if (!kernels.missing.empty() || tvm() == nullptr) return std::nullopt;

@@ -3,12 +3,16 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "tests/bench/kernels/layer_figures.h"
 #include "tests/bench/peers/tvm_peer.h"
 
 namespace fettle::bench {
+
+// Of what `fettle tune --json` printed, but the time. Malformed: it does not end in a summary.
+Result<TuneFigures> parse_fettle_tune(const std::string& lines);
 
 struct TunedLayer {
   TuneFigures ours, theirs;

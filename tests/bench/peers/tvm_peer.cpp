@@ -77,6 +77,7 @@ class TvmPeer final : public Contender {
     return {};
   }
   double device_nanoseconds() const override { return nanoseconds_; }
+  long interruptions() const override { return process_.interruptions(); }
   Result<std::vector<float>> output() override {
     const std::string file = process_.file("output");
     const Json question = {{"output", title_}, {"file", file}};

@@ -15,8 +15,10 @@ namespace fettle::bench {
 struct TuneFigures {
   double seconds = 0;  // wall clock
   unsigned trials = 0, failed = 0;
+  // Of trials: not measured, as another configuration had made the same program.
+  unsigned reused = 0;
   double told_ns = 0;  // of the best kernel, by the tool's own measurement; 0: not told
-  double per_hour() const { return trials / seconds * 3600; }
+  double per_hour() const { return (trials - reused) / seconds * 3600; }  // that were measured
 };
 // Of an answer to "tune". Unsupported: it refuses, in its words. Malformed: a field is not there.
 Result<TuneFigures> parse_tvm_tune(const std::string& line);

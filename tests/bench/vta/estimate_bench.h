@@ -2,6 +2,8 @@
 // configurations drawn at random: what search on the simulator is worth.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,12 +33,13 @@ struct EstimateSummary {
   std::size_t configurations = 0;
   double largest = 0, mean = 0;  // absolute difference
   double mean_signed = 0;
-  double rank_correlation = 0;  // over all
-  double least_rank_correlation = 0;
+  // Mean and least of the layers' own, as large layers take longer than small ones by any estimate.
+  std::optional<double> rank_correlation, least_rank_correlation;
   std::string least_rank_correlation_layer;
 };
-// Rank correlations are of layers with four configurations at least.
+// Rank correlations are of layers with four configurations at least; empty: there is none.
 EstimateSummary summarise(const std::vector<Estimated>& all);
+nlohmann::json to_json(const EstimateSummary& summary);
 
 // Draws what fits the chip, and no program twice; what a session would not build (the screen) is
 // drawn again. Outputs are compared with the reference on both cores. Errors as run_vta_bench().

@@ -58,10 +58,30 @@ TEST(EstimateBench, Summary) {
   EXPECT_DOUBLE_EQ(summary.largest, 1);  // of c
   EXPECT_NEAR(summary.mean, (0.1 + 0.1 + 2.0 / 600.5 + 12.0 / 602 + 1) / 9, 1e-4);
   EXPECT_GT(summary.mean_signed, 0.1);
-  EXPECT_NEAR(summary.rank_correlation, 1 - 6 * (1.0 + 1 + 4) / (9 * 80), 1e-12);
   // a is in order; of b the estimate takes the last for the second; c has too few.
-  EXPECT_NEAR(summary.least_rank_correlation, 1 - 6 * (1.0 + 1 + 4) / (4 * 15), 1e-12);
+  const double of_b = 1 - 6 * (1.0 + 1 + 4) / (4 * 15);
+  EXPECT_NEAR(summary.rank_correlation.value(), (1 + of_b) / 2, 1e-12);
+  EXPECT_NEAR(summary.least_rank_correlation.value(), of_b, 1e-12);
   EXPECT_EQ(summary.least_rank_correlation_layer, "b");
+}
+
+// Estimates that order the layers and nothing within them.
+TEST(EstimateBench, LargeLayersBesideSmallOnesAreNoAgreement) {
+  std::vector<Estimated> all;
+  for (std::uint64_t k = 0; k < 4; ++k) {
+    all.push_back({"small", "", 100 - k, 100 + k});
+    all.push_back({"large", "", 100000 - k, 100000 + k});
+  }
+  const Json told = to_json(summarise(all));
+  EXPECT_DOUBLE_EQ(told["rank_correlation"], -1);
+  EXPECT_DOUBLE_EQ(told["least_rank_correlation_in_a_layer"], -1);
+  all = {{"a", "", 1, 1}, {"a", "", 2, 2}, {"b", "", 3, 3}};
+  const Json few = to_json(summarise(all));
+  for (const char* none : {"rank_correlation", "least_rank_correlation_in_a_layer",
+                           "least_rank_correlation_layer"}) {
+    ASSERT_TRUE(few.contains(none)) << none;
+    EXPECT_TRUE(few[none].is_null()) << none;
+  }
 }
 
 class SmallLayer : public ::testing::Test {

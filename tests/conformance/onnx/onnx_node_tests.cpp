@@ -32,6 +32,7 @@ std::vector<OnnxTensor> tensors_of(const std::filesystem::path& folder, const st
 std::string run(const std::filesystem::path& folder, const onnx::ModelProto& model) {
   const auto data = folder / "test_data_set_0";
   const auto inputs = tensors_of(data, "input"), outputs = tensors_of(data, "output");
+  if (outputs.empty()) return "it has no stored output";
   OnnxOptions options;
   std::map<std::string, TensorBytes> values;
   for (int i = 0; i < model.graph().input_size() && i < static_cast<int>(inputs.size()); ++i) {
@@ -52,7 +53,11 @@ std::string run(const std::filesystem::path& folder, const onnx::ModelProto& mod
   for (const ValueId id : graph->inputs) given.push_back(values[graph->values[id].name]);
   const auto results = evaluate_graph(*graph, given);
   if (!results) return results.error().message;
-  for (std::size_t i = 0; i < results->size() && i < outputs.size(); ++i) {
+  if (results->size() != outputs.size()) {
+    return "output count " + std::to_string(results->size()) + ", stored are " +
+           std::to_string(outputs.size());
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
     const std::string words = compared(graph->type(graph->outputs[i]), *(*results)[i], outputs[i]);
     if (!words.empty()) return "output " + std::to_string(i) + " " + words;
   }
