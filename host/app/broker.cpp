@@ -148,7 +148,11 @@ int run(const BrokerCommand& command) {
 void add_broker_command(CLI::App& app, int& status) {
   auto* broker = app.add_subcommand("broker", "Pairs clients with boards; both dial in here");
   auto command = std::make_shared<BrokerCommand>();
-  broker->add_option("--listen", command->listen, "Where to listen: tcp://ADDRESS:PORT");
+  broker->add_option("--listen", command->listen, "Where to listen: tcp://ADDRESS:PORT")
+      ->check([](const std::string& text) {
+        const bool url = text.find("://") != std::string::npos;
+        return url ? "" : "takes tcp://ADDRESS:PORT, not \"" + text + "\"";
+      });
   broker
       ->add_option("--power-cycle", command->power_cycle,
                    "NAME=COMMAND: what switches that board off and on; called when it stays "

@@ -129,7 +129,9 @@ void add_build_command(CLI::App& app, int& status) {
   auto* build_command = app.add_subcommand(
       "build", "Compiles a network into one file, with the best schedules that are known");
   auto command = std::make_shared<BuildCommand>();
-  add_task_source(*build_command, command->compile.source)->required();
+  add_model_source(*build_command, command->compile.source,
+                   "An ONNX file (.onnx); `fettle zoo` writes some")
+      ->required();
   build_command->add_option("-o,--output", command->path, "The file (default: MODEL.fettle)");
   add_compile_options(*build_command, command->compile);
   auto* accelerator = build_command->add_option(

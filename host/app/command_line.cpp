@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "host/app/message.h"
+#include "host/fleet/keys.h"
 
 namespace fettle::app {
 namespace {
@@ -26,9 +27,16 @@ std::string make_decimal(std::string& text) {
   return "";
 }
 
-void make_numbers_decimal(CLI::App& app) {
+std::string wrong_public_key(const std::string& text) {
+  const auto right = fleet::check_public_key(text);
+  return text.empty() || right ? "" : right.error().message;
+}
+
+// What is looked at the same way wherever it stands.
+void check_values(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     const std::string type = option->get_type_name();
+    if (option->check_lname("broker-key")) option->check(wrong_public_key);
     if (type.starts_with("INT")) {
       option->transform(CLI::Validator(make_decimal<std::int64_t>, ""));
     } else if (type.starts_with("UINT")) {
@@ -36,7 +44,7 @@ void make_numbers_decimal(CLI::App& app) {
     }
   }
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
-    make_numbers_decimal(*command);
+    check_values(*command);
   }
 }
 
@@ -48,12 +56,18 @@ std::string told(const CLI::App& app, const CLI::ParseError& error) {
     command = command->get_subcommands().back();
     path += command->get_name() + " ";
   }
-  if (command->get_require_subcommand_min() == 0) return error.what();
+  const std::vector<std::string> words = command->remaining();
+  if (command->get_require_subcommand_min() == 0) {
+    const bool extra = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
+    if (!extra || words.empty()) return error.what();
+    // CLI11 names all words behind it too, the last one first.
+    const char* const what = words[0].starts_with("-") ? "no option \"" : "one word too many: \"";
+    return app.get_name() + " " + path.substr(0, path.size() - 1) + ": " + what + words[0] + "\"";
+  }
   std::string known;
   for (const CLI::App* one : command->get_subcommands([](const CLI::App*) { return true; })) {
     if (!one->get_group().empty()) known += (known.empty() ? "" : ", ") + one->get_name();
   }
-  const std::vector<std::string> words = command->remaining();
   const std::string what = words.empty()               ? "a command is missing"
                            : words[0].starts_with("-") ? "no option \"" + path + words[0] + "\""
                                                        : "no command \"" + path + words[0] + "\"";
@@ -64,7 +78,7 @@ std::string told(const CLI::App& app, const CLI::ParseError& error) {
 
 std::optional<int> read_command_line(CLI::App& app, int argc, char** argv,
                                      const std::function<void(const std::string&)>& tell) {
-  make_numbers_decimal(app);
+  check_values(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help, --version

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "host/app/interrupt.h"
+#include "host/app/message.h"
 #include "host/model/pieces/onnx_tasks.h"
 #include "host/network/board_run.h"
 #include "host/network/build_network.h"
@@ -98,13 +99,15 @@ Result<CompiledNetwork> compile_network(const CompileOptions& options, TargetChe
     if (!schedules) return std::move(schedules).error();
     accelerator.emplace(std::move(*schedules));
   }
-  auto graph =
-      model::load_onnx_graph(options.source.what, options.source.extents, accelerator.has_value());
+  auto graph = model::load_onnx_graph(options.source.what, options.source.extents,
+                                      accelerator.has_value(), warn);
   if (!graph) return std::move(graph).error();
   auto bindings = model::bind(
       *graph,
       model::pieces_of(*graph, accelerator ? accelerates_of(accelerator->target()) : nullptr));
-  if (!bindings) return std::move(bindings).error();
+  if (!bindings) {
+    return Error{bindings.error().code, options.source.what + ": " + bindings.error().message};
+  }
   auto target =
       network_target(options.target, model::tasks_of(options.source.what, *bindings), interrupt);
   if (!target) return std::move(target).error();

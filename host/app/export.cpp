@@ -142,7 +142,9 @@ void add_export_command(CLI::App& app, int& status) {
                                             "library and a C header");
   auto command = std::make_shared<ExportCommand>();
   command->app = export_command;
-  auto* what = add_task_source(*export_command, command->compile.source);
+  auto* what =
+      add_model_source(*export_command, command->compile.source,
+                       "An ONNX file (.onnx), or a network file that `fettle build` wrote");
   auto* record = export_command
                      ->add_option("--record", command->record,
                                   "Instead of a network: the kernel of that record in --db")

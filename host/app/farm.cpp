@@ -30,10 +30,8 @@ void add_farm_options(CLI::App& command, FarmCommand& farm) {
 
 Result<farm::WorkerCommand> worker_of(const FarmCommand& farm) {
   if (farm.least > farm.most) {
-    return Error{
-        ErrorCode::InvalidArgument,
-        "--min " + std::to_string(farm.least) + " is more than --max " + std::to_string(farm.most),
-        {}};
+    throw CLI::ValidationError("--min " + std::to_string(farm.least) + " is more than --max " +
+                               std::to_string(farm.most));
   }
   // Made here, if it is not there: not by many workers at once.
   auto address = broker_address(farm.broker, farm.broker_key, farm.key);

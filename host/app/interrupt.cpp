@@ -14,10 +14,12 @@ namespace {
 
 int pipe_ends[2] = {-1, -1};
 std::atomic<int> times_asked{0};  // lock-free, so a handler may touch it
-struct sigaction old_interrupt, old_terminate;
+struct sigaction old_interrupt, old_terminate, old_hangup;
 
 // Async-signal-safe calls only.
-extern "C" void on_signal(int) {
+extern "C" void on_signal(int number) {
+  // A terminal's end is told by its shell and by the system: that is once.
+  if (number == SIGHUP && times_asked > 0) return;
   if (++times_asked > 1) {
     constexpr char kText[] = "\x1b[?25h\nfettle: stopped at once\n";
     [[maybe_unused]] auto said =
@@ -37,11 +39,14 @@ Interrupt::Interrupt() {
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, &old_interrupt);
   sigaction(SIGTERM, &action, &old_terminate);
+  sigaction(SIGHUP, nullptr, &old_hangup);
+  if (old_hangup.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);  // nohup's
 }
 
 Interrupt::~Interrupt() {
   sigaction(SIGINT, &old_interrupt, nullptr);
   sigaction(SIGTERM, &old_terminate, nullptr);
+  sigaction(SIGHUP, &old_hangup, nullptr);
   for (int& end : pipe_ends) {
     if (end >= 0) close(end);
     end = -1;

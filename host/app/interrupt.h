@@ -1,5 +1,6 @@
-// Interrupt: Ctrl-C and SIGTERM as a stop signal of the tuning loop. The first one
-// asks for a clean stop; the second ends the process at once.
+// Interrupt: Ctrl-C, SIGTERM and the terminal's end (SIGHUP, unless it is ignored) as a stop signal
+// of the tuning loop. The first one asks for a clean stop; a second of the former two ends the
+// process at once.
 #pragma once
 
 #include <stop_token>

@@ -43,9 +43,13 @@ const char* end_name(tune::SessionEnd end) {
 
 class JsonView final : public tune::TuneListener {
  public:
+  explicit JsonView(const RecordStore* store) : store_(store) {}
+  // Called once the record is stored, before the next one is.
   void trial_done(std::size_t task, const records::TuningRecord& record,
                   const tune::Progress& progress) override {
-    print_json_line(trial_json(task, record, progress));
+    json object = trial_json(task, record, progress);
+    if (store_) object["record"] = store_->last();
+    print_json_line(object);
   }
   void confirmed(std::size_t task, std::span<const records::Confirmation> confirmations,
                  const tune::Progress& progress) override {
@@ -53,6 +57,9 @@ class JsonView final : public tune::TuneListener {
   }
   void tick(const tune::Progress&) override {}
   void warn(const std::string& line) override { app::warn(line); }
+
+ private:
+  const RecordStore* const store_;
 };
 
 }  // namespace
@@ -172,6 +179,8 @@ void print_json_line(const json& object) {
   std::fflush(stdout);
 }
 
-std::unique_ptr<tune::TuneListener> make_json_view() { return std::make_unique<JsonView>(); }
+std::unique_ptr<tune::TuneListener> make_json_view(const RecordStore* store) {
+  return std::make_unique<JsonView>(store);
+}
 
 }  // namespace fettle::app

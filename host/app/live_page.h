@@ -18,7 +18,8 @@ struct WebCommand {
 // `what`: that the page shows.
 void add_web_options(CLI::App& command, WebCommand& web, const std::string& what);
 
-// Null where none is wanted. InvalidArgument, Unauthorized, Io.
+// Null where none is wanted. InvalidArgument, Unauthorized, Io. Throws CLI::ValidationError: other
+// machines could look without a token.
 Result<std::unique_ptr<web::LiveServer>> start_page(const WebCommand& web);
 
 // The page's address for people, and how the token is told.

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -15,14 +17,15 @@ namespace {
 namespace fs = std::filesystem;
 
 Error cannot_write(const std::string& path, const std::string& why) {
-  return {ErrorCode::Io, "cannot write " + path + (why.empty() ? "" : ": " + why), {}};
+  return {ErrorCode::Io, "cannot write " + path + ": " + why, {}};
 }
 
 // Writes all of `path`, from its beginning.
 Result<std::string> write_all(const std::string& path, const std::string& shown,
                               const std::function<Result<std::string>(std::ostream&)>& write) {
+  errno = 0;
   std::ofstream file(path, std::ios::trunc);
-  if (!file) return cannot_write(shown, "");
+  if (!file) return cannot_write(shown, std::strerror(errno));
   auto told = write(file);
   file.close();
   if (!told) return told;

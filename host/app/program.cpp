@@ -2,6 +2,7 @@
 #include "host/app/program.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,10 +10,14 @@
 #include <cstring>
 #include <exception>
 
+#include <fmt/format.h>
+
+#include "host/app/build_version.h"
 #include "host/app/command_line.h"
 #include "host/app/commands.h"
 #include "host/app/message.h"
 #include "host/app/version.h"
+#include "host/backend/llvm_emit/llvm_version.h"
 
 namespace fettle::app {
 namespace {
@@ -25,9 +30,16 @@ void hold_standard_streams() {
   }
 }
 
+// With what must be the same for build workers to be asked.
+std::string version_text() {
+  const auto build = build_version();
+  return fmt::format("fettle {}\nLLVM {}\nbuild {}", kVersion, backend::llvm_version(),
+                     build ? *build : "unknown: " + build.error().text());
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"fettle makes neural-network kernels fast on small boards.", "fettle"};
-  app.set_version_flag("--version", std::string("fettle ") + kVersion);
+  app.set_version_flag("--version", version_text, "Its version, LLVM's, and its build's");
   app.require_subcommand(1);
   app.get_formatter()->column_width(30);
   int status = kFine;
@@ -57,11 +69,18 @@ int run(int argc, char** argv) {
   return status;
 }
 
+// Standard output is a pipe, and nobody is at its other end.
+bool reader_is_gone() {
+  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  return ::poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
 // `status`, but that of an error where standard output could not take everything.
 int after_output(int status) {
   errno = 0;
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (written) return status;
+  if (reader_is_gone()) return status == kFine ? kFailed : status;  // it had enough: `| head`
   const std::string why = errno != 0 ? std::string(": ") + std::strerror(errno) : "";
   const int failed = fail("cannot write all of standard output" + why);
   return status == kFine ? failed : status;

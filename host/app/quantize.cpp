@@ -89,7 +89,7 @@ Result<model::Graph> float_network(const QuantizeCommand& command) {
     return Error{ErrorCode::InvalidArgument,
                  path + " is no ONNX file (.onnx); `fettle zoo` writes some"};
   }
-  auto graph = model::import_onnx(path, {command.source.extents, {}});
+  auto graph = model::import_onnx(path, {command.source.extents, {}, warn});
   if (!graph) return graph;
   for (const model::Node& node : graph->nodes) {
     if (!model::is_quantized_operator(node.op)) continue;

@@ -25,6 +25,7 @@ Result<void> RecordStore::end(const tune::TuneSummary& summary) {
 Result<void> RecordStore::add(const records::TuningRecord& record) {
   auto id = database_.insert(record);
   if (!id) return std::move(id.error());
+  last_ = *id;
   return {};
 }
 

@@ -15,6 +15,7 @@ class RecordStore final : public tune::RecordSink {
   Result<void> begin(records::Session session);
   Result<void> end(const tune::TuneSummary& summary);
   Result<void> add(const records::TuningRecord& record) override;
+  std::int64_t last() const { return last_; }  // the number of what was added last; 0: nothing
   Result<void> confirm(std::span<const records::Confirmation> confirmations) override {
     return database_.confirm(confirmations);
   }
@@ -22,6 +23,7 @@ class RecordStore final : public tune::RecordSink {
  private:
   records::Database& database_;
   std::string session_;
+  std::int64_t last_ = 0;
 };
 
 std::int64_t unix_ms_now();

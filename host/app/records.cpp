@@ -1,7 +1,10 @@
 // fettle records: what the database knows. best, show, plot, distill, export,
 // import, grant.
+#include <algorithm>
 #include <fstream>
 #include <iostream>
+#include <map>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -53,6 +56,7 @@ nlohmann::json best_json(const records::TuningRecord& record) {
                            {"emulated", record.emulated},
                            {"session", record.session},
                            {"workload", records::json_or_text(record.workload)},
+                           {"target", records::json_or_text(record.target)},
                            {"configuration", records::json_or_text(record.configuration)},
                            {"ns", *nanoseconds},
                            {"confirmed", record.confirmed_nanoseconds.has_value()},
@@ -87,29 +91,71 @@ void print_counted(const std::vector<records::TuningRecord>& counted, bool json)
   if (!json && !counted.empty()) table.print(std::cout);
 }
 
+// What tells the targets of rows apart that a table would show alike, for each record: "threads=2".
+// All empty where all can be told apart.
+std::vector<std::string> target_texts(const std::vector<records::TuningRecord>& found) {
+  std::vector<nlohmann::json> targets;
+  std::map<std::pair<std::string, std::string>, std::size_t> first;  // of a task and a device
+  std::set<std::string> differ;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    auto target = nlohmann::json::parse(found[i].target, nullptr, false);
+    targets.push_back(target.is_object() ? std::move(target)
+                                         : nlohmann::json{{"target", found[i].target}});
+    const auto at = first.emplace(std::pair(title_of(found[i]), records::device_text(found[i])), i);
+    const nlohmann::json &one = targets[i], &other = targets[at.first->second];
+    for (const auto* side : {&one, &other}) {
+      for (const auto& [key, value] : side->items()) {
+        const bool same = one.contains(key) && other.contains(key) && one[key] == other[key];
+        if (!same) differ.insert(key);
+      }
+    }
+  }
+  std::vector<std::string> texts(found.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    for (const std::string& key : differ) {
+      if (!targets[i].contains(key)) continue;
+      const nlohmann::json& value = targets[i][key];
+      texts[i] += (texts[i].empty() ? "" : " ") + key + "=" +
+                  (value.is_string() ? value.get<std::string>() : records::dump_json(value));
+    }
+  }
+  return texts;
+}
+
 Result<void> best(const records::Database& database, const RecordsOptions& options) {
   const auto found = records::best(database, options.filter(), options.per_task);
   if (!found) return found.error();
-  records::Table table({{"record", records::Align::Right},
-                        {"task"},
-                        {"device"},
-                        {"time", records::Align::Right},
-                        {"GFLOPS", records::Align::Right},
-                        {"% peak", records::Align::Right},
-                        {"configuration"}});
+  const std::vector<std::string> targets = target_texts(*found);
+  const bool apart =
+      std::any_of(targets.begin(), targets.end(), [](const auto& text) { return !text.empty(); });
+  std::vector<records::Table::Column> columns = {{"record", records::Align::Right},
+                                                 {"task"},
+                                                 {"device"},
+                                                 {"time", records::Align::Right},
+                                                 {"GFLOPS", records::Align::Right},
+                                                 {"% peak", records::Align::Right},
+                                                 {"configuration"}};
+  if (apart) columns.insert(columns.begin() + 3, {"target"});
+  records::Table table(columns);
   bool above_peak = false;
-  for (const records::TuningRecord& record : *found) {
+  for (std::size_t i = 0; i < found->size(); ++i) {
+    const records::TuningRecord& record = (*found)[i];
     if (options.json) {
       print_json_line(best_json(record));
       continue;
     }
     const double gflops = record.operations / *record.rated_nanoseconds();
     above_peak = above_peak || (record.peak_gflops > 0 && gflops > record.peak_gflops);
-    table.row(
-        {std::to_string(record.id), title_of(record), records::device_text(record),
-         records::duration_text(*record.rated_nanoseconds()), records::gflops_text(record),
-         record.peak_gflops > 0 ? fmt::format("{:.1f}", 100 * gflops / record.peak_gflops) : "-",
-         record.configuration});
+    std::vector<std::string> cells = {
+        std::to_string(record.id),
+        title_of(record),
+        records::device_text(record),
+        records::duration_text(*record.rated_nanoseconds()),
+        records::gflops_text(record),
+        record.peak_gflops > 0 ? fmt::format("{:.1f}", 100 * gflops / record.peak_gflops) : "-",
+        record.configuration};
+    if (apart) cells.insert(cells.begin() + 3, targets[i]);
+    table.row(cells);
   }
   const auto counted = records::fewest_instructions(database, options.filter(), options.per_task);
   if (!counted) return counted.error();

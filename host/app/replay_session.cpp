@@ -74,7 +74,7 @@ Result<int> run(const TuneCommand& command) {
   options.early_stopping = command.early_stopping;
   // Replays are always reproducible: that is what they are for.
   options.deterministic = true;
-  auto view = make_view(command, nullptr);
+  auto view = make_view(command, nullptr, nullptr);
   const tune::TuneSummary summary =
       tune::tune(*tasks, recordings.front().target, options,
                  {builder, runner, records, expected, **scheduler, interrupt, *view, {}, {}});

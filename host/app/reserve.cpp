@@ -87,6 +87,10 @@ void add_reserve_commands(CLI::App& devices, int& status) {
       ->add_option(
           "--for", wanted->time,
           "How long from now on: 45m, 2h, 1d12h; 7 days at most. Again: the new end counts")
+      ->check([](const std::string& text) {
+        const auto time = fleet::parse_duration(text);
+        return time ? "" : time.error().message;
+      })
       ->required();
   reserving->add_option("--note", wanted->note, "What for: shown to the others (200 bytes)");
   const auto [releasing, ended] = add("release", "A reserved board is everybody's again", release);

@@ -18,7 +18,7 @@ namespace {
 Result<model::TaskList> list_of(const TaskSource& source, const model::Accelerates& accelerates) {
   const std::string& what = source.what;
   if (model::is_onnx_file(what)) {
-    return model::load_onnx_tasks(what, source.extents, accelerates);
+    return model::load_onnx_tasks(what, source.extents, accelerates, warn);
   }
   if (!source.extents.empty()) {
     return Error{ErrorCode::InvalidArgument, "--extent is for ONNX files", {}};
@@ -38,6 +38,10 @@ void take_extent(TaskSource& source, const std::string& given) {
       std::from_chars(given.data() + equals + 1, end, extent).ptr != end || extent < 1) {
     throw CLI::ValidationError("--extent", "'" + given + "' is not NAME=NUMBER");
   }
+  if (given.find('=') != equals) {  // "N=1,H=16"
+    throw CLI::ValidationError(
+        "--extent", "takes one NAME=NUMBER, and may be given several times, not '" + given + "'");
+  }
   source.extents[given.substr(0, equals)] = extent;
 }
 
@@ -50,8 +54,13 @@ void add_extents(CLI::App& command, TaskSource& source) {
           [&source](const std::vector<std::string>& given) {
             for (const std::string& one : given) take_extent(source, one);
           },
-          "An extent that the ONNX file leaves open, such as batch=1")
+          "An extent that the ONNX file leaves open, such as batch=1; once for each")
       ->type_name("NAME=NUMBER");
+}
+
+CLI::Option* add_model_source(CLI::App& command, TaskSource& source, const std::string& help) {
+  add_extents(command, source);
+  return command.add_option("MODEL", source.what, help);
 }
 
 CLI::Option* add_task_source(CLI::App& command, TaskSource& source) {

@@ -22,6 +22,8 @@ void add_extents(CLI::App& command, TaskSource& source);
 
 // The positional argument and --extent; the former, for the caller to add to.
 CLI::Option* add_task_source(CLI::App& command, TaskSource& source);
+// The same of commands that take models alone: `help` says which.
+CLI::Option* add_model_source(CLI::App& command, TaskSource& source, const std::string& help);
 
 // Warns of entries that cannot be tuned. With an accelerator: what of an ONNX file it does; lists
 // of workloads are tuned as they are. Unsupported: none can.

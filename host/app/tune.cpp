@@ -1,4 +1,6 @@
 // fettle tune: the options.
+#include <cstdlib>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -103,7 +105,10 @@ void add_tune_command(CLI::App& app, int& status) {
   option("--finalists", command->finalists,
          "Programs of a task that are measured again at the end, by turns, one for each 32 of its "
          "trials and so many at most: the fastest then is its best; 0: none")
-      ->check(CLI::IsMember({0u}) | CLI::Range(2u, 64u))  // one alone has nothing to compare with
+      ->check([](const std::string& text) {  // one alone has nothing to compare with
+        const auto count = std::strtoul(text.c_str(), nullptr, 10);
+        return count == 0 || (count >= 2 && count <= 64) ? "" : "takes 0, or 2 to 64, not " + text;
+      })
       ->group("Measuring");
   option("--seed", command->seed, "Seed of the search")->group("Search");
 

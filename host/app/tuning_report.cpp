@@ -17,8 +17,9 @@
 namespace fettle::app {
 
 std::unique_ptr<tune::TuneListener> make_view(const TuneCommand& command,
-                                              const SessionBoards* boards) {
-  if (command.json) return make_json_view();
+                                              const SessionBoards* boards,
+                                              const RecordStore* store) {
+  if (command.json) return make_json_view(store);
   if (command.quiet) return make_quiet_view();
   return isatty(STDOUT_FILENO) ? make_live_view(boards) : make_plain_view();
 }

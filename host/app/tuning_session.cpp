@@ -2,6 +2,8 @@
 #include "host/app/tuning_session.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -31,6 +33,7 @@
 #include "host/records/queries.h"
 #include "host/space/workload.h"
 #include "host/tune/background.h"
+#include "host/tune/outcomes.h"
 #include "host/tune/started_searcher.h"
 #include "schemas/wire/clock_domain.h"
 
@@ -115,10 +118,10 @@ Result<std::vector<std::vector<records::TuningRecord>>> history_of(
     const records::Database& database, const OpenTasks& open, const space::Target& target,
     const wire::DeviceInfoT& device, bool cold, const TuneCommand& command) {
   std::vector<std::vector<records::TuningRecord>> histories;
-  std::size_t total = 0;
-  for (const space::Task& task : open.tasks) {
+  std::size_t total = 0, known = 0;
+  for (std::size_t i = 0; i < open.tasks.size(); ++i) {
     records::Filter filter;
-    filter.workload = task.workload.canonical();
+    filter.workload = open.tasks[i].workload.canonical();
     filter.target = target.canonical();
     filter.device_key = device.key;
     filter.emulated = device.emulated;
@@ -127,12 +130,22 @@ Result<std::vector<std::vector<records::TuningRecord>>> history_of(
     auto history = records::history(database, filter);
     if (!history) return history.error();
     total += history->size();
+    // As host/tune/trials.cpp counts them: a lost board's, say, are tried again.
+    const auto& space = open.opened[i]->space();
+    known += static_cast<std::size_t>(std::count_if(
+        history->begin(), history->end(), [&space](const records::TuningRecord& record) {
+          return !tune::transient(record.outcome) && space.parse(record.configuration).ok();
+        }));
     histories.push_back(command.resume ? std::move(*history)
                                        : std::vector<records::TuningRecord>());
   }
   if (command.resume) {
-    note(fmt::format("resuming: {} trials of these tasks are in {}", total,
+    note(fmt::format("resuming: {} trials of these tasks are in {}", known,
                      records::shown_database(command.db)));
+    if (known >= command.trials) {
+      note(fmt::format("they count: --trials {} leaves none to try; a larger one goes on",
+                       command.trials));
+    }
   } else if (total > 0) {
     note(
         fmt::format("{} holds {} trials of these tasks already; they are kept and new ones are "
@@ -273,6 +286,7 @@ SessionBoards::DeviceList others_of(const TuneCommand& command, const Connection
 
 Result<int> run(const TuneCommand& command) {
   Interrupt interrupt;
+  std::error_code none;
   auto list = load_tasks(command.tasks);
   if (!list) return list.error();
   const auto hardware = parse_hardware(command.hardware);
@@ -280,8 +294,11 @@ Result<int> run(const TuneCommand& command) {
   auto page = start_page(command.web);
   if (!page) return page.error();
   if (*page) note("live page at " + page_text(command.web, **page));
-  auto database = open_to_write(command.db, &interrupt);
-  if (!database) return database.error();
+  // Made below, once there is a device that has records.
+  const bool made = records::is_server(command.db) || std::filesystem::exists(command.db, none);
+  std::optional<Result<records::Database>> opened;
+  if (made) opened.emplace(open_to_write(command.db, &interrupt));
+  if (made && !*opened) return opened->error();
 
   const auto threads = backend::value_of(*hardware, "threads");
   const int local_threads = static_cast<int>(threads.value_or(0));
@@ -289,6 +306,9 @@ Result<int> run(const TuneCommand& command) {
       Connection::open({command.broker, command.broker_key, command.device, command.tasks.what,
                         local_threads, &interrupt, command.priority});
   if (!connection) return connection.error();
+  if (!made) opened.emplace(open_to_write(command.db, &interrupt));
+  auto& database = *opened;
+  if (!database) return database.error();
   tune::Runner& runner = connection->runner();
   // Records go under the device's own key, also where it was asked for by another of its keys.
   const std::string device_key = runner.device().key;
@@ -377,7 +397,7 @@ Result<int> run(const TuneCommand& command) {
   if (!scheduler) return scheduler.error();
   SessionBoards boards(runner.board(), runner.device(), command.device,
                        others_of(command, *connection));
-  auto view = make_view(command, &boards);
+  auto view = make_view(command, &boards, &store);
   TunePage listener(page->get(), boards, *view, command.tasks.what);
   IdleRunner idle_runner(
       runner, lends_cores(compilers->own.get(), beside, connection->free_cores(), all_cores));

@@ -86,8 +86,10 @@ Result<TaskList> load_network(const std::string& name) {
   if (it == networks().end() || !it->is_array()) {
     std::string known;
     for (const std::string& n : network_names()) known += (known.empty() ? "" : ", ") + n;
-    return Error{ErrorCode::NotFound, "no network \"" + name + "\"; there are: " + known +
-                                          "; or name a JSON file of workloads"};
+    return Error{ErrorCode::NotFound,
+                 "no network \"" + name + "\"; there are: " + known +
+                     "; or name a JSON file of workloads, or an ONNX file (.onnx), "
+                     "which `fettle zoo` writes of other networks"};
   }
   TaskList list{name, {}, {}};
   auto done = append(list, *it, name);

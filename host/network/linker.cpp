@@ -113,6 +113,9 @@ class Linker {
     out_.network.name = graph_.name;
     out_.network.target = target.canonical();
     out_.network.cpu_features = cpu_features(target);
+    if (target.backend() == space::CpuTarget::kBackend) {
+      out_.network.threads = static_cast<std::uint32_t>(std::max(target.threads(), 1));
+    }
     out_.network.program = std::make_unique<wire::ProgramT>();
     const auto first = std::find_if(built_.begin(), built_.end(), [&](const BuiltPiece& piece) {
       return piece.target == out_.network.target;

@@ -1,6 +1,8 @@
 // SQLite calls and what their failures mean to a user.
 #include "host/records/sqlite.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 
@@ -81,6 +83,13 @@ void distrust(sqlite3* handle) {
                      nullptr, nullptr);
 }
 
+// SQLite then tells of what it did next: that a file beside it is not there.
+bool lies_read_only(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  return access(folder.c_str(), W_OK) != 0 && errno == EROFS;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open(
@@ -141,7 +150,17 @@ Error SqliteConnection::error(int code) const {
                 "copy the file to a larger disk), then go on with --resume",
             {}};
   }
-  switch (primary) {
+  const bool closed =
+      primary == SQLITE_READONLY || primary == SQLITE_CANTOPEN || primary == SQLITE_PERM;
+  if (closed && lies_read_only(path_)) {
+    return {ErrorCode::Io,
+            name + " is on a read-only file system: copy it (and '" + path_ +
+                "-wal', if it is there) to where you may write, or name another file",
+            {}};
+  }
+  // Columns that hold JSON hold something else.
+  const bool damaged = primary == SQLITE_ERROR && detail == "malformed JSON";
+  switch (damaged ? SQLITE_CORRUPT : primary) {
     case SQLITE_NOTADB:
       return {ErrorCode::Malformed,
               "'" + path_ +

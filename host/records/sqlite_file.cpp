@@ -152,7 +152,15 @@ Result<std::unique_ptr<SqliteConnection>> open_read_only(const std::string& path
                                     SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, options.lock_wait);
     }
   }
-  return SqliteConnection::open(path, SQLITE_OPEN_READONLY, options.lock_wait);
+  // Of those that only read, none may take the log's files away at its end, and they would stay.
+  const bool cleans = place == DatabasePlace::Local && access(path.c_str(), W_OK) == 0;
+  auto opened = SqliteConnection::open(path, cleans ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY,
+                                       options.lock_wait);
+  if (!opened || !cleans) return opened;
+  if (auto held = (*opened)->execute("PRAGMA query_only=ON"); !held) {
+    return std::move(held).error();
+  }
+  return opened;
 }
 
 }  // namespace

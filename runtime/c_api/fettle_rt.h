@@ -54,7 +54,7 @@ typedef struct fettle_network fettle_network;
 
 typedef struct fettle_options {
   size_t size; /* sizeof(fettle_options); the rest 0 for what is usual */
-  /* 0: as many as the network has room for and this process has cores. */
+  /* 0: as many as the network was built for, where this process has as many cores. */
   uint32_t threads;
   /* Cores that the threads are pinned to; the thread that loads is pinned to the first, and must be
    * the one that runs. 0: none is pinned. */

@@ -135,7 +135,9 @@ Result<void> LoadedNetwork::choose_threads(const NetworkOptions& options) {
   }
   const std::size_t cores =
       options.cores.empty() ? agent::usable_cores().size() : options.cores.size();
-  threads_ = options.threads > 0 ? options.threads : static_cast<std::uint32_t>(cores);
+  threads_ = static_cast<std::uint32_t>(cores);
+  if (network_.threads > 0) threads_ = std::min(threads_, network_.threads);
+  if (options.threads > 0) threads_ = options.threads;
   if (room > 0) threads_ = std::min(threads_, room);
   return {};
 }

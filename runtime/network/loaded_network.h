@@ -20,7 +20,8 @@
 namespace fettle::runtime {
 
 struct NetworkOptions {
-  // 0: as many as the network has room for and this process has cores.
+  // 0: as many as the network was built for and this process has cores; of a file that does not
+  // tell the former, as many as it has room for.
   std::uint32_t threads = 0;
   // That the threads are pinned to, the thread that loads among them, which must be the one that
   // runs. Empty: none is pinned.

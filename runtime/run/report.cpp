@@ -174,7 +174,7 @@ std::string json_of(const Report& report) {
   for (const Class& one : report.classes) {
     json["classes"].push_back({{"index", one.index}, {"score", one.score}, {"label", one.label}});
   }
-  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace fettle::run

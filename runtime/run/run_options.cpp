@@ -2,11 +2,19 @@
 #include "runtime/run/run_options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 
+#include "agent/platform/cpu_facts.h"
+
 namespace fettle::run {
 namespace {
+
+// What an option says of a text that it does not take.
+std::string refused(const std::string& text, const std::string& takes) {
+  return takes + ", not '" + text + "'";
+}
 
 // "a,b,c" of floats; "" or what is wrong.
 std::string read_three(const std::string& text, float (&to)[3]) {
@@ -16,7 +24,9 @@ std::string read_three(const std::string& text, float (&to)[3]) {
     value = std::strtof(text.c_str() + at, &end);
     const auto used = static_cast<std::size_t>(end - text.c_str());
     const bool last = &value == &to[2];
-    if (used == at || text[used] != (last ? '\0' : ',')) return "takes three numbers: r,g,b";
+    if (used == at || text[used] != (last ? '\0' : ',')) {
+      return refused(text, "takes three numbers: r,g,b");
+    }
     at = used + 1;
   }
   return "";
@@ -27,13 +37,17 @@ std::string read_size(const std::string& text, ImageRule& rule) {
   const bool read = std::sscanf(text.c_str(), "%dx%d%n", &rule.height, &rule.width, &used) == 2 &&
                     static_cast<std::size_t>(used) == text.size();
   if (!read || rule.height < 1 || rule.width < 1 || rule.height > 1 << 14 || rule.width > 1 << 14) {
-    return "takes HxW, as in 256x256";
+    return refused(text, "takes HxW, as in 256x256");
   }
   return "";
 }
 
-// "0,2-3".
+// "0,2-3". Each once, and one that there is: elsewhere it would not be pinned.
 std::string read_cores(const std::string& text, std::vector<std::uint32_t>& cores) {
+  const std::vector<std::uint32_t> usable = agent::usable_cores();
+  const auto among = [](const std::vector<std::uint32_t>& list, std::uint32_t core) {
+    return std::find(list.begin(), list.end(), core) != list.end();
+  };
   const char *at = text.data(), *end = at + text.size();
   while (true) {
     std::uint32_t first = 0;
@@ -42,10 +56,17 @@ std::string read_cores(const std::string& text, std::vector<std::uint32_t>& core
     if (read.ec == std::errc() && read.ptr != end && *read.ptr == '-') {
       read = std::from_chars(read.ptr + 1, end, last);
     }
-    if (read.ec != std::errc() || last < first || last >= 4096) return "takes cores: 0,2-3";
-    for (std::uint32_t core = first; core <= last; ++core) cores.push_back(core);
-    if (read.ptr == end) return "";
-    if (*read.ptr != ',') return "takes cores: 0,2-3";
+    const bool more = read.ptr != end && *read.ptr == ',';
+    if (read.ec != std::errc() || last < first || last >= 4096 || (read.ptr != end && !more)) {
+      return refused(text, "takes cores: 0,2-3");
+    }
+    for (std::uint32_t core = first; core <= last; ++core) {
+      const std::string named = "names core " + std::to_string(core);
+      if (!among(usable, core)) return named + ", which this process may not use";
+      if (among(cores, core)) return named + " twice";
+      cores.push_back(core);
+    }
+    if (!more) return "";
     at = read.ptr + 1;
   }
 }
@@ -54,7 +75,7 @@ std::string read_input(const std::string& text, RunOptions& options) {
   const std::size_t equal = text.find('=');
   const std::string name = equal == std::string::npos ? "" : text.substr(0, equal);
   const std::string file = equal == std::string::npos ? text : text.substr(equal + 1);
-  if (file.empty()) return "takes NAME=FILE";
+  if (file.empty()) return refused(text, "takes NAME=FILE");
   options.inputs.emplace_back(name, file);
   return "";
 }
@@ -69,8 +90,7 @@ CLI::Option* add_read(CLI::App& app, const char* name, const char* type, const c
           [name, read](const std::vector<std::string>& texts) {
             for (const std::string& text : texts) {
               if (const std::string wrong = read(text); !wrong.empty()) {
-                throw CLI::ValidationError(std::string(name) + " " + wrong + ", not '" + text +
-                                           "'");
+                throw CLI::ValidationError(std::string(name) + " " + wrong);
               }
             }
           },
@@ -90,7 +110,7 @@ void add_image_options(CLI::App& app, ImageRule& rule) {
              const auto& std = rule.std;
              return !wrong.empty() || (std[0] != 0 && std[1] != 0 && std[2] != 0)
                         ? wrong
-                        : std::string("takes numbers that are not 0");
+                        : refused(text, "takes numbers that are not 0");
            });
   add_read(app, "--size", "HxW", "resize an image to this and take its middle: 256x256",
            [&](const std::string& text) { return read_size(text, rule); });
@@ -107,7 +127,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_option("--output", options.output, "write the outputs: a folder (.npy) or an .npz")
       ->type_name("PATH");
   app.add_option("--threads", options.loading.threads,
-                 "threads; otherwise as many as there are cores and the network has room for")
+                 "threads; otherwise as many as it was built for, where there are as many cores")
       ->check(CLI::Range(1u, 1024u))
       ->type_name("N");
   add_read(app, "--cores", "LIST", "cores that the threads are pinned to: 0,2-3",

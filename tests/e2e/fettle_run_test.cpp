@@ -144,6 +144,22 @@ TEST_F(FettleRun, EachMistakeIsOneLine) {
             0u);
 }
 
+// Else the threads would run wherever, or several on one core.
+TEST_F(FettleRun, CoresAreThoseThereAreEachOnce) {
+  for (const std::string program : {FETTLE_RUN_PROGRAM, FETTLE_PROGRAM " run"}) {
+    const auto refused = [&](const std::string& cores) {
+      const auto result = run_program(
+          {"/bin/sh", "-c", program + " " + folder.file("net.fettle") + " --cores " + cores});
+      EXPECT_EQ(result.status, 2) << result.err;
+      return result.err;
+    };
+    EXPECT_NE(refused("4095").find("--cores names core 4095, which this process may not use"),
+              std::string::npos);
+    EXPECT_NE(refused("0-4095").find("which this process may not use"), std::string::npos);
+    EXPECT_NE(refused("0,0").find("--cores names core 0 twice"), std::string::npos);
+  }
+}
+
 TEST_F(FettleRun, NotEnoughMemoryHasBothNumbers) {
   tiny.hidden = 1 << 16;
   tiny.make();

@@ -24,6 +24,7 @@ TEST(NetworkFile, RoundTrip) {
   ASSERT_TRUE(network.ok()) << network.error().text();
   EXPECT_EQ(network->name, "two layers");
   EXPECT_EQ(network->cpu_features, std::vector<std::string>{"neon"});
+  EXPECT_EQ(network->threads, 2u);
   ASSERT_EQ(network->layers.size(), 2u);
   EXPECT_EQ(network->layers[0]->configuration, "{\"tile\":[4,8]}");
   ASSERT_EQ(network->blobs.size(), 2u);

@@ -81,6 +81,7 @@ NetworkSample sample_network() {
   sample.network.name = "two layers";
   sample.network.target = "{\"backend\":\"cpu_llvm\"}";
   sample.network.cpu_features = {"neon"};
+  sample.network.threads = 2;
   sample.network.arena_bytes = 256;
   sample.network.live_bytes = 192;
   sample.network.inputs.push_back(tensor_of("image", {1, 4, 16}, 0));

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 
 #include "tests/unit/command_line.h"
 
@@ -93,7 +95,7 @@ TEST_F(CommandLine, WrongUsageIsStatusTwo) {
 
 TEST_F(CommandLine, AnUnknownNetworkNamesThoseThereAre) {
   expect_error(fettle({"tune", "resnet-19", "--db", folder.file("t.db")}), 1,
-               {"resnet-19", "resnet-18", "mobilenet"});
+               {"resnet-19", "resnet-18", "mobilenet", "ONNX file", "`fettle zoo`"});
 }
 
 TEST_F(CommandLine, AnUnknownSearcherNamesThoseThereAre) {
@@ -149,6 +151,45 @@ TEST_F(CommandLine, AnUnknownSchedulerNamesThoseThereAre) {
 TEST_F(CommandLine, AnUnknownDeviceKeySaysWhereBoardsComeFrom) {
   expect_error(fettle({"tune", small_dense(), "--device", "pynq", "--db", folder.file("t.db")}), 1,
                {"pynq", "--broker"});
+  EXPECT_FALSE(std::filesystem::exists(folder.file("t.db"))) << "nothing is left of it";
+}
+
+TEST_F(CommandLine, ATrialIsToldWithItsRecordAndResumedOnesAsTheyCount) {
+  const std::string db = folder.file("t.db");
+  const auto tune = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"tune", small_dense(), "--db", db, "--hardware", "threads=1",
+                               "--trials", "3", "--finalists", "0", "--builders", "1"});
+    return fettle(more);
+  };
+  const auto first = tune({"--json"});
+  ASSERT_EQ(first.status, 0) << first.err;
+  std::istringstream lines(first.out);
+  std::string line;
+  std::set<std::int64_t> records;
+  while (std::getline(lines, line)) {
+    const auto event = nlohmann::json::parse(line);
+    if (event["event"] == "trial") records.insert(event.at("record").get<std::int64_t>());
+  }
+  EXPECT_EQ(records, (std::set<std::int64_t>{1, 2, 3}));
+  const auto again = tune({"--resume", "--quiet"});
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_NE(again.err.find("resuming: 3 trials"), std::string::npos) << again.err;
+  EXPECT_NE(again.err.find("--trials 3 leaves none to try"), std::string::npos) << again.err;
+}
+
+// A terminal that is closed tells it twice.
+TEST_F(CommandLine, AClosedTerminalEndsASessionAsCtrlCDoes) {
+  const std::string db = folder.file("t.db");
+  RunningProgram session(
+      {FETTLE_PROGRAM, "tune", small_dense(), "--db", db, "--hardware", "threads=1", "--trials",
+       "100000", "--builders", "1", "--json"},
+      {{"FETTLE_HOME", folder.file("home")}, {"FETTLE_AGENT", FETTLE_AGENT_PROGRAM}});
+  ASSERT_TRUE(session.wait_for_out("\"event\":\"trial\"", std::chrono::seconds(60)))
+      << session.err();
+  session.signal(SIGHUP);
+  session.signal(SIGHUP);
+  EXPECT_EQ(session.wait(std::chrono::seconds(30)), 130);
+  EXPECT_NE(session.out().find("\"end\":\"interrupted\""), std::string::npos) << session.err();
 }
 
 TEST_F(CommandLine, AShapeThatDoesNotFitNamesEntryAndField) {
@@ -266,7 +307,8 @@ TEST_F(CommandLine, FlashTakesNoOptionOfSshWithAnImage) {
   for (const std::string option : {"--broker", "--board-broker", "--broker-key", "--package",
                                    "--name", "--key", "--set", "--ssh-command", "--wait"}) {
     SCOPED_TRACE(option);
-    expect_error(fettle({"flash", "--image", image, "--to", image, option, "9"}), 2,
+    const std::string value = option == "--broker-key" ? std::string(40, '0') : "9";
+    expect_error(fettle({"flash", "--image", image, "--to", image, option, value}), 2,
                  {option + " requires --ssh"});
   }
 }

@@ -156,7 +156,9 @@ TEST_F(RecordCommands, OutputThatCannotBeWrittenIsAnError) {
     std::vector<std::string> piped{
         "bash", "-c", "exec 3> >(true); wait $!; exec \"$0\" \"$@\" >&3 3>&-", FETTLE_PROGRAM};
     piped.insert(piped.end(), words.begin(), words.end());
-    expect_error(fettle::testing::run_program(piped), words);
+    const auto gone = fettle::testing::run_program(piped);
+    EXPECT_EQ(gone.status, 1) << ::testing::PrintToString(words) << gone.err;
+    EXPECT_EQ(gone.err, "") << "it had enough";
   }
 }
 
@@ -341,6 +343,62 @@ TEST_F(RecordCommands, ShowSpeaksJson) {
   EXPECT_EQ(objects[1].at("kind"), "task");
   EXPECT_EQ(objects[1].at("best_ns"), 1000);
   EXPECT_EQ(objects[1].at("emulated"), true);
+}
+
+// Rows of one task on one device say what tells their targets apart.
+TEST_F(RecordCommands, TargetsThatDifferAreTold) {
+  TuningRecord record = dense_record(1000);
+  store(record, "zynq", false);
+  const auto one = fettle({"records", "best", "--db", db});
+  EXPECT_EQ(one.status, 0) << one.err;
+  EXPECT_EQ(one.out.find("target"), std::string::npos) << one.out;
+  auto target = nlohmann::json::parse(record.target);
+  const int threads = target.at("threads");
+  target["threads"] = threads + 5;
+  record.target = target.dump();
+  store(record, "zynq", false);
+  const auto two = fettle({"records", "best", "--db", db});
+  expect_in("target", two.out);
+  expect_in(" threads=" + std::to_string(threads) + " ", two.out);
+  expect_in(" threads=" + std::to_string(threads + 5) + " ", two.out);
+  const auto json = fettle({"records", "best", "--json", "--db", db});
+  expect_in("\"threads\":" + std::to_string(threads + 5), json.out);
+}
+
+TEST_F(RecordCommands, ReadingLeavesNoFilesBehind) {
+  store(dense_record(1000), "zynq", false);
+  ASSERT_EQ(fettle({"records", "best", "--db", db}).status, 0);
+  for (const char* end : {"-wal", "-shm"}) EXPECT_FALSE(fs::exists(db + end)) << end;
+}
+
+TEST_F(RecordCommands, ARowThatIsNoJsonIsADamagedDatabase) {
+  Database database = open_or_die(db);
+  const auto asked = database.connection().execute("SELECT json_extract('{', '$.a')");
+  ASSERT_FALSE(asked);
+  EXPECT_EQ(asked.error().code, ErrorCode::Malformed);
+  expect_in("is damaged (malformed JSON)", asked.error().text());
+}
+
+// A mount of the folder onto itself, in a name space of its own.
+TEST_F(RecordCommands, AReadOnlyFileSystemIsToldAsSuch) {
+  store(dense_record(1000), "zynq", false);
+  const auto mounted = [&](const std::string& command) {
+    const std::string at = fs::path(db).parent_path();
+    return fettle::testing::run_program(
+        {"unshare", "-rm", "sh", "-c",
+         "mount --bind " + at + " " + at + " && mount -o remount,bind,ro " + at + " && " + command},
+        std::chrono::seconds(60), {{"FETTLE_HOME", "/nonexistent"}});
+  };
+  if (mounted("true").status != 0) GTEST_SKIP() << "no mounts of its own here";
+  const std::string import = folder.file("trial.jsonl");
+  std::ofstream{import};
+  for (const std::string& file : {db, folder.file("new.db")}) {
+    const auto refused = mounted(FETTLE_PROGRAM " records import " + import + " --db " + file);
+    EXPECT_EQ(refused.status, 1);
+    expect_in(file + "' is on a read-only file system", refused.err);
+  }
+  const auto read = mounted(FETTLE_PROGRAM " records best --db " + db);
+  EXPECT_EQ(read.status, 0) << read.err;
 }
 
 }  // namespace

@@ -77,5 +77,72 @@ TEST_F(CommandLine, ARecordsNumberIsAWholeNumberFromOne) {
   }
 }
 
+TEST_F(CommandLine, AWrongAddressKeyOrTimeIsWrongUsage) {
+  expect_error(fettle({"broker", "--listen", "127.0.0.1:29190"}), 2,
+               {"--listen: takes tcp://ADDRESS:PORT, not \"127.0.0.1:29190\""});
+  const std::string url = "tcp://127.0.0.1:9";
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {"tune", "resnet-18"}, {"devices"}, {"build", "x.onnx"}, {"build-worker"}}) {
+    std::vector<std::string> command = words;
+    command.insert(command.end(), {"--broker", url, "--broker-key", "wrong"});
+    expect_error(fettle(command), 2, {"--broker-key: a public key is 40 characters of Z85"});
+  }
+  expect_error(fettle({"devices", "reserve", "pynq", "--for", "2x"}), 2,
+               {"--for: '2x' is no time: write 45m"});
+  expect_error(
+      fettle({"farm", "kubernetes", "--broker", url, "--image", "i", "--min", "5", "--max", "2"}),
+      2, {"--min 5 is more than --max 2"});
+  expect_error(fettle({"broker", "--listen", "tcp://127.0.0.1:*", "--web", "0.0.0.0:0"}), 2,
+               {"--web: 0.0.0.0:0 is for other machines too", "--web-token-file"});
+}
+
+TEST_F(CommandLine, WhatIsNotTakenIsNamedWithWhatIs) {
+  expect_error(
+      fettle({"flash", "--image", FETTLE_PROGRAM, "--to", "/dev/null", "--force", "nosuch"}), 2,
+      {"--force: no check is called \"nosuch\"; there are: boot-signature, "});
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"tune", "resnet-18"});
+    return fettle(more);
+  };
+  expect_error(with({"--finalists", "1"}), 2, {"--finalists: takes 0, or 2 to 64, not 1;"});
+  expect_error(with({"--finalists", "65"}), 2, {"--finalists: takes 0, or 2 to 64, not 65;"});
+  expect_error(with({"--trail", "3"}), 2, {"fettle tune: no option \"--trail\";"});
+  expect_error(with({"resnet-50"}), 2, {"fettle tune: one word too many: \"resnet-50\";"});
+}
+
+TEST_F(CommandLine, ExtentsAreGivenOneByOne) {
+  expect_error(fettle({"tasks", "x.onnx", "--extent", "N=1,H=16,W=16"}), 2,
+               {"--extent: takes one NAME=NUMBER, and may be given several times", "N=1,H=16"});
+  expect_error(fettle({"tasks", "x.onnx", "--extent", "N"}), 2, {"'N' is not NAME=NUMBER"});
+}
+
+TEST_F(CommandLine, ModelsAreWhatBuildAndExportTake) {
+  for (const char* command : {"build", "export"}) {
+    const auto help = fettle({command, "--help"}).out;
+    EXPECT_NE(help.find("MODEL"), std::string::npos) << help;
+    EXPECT_EQ(help.find("WORKLOADS"), std::string::npos) << help;
+    EXPECT_EQ(help.find("mobilenet"), std::string::npos) << help;
+  }
+  expect_error(fettle({"build", "resnet-18"}), 1, {"no ONNX file", "`fettle zoo` writes some"});
+}
+
+TEST_F(CommandLine, AFileThatCannotBeWrittenHasACause) {
+  const std::string trial = write("t.jsonl", "");
+  ASSERT_EQ(fettle({"records", "import", "--db", folder.file("t.db"), trial}).status, 0);
+  expect_error(
+      fettle({"records", "export", "--db", folder.file("t.db"), "-o", folder.file("none/q.jsonl")}),
+      1, {"cannot write ", "No such file or directory"});
+}
+
+// Build workers are asked where they are of this very build.
+TEST_F(CommandLine, TheVersionTellsWhatBuilds) {
+  const auto told = fettle({"--version"});
+  EXPECT_EQ(told.status, 0) << told.err;
+  EXPECT_TRUE(told.out.starts_with("fettle ")) << told.out;
+  EXPECT_NE(told.out.find("\nLLVM 19."), std::string::npos) << told.out;
+  const std::string version = told.out.substr(7, told.out.find('\n') - 7);
+  EXPECT_NE(told.out.find("\nbuild " + version + "-"), std::string::npos) << told.out;
+}
+
 }  // namespace
 }  // namespace fettle::testing

@@ -36,6 +36,7 @@ class NetworkBuild : public testing::OnnxNetworkTest {
     const auto linked = link(*graph, *bindings, first_of(*alternatives), schedules.target());
     ASSERT_TRUE(linked) << linked.error().text();
     network = linked->network;
+    EXPECT_EQ(network.threads, static_cast<std::uint32_t>(schedules.target().threads()));
     std::vector<model::TensorBytes> given;
     testing::TensorBytesList inputs;
     std::mt19937 random(5);

@@ -186,7 +186,10 @@ TEST_F(OnnxNetwork, AsksForExtentsThatAreOpen) {
   model.output("y");
   const auto open = imported(model.text());
   ASSERT_FALSE(open);
-  EXPECT_NE(open.error().message.find("'x' leaves the extent 'batch' open"), std::string::npos);
+  EXPECT_NE(open.error().message.find("leaves extents open: 'batch' of its input 'x'; give them: "
+                                      "--extent batch=..."),
+            std::string::npos)
+      << open.error().message;
   const auto graph = imported(model.text(), {{{"batch", 3}}, {}});
   ASSERT_TRUE(graph) << graph.error().text();
   EXPECT_EQ(to_string(graph->type(graph->outputs[0])), "float32 3x4");
@@ -200,8 +203,105 @@ TEST_F(OnnxNetwork, AsksForExtentsThatAreOpen) {
       ->clear_dim_param();
   const auto nameless = imported(model.text());
   ASSERT_FALSE(nameless);
-  EXPECT_NE(nameless.error().message.find("the extent 'x.0'"), std::string::npos);
+  EXPECT_NE(nameless.error().message.find("--extent x.0="), std::string::npos);
   EXPECT_TRUE(imported(model.text(), {{{"x.0", 2}}, {}}));
+}
+
+TEST_F(OnnxNetwork, AllExtentsThatAreOpenAreNamedAndNoOtherIsTaken) {
+  Model model;
+  model.input("x", {1, 4});
+  model.input("z", {1, 4});
+  model.node("Add", {"x", "z"}, "y");
+  model.output("y");
+  const auto dim = [&](int input, int axis) {
+    return model.proto()
+        .mutable_graph()
+        ->mutable_input(input)
+        ->mutable_type()
+        ->mutable_tensor_type()
+        ->mutable_shape()
+        ->mutable_dim(axis);
+  };
+  dim(0, 0)->set_dim_param("N");
+  dim(0, 1)->set_dim_param("W");
+  dim(1, 0)->set_dim_param("N");
+  dim(1, 1)->set_dim_param("V");
+  const auto told = [&](std::map<std::string, std::int64_t> extents) {
+    const auto graph = imported(model.text(), {std::move(extents), {}});
+    return graph ? "" : graph.error().message;
+  };
+  const auto says = [](const std::string& text, const char* part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  says(told({{"W", 4}}),
+       "'N' of its input 'x', 'V' of its input 'z'; give them: --extent N=... "
+       "--extent V=...");
+  EXPECT_EQ(told({{"N", 2}, {"W", 4}, {"V", 4}}), "");
+  says(told({{"N", 2}, {"W", 4}, {"V", 4}, {"H", 4}}),
+       "--extent H: no extent of that name is open; those are: N, V, W");
+  dim(1, 1)->set_dim_value(0);
+  says(told({{"N", 2}, {"W", 4}}), "its input 'z' holds nothing: its extent at axis 1 is 0");
+}
+
+TEST_F(OnnxNetwork, NamesAllThatOperatorsAreAskedAndDoNotDo) {
+  Model model;
+  model.input("x", {1, 2, 4, 4});
+  model.weights("scales", {4});
+  const auto word = [](onnx::NodeProto& node, const char* name, const char* value) {
+    onnx::AttributeProto& attribute = *node.add_attribute();
+    attribute.set_name(name), attribute.set_type(onnx::AttributeProto::STRING);
+    attribute.set_s(value);
+  };
+  auto& linear = model.node("Resize", {"x", "", "scales"}, "a");
+  linear.set_name("up"), word(linear, "mode", "linear");
+  model.node("Relu", {"a"}, "b");
+  auto& tanh = model.node("Gelu", {"x"}, "c");
+  word(tanh, "approximate", "tanh");
+  model.node("Einsum", {"b"}, "d");
+  model.output("d");
+  const auto graph = imported(model.text());
+  ASSERT_FALSE(graph);
+  EXPECT_EQ(graph.error().code, ErrorCode::Unsupported);
+  EXPECT_NE(graph.error().message.find(
+                "has operators that are not known here: Einsum (the node that makes 'd'); it asks "
+                "for what is not done here: Gelu (the node that makes 'c'): its approximation; "
+                "Resize (node 'up'): the mode 'linear' (only 'nearest' is)"),
+            std::string::npos)
+      << graph.error().message;
+}
+
+TEST_F(OnnxNetwork, ATypeThatIsNotComputedIsToldWithFileAndNode) {
+  Model model;
+  model.input("x", {4});
+  model.node("Relu", {"x"}, "y");
+  model.output("y");
+  for (auto* info : {model.proto().mutable_graph()->mutable_input(0),
+                     model.proto().mutable_graph()->mutable_output(0)}) {
+    info->mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::DOUBLE);
+  }
+  const std::string path = folder.file("double.onnx");
+  std::ofstream(path, std::ios::binary) << model.text();
+  const auto tasks = load_onnx_tasks(path, {});
+  ASSERT_FALSE(tasks);
+  EXPECT_EQ(tasks.error().message.find(path + ": "), 0u) << tasks.error().message;
+  EXPECT_NE(tasks.error().message.find("Relu (y): "), std::string::npos) << tasks.error().message;
+}
+
+TEST_F(OnnxNetwork, ANewerOpsetIsWarnedOf) {
+  Model model;
+  model.input("x", {4});
+  model.node("Relu", {"x"}, "y");
+  model.output("y");
+  std::string told;
+  const auto warned = [&](std::int64_t opset) {
+    told.clear();
+    model.proto().mutable_opset_import(0)->set_version(opset);
+    EXPECT_TRUE(imported(model.text(), {{}, {}, [&](const std::string& line) { told = line; }}));
+    return told;
+  };
+  EXPECT_EQ(warned(17), "");
+  EXPECT_NE(warned(99).find("is of opset 99, newer than any that is known here"),
+            std::string::npos);
 }
 
 TEST_F(OnnxNetwork, RefusesWhatIsNoModel) {

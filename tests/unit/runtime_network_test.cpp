@@ -6,6 +6,7 @@
 #include <fstream>
 #include <random>
 
+#include "agent/platform/cpu_facts.h"
 #include "runtime/network/loaded_network.h"
 #include "runtime/network/machine_check.h"
 #include "tests/support/tiny_network.h"
@@ -119,6 +120,28 @@ TEST_F(Network, ThreadsAreThoseItHasRoomFor) {
   auto loaded = LoadedNetwork::load(file, options);
   ASSERT_TRUE(loaded.ok());
   EXPECT_LE((*loaded)->threads(), 2u);
+}
+
+// More would be slower: each launch of a small layer wakes them all.
+TEST_F(Network, ThreadsAreThoseItWasBuiltForUnlessOthersAreWanted) {
+  TinyNetwork network = tiny();
+  network.network.threads = 1;
+  const Bytes file = network.file();
+  NetworkOptions options;
+  const auto threads = [&] {
+    auto loaded = LoadedNetwork::load(file, options);
+    EXPECT_TRUE(loaded.ok());
+    return loaded.ok() ? (*loaded)->threads() : 0;
+  };
+  EXPECT_EQ(threads(), 1u);
+  options.threads = 2;
+  EXPECT_EQ(threads(), 2u);
+  // Files of before this was told.
+  network.network.threads = 0;
+  const Bytes older = network.file();
+  auto loaded = LoadedNetwork::load(older, {});
+  ASSERT_TRUE(loaded.ok());
+  EXPECT_EQ((*loaded)->threads(), agent::usable_cores().size());
 }
 
 TEST_F(Network, NotEnoughMemoryIsToldBeforeItIsTaken) {

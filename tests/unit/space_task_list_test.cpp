@@ -3,8 +3,11 @@
 
 #include <cstdio>
 #include <fstream>
+#include <iterator>
+#include <set>
 
 #include "host/model/task_list.h"
+#include "host/space/operators/operator.h"
 
 namespace fettle::model {
 namespace {
@@ -87,6 +90,23 @@ TEST(TaskList, BadEntriesAreNamed) {
     EXPECT_NE(list.error().message.find(says), std::string::npos) << list.error().text();
   }
   EXPECT_EQ(load_workload_file("/nonexistent.json").error().code, ErrorCode::NotFound);
+}
+
+// The documentation shows each operator with its fields.
+TEST(TaskList, TheDocumentedLayersAreAllOperators) {
+  std::ifstream page(FETTLE_DOCS "/own-layers.md");
+  const std::string text(std::istreambuf_iterator<char>(page), {});
+  const std::size_t fence = text.find("```json\n");
+  ASSERT_NE(fence, std::string::npos);
+  const std::size_t begin = fence + 8, end = text.find("```", begin);
+  const File file(text.substr(begin, end - begin));
+  const auto list = load_workload_file(file.path());
+  ASSERT_TRUE(list) << list.error().text();
+  for (const SkippedTask& skipped : list->skipped) ADD_FAILURE() << skipped.reason;
+  std::set<std::string> shown;
+  for (const space::Task& task : list->tasks) shown.insert(task.workload.kind());
+  const std::vector<std::string> names = space::operator_names();
+  EXPECT_EQ(shown, std::set<std::string>(names.begin(), names.end()));
 }
 
 }  // namespace

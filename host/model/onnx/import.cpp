@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <fstream>
+#include <set>
+#include <unordered_set>
 
 #include "host/model/graph/builder.h"
 #include "host/model/graph/node_stages.h"
@@ -22,8 +24,27 @@ class Importer {
       : model_(model), options_(options), path_(path), builder_(model.graph().name()) {}
 
   Result<Graph> run() {
+    if (opset() < 1) return wrong(path_, "does not say which opset its operators are of");
+    find_unknown_operators();
+    auto graph = read();
+    // Of what is not done here all is told at once; what else is wrong may come of it.
+    if (!unknown_.empty() || !unsupported_.empty()) {
+      return wrong(path_, what_is_not_done(), ErrorCode::Unsupported);
+    }
+    if (graph && opset() > kNewestOpset && options_.warn) {
+      options_.warn(path_ + " is of opset " + std::to_string(opset()) +
+                    ", newer than any that is " + "known here (" + std::to_string(kNewestOpset) +
+                    "): an operator whose meaning has changed since is misread");
+    }
+    return graph;
+  }
+
+ private:
+  // Later ones are read by the meaning that it has.
+  static constexpr std::int64_t kNewestOpset = 20;
+
+  Result<Graph> read() {
     const onnx::GraphProto& graph = model_.graph();
-    if (auto right = check_operators(graph); !right) return std::move(right).error();
     if (graph.sparse_initializer_size()) {
       return wrong(path_, "has sparse tensors", ErrorCode::Unsupported);
     }
@@ -33,6 +54,7 @@ class Importer {
       values_[tensor.name()] =
           builder_.constant(tensor.name(), std::move(read->type), std::move(read->bytes));
     }
+    if (auto closed = check_extents(); !closed) return std::move(closed).error();
     for (const onnx::ValueInfoProto& input : graph.input()) {
       if (values_.count(input.name())) continue;  // an initializer that could be overridden
       if (auto read = take_input(input); !read) return std::move(read).error();
@@ -51,7 +73,6 @@ class Importer {
     return builder_.finish(std::move(outputs));
   }
 
- private:
   // Of ONNX's own operators; 0: the model does not say.
   std::int64_t opset() const {
     for (const onnx::OperatorSetIdProto& set : model_.opset_import()) {
@@ -60,22 +81,77 @@ class Importer {
     return 0;
   }
 
-  Result<void> check_operators(const onnx::GraphProto& graph) {
-    if (opset() < 1) return wrong(path_, "does not say which opset its operators are of");
-    // Each that is not known, once, with the first node that has it.
-    std::map<std::string, std::string> unknown;
-    for (const onnx::NodeProto& node : graph.node()) {
-      const bool own = !node.domain().empty() && node.domain() != "ai.onnx";
-      if (!own && find_reader(node.op_type())) continue;
-      const std::string name = own ? node.domain() + "." + node.op_type() : node.op_type();
-      unknown.emplace(name, words_for(node));
+  static bool has_own_domain(const onnx::NodeProto& node) {
+    return !node.domain().empty() && node.domain() != "ai.onnx";
+  }
+
+  static bool known(const onnx::NodeProto& node) {
+    return !has_own_domain(node) && find_reader(node.op_type());
+  }
+
+  // Each once, with the first node that has it.
+  void find_unknown_operators() {
+    for (const onnx::NodeProto& node : model_.graph().node()) {
+      if (known(node)) continue;
+      const std::string domain = has_own_domain(node) ? node.domain() + "." : "";
+      unknown_.emplace(domain + node.op_type(), words_for(node));
     }
-    if (unknown.empty()) return {};
-    std::string list;
-    for (const auto& [name, node] : unknown) {
-      list += (list.empty() ? "" : ", ") + name + " (" + node + ")";
+  }
+
+  std::string what_is_not_done() const {
+    std::string text;
+    for (const auto& [name, node] : unknown_) {
+      text += (text.empty() ? "has operators that are not known here: " : ", ") + name + " (" +
+              node + ")";
     }
-    return wrong(path_, "has operators that are not known here: " + list, ErrorCode::Unsupported);
+    std::string asked;
+    for (const auto& [what, node] : unsupported_) {
+      asked += (asked.empty() ? "" : "; ") + what.first + " (" + node + "): " + what.second;
+    }
+    if (asked.empty()) return text;
+    return text + (text.empty() ? "" : "; it ") + "asks for what is not done here: " + asked;
+  }
+
+  // What is open has no name of its own where it goes by its place.
+  static std::string open_extent(const onnx::ValueInfoProto& input, int axis) {
+    const auto& dim = input.type().tensor_type().shape().dim(axis);
+    if (!dim.has_dim_param() && dim.dim_value() >= 1) return "";
+    return dim.dim_param().empty() ? input.name() + "." + std::to_string(axis) : dim.dim_param();
+  }
+
+  // Those that are open and not given, all in one message; those that are given and not open.
+  Result<void> check_extents() const {
+    std::set<std::string> open, missing;
+    std::string of, give;
+    for (const onnx::ValueInfoProto& input : model_.graph().input()) {
+      if (values_.count(input.name()) || !input.type().has_tensor_type()) continue;
+      const auto& shape = input.type().tensor_type().shape();
+      for (int d = 0; d < shape.dim_size(); ++d) {
+        const std::string name = open_extent(input, d);
+        if (name.empty()) continue;
+        open.insert(name);
+        if (options_.extents.count(name) || options_.known_inputs.count(input.name())) continue;
+        if (shape.dim(d).has_dim_value() && shape.dim(d).dim_value() == 0) {
+          return wrong(path_, "its input '" + input.name() +
+                                  "' holds nothing: its extent at axis " + std::to_string(d) +
+                                  " is 0 (--extent " + name + "=... puts another in its place)");
+        }
+        if (!missing.insert(name).second) continue;
+        give += " --extent " + name + "=...";
+        of += (of.empty() ? "'" : ", '") + name + "' of its input '" + input.name() + "'";
+      }
+    }
+    if (!missing.empty()) {
+      return wrong(path_, "leaves extents open: " + of + "; give them:" + give);
+    }
+    for (const auto& [name, extent] : options_.extents) {
+      if (open.count(name)) continue;
+      std::string known;
+      for (const std::string& one : open) known += (known.empty() ? "" : ", ") + one;
+      return wrong(path_, "--extent " + name + ": no extent of that name is open" +
+                              (known.empty() ? ", nor is any other" : "; those are: " + known));
+    }
+    return {};
   }
 
   Result<void> take_input(const onnx::ValueInfoProto& input) {
@@ -94,19 +170,9 @@ class Importer {
     TensorType type{*scalar, {}};
     if (!tensor.has_shape()) return wrong(path_, words + "has no shape", ErrorCode::Unsupported);
     for (int d = 0; d < tensor.shape().dim_size(); ++d) {
-      const auto& dim = tensor.shape().dim(d);
-      std::int64_t extent = dim.dim_value();
-      if (dim.has_dim_param() || extent < 1) {
-        // One without a name goes by its place.
-        const std::string name =
-            dim.dim_param().empty() ? input.name() + "." + std::to_string(d) : dim.dim_param();
-        const auto given = options_.extents.find(name);
-        if (given == options_.extents.end()) {
-          return wrong(path_, words + "leaves the extent '" + name + "' open: give it");
-        }
-        extent = given->second;
-      }
-      type.shape.push_back(extent);
+      const std::string open = open_extent(input, d);
+      type.shape.push_back(open.empty() ? tensor.shape().dim(d).dim_value()
+                                        : options_.extents.at(open));
     }
     if (auto right = check_tensor(type); !right) {
       return wrong(path_, words + "is " + right.error().message, right.error().code);
@@ -145,9 +211,31 @@ class Importer {
     return {};
   }
 
+  // What a node would make that is not done here; nor is what reads it looked at.
+  void leave_out(const onnx::NodeProto& node) {
+    for (const std::string& output : node.output()) {
+      if (!output.empty()) left_out_.insert(output);
+    }
+  }
+
+  bool reads_what_is_left_out(const onnx::NodeProto& node) const {
+    return std::any_of(node.input().begin(), node.input().end(),
+                       [&](const std::string& name) { return left_out_.count(name) > 0; });
+  }
+
   Result<void> take_node(const onnx::NodeProto& node) {
-    const auto named = [&](const Error& error) {
-      return wrong(path_, words_for(node) + ": " + error.message, error.code);
+    if (!known(node) || reads_what_is_left_out(node)) {
+      leave_out(node);
+      return {};
+    }
+    // One that asks for too much is remembered, once for each thing that is asked.
+    const auto refused = [&](const Error& error) -> Result<void> {
+      if (error.code != ErrorCode::Unsupported) {
+        return wrong(path_, words_for(node) + ": " + error.message, error.code);
+      }
+      leave_out(node);
+      unsupported_.emplace(std::pair(node.op_type(), error.message), words_for(node));
+      return {};
     };
     std::vector<ValueId> inputs;
     for (const std::string& name : node.input()) {
@@ -164,10 +252,10 @@ class Importer {
       inputs.push_back(name.empty() ? kNoValue : at->second);
     }
     if (opset() < 7) {
-      if (auto meant = take_old_meaning(node, inputs); !meant) return named(meant.error());
+      if (auto meant = take_old_meaning(node, inputs); !meant) return refused(meant.error());
     }
     auto outputs = find_reader(node.op_type())(NodeReader(node, opset(), inputs, builder_));
-    if (!outputs) return named(outputs.error());
+    if (!outputs) return refused(outputs.error());
     for (int i = 0; i < node.output_size(); ++i) {
       if (node.output(i).empty()) continue;
       if (static_cast<std::size_t>(i) >= outputs->size()) {
@@ -189,6 +277,10 @@ class Importer {
   GraphBuilder builder_;
   std::unordered_map<std::string, ValueId> values_;
   std::unordered_map<std::string, std::string> missing_;  // outputs that readers do not make
+  // What is not known or not done here, and the first node that has it; values that depend on it.
+  std::map<std::string, std::string> unknown_;
+  std::map<std::pair<std::string, std::string>, std::string> unsupported_;  // operator, what of it
+  std::unordered_set<std::string> left_out_;
 };
 
 }  // namespace

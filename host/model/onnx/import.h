@@ -1,7 +1,8 @@
-// A network from an ONNX file: opsets 7 to 17, and earlier and later ones as far as their operators
+// A network from an ONNX file: opsets 7 to 20, and earlier and later ones as far as their operators
 // mean the same. Shapes are static: what a model leaves open is given.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 
@@ -16,11 +17,14 @@ struct OnnxOptions {
   std::map<std::string, std::int64_t> extents;
   // Inputs that are always this: they become constants.
   std::map<std::string, std::pair<TensorType, std::vector<std::uint8_t>>> known_inputs;
+  // Told what a user should know of a model that is taken; null: nobody is.
+  std::function<void(const std::string&)> warn = nullptr;
 };
 
-// NotFound, InvalidArgument: no such file, none of ONNX, or one that is wrong in itself.
-// Unsupported: all operators that are not known, each with a node that has it, in one message; or
-// what an operator is asked that it does not do here.
+// NotFound, InvalidArgument: no such file, none of ONNX, one that is wrong in itself, extents that
+// are open still (all of them in one message), or one that was given and is not open.
+// Unsupported: all operators that are not known, and all that operators are asked and do not do
+// here, each with a node that has it, in one message.
 Result<Graph> import_onnx(const std::string& path, const OnnxOptions& options = {});
 
 }  // namespace fettle::model

@@ -115,7 +115,7 @@ Outputs space_to_depth(const NodeReader& node) {
 Outputs resize(const NodeReader& node) {
   const auto& x = node.shape(0);
   if (node.word("mode", "nearest") != "nearest") {
-    return node.unsupported("the mode " + node.word("mode", ""));
+    return node.unsupported("the mode '" + node.word("mode", "") + "' (only 'nearest' is)");
   }
   const std::string place =
       node.word("coordinate_transformation_mode", node.opset() < 11 ? "asymmetric" : "half_pixel");
@@ -127,6 +127,9 @@ Outputs resize(const NodeReader& node) {
     return node.unsupported("places by " + place + " with " + nearest);
   }
   if (node.has("axes")) return node.unsupported("its axes");
+  if (node.word("keep_aspect_ratio_policy", "stretch") != "stretch") {
+    return node.unsupported("its keep_aspect_ratio_policy");
+  }
   const std::size_t scales_at = node.opset() < 11 ? 1 : 2;
   List factors;
   if (node.has_input(3) && node.opset() >= 11) {

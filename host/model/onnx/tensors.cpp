@@ -73,7 +73,9 @@ Result<OnnxTensor> read_tensor(const TensorProto& tensor) {
     return "tensor '" + tensor.name() + "' " + what;
   };
   auto scalar = scalar_of(tensor.data_type());
-  if (!scalar) return std::move(scalar).error();
+  if (!scalar) {
+    return Error{scalar.error().code, named("is one of " + scalar.error().message)};
+  }
   if (tensor.data_location() == TensorProto::EXTERNAL || tensor.has_segment()) {
     return Error{ErrorCode::Unsupported, named("has its data in another file")};
   }

@@ -150,8 +150,9 @@ class Binder {
                                                 {"shape", moved.shape},
                                                 {"permutation", moved.permutation}});
     if (!workload) {
-      return Error{ErrorCode::Unsupported,
-                   "copying " + graph_.values[value].name + ": " + workload.error().message};
+      std::string why = "copying '" + graph_.values[value].name + "': " + workload.error().message;
+      for (const SkippedTask& node : out_.untuned) why += "; " + node.title + ": " + node.reason;
+      return Error{ErrorCode::Unsupported, std::move(why)};
     }
     const TensorId output = add_tensor(Tensor::Kind::Computed, value, to);
     const bool given = out_.tensors[from.tensor].kind == Tensor::Kind::Input;

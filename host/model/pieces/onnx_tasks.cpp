@@ -12,9 +12,11 @@ bool is_onnx_file(const std::string& path) { return path.ends_with(".onnx"); }
 
 Result<Graph> load_onnx_graph(const std::string& path,
                               const std::map<std::string, std::int64_t>& extents,
-                              bool beside_accelerator) {
+                              bool beside_accelerator,
+                              const std::function<void(const std::string&)>& warn) {
   OnnxOptions options;
   options.extents = extents;
+  options.warn = warn;
   auto graph = import_onnx(path, options);
   if (!graph) return graph;
   if (auto passed = run_passes(*graph); !passed) return std::move(passed).error();
@@ -24,11 +26,12 @@ Result<Graph> load_onnx_graph(const std::string& path,
 
 Result<TaskList> load_onnx_tasks(const std::string& path,
                                  const std::map<std::string, std::int64_t>& extents,
-                                 const Accelerates& accelerates) {
-  auto graph = load_onnx_graph(path, extents, accelerates != nullptr);
+                                 const Accelerates& accelerates,
+                                 const std::function<void(const std::string&)>& warn) {
+  auto graph = load_onnx_graph(path, extents, accelerates != nullptr, warn);
   if (!graph) return std::move(graph).error();
   auto bindings = bind(*graph, pieces_of(*graph, accelerates));
-  if (!bindings) return std::move(bindings).error();
+  if (!bindings) return Error{bindings.error().code, path + ": " + bindings.error().message};
   return tasks_of(path, *bindings, accelerates != nullptr);
 }
 
