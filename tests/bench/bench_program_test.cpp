@@ -171,7 +171,8 @@ TEST(BenchProgram, RepeatMeasuresTheSameConfigurationsTwice) {
     ranks.push_back(rank_correlation(times.first, times.second));
   }
   EXPECT_NEAR(summary["rank_correlation"].get<double>(), (ranks[0] + ranks[1]) / 2, 1e-9);
-  EXPECT_NEAR(summary["least_rank_correlation_in_a_task"].get<double>(), std::min(ranks[0], ranks[1]), 1e-9);
+  EXPECT_NEAR(summary["least_rank_correlation_in_a_task"].get<double>(),
+              std::min(ranks[0], ranks[1]), 1e-9);
   EXPECT_NEAR(summary["median_drift"].get<double>(), median(drifts), 1e-12);
   EXPECT_NEAR(summary["largest_drift"].get<double>(),
               *std::max_element(drifts.begin(), drifts.end()), 1e-12);
@@ -207,9 +208,9 @@ TEST(BenchProgram, RepeatMeasuresTheSameConfigurationsTwice) {
 
 // Also for another architecture than this machine's.
 TEST(BenchProgram, CandidatesAreLoweredAndBuilt) {
-  const Output output = run(FETTLE_BENCH
-                            " candidates --arch armv7 --candidates 1 --lowered 2 --json --network "
-                            FETTLE_THREE_LAYERS);
+  const Output output = run(
+      FETTLE_BENCH
+      " candidates --arch armv7 --candidates 1 --lowered 2 --json --network " FETTLE_THREE_LAYERS);
   ASSERT_EQ(output.status, 0);
   ASSERT_EQ(output.lines.size(), 4u);
   for (std::size_t i = 0; i < 3; ++i) {

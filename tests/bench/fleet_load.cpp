@@ -30,7 +30,7 @@ namespace {
 // behind the newest.
 constexpr std::size_t kSlots = 1 << 19;
 static_assert(kSlots >= 4 * kMostInFlight);
-constexpr unsigned kFilesOfSocket = 2;   // its mailbox and its connection
+constexpr unsigned kFilesOfSocket = 2;  // its mailbox and its connection
 
 std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(

@@ -40,8 +40,8 @@ class FleetLoad {
   ~FleetLoad();
   FleetLoad(const FleetLoad&) = delete;
 
-  // How much all clients together ask for: at most so many trials (kMostInFlight) at one time, and no more than
-  // so many a second (0: no bound). 0 trials: they let what they have end, and stop.
+  // How much all clients together ask for: at most so many trials (kMostInFlight) at one time, and
+  // no more than so many a second (0: no bound). 0 trials: they let what they have end, and stop.
   void ask(unsigned in_flight, double per_second);
   // A share of the agents and of the clients dies and comes back, each second.
   void kill_each_second(double share);

@@ -351,17 +351,16 @@ Result<void> run_repeat_bench(const RepeatBenchOptions& options) {
   if (all.drifts.empty()) {
     return Error{ErrorCode::Disturbed, "no configuration was measured in both sessions", {}};
   }
-  Json summary = {
-      {"benchmark", "repeat"},
-      {"summary", true},
-      {"configurations", all.drifts.size()},
-      {"tasks", all.by_layer.size()},
-      {"rounds", options.rounds},
-      {"threads", *threads},
-      {"median_drift", median_of(all.drifts)},
-      {"largest_drift", *std::max_element(all.drifts.begin(), all.drifts.end())},
-      {"outliers", all.outliers},
-      {"outliers_explained", all.explained}};
+  Json summary = {{"benchmark", "repeat"},
+                  {"summary", true},
+                  {"configurations", all.drifts.size()},
+                  {"tasks", all.by_layer.size()},
+                  {"rounds", options.rounds},
+                  {"threads", *threads},
+                  {"median_drift", median_of(all.drifts)},
+                  {"largest_drift", *std::max_element(all.drifts.begin(), all.drifts.end())},
+                  {"outliers", all.outliers},
+                  {"outliers_explained", all.explained}};
   std::vector<RepeatedTimes> layer_times;
   for (auto& [layer, times] : all.by_layer) layer_times.push_back(times);
   summary.update(agreement_json(layer_times));

@@ -60,7 +60,8 @@ bool has_dot_products(const space::Workload& workload, const space::CpuTarget& t
   const auto task = space::open_cpu_space(workload.dag(), target);
   if (!task) return false;
   const auto module = lower::lower_configuration(*task, configuration);
-  return module && ir::print(*module).find(target.sums_of_byte_products()->name) != std::string::npos;
+  return module &&
+         ir::print(*module).find(target.sums_of_byte_products()->name) != std::string::npos;
 }
 
 // int8: of that type only, for targets with dot products.

@@ -385,7 +385,8 @@ TEST(Searcher, EvolutionaryLivesWithFailuresAndCensoredTimes) {
       if (proposal.choice[5] == 0) {
         observation.nanoseconds.reset();  // a third of the way to nowhere
       } else if (value > best * 1.2) {
-        observation.censored = true;  // stopped by racing
+        observation.nanoseconds = best * 1.2;  // stopped by racing: at least so long
+        observation.censored = true;
       } else {
         best = std::min(best, value);
       }

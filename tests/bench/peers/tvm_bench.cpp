@@ -193,13 +193,14 @@ void print_table(const std::vector<TunedLayer>& layers, const TunedSummary& summ
     }
   }
   table.print(std::cout);
-  std::cout << faults
-            << fmt::format(
-                   "\nMedians of kernels timed here in turns; ratio: TVM's time over ours, "
-                   "our trials over TVM's. Reused: trials of ours whose program another one had "
-                   "measured; they are in no rate.\n{} of {} layers compared: geometric mean {:.3f}, "
-                   "of trials an hour {:.2f}\n",
-                   summary.compared, summary.layers, summary.kernel_ratio, summary.trials_ratio);
+  std::cout
+      << faults
+      << fmt::format(
+             "\nMedians of kernels timed here in turns; ratio: TVM's time over ours, "
+             "our trials over TVM's. Reused: trials of ours whose program another one had "
+             "measured; they are in no rate.\n{} of {} layers compared: geometric mean {:.3f}, "
+             "of trials an hour {:.2f}\n",
+             summary.compared, summary.layers, summary.kernel_ratio, summary.trials_ratio);
 }
 
 }  // namespace

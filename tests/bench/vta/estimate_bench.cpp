@@ -128,9 +128,9 @@ nlohmann::json to_json(const EstimateSummary& summary) {
           {"mean_signed_difference", summary.mean_signed},
           {"rank_correlation", number(summary.rank_correlation)},
           {"least_rank_correlation_in_a_layer", number(summary.least_rank_correlation)},
-          {"least_rank_correlation_layer", summary.least_rank_correlation
-                                               ? nlohmann::json(summary.least_rank_correlation_layer)
-                                               : nlohmann::json(nullptr)}};
+          {"least_rank_correlation_layer",
+           summary.least_rank_correlation ? nlohmann::json(summary.least_rank_correlation_layer)
+                                          : nlohmann::json(nullptr)}};
 }
 
 Result<void> run_estimate_bench(const EstimateBenchOptions& options) {

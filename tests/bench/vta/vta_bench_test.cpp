@@ -77,8 +77,8 @@ TEST(EstimateBench, LargeLayersBesideSmallOnesAreNoAgreement) {
   EXPECT_DOUBLE_EQ(told["least_rank_correlation_in_a_layer"], -1);
   all = {{"a", "", 1, 1}, {"a", "", 2, 2}, {"b", "", 3, 3}};
   const Json few = to_json(summarise(all));
-  for (const char* none : {"rank_correlation", "least_rank_correlation_in_a_layer",
-                           "least_rank_correlation_layer"}) {
+  for (const char* none :
+       {"rank_correlation", "least_rank_correlation_in_a_layer", "least_rank_correlation_layer"}) {
     ASSERT_TRUE(few.contains(none)) << none;
     EXPECT_TRUE(few[none].is_null()) << none;
   }
