@@ -257,18 +257,9 @@ TEST(Wire, BoundsHold) {
       {"bytes beyond memory", [](auto& r) { r.program->images[0]->bytes.resize(70'000); }},
       {"data inside text", [](auto& r) { r.program->images[0]->cpu->data_offset = 0; }},
       {"data off its boundary", [](auto& r) { r.program->images[0]->cpu->data_offset = 65'537; }},
-      {"code outside text",
-       [](auto& r) {
-         r.program->images[0]->cpu->code = {{0, 1 << 20}};
-       }},
-      {"code backwards",
-       [](auto& r) {
-         r.program->images[0]->cpu->code = {{8, 4}};
-       }},
-      {"code twice",
-       [](auto& r) {
-         r.program->images[0]->cpu->code = {{0, 8}, {4, 8}};
-       }},
+      {"code outside text", [](auto& r) { r.program->images[0]->cpu->code = {{0, 1 << 20}}; }},
+      {"code backwards", [](auto& r) { r.program->images[0]->cpu->code = {{8, 4}}; }},
+      {"code twice", [](auto& r) { r.program->images[0]->cpu->code = {{0, 8}, {4, 8}}; }},
       {"relocation outside", [](auto& r) { r.program->images[0]->cpu->relocations = {65'600}; }},
       {"relocation far outside", [](auto& r) { r.program->images[0]->cpu->relocations = {~0ull}; }},
       {"odd relocation", [](auto& r) { r.program->images[0]->cpu->relocations = {2}; }},
