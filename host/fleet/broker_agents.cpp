@@ -127,40 +127,13 @@ bool BrokerCore::on_agent_heartbeat(Agent& agent, const std::vector<LeaseId>& li
                agent.board.id + " together hold " + std::to_string(agent.most_leases));
     return false;
   }
-  if (std::exchange(agent.give_up, TimePoint::max()) != TimePoint::max() && !builds(agent)) {
-    refuse_doubles(agent, now);
-  }
+  agent.give_up = TimePoint::max();
   release_unknown(agent, listed);
   for (Lease& lease : leases_.missing(agent.id, listed, now)) {
     give_back(lease, now);
     requeue_or_fail(std::move(lease), now, "its agent no longer holds it");
   }
   return true;
-}
-
-// It was not restarted, it lives: whoever dialled in as the same devices of its board meanwhile
-// would time kernels beside it.
-void BrokerCore::refuse_doubles(const Agent& agent, TimePoint now) {
-  const auto serves = [&](const wire::DeviceInfoT& one) {
-    return std::any_of(agent.devices.begin(), agent.devices.end(),
-                       [&](const auto& device) { return device.key == one.key; });
-  };
-  std::vector<AgentId> doubles;
-  for (const auto& [id, other] : agents_) {
-    if (id > agent.id && other.who.public_key == agent.who.public_key &&
-        other.board.id == agent.board.id &&
-        std::any_of(other.devices.begin(), other.devices.end(), serves)) {
-      doubles.push_back(id);
-    }
-  }
-  for (const AgentId id : doubles) {
-    const Agent& other = agents_.at(id);
-    reject(other.peer, other.who, ErrorCode::InvalidArgument,
-           "another agent with the key '" + agent.who.name + "' serves the device '" +
-               agent.devices.front().key + "' of board " + agent.board.id +
-               " already: end one of the two, or give them device keys of their own (--key)");
-    drop_agent(id, "an agent that was there before serves its board", now);
-  }
 }
 
 // Whether that key may be that board. If so, it is.

@@ -225,7 +225,6 @@ class BrokerCore {
                        TimePoint now);
   bool on_agent_heartbeat(Agent& agent, const std::vector<LeaseId>& leases, TimePoint now);
   wire::WelcomeT welcome() const;
-  void refuse_doubles(const Agent& agent, TimePoint now);
   bool may_be(const PeerId& from, const Permission& who, const wire::HelloT& hello, TimePoint now);
   bool make_room_for_agent(const PeerId& from, const Permission& who, const std::string& board,
                            std::uint64_t instance, TimePoint now);

@@ -144,7 +144,7 @@ TEST_F(FleetShareTest, WhatCannotBeReservedIsRefused) {
   };
   refused({"reserve", "pynq-4", "--for", "2h"}, 1, "no board is called 'pynq-4'");
   refused({"reserve", "pynq-3", "--for", "8d"}, 1, "7 d at most");
-  refused({"reserve", "pynq-3", "--for", "soon"}, 1, "is no time");
+  refused({"reserve", "pynq-3", "--for", "soon"}, 2, "is no time");
   refused({"reserve", "pynq-3"}, 2, "--for");
   refused({"reserve", "pynq-3", "--for", "1h", "--note", std::string(300, 'x')}, 1, "200");
   refused({"release", "pynq-3"}, 1, "is not reserved");

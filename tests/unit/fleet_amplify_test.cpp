@@ -112,33 +112,6 @@ TEST_F(Amplify, AnAnswerLargerThanAConnectionTakes) {
   EXPECT_EQ(failure_of(completed[0]), ErrorCode::TooLarge);
 }
 
-// A second agent of a board, with the same key and for the same device, would time kernels beside
-// the first. One that was started anew takes its place.
-TEST_F(Amplify, TwoAgentsOfOneDevice) {
-  agent("a", 1, "board");
-  agent("b", 2, "board");
-  ASSERT_EQ(take<wire::WelcomeT>("b").size(), 1u);
-  beat("a", kAgent);
-  const auto rejects = take<wire::RejectT>("b");
-  ASSERT_EQ(rejects.size(), 1u);
-  EXPECT_NE(rejects[0].error->message.find("serves the device 'pynq'"), std::string::npos);
-  EXPECT_EQ(core.agents(), 1u);
-  beat("b", kAgent);  // it is nobody now
-  EXPECT_EQ(take<wire::HelloNeededT>("b").size(), 1u);
-
-  agent("c", 3, "board");
-  pass(milliseconds(250));  // the first one says nothing more
-  beat("c", kAgent);
-  EXPECT_TRUE(take<wire::RejectT>("c").empty());
-  EXPECT_EQ(core.agents(), 1u);
-
-  auto other = agent_hello(4, "board", "pynq-fpga");
-  say("d", kAgent, std::move(other));
-  beat("c", kAgent);
-  EXPECT_TRUE(take<wire::RejectT>("d").empty()) << "another device of the board";
-  EXPECT_EQ(core.agents(), 2u);
-}
-
 // An account is the key's, whichever connection it is.
 TEST_F(Amplify, WhoseBacklogItIs) {
   client("c", 10);
