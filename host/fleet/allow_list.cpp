@@ -250,7 +250,7 @@ std::optional<Permission> AllowList::find(const std::string& public_key) const {
 
 Result<void> AllowList::reload(const std::filesystem::path& file) {
   const std::lock_guard lock(reading_);
-  struct stat status {};
+  struct stat status{};
   std::string stamp = "absent";
   if (::stat(file.c_str(), &status) == 0) {
     stamp = std::to_string(status.st_ino) + " " + std::to_string(status.st_size) + " " +

@@ -8,8 +8,8 @@ namespace fettle::fleet {
 namespace {
 
 constexpr std::size_t kTrialBytes = 1024;  // of one trial beside its request and hashes
-constexpr std::size_t kHashBytes =
-    320;  // of one hash, in the trial and while it waits for the blob
+// Of one hash, in the trial and while that waits for its blob.
+constexpr std::size_t kHashBytes = 320;
 
 std::string mib(std::size_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 

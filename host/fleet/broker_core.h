@@ -130,7 +130,8 @@ class BrokerCore {
   void keep_changes() { keep_changes_ = true; }
   std::vector<StateChange> take_changes() { return std::exchange(changes_, {}); }
 
-  // What is to be sent, in this order; for each peer first what was said before the last call.
+  // What is to be sent, in this order; last, to each session whose pool has changed, what it is
+  // now.
   std::vector<Outgoing> take_outgoing();
   const BrokerCounters& counters() const { return counters_; }
   std::uint64_t instance() const { return instance_; }

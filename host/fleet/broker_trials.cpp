@@ -326,14 +326,14 @@ void BrokerCore::on_done(Agent& agent, wire::DoneT& done, TimePoint now) {
   times.upload_ns = trial->blob_wait_ns + (away > times.total_ns ? away - times.total_ns : 0);
   outcome->board_id = agent.board.id;
   outcome->device_index = lease->device.index;
-  note_reading(agent, lease->device.index, *trial, *outcome, now);
-  note_ended(*trial, *outcome, std::chrono::floor<milliseconds>(now - started), now);
   auto encoded = encode_to_send(*outcome, limits::kRequestBytes);
   if (!encoded) {
     return fail(trial, wire::Stage::Dispatch,
                 std::move(encoded).error().in("passing on the answer of board " + agent.board.id),
                 now);
   }
+  note_reading(agent, lease->device.index, *trial, *outcome, now);
+  note_ended(*trial, *outcome, std::chrono::floor<milliseconds>(now - started), now);
   complete(trial, std::move(*encoded));
 }
 

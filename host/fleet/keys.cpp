@@ -163,7 +163,7 @@ Result<KeyPair> KeyFolder::create(const std::string& name) const {
 Result<KeyPair> KeyFolder::load(const std::string& name) const {
   if (auto good = check_key_name(name); !good) return std::move(good).error();
   const auto path = key_file(name);
-  struct stat status {};
+  struct stat status{};
   if (::stat(path.c_str(), &status) != 0) {
     if (errno != ENOENT) return io_error("reading " + path.string(), errno);
     return Error{ErrorCode::NotFound, "no key '" + name + "' in " + folder_.string() +

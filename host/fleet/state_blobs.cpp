@@ -66,7 +66,7 @@ Result<StoredBlob> StateBlobs::read(const wire::Hash& hash) const {
     if (errno == ENOENT) return Error{ErrorCode::NotFound, "no file " + path.string(), {}};
     return failed("reading", path, errno);
   }
-  struct stat facts {};
+  struct stat facts{};
   Bytes bytes;
   if (::fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) &&
       static_cast<std::uint64_t>(facts.st_size) <= limits::kBlobBytes) {
