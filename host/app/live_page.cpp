@@ -37,18 +37,15 @@ Result<std::unique_ptr<web::LiveServer>> start_page(const WebCommand& web) {
   if (!web.wanted) return std::unique_ptr<web::LiveServer>();
   web::LiveServerOptions options;
   options.address = web.address;
-  if (!web.address.loopback() && web.token_file.empty()) {
-    throw CLI::ValidationError("--web", web::text_of(web.address) +
-                                            " is for other machines too: whoever looks must know "
-                                            "a token (--web-token-file), or listen at 127.0.0.1, "
-                                            "behind a reverse proxy that asks who it is");
-  }
   if (!web.token_file.empty()) {
     auto token = web::read_token(web.token_file);
     if (!token) return std::move(token).error().in("reading --web-token-file");
     options.token = std::move(*token);
   }
-  return web::LiveServer::start(std::move(options));
+  const bool open_to_all = !options.address.loopback() && options.token.empty();
+  auto server = web::LiveServer::start(std::move(options));
+  if (!server && open_to_all) throw CLI::ValidationError("--web", server.error().message);
+  return server;
 }
 
 std::string page_text(const WebCommand& web, const web::LiveServer& page) {

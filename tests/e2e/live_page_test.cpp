@@ -177,7 +177,7 @@ TEST_F(LivePage, ATokenOpensIt) {
   const auto refused =
       run_program({FETTLE_PROGRAM, "broker", "--listen", "tcp://127.0.0.1:*", "--web", "0.0.0.0:0"},
                   seconds(20), environment());
-  EXPECT_EQ(refused.status, 1);
+  EXPECT_EQ(refused.status, 2);
   EXPECT_NE(refused.err.find("--web-token-file"), refused.err.npos) << refused.err;
 }
 

@@ -93,7 +93,7 @@ TEST_F(CommandLine, AWrongAddressKeyOrTimeIsWrongUsage) {
       fettle({"farm", "kubernetes", "--broker", url, "--image", "i", "--min", "5", "--max", "2"}),
       2, {"--min 5 is more than --max 2"});
   expect_error(fettle({"broker", "--listen", "tcp://127.0.0.1:*", "--web", "0.0.0.0:0"}), 2,
-               {"--web: 0.0.0.0:0 is for other machines too", "--web-token-file"});
+               {"--web: other machines reach 0.0.0.0", "--web-token-file"});
 }
 
 TEST_F(CommandLine, WhatIsNotTakenIsNamedWithWhatIs) {
