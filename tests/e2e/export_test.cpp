@@ -61,7 +61,7 @@ class Export : public ::testing::Test {
     small.weights("w2", {16, 8, 3, 3});
     small.weights("w3", {kScores, 16});
     OnnxModel::integers(small.node("Conv", {"x", "w1", "b1"}, "c1"), "pads", {1, 1, 1, 1});
-    small.node("LeakyRelu", {"c1"}, "a1");
+    small.node("Elu", {"c1"}, "a1");
     OnnxModel::integers(small.node("Conv", {"a1", "w2"}, "c2"), "strides", {2, 2});
     small.node("GlobalAveragePool", {"c2"}, "mean");
     small.node("Flatten", {"mean"}, "flat");

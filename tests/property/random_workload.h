@@ -165,9 +165,10 @@ class RandomFields {
     if (number(0, 3) == 0) steps.push_back("multiply");
     if (number(0, 1)) steps.push_back("add");
     // Most tails end with one; relu is the one that most networks have.
-    static const std::vector<std::string> kActivations = {
-        "relu", "relu6", "clip -1 2", "sigmoid", "hard_swish", "gelu", "tanh"};
-    const int choice = number(0, 9);
+    static const std::vector<std::string> kActivations = {"relu",           "relu6",   "clip -1 2",
+                                                          "leaky_relu 0.1", "sigmoid", "swish",
+                                                          "hard_swish",     "gelu",    "tanh"};
+    const int choice = number(0, 11);
     if (choice < 2) steps.push_back("relu");
     if (choice >= 3) steps.push_back(kActivations[std::size_t(choice - 3)]);
     if (number(0, 4) == 0) std::shuffle(steps.begin(), steps.end(), rng_);

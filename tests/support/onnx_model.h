@@ -35,6 +35,15 @@ class OnnxModel {
     std::uniform_real_distribution<float> numbers(low, low + 1);
     for (std::int64_t i = 0; i < count; ++i) tensor.add_float_data(numbers(random_));
   }
+  // A constant, the same number everywhere.
+  void numbers(const std::string& name, const std::vector<std::int64_t>& shape, float number) {
+    onnx::TensorProto& tensor = *model_.mutable_graph()->add_initializer();
+    tensor.set_name(name);
+    tensor.set_data_type(onnx::TensorProto::FLOAT);
+    std::int64_t count = 1;
+    for (const std::int64_t extent : shape) tensor.add_dims(extent), count *= extent;
+    for (std::int64_t i = 0; i < count; ++i) tensor.add_float_data(number);
+  }
   onnx::NodeProto& node(const std::string& op, const std::vector<std::string>& inputs,
                         const std::string& out) {
     onnx::NodeProto& node = *model_.mutable_graph()->add_node();
@@ -55,6 +64,12 @@ class OnnxModel {
     attribute.set_name(name);
     attribute.set_type(onnx::AttributeProto::INTS);
     for (const std::int64_t i : list) attribute.add_ints(i);
+  }
+  static void number(onnx::NodeProto& node, const std::string& name, float value) {
+    onnx::AttributeProto& attribute = *node.add_attribute();
+    attribute.set_name(name);
+    attribute.set_type(onnx::AttributeProto::FLOAT);
+    attribute.set_f(value);
   }
   onnx::ModelProto& proto() { return model_; }
   std::string text() const { return model_.SerializeAsString(); }

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "host/model/graph/node_stages.h"
-#include "host/model/passes/fold_batch_norm.h"
+#include "host/model/passes/passes.h"
 #include "host/network/build_network.h"
 #include "tests/support/native_run.h"
 #include "tests/support/network_run.h"
@@ -27,7 +27,7 @@ class NetworkBuild : public testing::OnnxNetworkTest {
   void agrees(const Model& model) {
     auto graph = imported(model.text());
     ASSERT_TRUE(graph) << graph.error().text();
-    ASSERT_TRUE(model::fold_batch_norms(*graph));
+    ASSERT_TRUE(model::run_passes(*graph));
     const Schedules schedules(testing::native_target().target());
     const auto bindings = model::bind(*graph, model::pieces_of(*graph));
     ASSERT_TRUE(bindings) << bindings.error().text();
@@ -89,7 +89,7 @@ TEST_F(NetworkBuild, ImagesJoinedPooledAndClassified) {
   auto& first = model.node("Conv", {"x", "w1", "b1"}, "c1");
   Model::integers(first, "pads", {1, 1, 1, 1});
   Model::integers(first, "strides", {2, 2});
-  model.node("LeakyRelu", {"c1"}, "a1");  // no tail: stated, on channels last
+  model.node("Elu", {"c1"}, "a1");  // no tail: stated, on channels last
   auto& second = model.node("Conv", {"a1", "w2"}, "c2");
   Model::integers(second, "pads", {1, 1, 1, 1});
   onnx::AttributeProto& groups = *second.add_attribute();
@@ -108,6 +108,27 @@ TEST_F(NetworkBuild, ImagesJoinedPooledAndClassified) {
   model.output("y");
   model.output("c3");
   agrees(model);
+}
+
+// As YOLO, EfficientNet and MobileNetV3 have them: a convolution and what follows are one kernel.
+TEST_F(NetworkBuild, ActivationsThatAreWrittenOutEndConvolutions) {
+  Model model;
+  model.input("x", {1, 8, 6, 6});
+  for (const char* name : {"w1", "w2", "w3"}) model.weights(name, {8, 8, 1, 1}, -0.3F);
+  model.node("Conv", {"x", "w1"}, "c1");
+  model.node("Sigmoid", {"c1"}, "gate1");
+  model.node("Mul", {"c1", "gate1"}, "a1");
+  model.node("Conv", {"a1", "w2"}, "c2");
+  Model::number(model.node("LeakyRelu", {"c2"}, "a2"), "alpha", 0.1F);
+  model.node("Conv", {"a2", "w3"}, "c3");
+  Model::number(model.node("HardSigmoid", {"c3"}, "gate3"), "alpha", 1 / 6.0F);
+  model.node("Mul", {"gate3", "c3"}, "y");
+  model.output("y");
+  agrees(model);
+  const std::string layer = "conv2d 6x6x8→8 k1 s1 ";
+  EXPECT_EQ(titles(), (std::vector<std::string>{"transpose 8x36 by 1x0", layer + "+swish",
+                                                layer + "+leaky_relu 0.1", layer + "+hard_swish",
+                                                "transpose 36x8 by 1x0"}));
 }
 
 TEST_F(NetworkBuild, TranspositionsAreLayoutsUntilSomeoneMinds) {

@@ -21,6 +21,7 @@ inline double plain_function(const std::string& step, double x) {
   if (step == "relu") return std::max(x, 0.0);
   if (step == "relu6") return std::min(std::max(x, 0.0), 6.0);
   if (step == "sigmoid") return 1 / (1 + std::exp(-x));
+  if (step == "swish") return x / (1 + std::exp(-x));
   if (step == "hard_swish") return x * std::min(std::max(x + 3, 0.0), 6.0) / 6;
   if (step == "gelu") return x * (1 + std::erf(x / std::sqrt(2.0))) / 2;
   if (step == "tanh") return std::tanh(x);
@@ -28,6 +29,7 @@ inline double plain_function(const std::string& step, double x) {
     const double by = std::exp2(std::stoi(step.substr(12)));
     return std::floor((x + by / 2) / by);
   }
+  if (step.starts_with("leaky_relu ")) return x < 0 ? x * std::stof(step.substr(11)) : x;
   if (step.starts_with("clip ")) {
     double low = 0, high = 0;
     std::istringstream(step.substr(5)) >> low >> high;

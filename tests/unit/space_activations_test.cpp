@@ -77,6 +77,12 @@ TEST(Activations, Gelu) {
   EXPECT_LT(worst_of(gelu, right, -20, 20), 3e-6);
 }
 
+TEST(Activations, Swish) {
+  const auto right = [](double x) { return x / (1 + std::exp(-x)); };
+  EXPECT_LT(worst_of(swish, right, -4, 4), 1e-6);
+  EXPECT_LT(worst_of(swish, right, -40, 40), 1e-5);
+}
+
 TEST(Activations, HardSwishAndClip) {
   const auto right = [](double x) { return x * std::min(std::max(x + 3, 0.0), 6.0) / 6; };
   EXPECT_LT(worst_of(hard_swish, right, -5, 5), 1e-6);

@@ -136,6 +136,7 @@ constexpr Operator kActivation[] = {
     {"Clip", 1, 1, clip, nullptr},
     {"Sigmoid", 1, 1, smooth<space::sigmoid>, nullptr},
     {"HardSigmoid", 1, 1, hard_sigmoid, nullptr},
+    {"Swish", 1, 1, smooth<space::swish>, nullptr},
     {"HardSwish", 1, 1, smooth<space::hard_swish>, nullptr},
     {"Tanh", 1, 1, smooth<space::hyperbolic_tangent>, nullptr},
     {"Erf", 1, 1, smooth<space::error_function>, nullptr},

@@ -1,7 +1,7 @@
 // The list of passes (passes.h).
 #include "host/model/passes/passes.h"
 
-#include "host/model/passes/find_gelu.h"
+#include "host/model/passes/find_activations.h"
 #include "host/model/passes/fold_batch_norm.h"
 #include "host/model/passes/quantized.h"
 
@@ -9,7 +9,7 @@ namespace fettle::model {
 
 Result<void> run_passes(Graph& graph) {
   if (auto folded = fold_batch_norms(graph); !folded) return folded;
-  find_gelus(graph);
+  find_activations(graph);
   return compute_in_integers(graph);
 }
 

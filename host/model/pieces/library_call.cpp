@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "host/space/operators/tail.h"
+
 namespace fettle::model {
 namespace {
 
@@ -271,13 +273,16 @@ std::optional<LibraryCall> library_call(const Graph& graph, const Node& node, co
 
 std::optional<TailStep> tail_step(const Graph& graph, const Node& node, ValueId to,
                                   std::size_t channel) {
-  static const std::pair<const char*, const char*> kPlain[] = {{"Relu", "relu"},
-                                                               {"Sigmoid", "sigmoid"},
-                                                               {"HardSwish", "hard_swish"},
-                                                               {"Gelu", "gelu"},
-                                                               {"Tanh", "tanh"}};
+  static const std::pair<const char*, const char*> kPlain[] = {
+      {"Relu", "relu"}, {"Sigmoid", "sigmoid"}, {"Swish", "swish"}, {"HardSwish", "hard_swish"},
+      {"Gelu", "gelu"}, {"Tanh", "tanh"}};
   for (const auto& [op, step] : kPlain) {
     if (node.op == op) return TailStep{step};
+  }
+  if (node.op == "LeakyRelu") {
+    const std::string step = space::leaky_relu_step(node.attributes.at("alpha"));
+    if (step.empty()) return std::nullopt;
+    return TailStep{step};
   }
   if (node.op == "Clip") {
     const double low = node.attributes.at("min"), high = node.attributes.at("max");

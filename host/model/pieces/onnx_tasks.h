@@ -14,9 +14,10 @@ namespace fettle::model {
 
 bool is_onnx_file(const std::string& path);  // by its name
 
-// Imported, with batch norms folded and Gelus found. `extents`: those that the model leaves open,
-// by name. `beside_accelerator`: halves are rounded up, as accelerators do, by whoever computes
-// (round_halves_up). `warn`: as OnnxOptions has it. Errors as import_onnx()'s.
+// Imported, with batch norms folded and activations found (find_activations.h). `extents`: those
+// that the model leaves open, by name. `beside_accelerator`: halves are rounded up, as accelerators
+// do, by whoever computes (round_halves_up). `warn`: as OnnxOptions has it. Errors as
+// import_onnx()'s.
 Result<Graph> load_onnx_graph(const std::string& path,
                               const std::map<std::string, std::int64_t>& extents,
                               bool beside_accelerator = false,

@@ -291,12 +291,11 @@ class Parser {
       }
       return ir::unary(found->second, x);
     }
-    static const std::map<std::string, Maker> functions = {
-        {"sigmoid", sigmoid},
-        {"tanh", hyperbolic_tangent},
-        {"gelu", gelu},
-        {"hard_swish", hard_swish},
-        {"swish", [](const ir::Expr& x) { return x * sigmoid(x); }}};
+    static const std::map<std::string, Maker> functions = {{"sigmoid", sigmoid},
+                                                           {"tanh", hyperbolic_tangent},
+                                                           {"gelu", gelu},
+                                                           {"hard_swish", hard_swish},
+                                                           {"swish", swish}};
     if (const auto found = functions.find(name); found != functions.end()) {
       approximates_ = true;
       return found->second(real_argument(name));

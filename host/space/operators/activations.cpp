@@ -38,6 +38,8 @@ ir::Expr hyperbolic_tangent(const ir::Expr& x) {
   return f(1) - div(f(2), f(1) + exponential(x + x));
 }
 
+ir::Expr swish(const ir::Expr& x) { return x * sigmoid(x); }
+
 ir::Expr hard_swish(const ir::Expr& x) { return x * clip(x + f(3), 0, 6) * f(1.0 / 6); }
 
 // erfc(z), z >= 0.

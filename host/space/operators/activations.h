@@ -16,6 +16,10 @@ ir::Expr sigmoid(const ir::Expr& x);
 // 1 - 2 / (1 + e^2x). Absolute error below 4e-7: near zero it is not relative.
 ir::Expr hyperbolic_tangent(const ir::Expr& x);
 
+// x / (1 + e^-x), that is SiLU. Absolute error below 1e-6 for |x| <= 4, and below 2.5e-7 |x|
+// beyond.
+ir::Expr swish(const ir::Expr& x);
+
 // x min(max(x + 3, 0), 6) / 6.
 ir::Expr hard_swish(const ir::Expr& x);
 

@@ -2,6 +2,7 @@
 #include "host/space/operators/tail.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -18,8 +19,9 @@ namespace fettle::space {
 
 namespace {
 
-const std::vector<std::string> kFloatSteps = {"bias",    "multiply",   "add",  "relu", "relu6",
-                                              "sigmoid", "hard_swish", "gelu", "tanh", "clip"};
+const std::vector<std::string> kFloatSteps = {"bias",  "multiply", "add",   "relu",
+                                              "relu6", "sigmoid",  "swish", "hard_swish",
+                                              "gelu",  "tanh",     "clip",  "leaky_relu"};
 const std::vector<std::string> kIntSteps = {"bias",        "add",        "relu", "clip",
                                             "shift_right", "requantize", "cast"};
 // Of a residual that is added to int8 sums: with what is clipped to int8, about half of the outputs
@@ -27,7 +29,8 @@ const std::vector<std::string> kIntSteps = {"bias",        "add",        "relu",
 constexpr std::int64_t kIntResidual = 63;
 
 bool is_function(const std::string& name) {
-  return name == "sigmoid" || name == "hard_swish" || name == "gelu" || name == "tanh";
+  return name == "sigmoid" || name == "swish" || name == "hard_swish" || name == "gelu" ||
+         name == "tanh";
 }
 
 Error refuse(ErrorCode code, const nlohmann::json& step, const char* why) {
@@ -51,6 +54,9 @@ std::optional<TailStep> parse_step(const std::string& text, bool quantized) {
     step.high = step.low;
     canonical += " " + std::to_string(step.low);
     if (step.low < 1 || step.low > 30) return {};
+  } else if (step.name == "leaky_relu") {
+    words >> step.slope;
+    canonical = leaky_relu_step(step.slope);
   } else if (step.name == "cast") {
     canonical += " int8";
   }
@@ -73,8 +79,8 @@ Result<std::vector<TailStep>> parse_tail(const nlohmann::json& list, bool quanti
                                 "HIGH\", \"shift_right "
                                 "BITS\" by 1 to 30, requantize, \"cast int8\""
                               : "; supported: bias, multiply, add, relu, "
-                                "relu6, \"clip LOW HIGH\", "
-                                "sigmoid, hard_swish, gelu, tanh");
+                                "relu6, \"clip LOW HIGH\", \"leaky_relu SLOPE\" of 0 to 1, "
+                                "sigmoid, swish, hard_swish, gelu, tanh");
     }
     if (step->low > step->high) {
       return refuse(ErrorCode::InvalidArgument, entry, "has no values between its bounds");
@@ -160,6 +166,8 @@ class Appender {
       push("activated", ir::binary(ir::BinaryOp::Max, x, ir::zero_of(x->type)));
     } else if (step.name == "relu6") {
       push("activated6", clip(x, 0, 6));
+    } else if (step.name == "leaky_relu") {
+      push("leaky", ir::binary(ir::BinaryOp::Max, x, x * ir::float_imm(step.slope)));
     } else if (step.name == "clip") {
       push("clipped", clip(x, double(step.low), double(step.high)));
     } else if (step.name == "shift_right") {
@@ -173,6 +181,7 @@ class Appender {
     } else {
       dag_.tail_error = kActivationError;
       push(step.name.c_str(), step.name == "sigmoid"      ? sigmoid(x)
+                              : step.name == "swish"      ? swish(x)
                               : step.name == "hard_swish" ? hard_swish(x)
                               : step.name == "gelu"       ? gelu(x)
                                                           : hyperbolic_tangent(x));
@@ -211,6 +220,13 @@ class Appender {
 };
 
 }  // namespace
+
+std::string leaky_relu_step(double slope) {
+  if (!(slope >= 0 && slope <= 1)) return {};
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, static_cast<float>(slope)).ptr;
+  return "leaky_relu " + std::string(text, end);
+}
 
 bool has_channel_constants(const OperatorCall& call) {
   return call.has_tail("bias") || call.has_tail("multiply") || call.has_tail("requantize");

@@ -4,7 +4,8 @@
 //   multiply     times a constant per channel
 //   add          plus another tensor of the output's shape
 //   relu, relu6, "clip LOW HIGH" with integers
-//   sigmoid, hard_swish, gelu, tanh   at most one of them (activations.h)
+//   "leaky_relu SLOPE"   x below 0 times SLOPE: 0 to 1, as short as a float32 is written
+//   sigmoid, swish, hard_swish, gelu, tanh   at most one of them (activations.h)
 //
 // In any order, each at most once. Of int8 operators, whose sums are int32: bias, add (of int8),
 // relu, clip, and what requantises them (a float16 operator's tail is computed in float32, with
@@ -30,14 +31,18 @@ namespace fettle::space {
 struct TailStep {
   std::string name;                // the first word
   std::int64_t low = 0, high = 0;  // of clip; low: bits of shift_right
+  float slope = 0;                 // of leaky_relu
 };
 
 // Of a list of strings. quantized: of an int8 operator. Unsupported: an unknown step,
-// one that is there twice, a second one of sigmoid, hard_swish, gelu and tanh, or a cast
+// one that is there twice, a second one of sigmoid, swish, hard_swish, gelu and tanh, or a cast
 // that is not last or whose values no clip brings into its range. InvalidArgument: an entry
 // that is no string, or a clip without values between its bounds or, of an int8 operator,
 // with a bound that its int32 sums cannot have.
 Result<std::vector<TailStep>> parse_tail(const nlohmann::json& list, bool quantized);
+
+// "leaky_relu 0.1", as a tail has it; empty: no slope that one can have.
+std::string leaky_relu_step(double slope);
 
 // Whether the tail has a constant per channel: then the channels are an axis of the DAG.
 bool has_channel_constants(const OperatorCall& call);

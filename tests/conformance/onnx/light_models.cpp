@@ -14,7 +14,7 @@
 
 #include "host/model/graph/node_stages.h"
 #include "host/model/onnx/import.h"
-#include "host/model/passes/find_gelu.h"
+#include "host/model/passes/find_activations.h"
 #include "host/model/passes/fold_batch_norm.h"
 #include "tests/conformance/onnx/stored_tensors.h"
 
@@ -50,7 +50,7 @@ std::string run(const std::filesystem::path& model, const OnnxTensor& expected) 
   auto graph = import_onnx(model.string());
   if (!graph) return graph.error().message;
   if (auto folded = fold_batch_norms(*graph); !folded) return folded.error().message;
-  find_gelus(*graph);
+  find_activations(*graph);
   return evaluated(*graph, expected);
 }
 
