@@ -52,8 +52,8 @@ class Prior {
   std::size_t estimate_ = 0;
 };
 
-// The one that is shipped for tasks of this element type on CPUs of this architecture;
-// null where none is, or where the back end's features lack some that it rests on.
+// The one that is shipped for tasks of this element type on CPUs of this architecture and such
+// vectors; null where none is, or where the back end's features lack some that it rests on.
 std::shared_ptr<const Prior> shipped_prior(const space::Workload& workload,
                                            const space::Target& target,
                                            const std::vector<std::string>& feature_names);

@@ -376,6 +376,36 @@ TEST(BenchProgram, EfficiencyGoesOnWithSessionsNamedXgb) {
       << "nothing was left to try, and the bests were measured already";
 }
 
+TEST(BenchProgram, APriorIsJudgedByRecords) {
+  setenv("FETTLE_AGENT", FETTLE_AGENT_PROGRAM, 1);
+  const TemporaryFolder folder;
+  const std::string db = folder.file("random.db");
+  ASSERT_EQ(run(FETTLE_BENCH " efficiency --network " FETTLE_HELD_BACK
+                             " --layers 1 --seconds 0 --json --trials 8 --searcher random --db " +
+                db + " 2>/dev/null")
+                .status,
+            0);
+  const std::string command = FETTLE_BENCH " prior --json --db " + db +
+                              " --recording " FETTLE_RECORDINGS
+                              "/conv2d_7x7x512.jsonl.gz"
+                              " --judge " FETTLE_PRIORS "/x86_64_avx512.prior";
+  const Output judged = run(command);
+  ASSERT_EQ(judged.status, 0);
+  ASSERT_EQ(judged.lines.size(), 4u) << "the task, the recorded space, and a mean of each";
+  EXPECT_EQ(judged.lines[0]["programs"], 8);
+  EXPECT_EQ(judged.lines[1]["task"], "mean of 1 tasks by the prior");
+  EXPECT_EQ(judged.lines[1]["prior"], judged.lines[0]["prior"]);
+  EXPECT_GT(judged.lines[2]["programs"], 100);
+  // Of these the prior has seen none, and knows more than the estimate.
+  const auto rank = [&](const char* by) {
+    return judged.lines[3][by]["rank_correlation"].get<double>();
+  };
+  EXPECT_GT(rank("prior"), rank("estimate"));
+  EXPECT_LT(rank("prior"), 1);
+  EXPECT_NE(run(command + " -o " + folder.file("x.prior") + " 2>/dev/null").status, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder.file("x.prior")));
+}
+
 TEST(BenchProgram, TheAgentsAreStaticAndSmall) {
   if (!std::filesystem::exists(FETTLE_AGENTS_FOLDER)) {
     GTEST_SKIP() << "no agents at " FETTLE_AGENTS_FOLDER ": ./dev agents builds them";

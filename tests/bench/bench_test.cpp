@@ -139,7 +139,6 @@ TEST(BenchRankCorrelation, CountsOrderOnlyAndSharesRanksOfEqualValues) {
   EXPECT_EQ(rank_correlation(a, std::vector<double>{7, 7, 7, 7, 7}), 0);
 }
 
-// A back end whose features changed would leave the prior unused without a word.
 // Sessions that order the layers alike and nothing within them agree on nothing.
 TEST(BenchRepeat, AgreementIsWithinLayers) {
   const RepeatedTimes small{{1, 2, 3, 4, 5}, {5, 4, 3, 2, 1}};
@@ -160,6 +159,7 @@ TEST(BenchRepeat, AgreementIsWithinLayers) {
   EXPECT_DOUBLE_EQ(three["least_rank_correlation_in_a_task"], -1);
 }
 
+// A back end whose features changed would leave the prior unused without a word.
 TEST(ShippedPrior, IsForTheBackEndsFeaturesAndFloat32OnX86Only) {
   const auto names = backend::find_backend("cpu_llvm")->feature_names();
   const auto workload = [](const char* dtype) {
@@ -174,6 +174,13 @@ TEST(ShippedPrior, IsForTheBackEndsFeaturesAndFloat32OnX86Only) {
   EXPECT_TRUE(cost::shipped_prior(workload("float32"), target, names));
   EXPECT_FALSE(cost::shipped_prior(workload("float16"), target, names));
   EXPECT_FALSE(cost::shipped_prior(workload("float32"), target, {"log_estimated_cycles"}));
+  cpu.vector_bits = 256;
+  const auto narrow = cost::shipped_prior(workload("float32"), cpu.target(), names);
+  cpu.vector_bits = 512;
+  const auto wide = cost::shipped_prior(workload("float32"), cpu.target(), names);
+  ASSERT_TRUE(narrow && wide);
+  EXPECT_NE(narrow->origin().find("v3"), std::string::npos) << narrow->origin();
+  EXPECT_EQ(wide->origin().find("v3"), std::string::npos) << wide->origin();
   cpu.arch = "armv7";
   target = cpu.target();
   EXPECT_FALSE(cost::shipped_prior(workload("float32"), target, names));

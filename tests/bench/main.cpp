@@ -211,13 +211,23 @@ int main(int argc, char** argv) try {
   prior_command->add_option("--db", prior.databases, "the records that it learns from")->required();
   prior_command->add_option("--recording", prior.recordings,
                             "to judge by; without any: tests/data/recordings of the source tree");
-  prior_command
-      ->add_option("--earlier", prior.earlier,
-                   "a prior of another machine: what it says of the same programs is learned too")
-      ->check(CLI::ExistingFile);
+  CLI::Option* prior_earlier =
+      prior_command
+          ->add_option(
+              "--earlier", prior.earlier,
+              "a prior of another machine: what it says of the same programs is learned too")
+          ->check(CLI::ExistingFile);
   prior_command->add_option("--samples", prior.samples,
                             "a file to write: every trial's time and features, in columns");
-  prior_command->add_option("-o,--output", prior.output, "host/cost/priors/ARCH.prior");
+  CLI::Option* prior_output =
+      prior_command->add_option("-o,--output", prior.output, "host/cost/priors/ARCH.prior");
+  prior_command
+      ->add_option("--judge", prior.judge,
+                   "judges this prior by the records, and trains none: "
+                   "how well does it know this machine?")
+      ->check(CLI::ExistingFile)
+      ->excludes(prior_earlier)
+      ->excludes(prior_output);
 
   bench::ModelBenchOptions model;
   CLI::App* model_command = bench::add_model_command(app, model);

@@ -77,23 +77,63 @@ Json judge(const cost::Prior& prior, std::size_t estimate, const std::string& ti
           {"prior", judged(corrected, times)}};
 }
 
-void tell(const Json& line, bool json) {
-  if (json) {
-    std::cout << line.dump() << std::endl;
-    return;
+// Prints judgements of tasks, and what they are in the mean.
+class Verdict {
+ public:
+  // `of`: the tasks, in a word or two.
+  Verdict(std::string of, bool json) : of_(std::move(of)), json_(json) {}
+
+  void add(const Json& line) {
+    tell(line);
+    ++tasks_;
+    programs_ += line["programs"].get<std::size_t>();
+    for (const auto& by : kBy) {
+      for (const auto& [what, value] : line[by].items()) {
+        sums_[by][what] = sums_[by].value(what, 0.0) + value.get<double>();
+      }
+    }
   }
-  const std::string first = "share_of_first_" + std::to_string(kFirst);
-  std::printf("%-62s %5zu programs  rank: %6.3f with the prior %6.3f  first %zu: %.3f, %.3f\n",
-              line["task"].get<std::string>().c_str(), line["programs"].get<std::size_t>(),
-              line["estimate"]["rank_correlation"].get<double>(),
-              line["prior"]["rank_correlation"].get<double>(), kFirst,
-              line["estimate"][first].get<double>(), line["prior"][first].get<double>());
-}
+
+  void end() {
+    if (tasks_ == 0) return;
+    Json mean = {{"benchmark", "prior"},
+                 {"task", "mean of " + std::to_string(tasks_) + " tasks " + of_},
+                 {"programs", programs_}};
+    for (const auto& by : kBy) {
+      for (const auto& [what, value] : sums_[by].items()) {
+        mean[by][what] = value.get<double>() / static_cast<double>(tasks_);
+      }
+    }
+    tell(mean);
+  }
+
+ private:
+  static constexpr const char* kBy[] = {"estimate", "prior"};
+
+  void tell(const Json& line) const {
+    if (json_) {
+      std::cout << line.dump() << std::endl;
+      return;
+    }
+    const std::string first = "share_of_first_" + std::to_string(kFirst);
+    std::printf("%-62s %5zu programs  rank: %6.3f with the prior %6.3f  first %zu: %.3f, %.3f\n",
+                line["task"].get<std::string>().c_str(), line["programs"].get<std::size_t>(),
+                line["estimate"]["rank_correlation"].get<double>(),
+                line["prior"]["rank_correlation"].get<double>(), kFirst,
+                line["estimate"][first].get<double>(), line["prior"][first].get<double>());
+  }
+
+  std::string of_;
+  bool json_;
+  std::size_t tasks_ = 0, programs_ = 0;
+  Json sums_ = {{"estimate", Json::object()}, {"prior", Json::object()}};
+};
 
 // Each measured task by a prior of all other workloads: as a task that it has not seen. (An earlier
 // prior may have.)
 Result<void> judge_held_back(const Lessons& lessons, const Tasks& all, std::size_t estimate,
                              bool json) {
+  Verdict verdict("held back", json);
   for (const auto& [held, samples] : lessons.tasks()) {
     Tasks others = all;
     std::erase_if(others, [&](const auto& task) {
@@ -102,18 +142,21 @@ Result<void> judge_held_back(const Lessons& lessons, const Tasks& all, std::size
     auto prior = cost::Prior::train(lessons.feature_names(), others, "");
     if (!prior) return std::move(prior).error();
     const std::string title = space::Workload::parse(workload_of_key(held))->title();
-    tell(judge(*prior, estimate, "held back: " + title, samples), json);
+    verdict.add(judge(*prior, estimate, "held back: " + title, samples));
   }
+  verdict.end();
   return {};
 }
 
-// What the earlier prior says of the measured tasks, most of which it was trained on elsewhere.
-void judge_earlier(const cost::Prior& earlier, const Lessons& lessons, std::size_t estimate,
-                   bool json) {
+// What a prior that was made before says of the measured tasks.
+void judge_given(const cost::Prior& prior, const char* name, const Lessons& lessons,
+                 std::size_t estimate, bool json) {
+  Verdict verdict(std::string("by the ") + name, json);
   for (const auto& [key, samples] : lessons.tasks()) {
     const std::string title = space::Workload::parse(workload_of_key(key))->title();
-    tell(judge(earlier, estimate, "earlier prior: " + title, samples), json);
+    verdict.add(judge(prior, estimate, std::string(name) + ": " + title, samples));
   }
+  verdict.end();
 }
 
 Result<cost::Prior> read_prior(const std::string& path,
@@ -161,14 +204,16 @@ Result<void> write_samples(const Lessons& lessons, const std::string& path) {
 Result<void> judge_recordings(const cost::Prior& prior, std::size_t estimate,
                               const std::vector<replay::Recording>& recordings,
                               const std::vector<std::string>& names, bool json) {
+  Verdict verdict("recorded", json);
   for (const replay::Recording& recording : recordings) {
     if (recording.feature_names != names) continue;  // of another time
     std::vector<cost::Sample> samples;
     for (const replay::RecordedTrial& trial : recording.trials) {
       samples.push_back({trial.features, trial.nanoseconds, false});
     }
-    tell(judge(prior, estimate, recording.workload.title(), samples), json);
+    verdict.add(judge(prior, estimate, recording.workload.title(), samples));
   }
+  verdict.end();
   return {};
 }
 
@@ -198,11 +243,17 @@ Result<void> run_prior_bench(const PriorBenchOptions& options) {
         ErrorCode::InvalidArgument, "no record to learn from: none has an estimated time", {}};
   }
   const std::size_t estimate = *estimate_found;
+  if (!options.judge.empty()) {
+    auto given = read_prior(options.judge, lessons.feature_names());
+    if (!given) return std::move(given).error();
+    judge_given(*given, "prior", lessons, estimate, options.json);
+    return judge_recordings(*given, estimate, recordings, lessons.feature_names(), options.json);
+  }
   Tasks all = lessons.tasks();
   if (!options.earlier.empty()) {
     auto earlier = read_prior(options.earlier, lessons.feature_names());
     if (!earlier) return std::move(earlier).error();
-    judge_earlier(*earlier, lessons, estimate, options.json);
+    judge_given(*earlier, "earlier prior", lessons, estimate, options.json);
     all = with_earlier(std::move(all), *earlier, estimate);
     origin += ", and the same programs as a prior of " + earlier->origin() + " has them";
   }

@@ -18,12 +18,16 @@ struct PriorBenchOptions {
   std::string
       samples;  // every trial's time and features, for tests/bench/fit_estimate.py; empty: not
   std::string output;  // of the trained prior; empty: judges only
+  // A prior that is judged by the records, and none is trained: how well it knows this machine's
+  // programs. The three above are not asked then.
+  std::string judge;
   bool json = false;
 };
 
 // Trials of float32 tasks on CPUs of one architecture count; those of the networks that
 // fettle knows and of the recorded spaces are left out, so that nothing is judged on what
-// it was trained on.
+// it was trained on. Told is of each task, and their mean, how well programs are in order by the
+// estimate alone and by the prior.
 Result<void> run_prior_bench(const PriorBenchOptions& options);
 
 }  // namespace fettle::bench

@@ -120,12 +120,29 @@ void CoreWork::add_traffic(const NestFootprint& nest, const space::CpuTarget& ta
   }
 }
 
-double estimated_cycles(const CoreWork& work) {
-  return work.arithmetic + 0.5 * work.loads + 0.25 * work.latency + 3.8 * work.spills +
-         0.33 * work.masked + 0.15 * work.reloaded + 0.4 * work.reloaded_spread +
-         1.7 * work.shuffles + 0.17 * work.unaligned + 1.4 * work.bodies + 0.25 * work.code +
-         1.8 * work.branches + 0.14 * work.stored_bytes + 0.009 * work.traffic[0] +
-         0.033 * work.traffic[1];
+namespace {
+
+// Of each of CoreWork's sums, beside a cycle of arithmetic.
+struct Weights {
+  double loads, latency, spills, masked, reloaded, reloaded_spread, shuffles, unaligned, bodies,
+      code, branches, stored_bytes, traffic[2];
+};
+// Of cores with vectors of 512 bits, and of those with narrower ones.
+constexpr Weights kWide = {0.5,  0.25, 3.8,  0.33, 0.15, 0.4,           1.7,
+                           0.17, 1.4,  0.25, 1.8,  0.14, {0.009, 0.033}};
+constexpr Weights kNarrow = {3,    0.55, 2.7,  0.95, 0.54, 1.7,           0.97,
+                             0.17, 1.7,  0.67, 4.3,  0.38, {0.015, 0.029}};
+
+}  // namespace
+
+double estimated_cycles(const CoreWork& work, const space::CpuTarget& target) {
+  const Weights& by = target.vector_bits >= 512 ? kWide : kNarrow;
+  return work.arithmetic + by.loads * work.loads + by.latency * work.latency +
+         by.spills * work.spills + by.masked * work.masked + by.reloaded * work.reloaded +
+         by.reloaded_spread * work.reloaded_spread + by.shuffles * work.shuffles +
+         by.unaligned * work.unaligned + by.bodies * work.bodies + by.code * work.code +
+         by.branches * work.branches + by.stored_bytes * work.stored_bytes +
+         by.traffic[0] * work.traffic[0] + by.traffic[1] * work.traffic[1];
 }
 
 }  // namespace fettle::lower

@@ -30,8 +30,8 @@ struct CoreWork {
 };
 
 // A weighted sum of these: only the order of programs is of use. The weights are rounded from those
-// that tell times of the tasks of host/cost/priors best on an x86-64 server
-// (tests/bench/fit_estimate.py).
-double estimated_cycles(const CoreWork& work);
+// that tell times of the tasks of host/cost/priors best (tests/bench/fit_estimate.py): on an x86-64
+// server with AVX-512, and on one with AVX2 for all cores with narrower vectors.
+double estimated_cycles(const CoreWork& work, const space::CpuTarget& target);
 
 }  // namespace fettle::lower

@@ -160,7 +160,7 @@ void add_parallel(Features& f, const NestFootprint& hot, const space::CpuTarget&
   f.add("thread_balance", tasks / (std::ceil(tasks / threads) * threads));
 }
 
-void add_work(Features& f, const CoreWork& work) {
+void add_work(Features& f, const CoreWork& work, const space::CpuTarget& target) {
   f.log("arithmetic_cycles", work.arithmetic);
   f.log("load_cycles", work.loads);
   f.log("latency_cycles", work.latency);
@@ -175,7 +175,7 @@ void add_work(Features& f, const CoreWork& work) {
   for (int level = 1; level <= kCacheLevels; ++level) {
     f.log("l" + std::to_string(level) + "_traffic_of_all", work.traffic[level - 1]);
   }
-  f.log("estimated_cycles", estimated_cycles(work));
+  f.log("estimated_cycles", estimated_cycles(work, target));
 }
 
 Features all_features(const ir::Module& module, const space::CpuTarget& target) {
@@ -244,7 +244,7 @@ Features all_features(const ir::Module& module, const space::CpuTarget& target) 
   add_intensity(f, hot);
   add_parallel(f, hot, target);
   add_accesses(f, hot);
-  add_work(f, work);
+  add_work(f, work, target);
   return f;
 }
 
