@@ -392,7 +392,7 @@ TEST(BenchProgram, APriorIsJudgedByRecords) {
   const Output judged = run(command);
   ASSERT_EQ(judged.status, 0);
   ASSERT_EQ(judged.lines.size(), 4u) << "the task, the recorded space, and a mean of each";
-  EXPECT_EQ(judged.lines[0]["programs"], 8);
+  EXPECT_GE(judged.lines[0]["programs"], 8);  // the best are measured again
   EXPECT_EQ(judged.lines[1]["task"], "mean of 1 tasks by the prior");
   EXPECT_EQ(judged.lines[1]["prior"], judged.lines[0]["prior"]);
   EXPECT_GT(judged.lines[2]["programs"], 100);
