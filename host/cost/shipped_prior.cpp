@@ -16,8 +16,7 @@ FETTLE_EMBED(fettle_prior_x86_64_avx2, FETTLE_PRIORS "/x86_64_avx2.prior")
 namespace fettle::cost {
 namespace {
 
-// What programs lack differs with the width of vectors and the number of their registers more than
-// from one CPU to another of the same.
+// By the width of vectors: one CPU of each row was measured (priors/README.md).
 struct Row {
   const char* arch;
   int vector_bits;  // or more

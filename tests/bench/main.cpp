@@ -22,7 +22,7 @@
 #include "tests/bench/networks/network_command.h"
 #include "tests/bench/peers/tvm_command.h"
 #include "tests/bench/planning/planning_command.h"
-#include "tests/bench/prior_bench.h"
+#include "tests/bench/prior_command.h"
 #include "tests/bench/record_space_command.h"
 #include "tests/bench/repeat_bench.h"
 #include "tests/bench/search_bench.h"
@@ -205,29 +205,7 @@ int main(int argc, char** argv) try {
   CLI::App* boards_command = bench::add_boards_command(app, boards);
 
   bench::PriorBenchOptions prior;
-  CLI::App* prior_command =
-      app.add_subcommand("prior", "trains the prior that fettle ships from records, and judges it");
-  prior_command->add_flag("--json", prior.json, "JSON lines");
-  prior_command->add_option("--db", prior.databases, "the records that it learns from")->required();
-  prior_command->add_option("--recording", prior.recordings,
-                            "to judge by; without any: tests/data/recordings of the source tree");
-  CLI::Option* prior_earlier =
-      prior_command
-          ->add_option(
-              "--earlier", prior.earlier,
-              "a prior of another machine: what it says of the same programs is learned too")
-          ->check(CLI::ExistingFile);
-  prior_command->add_option("--samples", prior.samples,
-                            "a file to write: every trial's time and features, in columns");
-  CLI::Option* prior_output =
-      prior_command->add_option("-o,--output", prior.output, "host/cost/priors/ARCH.prior");
-  prior_command
-      ->add_option("--judge", prior.judge,
-                   "judges this prior by the records, and trains none: "
-                   "how well does it know this machine?")
-      ->check(CLI::ExistingFile)
-      ->excludes(prior_earlier)
-      ->excludes(prior_output);
+  CLI::App* prior_command = bench::add_prior_command(app, prior);
 
   bench::ModelBenchOptions model;
   CLI::App* model_command = bench::add_model_command(app, model);

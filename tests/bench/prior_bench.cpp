@@ -83,33 +83,29 @@ class Verdict {
   // `of`: the tasks, in a word or two.
   Verdict(std::string of, bool json) : of_(std::move(of)), json_(json) {}
 
-  void add(const Json& line) {
+  void add(Json line) {
     tell(line);
-    ++tasks_;
-    programs_ += line["programs"].get<std::size_t>();
-    for (const auto& by : kBy) {
-      for (const auto& [what, value] : line[by].items()) {
-        sums_[by][what] = sums_[by].value(what, 0.0) + value.get<double>();
-      }
-    }
+    lines_.push_back(std::move(line));
   }
 
-  void end() {
-    if (tasks_ == 0) return;
-    Json mean = {{"benchmark", "prior"},
-                 {"task", "mean of " + std::to_string(tasks_) + " tasks " + of_},
-                 {"programs", programs_}};
-    for (const auto& by : kBy) {
-      for (const auto& [what, value] : sums_[by].items()) {
-        mean[by][what] = value.get<double>() / static_cast<double>(tasks_);
+  void end() const {
+    if (lines_.empty()) return;
+    Json mean = lines_.front();
+    mean["task"] = "mean of " + std::to_string(lines_.size()) + " tasks " + of_;
+    std::size_t programs = 0;
+    for (const Json& line : lines_) programs += line["programs"].get<std::size_t>();
+    mean["programs"] = programs;
+    for (const char* by : {"estimate", "prior"}) {
+      for (auto& [what, value] : mean[by].items()) {
+        double sum = 0;
+        for (const Json& line : lines_) sum += line[by][what].get<double>();
+        value = sum / static_cast<double>(lines_.size());
       }
     }
     tell(mean);
   }
 
  private:
-  static constexpr const char* kBy[] = {"estimate", "prior"};
-
   void tell(const Json& line) const {
     if (json_) {
       std::cout << line.dump() << std::endl;
@@ -125,8 +121,7 @@ class Verdict {
 
   std::string of_;
   bool json_;
-  std::size_t tasks_ = 0, programs_ = 0;
-  Json sums_ = {{"estimate", Json::object()}, {"prior", Json::object()}};
+  std::vector<Json> lines_;
 };
 
 // Each measured task by a prior of all other workloads: as a task that it has not seen. (An earlier

@@ -19,7 +19,7 @@ struct PriorBenchOptions {
       samples;  // every trial's time and features, for tests/bench/fit_estimate.py; empty: not
   std::string output;  // of the trained prior; empty: judges only
   // A prior that is judged by the records, and none is trained: how well it knows this machine's
-  // programs. The three above are not asked then.
+  // programs. Neither `earlier` nor `output` is asked then.
   std::string judge;
   bool json = false;
 };

@@ -5,7 +5,6 @@
 #include <map>
 
 #include "host/model/graph/node_stages.h"
-#include "host/model/passes/find_activations.h"
 #include "host/model/passes/fold_batch_norm.h"
 #include "host/model/pieces/onnx_tasks.h"
 #include "host/model/pieces/pieces.h"
@@ -92,122 +91,6 @@ TEST_F(OnnxNetwork, WhatNoWorkloadStatesIsNamedAndTheRestIsTuned) {
   EXPECT_EQ(list->tasks[0].workload.title(), "dense 8→4");
   ASSERT_EQ(list->skipped.size(), 2u);
   EXPECT_EQ(list->skipped[0].title, "Greater (truth)");
-}
-
-TEST_F(OnnxNetwork, AGeluThatIsWrittenOutIsOne) {
-  for (const bool before : {false, true}) {
-    NetworkWriter writer("gelu", 1);
-    const auto x = writer.input("x", {1, 32}, 32);
-    const auto error =
-        writer.plain("Erf", {writer.plain("Div", {x, writer.constant(std::sqrt(2.0f))})});
-    const auto sum = writer.plain("Add", {error, writer.constant(1)});
-    const auto half = writer.constant(0.5f);
-    const auto y = before ? writer.plain("Mul", {writer.plain("Mul", {x, half}), sum})
-                          : writer.plain("Mul", {writer.plain("Mul", {x, sum}), half});
-    ASSERT_TRUE(writer.save(y, {1, 32}, folder.file("gelu.onnx")));
-    auto graph = import_onnx(folder.file("gelu.onnx"));
-    ASSERT_TRUE(graph) << graph.error().text();
-    std::vector<float> numbers(32);
-    for (std::size_t i = 0; i < 32; ++i) numbers[i] = 0.25f * (static_cast<float>(i) - 16);
-    const auto* begin = reinterpret_cast<const std::uint8_t*>(numbers.data());
-    const auto given = std::make_shared<const std::vector<std::uint8_t>>(begin, begin + 128);
-    const auto written = evaluate_graph(*graph, {given});
-    find_activations(*graph);
-    ASSERT_EQ(graph->nodes.size(), 1u) << to_text(*graph);
-    EXPECT_EQ(graph->nodes[0].op, "Gelu");
-    const auto found = evaluate_graph(*graph, {given});
-    ASSERT_TRUE(written && found);
-    const auto* a = reinterpret_cast<const float*>((*written)[0]->data());
-    const auto* b = reinterpret_cast<const float*>((*found)[0]->data());
-    for (std::size_t i = 0; i < 32; ++i) EXPECT_NEAR(a[i], b[i], 2e-6) << numbers[i];
-  }
-}
-
-struct WrittenOut {
-  const char* what;
-  std::vector<std::vector<std::string>> nodes;  // operator, inputs, output; the last makes "y"
-  std::string op;                               // what they are; empty: they stay
-};
-
-// x is an input, as is z; "3", "6" and "1/6" are constants.
-const std::vector<WrittenOut>& written_out() {
-  static const std::vector<WrittenOut> kAll = {
-      {"swish", {{"Sigmoid", "x", "s"}, {"Mul", "x", "s", "y"}}, "Swish"},
-      {"swish the other way round", {{"Sigmoid", "x", "s"}, {"Mul", "s", "x", "y"}}, "Swish"},
-      {"a gate of another value", {{"Sigmoid", "z", "s"}, {"Mul", "x", "s", "y"}}, ""},
-      {"a sigmoid squared", {{"Sigmoid", "x", "s"}, {"Mul", "s", "s", "y"}}, ""},
-      {"a sigmoid that is read twice",
-       {{"Sigmoid", "x", "s"}, {"Mul", "x", "s", "p"}, {"Add", "p", "s", "y"}},
-       ""},
-      {"hard swish", {{"HardSigmoid", "x", "s"}, {"Mul", "x", "s", "y"}}, "HardSwish"},
-      {"hard swish, divided first",
-       {{"Add", "x", "3", "a"},
-        {"Clip", "a", "0", "6", "c"},
-        {"Div", "c", "6", "d"},
-        {"Mul", "x", "d", "y"}},
-       "HardSwish"},
-      {"hard swish, divided last",
-       {{"Add", "3", "x", "a"},
-        {"Clip", "a", "0", "6", "c"},
-        {"Mul", "c", "x", "p"},
-        {"Mul", "p", "1/6", "y"}},
-       "HardSwish"},
-      {"divided by another number",
-       {{"Add", "x", "3", "a"},
-        {"Clip", "a", "0", "6", "c"},
-        {"Mul", "x", "c", "p"},
-        {"Div", "p", "3", "y"}},
-       ""},
-      {"clipped elsewhere",
-       {{"Add", "x", "3", "a"},
-        {"Clip", "a", "0", "3", "c"},
-        {"Mul", "x", "c", "p"},
-        {"Div", "p", "6", "y"}},
-       ""},
-      {"a constant with more axes",
-       {{"Add", "x", "3 of three axes", "a"},
-        {"Clip", "a", "0", "6", "c"},
-        {"Mul", "x", "c", "p"},
-        {"Div", "p", "6", "y"}},
-       ""},
-  };
-  return kAll;
-}
-
-TEST_F(OnnxNetwork, ActivationsThatAreWrittenOutAreOne) {
-  for (const WrittenOut& one : written_out()) {
-    SCOPED_TRACE(one.what);
-    Model model;
-    model.input("x", {1, 32});
-    model.input("z", {1, 32});
-    model.numbers("0", {}, 0);
-    model.numbers("3", {}, 3);
-    model.numbers("6", {}, 6);
-    model.numbers("1/6", {1}, 1 / 6.0F);
-    model.numbers("3 of three axes", {1, 1, 1}, 3);
-    for (const auto& words : one.nodes) {
-      auto& node = model.node(words.front(), {words.begin() + 1, words.end() - 1}, words.back());
-      if (words.front() == "HardSigmoid") Model::number(node, "alpha", 1 / 6.0F);
-    }
-    model.output("y");
-    auto graph = imported(model.text());
-    ASSERT_TRUE(graph) << graph.error().text();
-    std::vector<float> numbers(32);
-    for (std::size_t i = 0; i < 32; ++i) numbers[i] = 0.25F * (static_cast<float>(i) - 16);
-    const auto* begin = reinterpret_cast<const std::uint8_t*>(numbers.data());
-    const auto given = std::make_shared<const std::vector<std::uint8_t>>(begin, begin + 128);
-    const auto before = evaluate_graph(*graph, {given, given});
-    find_activations(*graph);
-    ASSERT_EQ(graph->nodes.size(), one.op.empty() ? one.nodes.size() : 1) << to_text(*graph);
-    if (!one.op.empty()) {
-      EXPECT_EQ(graph->nodes[0].op, one.op);
-    }
-    const auto after = evaluate_graph(*graph, {given, given});
-    ASSERT_TRUE(before && after);
-    const auto* a = reinterpret_cast<const float*>((*before)[0]->data());
-    const auto* b = reinterpret_cast<const float*>((*after)[0]->data());
-    for (std::size_t i = 0; i < 32; ++i) EXPECT_NEAR(a[i], b[i], 2e-6) << numbers[i];
-  }
 }
 
 // The zoo's networks hold the tasks that the project's own data say.

@@ -26,7 +26,7 @@ class Finder {
 
   std::optional<Found> around(const Node& node) const {
     const auto found = node.op == "Erf"           ? gelu(node)
-                       : node.op == "Sigmoid"     ? swish(node)
+                       : node.op == "Sigmoid"     ? gated(node, node.inputs[0], "Swish")
                        : node.op == "HardSigmoid" ? hard_swish(node)
                        : node.op == "Clip"        ? hard_swish_by_clip(node)
                                                   : std::nullopt;
@@ -58,20 +58,17 @@ class Finder {
     return Found{last, x, "Gelu"};
   }
 
-  std::optional<Found> swish(const Node& sigmoid) const {
-    const ValueId x = sigmoid.inputs[0];
-    const Node* last = times(sigmoid, x);
+  // x times what the gate makes of it.
+  std::optional<Found> gated(const Node& gate, ValueId x, const char* op) const {
+    const Node* last = times(gate, x);
     if (!last) return std::nullopt;
-    return Found{last, x, "Swish"};
+    return Found{last, x, op};
   }
 
   std::optional<Found> hard_swish(const Node& gate) const {
     const double alpha = gate.attributes.at("alpha"), beta = gate.attributes.at("beta");
     if (std::fabs(alpha - 1.0 / 6) > 1e-6 || beta != 0.5) return std::nullopt;
-    const ValueId x = gate.inputs[0];
-    const Node* last = times(gate, x);
-    if (!last) return std::nullopt;
-    return Found{last, x, "HardSwish"};
+    return gated(gate, gate.inputs[0], "HardSwish");
   }
 
   std::optional<Found> hard_swish_by_clip(const Node& clip) const {
@@ -85,9 +82,7 @@ class Finder {
     const Node* product = times(clip, x);
     const Node* sixth = reader(product ? *product : clip);
     if (!sixth || divided(*sixth, 6) == kNoValue) return std::nullopt;
-    const Node* last = product ? sixth : times(*sixth, x);
-    if (!last) return std::nullopt;
-    return Found{last, x, "HardSwish"};
+    return product ? Found{sixth, x, "HardSwish"} : gated(*sixth, x, "HardSwish");
   }
 
   bool alone(ValueId id) const { return readers_[id].size() == 1 && !outputs_[id]; }
