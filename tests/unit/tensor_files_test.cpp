@@ -6,6 +6,7 @@
 #include <cstring>
 #include <random>
 
+#include "runtime/tensor_files/stb_parts.h"
 #include "runtime/tensor_files/tensor_file.h"
 #include "runtime/tensor_files/zip.h"
 #include "schemas/half/half.h"
@@ -175,6 +176,27 @@ TEST(TensorFile, AnImageIsResizedAndItsMiddleTaken) {
 
 Result<Bytes> small_image(const std::string& contents) {
   return tensor_of_file(tensor_of(ScalarType::UInt8, {2, 2, 3}), "i.ppm", contents, {});
+}
+
+// The library's own check of its weights ended the program where an image got smaller by 1.2
+// to 1.6.
+TEST(TensorFile, ARampStaysOneHoweverItIsScaled) {
+  constexpr int kTo = 56, kRows = 4;
+  for (int from = 40; from <= 160; ++from) {
+    Image ramp{kRows, from, {}};
+    ramp.pixels.resize(std::size_t{3} * kRows * static_cast<std::size_t>(from));
+    for (std::size_t i = 0; i < ramp.pixels.size(); ++i) {
+      const std::size_t x = i / 3 % static_cast<std::size_t>(from);
+      ramp.pixels[i] = static_cast<std::uint8_t>(x);
+    }
+    const Image out = resized(ramp, kRows, kTo);
+    ASSERT_EQ(out.pixels.size(), std::size_t{3} * kRows * kTo);
+    for (int x = 3; x < kTo - 3; ++x) {  // the edges stand for what lies beyond them, too
+      const double centre = (x + 0.5) * from / kTo - 0.5;
+      const auto at = static_cast<std::size_t>(3 * x);
+      EXPECT_NEAR(out.pixels[at], centre, 1) << from << " at " << x;
+    }
+  }
 }
 
 TEST(TensorFile, GreyImages) {
