@@ -219,7 +219,10 @@ int run_agent_program(int argc, char** argv) {
   mallopt(M_ARENA_MAX, 1);  // small: the second thread is libzmq's and allocates little
 #endif
   std::signal(SIGPIPE, SIG_IGN);
-  return run_agent(argv, {argv + 1, argv + argc});
+  const int status = run_agent(argv, {argv + 1, argv + argc});
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  std::fputs("fettle-agent: cannot write all of standard output\n", stderr);
+  return status == 0 ? kExitBroken : status;
 }
 
 }  // namespace fettle::agent

@@ -87,6 +87,10 @@ Result<KeyPair> load_key_pair(const AgentOptions& options) {
   }
   struct stat status{};
   fstat(fd, &status);
+  if (S_ISDIR(status.st_mode)) {
+    ::close(fd);
+    return Error{ErrorCode::Malformed, "the key file " + path + " is a folder"};
+  }
   const std::string text = read_all(fd);
   ::close(fd);
   if (status.st_mode & 077) {

@@ -116,6 +116,7 @@ int Supervisor::run() {
     if (items[2].revents) {
       log(LogLevel::Info, "stopping");
       service_.stopping();
+      if (welcomed_) link_.send(message_of(wire::GoodbyeT{}));
       exit_status_ = 0;
     }
     for (int i = 0; items[0].revents && i < 64 && exit_status_ < 0; ++i) {

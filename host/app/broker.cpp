@@ -15,7 +15,9 @@
 #include "host/app/message.h"
 #include "host/fleet/audit_log.h"
 #include "host/fleet/broker.h"
+#include "host/fleet/line_writer.h"
 #include "host/web/fleet_page.h"
+#include "schemas/wire/printable.h"
 
 namespace fettle::app {
 namespace {
@@ -95,7 +97,14 @@ int run(const BrokerCommand& command) {
   }
   options.power_cycle.patience = std::chrono::seconds(command.power_cycle_after_s);
   options.leave_out_drifting = command.leave_out_drifting;
-  options.log = [](const std::string& line) { note(line); };
+  // Whoever reads standard error may be slow, or gone: the fleet does not wait for it.
+  fleet::LineWriter said(STDERR_FILENO, [](std::uint64_t lost) {
+    return fmt::format("fettle: {} lines before this one could not be written\n", lost);
+  });
+  const auto say = [&said](const std::string& line) {
+    said.write("fettle: " + printable(line) + "\n");
+  };
+  options.log = say;
   std::unique_ptr<fleet::AuditLog> audit;
   if (!command.audit.empty()) {
     auto opened = fleet::AuditLog::open(command.audit);
@@ -131,11 +140,16 @@ int run(const BrokerCommand& command) {
     if (*page) print("live page at {}\n", page_text(command.web, **page));
   }
   std::fflush(stdout);
+  std::uint64_t lines_lost = 0;
   while (!interrupt.requested()) {
     pollfd stop{interrupt.fd(), POLLIN, 0};
     ::poll(&stop, 1, 1000);
     if (audit && std::exchange(reopen_wanted, 0) != 0) {
-      if (auto done = audit->reopen(); !done) note("the audit log: " + done.error().text());
+      if (auto done = audit->reopen(); !done) say("the audit log: " + done.error().text());
+    }
+    if (const std::uint64_t lost = audit ? audit->lost() : 0; lost > lines_lost) {
+      say(fmt::format("the audit log lost {} lines, which could not be written",
+                      lost - std::exchange(lines_lost, lost)));
     }
   }
   monitor.reset();

@@ -39,6 +39,11 @@ Result<std::unique_ptr<BrokerMonitor>> BrokerMonitor::start(const MonitorAddress
   server.http.set_write_timeout(2);
   server.http.set_keep_alive_max_count(1);
   server.http.set_payload_max_length(1024);
+  // Not httplib's default, which lets another program listen at the same port.
+  server.http.set_socket_options([](auto socket) {
+    const int yes = 1;
+    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
   server.http.Get("/metrics", [&broker](const httplib::Request&, httplib::Response& answer) {
     answer.set_content(fleet::to_prometheus(broker.status()), "text/plain; version=0.0.4");
   });

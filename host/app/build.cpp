@@ -70,19 +70,21 @@ void tell(const BuildCommand& command, const std::string& device_key, const wire
           std::uint64_t weights) {
   const Summary summary = summary_of(network);
   if (command.json) {
-    const nlohmann::json line = {{"file", command.path},
-                                 {"target", nlohmann::json::parse(network.target)},
-                                 {"device", device_key},
-                                 {"layers", network.layers.size()},
-                                 {"accelerated", summary.accelerated},
-                                 {"tuned", summary.tuned},
-                                 {"similar", summary.similar},
-                                 {"untuned", summary.untuned},
-                                 {"expected_ns", summary.expected_ns},
-                                 {"layers_without_time", summary.unknown},
-                                 {"arena_bytes", network.arena_bytes},
-                                 {"live_bytes", network.live_bytes},
-                                 {"weight_bytes", weights}};
+    const nlohmann::json line = {
+        {"file", command.path},
+        {"target", nlohmann::json::parse(network.target)},
+        {"device", device_key},
+        {"layers", network.layers.size()},
+        {"accelerated", summary.accelerated},
+        {"tuned", summary.tuned},
+        {"similar", summary.similar},
+        {"untuned", summary.untuned},
+        {"expected_ns",
+         summary.expected_ns > 0 ? nlohmann::json(summary.expected_ns) : nlohmann::json()},
+        {"layers_without_time", summary.unknown},
+        {"arena_bytes", network.arena_bytes},
+        {"live_bytes", network.live_bytes},
+        {"weight_bytes", weights}};
     print("{}\n", line.dump());
     return;
   }
@@ -104,6 +106,7 @@ void tell(const BuildCommand& command, const std::string& device_key, const wire
 }
 
 Result<void> build(const BuildCommand& command) {
+  if (auto may = check_may_replace(command.path); !may) return may;  // compiling takes long
   auto compiled = compile_network(command.compile);
   if (!compiled) return std::move(compiled).error();
   network::LinkedNetwork& linked = compiled->linked;

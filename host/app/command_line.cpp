@@ -1,11 +1,13 @@
 // read_command_line (command_line.h).
 #include "host/app/command_line.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <type_traits>
 
 #include "host/app/message.h"
+#include "host/app/nearest.h"
 #include "host/fleet/keys.h"
 
 namespace fettle::app {
@@ -48,6 +50,19 @@ void check_values(CLI::App& app) {
   }
 }
 
+std::string meant(const std::string& word, const std::vector<std::string>& known) {
+  const std::string near = nearest(word, known);
+  return near.empty() ? "" : " (did you mean " + near + "?)";
+}
+
+std::vector<std::string> options_of(const CLI::App& command) {
+  std::vector<std::string> all;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) all.push_back("--" + name);
+  }
+  return all;
+}
+
 // CLI11 says "A subcommand is required" also where one was given that does not exist.
 std::string told(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* command = &app;  // the innermost that was named
@@ -61,16 +76,22 @@ std::string told(const CLI::App& app, const CLI::ParseError& error) {
     const bool extra = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
     if (!extra || words.empty()) return error.what();
     // CLI11 names all words behind it too, the last one first.
-    const char* const what = words[0].starts_with("-") ? "no option \"" : "one word too many: \"";
-    return app.get_name() + " " + path.substr(0, path.size() - 1) + ": " + what + words[0] + "\"";
+    const bool option = words[0].starts_with("-");
+    const char* const what = option ? "no option \"" : "one word too many: \"";
+    return app.get_name() + " " + path.substr(0, path.size() - 1) + ": " + what + words[0] + "\"" +
+           (option ? meant(words[0].substr(0, words[0].find('=')), options_of(*command)) : "");
   }
   std::string known;
+  std::vector<std::string> names;
   for (const CLI::App* one : command->get_subcommands([](const CLI::App*) { return true; })) {
-    if (!one->get_group().empty()) known += (known.empty() ? "" : ", ") + one->get_name();
+    if (one->get_group().empty()) continue;
+    known += (known.empty() ? "" : ", ") + one->get_name();
+    names.push_back(one->get_name());
   }
-  const std::string what = words.empty()               ? "a command is missing"
-                           : words[0].starts_with("-") ? "no option \"" + path + words[0] + "\""
-                                                       : "no command \"" + path + words[0] + "\"";
+  const std::string what = words.empty() ? "a command is missing"
+                           : words[0].starts_with("-")
+                               ? "no option \"" + path + words[0] + "\""
+                               : "no command \"" + path + words[0] + "\"" + meant(words[0], names);
   return what + "; the commands are: " + known;
 }
 
@@ -79,8 +100,14 @@ std::string told(const CLI::App& app, const CLI::ParseError& error) {
 std::optional<int> read_command_line(CLI::App& app, int argc, char** argv,
                                      const std::function<void(const std::string&)>& tell) {
   check_values(app);
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (!words.empty() && words[0] == "help") {  // of a command, as git has it
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  std::reverse(words.begin(), words.end());  // as CLI11 takes them
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(words));
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {

@@ -28,8 +28,8 @@ bool shows_progress(const CompileOptions& options) {
 Result<std::vector<network::BuiltPiece>> chosen_in_place(
     const CompileOptions& options, const model::Graph& graph, const model::Bindings& bindings,
     const network::Alternatives& alternatives, const NetworkTarget& target, Interrupt& interrupt) {
-  auto connection =
-      Connection::open(connection_options(options.target, target.device_key, interrupt));
+  auto connection = Connection::open(connection_options(
+      options.target, target.device_key, target.schedules.target().threads(), interrupt));
   if (!connection) return std::move(connection).error();
   network::BoardRunOptions how;
   how.threads = static_cast<std::uint32_t>(target.schedules.target().threads());

@@ -1,6 +1,8 @@
 // Connection (connection.h).
 #include "host/app/connection.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 
 #include "host/app/build_version.h"
@@ -70,11 +72,22 @@ Result<std::vector<int>> cores_for_device(const std::vector<int>& cores, int thr
   const std::size_t wanted =
       threads > 0 ? static_cast<std::size_t>(threads) : std::max<std::size_t>(1, cores.size() - 1);
   if (wanted > cores.size()) {
-    return Error{ErrorCode::InvalidArgument, "--hardware threads=" + std::to_string(wanted) +
-                                                 ": this machine has " +
+    return Error{ErrorCode::InvalidArgument, std::to_string(wanted) +
+                                                 " threads: this machine has " +
                                                  std::to_string(cores.size()) + " core(s) for us"};
   }
   return std::vector<int>(cores.end() - static_cast<std::ptrdiff_t>(wanted), cores.end());
+}
+
+// A session takes some 60, and libzmq ends the process where it gets none.
+Result<void> take_descriptors() {
+  constexpr rlim_t kEnough = 1024, kLeast = 128;
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= kEnough) return {};
+  files.rlim_cur = std::min(kEnough, files.rlim_max);
+  if (setrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur >= kLeast) return {};
+  return Error{ErrorCode::Io, std::to_string(files.rlim_cur) + " open files are allowed here, " +
+                                  std::to_string(kLeast) + " are needed: `ulimit -n` raises that"};
 }
 
 }  // namespace
@@ -167,6 +180,7 @@ Result<void> Connection::start_local(const ConnectionOptions& options) {
 }
 
 Result<Connection> Connection::open(const ConnectionOptions& options) {
+  if (auto enough = take_descriptors(); !enough) return enough.error();
   Connection connection;
   if (options.broker.empty()) {
     if (auto started = connection.start_local(options); !started) return started.error();

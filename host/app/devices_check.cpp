@@ -118,7 +118,8 @@ Result<int> run(const CheckCommand& command) {
     if (!named) return named.error();
     address = std::move(*named);
   }
-  const auto list = fleet::list_devices(address, std::chrono::seconds(10));
+  const auto list = fleet::list_devices(address, std::chrono::seconds(10), &interrupt);
+  if (!list && interrupt.requested()) return kInterrupted;
   if (!list) return list.error();
   DeviceChecker checker(address, *within, interrupt, *history);
   std::vector<CheckedDevice> checked;

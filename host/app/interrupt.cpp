@@ -2,10 +2,12 @@
 #include "host/app/interrupt.h"
 
 #include <fcntl.h>
+#include <time.h>
 #include <unistd.h>
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 
 #include "host/app/message.h"
 
@@ -13,26 +15,44 @@ namespace fettle::app {
 namespace {
 
 int pipe_ends[2] = {-1, -1};
-std::atomic<int> times_asked{0};  // lock-free, so a handler may touch it
+// Lock-free, so a handler may touch them.
+std::atomic<bool> asked{false};
+std::atomic<std::int64_t> first_asked_ms{0};  // 0: never
+// `timeout` and shells tell a program and then its group: that is once, too.
+constexpr std::int64_t kOneMs = 100;
 struct sigaction old_interrupt, old_terminate, old_hangup;
 
-// Async-signal-safe calls only.
-extern "C" void on_signal(int number) {
-  // A terminal's end is told by its shell and by the system: that is once.
-  if (number == SIGHUP && times_asked > 0) return;
-  if (++times_asked > 1) {
-    constexpr char kText[] = "\x1b[?25h\nfettle: stopped at once\n";
-    [[maybe_unused]] auto said =
-        write(2, isatty(2) ? kText : kText + 6, sizeof kText - (isatty(2) ? 1 : 7));
-    _exit(kInterrupted);
-  }
+// Async-signal-safe calls only. False: there was one before.
+bool is_first(std::int64_t now_ms) {
+  std::int64_t none = 0;
+  if (!first_asked_ms.compare_exchange_strong(none, now_ms)) return false;
+  asked = true;
   [[maybe_unused]] auto written = write(pipe_ends[1], "", 1);
+  return true;
+}
+
+std::int64_t monotonic_ms() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000 + 1;
+}
+
+extern "C" void on_signal(int number) {
+  const std::int64_t now_ms = monotonic_ms();
+  if (is_first(now_ms)) return;
+  // A terminal's end is told by its shell and by the system: that is once.
+  if (number == SIGHUP || now_ms - first_asked_ms < kOneMs) return;
+  constexpr char kText[] = "\x1b[?25h\nfettle: stopped at once\n";
+  [[maybe_unused]] auto said =
+      write(2, isatty(2) ? kText : kText + 6, sizeof kText - (isatty(2) ? 1 : 7));
+  _exit(kInterrupted);
 }
 
 }  // namespace
 
 Interrupt::Interrupt() {
-  times_asked = 0;
+  asked = false;
+  first_asked_ms = 0;
   if (pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK) != 0) pipe_ends[0] = pipe_ends[1] = -1;
   struct sigaction action{};
   action.sa_handler = on_signal;
@@ -53,7 +73,8 @@ Interrupt::~Interrupt() {
   }
 }
 
-bool Interrupt::requested() const { return times_asked > 0; }
+bool Interrupt::requested() const { return asked; }
+void Interrupt::request() { is_first(monotonic_ms()); }
 int Interrupt::fd() const { return pipe_ends[0]; }
 
 StopOnInterrupt::StopOnInterrupt(const Interrupt& interrupt, std::stop_source& source)

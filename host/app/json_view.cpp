@@ -3,6 +3,8 @@
 
 #include <cstdio>
 
+#include "host/app/interrupt.h"
+#include "host/app/output_file.h"
 #include "host/app/text.h"
 #include "host/app/views.h"
 #include "host/records/json_fields.h"
@@ -50,6 +52,7 @@ class JsonView final : public tune::TuneListener {
     json object = trial_json(task, record, progress);
     if (store_) object["record"] = store_->last();
     print_json_line(object);
+    if (reader_is_gone()) Interrupt::request();
   }
   void confirmed(std::size_t task, std::span<const records::Confirmation> confirmations,
                  const tune::Progress& progress) override {

@@ -48,7 +48,7 @@ Result<Tuned> tuned_in(const records::Database& database, const NetworkTargetOpt
 Result<space::Target> target_of(const NetworkTargetOptions& options, const std::string& key,
                                 std::span<const backend::HardwareValue> hardware,
                                 const tune::StopSignal& stop) {
-  auto connection = Connection::open(connection_options(options, key, stop));
+  auto connection = Connection::open(connection_options(options, key, options.threads, stop));
   if (!connection) return std::move(connection).error();
   return backend::target_for(connection->runner().device(), hardware);
 }
@@ -82,8 +82,12 @@ Result<NetworkTarget> from_records(const NetworkTargetOptions& options,
   if (tuned->empty() && !options.accelerator.empty()) return of_device(options, stop);
   if (tuned->empty()) {
     return Error{ErrorCode::NotFound,
-                 fmt::format("{} has no measured trial{}{}", records::shown_database(options.db),
-                             options.device.empty() ? "" : " of " + options.device, threads)};
+                 fmt::format("{} has no measured trial{}{}{}", records::shown_database(options.db),
+                             options.device.empty() ? "" : " of " + options.device, threads,
+                             options.threads > 0
+                                 ? fmt::format("; `fettle tune --hardware threads={}` makes some",
+                                               options.threads)
+                                 : "")};
   }
   std::set<std::string> keys;
   for (const auto& [which, count] : *tuned) keys.insert(which.first);
@@ -119,12 +123,14 @@ Result<NetworkTarget> of_profile(const NetworkTargetOptions& options) {
 }  // namespace
 
 ConnectionOptions connection_options(const NetworkTargetOptions& options,
-                                     const std::string& device_key, const tune::StopSignal& stop) {
+                                     const std::string& device_key, int threads,
+                                     const tune::StopSignal& stop) {
   ConnectionOptions where;
   where.broker = options.broker;
   where.broker_key = options.broker_key;
   where.device_key = device_key;
   where.name = "build";
+  where.local_threads = threads;
   where.stop = &stop;
   return where;
 }

@@ -39,8 +39,10 @@ Result<NetworkTarget> network_target(const NetworkTargetOptions& options,
 Result<network::Schedules> accelerator_schedules(const NetworkTargetOptions& options,
                                                  const tune::StopSignal& stop);
 
-// Of a session with that device.
+// Of a session with that device. `threads`: of this machine's CPU, where it is that; 0: all but
+// one.
 ConnectionOptions connection_options(const NetworkTargetOptions& options,
-                                     const std::string& device_key, const tune::StopSignal& stop);
+                                     const std::string& device_key, int threads,
+                                     const tune::StopSignal& stop);
 
 }  // namespace fettle::app

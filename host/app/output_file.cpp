@@ -1,59 +1,21 @@
 // Output files (output_file.h).
 #include "host/app/output_file.h"
 
+#include <poll.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <string_view>
 
 #include "host/app/message.h"
+#include "host/model/pieces/onnx_tasks.h"
+#include "host/process/replace_file.h"
 
 namespace fettle::app {
-namespace {
 
 namespace fs = std::filesystem;
-
-Error cannot_write(const std::string& path, const std::string& why) {
-  return {ErrorCode::Io, "cannot write " + path + ": " + why, {}};
-}
-
-// Writes all of `path`, from its beginning.
-Result<std::string> write_all(const std::string& path, const std::string& shown,
-                              const std::function<Result<std::string>(std::ostream&)>& write) {
-  errno = 0;
-  std::ofstream file(path, std::ios::trunc);
-  if (!file) return cannot_write(shown, std::strerror(errno));
-  auto told = write(file);
-  file.close();
-  if (!told) return told;
-  if (!file) {
-    return Error{ErrorCode::DiskFull, "cannot write all of " + shown + ": is the disk full?", {}};
-  }
-  return told;
-}
-
-Result<std::string> replace(const std::string& path,
-                            const std::function<Result<std::string>(std::ostream&)>& write) {
-  std::error_code error;
-  const fs::file_status there = fs::status(path, error);
-  if (fs::exists(there) && !fs::is_regular_file(there)) return write_all(path, path, write);
-  // A link stays one.
-  const fs::path place = fs::exists(there) ? fs::canonical(path, error) : fs::path(path);
-  const std::string beside = place.string() + "." + std::to_string(::getpid()) + ".part";
-  auto told = write_all(beside, path, write);
-  if (told && fs::exists(there)) fs::permissions(beside, there.permissions(), error);
-  if (told) {
-    fs::rename(beside, place, error);
-    if (error) told = cannot_write(path, error.message());
-  }
-  if (!told) fs::remove(beside, error);
-  return told;
-}
-
-}  // namespace
 
 Result<void> check_not_database(const std::string& path, const std::string& db) {
   std::error_code error;
@@ -61,16 +23,48 @@ Result<void> check_not_database(const std::string& path, const std::string& db) 
   return Error{ErrorCode::InvalidArgument, "-o " + path + " is the database itself", {}};
 }
 
+bool reader_is_gone() {
+  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  return ::poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
+bool is_database(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return false;
+  constexpr std::string_view kMagic = "SQLite format 3";
+  std::string start(kMagic.size(), '\0');
+  std::ifstream(path, std::ios::binary).read(start.data(), std::ssize(start));
+  return start == kMagic;
+}
+
+Result<void> check_may_replace(const std::string& path, bool model) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return {};
+  const char* what = is_database(path)                     ? "a record database"
+                     : !model && model::is_onnx_file(path) ? "an ONNX model"
+                                                           : nullptr;
+  if (what == nullptr) return {};
+  return Error{ErrorCode::InvalidArgument,
+               "-o " + path + " is " + what + ", which is not written over: name another file",
+               {}};
+}
+
 Result<void> with_output_file(const std::string& path,
                               const std::function<Result<std::string>(std::ostream&)>& write) {
   if (path == "-") {
     const auto told = write(std::cout);
-    return told ? Result<void>() : told.error();
+    return told || reader_is_gone() ? Result<void>() : told.error();  // run_program() sees to that
   }
-  const auto told = replace(path, write);
-  if (!told) return told.error();
-  note(*told + " written to " + path);
-  return {};
+  if (auto may = check_may_replace(path); !may) return may;
+  std::string told;
+  auto written = process::replace_file(path, [&](std::ostream& out) -> Result<void> {
+    auto done = write(out);
+    if (!done) return std::move(done).error();
+    told = std::move(*done);
+    return {};
+  });
+  if (written) note(told + " written to " + path);
+  return written;
 }
 
 }  // namespace fettle::app

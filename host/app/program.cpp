@@ -2,7 +2,6 @@
 #include "host/app/program.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,6 +15,7 @@
 #include "host/app/command_line.h"
 #include "host/app/commands.h"
 #include "host/app/message.h"
+#include "host/app/output_file.h"
 #include "host/app/version.h"
 #include "host/backend/llvm_emit/llvm_version.h"
 
@@ -69,12 +69,6 @@ int run(int argc, char** argv) {
   return status;
 }
 
-// Standard output is a pipe, and nobody is at its other end.
-bool reader_is_gone() {
-  pollfd out{STDOUT_FILENO, POLLOUT, 0};
-  return ::poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
-}
-
 // `status`, but that of an error where standard output could not take everything.
 int after_output(int status) {
   errno = 0;
@@ -89,7 +83,9 @@ int after_output(int status) {
 }  // namespace
 
 int run_program(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of that write, not our end
+  // A closed pipe and a file-size limit are errors of that write, not our end.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   hold_standard_streams();
   return after_output(run(argc, argv));
 }

@@ -14,6 +14,7 @@
 #include "host/app/cpu_evaluator.h"
 #include "host/app/interrupt.h"
 #include "host/app/message.h"
+#include "host/app/output_file.h"
 #include "host/app/sample_files.h"
 #include "host/app/task_source.h"
 #include "host/app/text.h"
@@ -106,10 +107,14 @@ Result<model::Graph> float_network(const QuantizeCommand& command) {
 }
 
 Result<void> check_output(const QuantizeCommand& command) {
+  if (command.path == "-") {
+    return Error{ErrorCode::InvalidArgument, "-o wants a file: standard output has the figures"};
+  }
   std::error_code none;
   if (std::filesystem::equivalent(command.path, command.source.what, none)) {
     return Error{ErrorCode::InvalidArgument, "-o names the model itself, " + command.path};
   }
+  if (auto may = check_may_replace(command.path, true); !may) return may;
   const auto folder = std::filesystem::path(command.path).parent_path();
   if (!folder.empty() && !std::filesystem::is_directory(folder, none)) {
     return Error{ErrorCode::NotFound, "there is no folder " + folder.string()};

@@ -159,7 +159,8 @@ Result<void> best(const records::Database& database, const RecordsOptions& optio
   }
   const auto counted = records::fewest_instructions(database, options.filter(), options.per_task);
   if (!counted) return counted.error();
-  if (!options.json && !(found->empty() && !counted->empty())) table.print(std::cout);
+  if (!options.json && !(found->empty() && !counted->empty()))
+    table.print(std::cout, terminal_columns(records::Table::kAll));
   if (above_peak) std::cout << kFewerOperations << "\n";
   print_counted(*counted, options.json);
   if (found->empty() && counted->empty())
@@ -216,6 +217,12 @@ int import_file(const RecordsOptions& options) {
   if (options.input != "-") {
     file.open(options.input);
     if (!file) return fail("cannot read " + options.input);
+    if (is_database(options.input)) {
+      return fail(options.input +
+                  " is a database, and not an export of one: `fettle records export "
+                  "--db " +
+                  options.input + "` writes what is to be imported");
+    }
   }
   const auto counts = records::import_lines(options.db, options.input == "-" ? std::cin : file,
                                             options.input == "-" ? "standard input" : options.input,

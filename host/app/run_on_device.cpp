@@ -33,9 +33,9 @@ Result<std::uint32_t> threads_for(const wire::NetworkT& network, std::uint32_t w
   if (!target) return target.error();
   const std::uint32_t room = network.program->max_threads;
   if (room > 0 && wanted > room) {
-    return Error{ErrorCode::InvalidArgument, std::to_string(wanted) +
-                                                 " threads wanted, the network has room for " +
-                                                 std::to_string(room)};
+    return Error{ErrorCode::InvalidArgument,
+                 std::to_string(wanted) + " threads wanted, the network has room for " +
+                     std::to_string(room) + ": `fettle build --threads` gives it more"};
   }
   return wanted > 0 ? wanted : static_cast<std::uint32_t>(std::max(target->threads(), 1));
 }
@@ -171,6 +171,7 @@ Result<run::Report> run_on_device(const run::RunOptions& options, const DeviceOf
   where.broker_key = device.broker_key;
   where.device_key = device.key;
   where.name = "run";
+  where.local_threads = static_cast<int>(*threads);
   where.stop = &interrupt;
   auto connection = Connection::open(where);
   if (!connection) return std::move(connection).error();

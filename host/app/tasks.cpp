@@ -1,5 +1,6 @@
 // fettle tasks: what there is to tune in a network.
 #include <iostream>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -13,13 +14,17 @@
 namespace fettle::app {
 namespace {
 
+using nlohmann::json;
+
 struct TasksCommand {
   TaskSource source;
   bool json = false;
 };
 
-double bytes_of(const space::Workload& workload) {
-  return workload.kernel() ? 0 : space::compulsory_bytes(workload.dag());
+// None of a kernel of one's own: nobody tells what it must read.
+std::optional<double> bytes_of(const space::Workload& workload) {
+  if (workload.kernel()) return std::nullopt;
+  return space::compulsory_bytes(workload.dag());
 }
 
 int run(const TasksCommand& command) {
@@ -34,29 +39,31 @@ int run(const TasksCommand& command) {
                         {"MB", records::Align::Right},
                         {"% of operations", records::Align::Right}});
   double weights = 0, bytes = 0;
+  bool all_known = true;
   for (std::size_t i = 0; i < list->tasks.size(); ++i) {
     const space::Task& task = list->tasks[i];
-    const double operations = task.workload.operations(), moved = bytes_of(task.workload);
+    const double operations = task.workload.operations();
+    const std::optional<double> moved = bytes_of(task.workload);
     weights += task.weight;
-    bytes += task.weight * moved;
+    bytes += task.weight * moved.value_or(0);
+    all_known = all_known && moved;
     if (command.json) {
-      const nlohmann::json line = {{"title", task.workload.title()},
-                                   {"weight", task.weight},
-                                   {"operations", operations},
-                                   {"compulsory_bytes", moved},
-                                   {"hash", task.workload.hash()},
-                                   {"workload", nlohmann::json::parse(task.workload.source())}};
+      const json line = {
+          {"title", task.workload.title()}, {"weight", task.weight},
+          {"operations", operations},       {"compulsory_bytes", moved ? json(*moved) : json()},
+          {"hash", task.workload.hash()},   {"workload", json::parse(task.workload.source())}};
       print("{}\n", line.dump());
       continue;
     }
     table.row({std::to_string(i + 1), task.workload.title(), fmt::format("{:g}", task.weight),
-               fmt::format("{:.2f}", operations / 1e6), fmt::format("{:.2f}", moved / 1e6),
+               fmt::format("{:.2f}", operations / 1e6),
+               moved ? fmt::format("{:.2f}", *moved / 1e6) : "-",
                fmt::format("{:.1f}", all > 0 ? 100 * task.weight * operations / all : 0)});
   }
   if (command.json) return kFine;
   table.rule();
   table.row({"", "of one run", fmt::format("{:g}", weights), fmt::format("{:.2f}", all / 1e6),
-             fmt::format("{:.2f}", bytes / 1e6), ""});
+             all_known ? fmt::format("{:.2f}", bytes / 1e6) : "-", ""});
   table.print(std::cout);
   return kFine;
 }

@@ -1,6 +1,9 @@
 // Numbers and columns (text.h).
 #include "host/app/text.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -60,6 +63,18 @@ std::string failures_text(const tune::Progress& progress) {
   return text.empty() ? "none" : text;
 }
 
+std::optional<TerminalSize> terminal_size() {
+  winsize size{};
+  if (isatty(STDOUT_FILENO) != 1) return std::nullopt;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return TerminalSize{};
+  return TerminalSize{size.ws_row, size.ws_col};
+}
+
+std::size_t terminal_columns(std::size_t otherwise) {
+  const auto size = terminal_size();
+  return size ? size->columns : otherwise;
+}
+
 std::string cut(const std::string& text, std::size_t columns) {
   std::size_t seen = 0, last = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -74,21 +89,21 @@ const char* const kFewerOperations =
     "(GFLOPS count a task's own operations; Winograd's algorithm needs fewer of them, so it can "
     "pass the peak)";
 
-std::string overall_line(const tune::Progress& progress) {
+std::string overall_line(const tune::Progress& progress, bool final) {
   std::string text = fmt::format("trials {}/{}", progress.trials, progress.trials_wanted);
   if (progress.resumed) text += fmt::format(" ({} resumed)", progress.resumed);
-  text += fmt::format("  building {}", progress.building);
+  if (progress.finals_wanted)
+    text += fmt::format("  finals {}/{}", progress.finals, progress.finals_wanted);
+  text += "  elapsed " + duration_text(progress.elapsed);
+  if (!final && progress.left && progress.trials < progress.trials_wanted)
+    text += "  left ~" + duration_text(*progress.left);
+  text += "  device busy " + percent_text(progress.busy_share);
+  if (!final) text += fmt::format("  building {}", progress.building);
   if (progress.remote_builders)
     text += fmt::format(" ({} remote builder{})", progress.remote_builders,
                         progress.remote_builders == 1 ? "" : "s");
-  text += fmt::format("  waiting {}  on boards {}  device busy {}", progress.waiting,
-                      progress.on_boards, percent_text(progress.busy_share));
-  text += "  elapsed " + duration_text(progress.elapsed);
-  if (progress.finals_wanted)
-    text += fmt::format("  finals {}/{}", progress.finals, progress.finals_wanted);
-  if (progress.left && progress.trials < progress.trials_wanted)
-    text += "  left ~" + duration_text(*progress.left);
-  return text;
+  if (final) return text;
+  return text + fmt::format("  waiting {}  on boards {}", progress.waiting, progress.on_boards);
 }
 
 double search_seconds(const tune::SearchStatistics& search) {
@@ -181,7 +196,7 @@ std::string progress_table(const tune::Progress& progress, std::size_t columns,
   if (final && fewer_operations) {
     text += line(kFewerOperations);
   }
-  text += line(overall_line(progress));
+  text += line(overall_line(progress, final));
   text += line("failures: " + failures_text(progress));
   return text;
 }

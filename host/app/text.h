@@ -20,12 +20,20 @@ std::string share_of_peak(std::optional<double> gflops, double peak_gflops);
 // "Build BuildError 3, Run RunTimeout 1"; "none".
 std::string failures_text(const tune::Progress& progress);
 
+struct TerminalSize {
+  std::size_t rows = 24, columns = 80;  // where it does not say
+};
+// Of standard output, where that is a terminal.
+std::optional<TerminalSize> terminal_size();
+// Its columns; `otherwise` where it is none.
+std::size_t terminal_columns(std::size_t otherwise);
+
 // Cuts after `columns` characters (UTF-8 code points), with "…" as the last one.
 std::string cut(const std::string& text, std::size_t columns);
 // Under tables with a share of peak above 100 %.
 extern const char* const kFewerOperations;
 // One line: trials, pipeline, busy share, time.
-std::string overall_line(const tune::Progress& progress);
+std::string overall_line(const tune::Progress& progress, bool final = false);
 // Planning without the features and the model's training.
 double search_seconds(const tune::SearchStatistics& search);
 // Trials per hour, builds, the device's time by stage, and the search's: three lines.

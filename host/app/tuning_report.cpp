@@ -39,9 +39,11 @@ int report(const TuneCommand& command, const tune::TuneSummary& summary,
     if (command.replay.empty()) object["db"] = records::shown_database(command.db);
     print_json_line(object);
   } else {
-    print_text(progress_table(summary.progress, 160, 1000, true));
-    print_text(time_lines(summary));
-    if (boards) print_text(boards_table(boards->boards(), 160, 1000));
+    const std::size_t columns = terminal_columns(160);
+    print_text(progress_table(summary.progress, columns, 1000, true));
+    // A replay builds and measures nothing.
+    if (command.replay.empty()) print_text(time_lines(summary));
+    if (boards) print_text(boards_table(boards->boards(), columns, 1000));
     std::fflush(stdout);
   }
   const bool stored = command.replay.empty();
@@ -57,7 +59,14 @@ int report(const TuneCommand& command, const tune::TuneSummary& summary,
     warn("every trial of this run failed: " + summary.main_cause +
          "; what was measured before it stands");
   }
-  for (const tune::TaskProgress& task : summary.progress.tasks) {
+  const auto& tasks = summary.progress.tasks;
+  const auto untried =
+      std::count_if(tasks.begin(), tasks.end(), [](const auto& task) { return task.trials == 0; });
+  if (untried > 0 && summary.end == tune::SessionEnd::Finished) {
+    warn(fmt::format("{} of {} tasks got no trial: --trials counts over all of them", untried,
+                     tasks.size()));
+  }
+  for (const tune::TaskProgress& task : tasks) {
     if (task.trials > 0 && !task.best_nanoseconds && !task.best_instructions) {
       warn(fmt::format("{}: none of its {} trials was measured to its end", task.title,
                        task.trials));

@@ -1,7 +1,6 @@
 // The views (views.h) for people; json_view.cpp holds the one for programs.
 #include "host/app/views.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 #include <algorithm>
 #include <chrono>
@@ -54,10 +53,9 @@ class LiveView final : public QuietView, public Screen {
   LiveView& operator=(const LiveView&) = delete;
 
   void tick(const tune::Progress& progress) override {
-    winsize size{};
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) size = {24, 80, 0, 0};
-    const std::size_t columns = size.ws_col - 1u;
-    const std::size_t rows = size.ws_row > 8 ? size.ws_row - 6u : 2u;
+    const TerminalSize size = terminal_size().value_or(TerminalSize{});
+    const std::size_t columns = size.columns - 1;
+    const std::size_t rows = size.rows > 8 ? size.rows - 6 : 2;
     const std::string boards =
         boards_ ? boards_table(boards_->boards(), columns, std::max<std::size_t>(rows / 3, 1)) : "";
     const auto taken = static_cast<std::size_t>(std::count(boards.begin(), boards.end(), '\n'));

@@ -1,4 +1,5 @@
 // fettle zoo: well-known networks as ONNX files, with seeded weights.
+#include <fstream>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -6,7 +7,9 @@
 
 #include "host/app/commands.h"
 #include "host/app/message.h"
+#include "host/app/output_file.h"
 #include "host/model/zoo/zoo.h"
+#include "host/process/run_program.h"
 #include "host/records/table.h"
 
 namespace fettle::app {
@@ -38,14 +41,21 @@ int run(const ZooCommand& command) {
   }
   const model::ZooNetwork* network = model::find_in_zoo(command.name);
   if (!network) return fail("no network '" + command.name + "' in the zoo; `fettle zoo` lists it");
-  const std::string path = command.path.empty() ? command.name + ".onnx" : command.path;
+  const process::ScratchFolder scratch;
+  const bool out = command.path == "-";
+  if (out && !scratch.there()) return fail("no folder for a temporary file can be made");
+  const std::string path = command.path.empty() ? command.name + ".onnx"
+                           : out                ? scratch.file("model.onnx")
+                                                : command.path;
+  if (auto may = check_may_replace(path, true); !may) return fail(may.error());
   const auto numbers = command.power_of_two ? model::ZooNumbers::PowersOfTwo
                        : command.int8       ? model::ZooNumbers::Int8
                                             : model::ZooNumbers::Float32;
   if (auto written = model::write_zoo_network(*network, command.seed, path, numbers); !written) {
     return fail(written.error());
   }
-  note(fmt::format("{}: {}, seeded weights{}", path, network->words,
+  if (out) std::cout << std::ifstream(path, std::ios::binary).rdbuf() << std::flush;
+  note(fmt::format("{}: {}, seeded weights{}", out ? "standard output" : path, network->words,
                    command.int8 ? ", quantised to int8" : ""));
   return kFine;
 }
@@ -57,8 +67,9 @@ void add_zoo_command(CLI::App& app, int& status) {
       "zoo",
       "Writes a well-known network as an ONNX file, with seeded weights, to try things with");
   auto command = std::make_shared<ZooCommand>();
-  zoo->add_option("NETWORK", command->name, "Which one; without it they are listed");
-  zoo->add_option("-o,--output", command->path, "The file (default: NETWORK.onnx)");
+  auto* name = zoo->add_option("NETWORK", command->name, "Which one; without it they are listed");
+  zoo->add_option("-o,--output", command->path,
+                  "The file (default: NETWORK.onnx); -: standard output");
   zoo->add_option("--seed", command->seed, "Of the weights")->capture_default_str();
   auto* int8 =
       zoo->add_flag("--int8", command->int8,
@@ -66,7 +77,7 @@ void add_zoo_command(CLI::App& app, int& status) {
   zoo->add_flag("--power-of-two", command->power_of_two,
                 "Scales that are powers of two, as accelerators with shifts take them")
       ->needs(int8);
-  zoo->add_flag("--json", command->json, "JSON lines of the list");
+  zoo->add_flag("--json", command->json, "JSON lines of the list")->excludes(name);
   zoo->footer(
       "The structure is as published, for one image of the usual size; no weight is trained.");
   zoo->callback([command, &status] { status = run(*command); });

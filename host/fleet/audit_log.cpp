@@ -53,34 +53,28 @@ std::string audit_line(const BrokerEvent& event) {
   return out.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
+AuditLog::AuditLog(std::string path, int descriptor)
+    : path_(std::move(path)), lines_(descriptor, [](std::uint64_t lost) {
+        return nlohmann::ordered_json{
+                   {"time", time_now()}, {"event", "lines-lost"}, {"lines", lost}}
+                   .dump() +
+               "\n";
+      }) {}
+
 Result<std::unique_ptr<AuditLog>> AuditLog::open(const std::string& path) {
-  std::unique_ptr<AuditLog> out(new AuditLog(path));
-  if (path == "-") {
-    out->fd_ = STDERR_FILENO;
-    return out;
-  }
+  if (path == "-") return std::unique_ptr<AuditLog>(new AuditLog(path, STDERR_FILENO));
   auto opened = open_for_appending(path);
   if (!opened) return std::move(opened).error();
-  out->fd_ = *opened;
-  return out;
+  return std::unique_ptr<AuditLog>(new AuditLog(path, *opened));
 }
 
-AuditLog::~AuditLog() {
-  if (fd_ > STDERR_FILENO) ::close(fd_);
-}
-
-void AuditLog::write(const BrokerEvent& event) {
-  const std::string line = audit_line(event);
-  const std::lock_guard hold(mutex_);
-  (void)!::write(fd_, line.data(), line.size());  // whole: others append to the file, too
-}
+void AuditLog::write(const BrokerEvent& event) { lines_.write(audit_line(event)); }
 
 Result<void> AuditLog::reopen() {
   if (path_ == "-") return {};
   auto opened = open_for_appending(path_);
   if (!opened) return std::move(opened).error();
-  const std::lock_guard hold(mutex_);
-  ::close(std::exchange(fd_, *opened));
+  lines_.move_to(*opened);
   return {};
 }
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "host/fleet/broker_events.h"
+#include "host/fleet/line_writer.h"
 #include "schemas/wire/result.h"
 
 namespace fettle::fleet {
@@ -15,24 +15,21 @@ namespace fettle::fleet {
 // terminal.
 std::string audit_line(const BrokerEvent& event);
 
-// From any thread. A line that cannot be written is lost: the broker goes on.
+// From any thread. A line that cannot be written is lost: the broker goes on. How many were is the
+// next line that can be, an event "lines-lost".
 class AuditLog {
  public:
   // `path` is appended to, readable by its owner alone; "-" is standard error. Io.
   static Result<std::unique_ptr<AuditLog>> open(const std::string& path);
-  ~AuditLog();
-  AuditLog(const AuditLog&) = delete;
-  AuditLog& operator=(const AuditLog&) = delete;
-
   void write(const BrokerEvent& event);
   // The file may have been moved (logrotate): opened by its name again. Io leaves the one that is.
   Result<void> reopen();
+  std::uint64_t lost() const { return lines_.lost(); }
 
  private:
-  explicit AuditLog(std::string path) : path_(std::move(path)) {}
+  AuditLog(std::string path, int descriptor);
   const std::string path_;
-  std::mutex mutex_;
-  int fd_ = -1;
+  LineWriter lines_;
 };
 
 }  // namespace fettle::fleet

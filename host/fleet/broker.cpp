@@ -63,9 +63,11 @@ struct Broker::Loop {
     if (options.audit) options.audit(event);
   }
 
+  std::atomic<std::uint64_t> refused_handshakes{0};
   // Each stranger is told of once, however often it dials. Of the ZAP thread alone.
   std::set<std::string> strangers;
   void refused(const std::string& key, const std::string& address) {
+    ++refused_handshakes;
     if (strangers.size() >= kMostStrangers || !strangers.insert(key).second) return;
     BrokerEvent event;
     event.kind = BrokerEventKind::KeyUnknown;
@@ -200,6 +202,7 @@ struct Broker::Loop {
     status.connections = guard->open().all() - guard->open().unproven();
     status.unproven = guard->open().unproven();
     status.cut_off = guard->cut_off();
+    status.unknown_keys = refused_handshakes;
     const std::lock_guard hold(watching);
     status.endpoint = watched.endpoint;
     watched = std::move(status);

@@ -208,7 +208,7 @@ void BrokerCore::close_devices(Agent& agent) {
   for (const auto& device : agent.devices) scheduler_.remove_device({agent.id, device.index});
 }
 
-void BrokerCore::drop_agent(AgentId id, const std::string& why, TimePoint now) {
+void BrokerCore::drop_agent(AgentId id, const std::string& why, TimePoint now, bool said_goodbye) {
   auto node = agents_.extract(id);
   Agent& agent = node.mapped();
   tell(BrokerEventKind::AgentLost, agent.who, why).board_id = agent.board.id;
@@ -218,6 +218,8 @@ void BrokerCore::drop_agent(AgentId id, const std::string& why, TimePoint now) {
   for (const auto& device : agent.devices) tell_sessions_of_device(agent, device.index);
   for (Lease& lease : leases_.lost(id)) {
     give_back(lease, now);
+    // Where a fleet is stopped, a trial that never had its turn would soon be out of attempts.
+    if (said_goodbye && lease.trial && !lease.first_since) --lease.trial->attempts;
     requeue_or_fail(
         std::move(lease), now,
         (builds(agent) ? "build worker " : "board ") + agent.board.id + " is gone: " + why);

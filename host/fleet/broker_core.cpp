@@ -66,6 +66,7 @@ void BrokerCore::receive(const PeerId& from, const Permission& who, ByteView byt
   if (known == peers_.end() || known->second.who.public_key != who.public_key) {
     return send(from, wire::HelloNeededT{});
   }
+  if (body.AsGoodbye()) return drop_peer(known->second, "it ended", now, true);
   if (known->second.agent != 0) {
     Agent& agent = agents_.at(known->second.agent);
     agent.last_seen = now;
@@ -230,13 +231,16 @@ void BrokerCore::recheck(const std::function<bool(const Permission&)>& allowed, 
 }
 
 void BrokerCore::refused(const PeerId& peer, TimePoint now) {
-  const auto found = peers_.find(peer);
-  if (found == peers_.end()) return;
-  const Peer known = found->second;
-  if (known.agent != 0)
-    drop_agent(known.agent, "its key is not allowed", now);
+  if (const auto found = peers_.find(peer); found != peers_.end())
+    drop_peer(found->second, "its key is not allowed", now);
+}
+
+// By value: it goes with its entry in peers_.
+void BrokerCore::drop_peer(Peer peer, const std::string& why, TimePoint now, bool said_goodbye) {
+  if (peer.agent != 0)
+    drop_agent(peer.agent, why, now, said_goodbye);
   else
-    drop_client(known.client, "its key is not allowed", now);
+    drop_client(peer.client, why, now);
 }
 
 void BrokerCore::tick(TimePoint now) {
@@ -257,7 +261,7 @@ void BrokerCore::tick(TimePoint now) {
     const bool lives = std::any_of(agents_.begin(), agents_.end(), [&](const auto& entry) {
       return entry.second.who.public_key == who.public_key;
     });
-    if (!lives && board) board_changes_.push_back({who.name, true});
+    if (!lives && !replaced && board) board_changes_.push_back({who.name, true});
   }
   for (ClientId id : clients) drop_client(id, "it went silent", now);
   if (now - last_board_check_ >= times_.heartbeat) {

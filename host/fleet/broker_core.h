@@ -240,8 +240,9 @@ class BrokerCore {
   void tell_sessions_of_device(const Agent& agent, std::uint32_t index);
   void open_devices(Agent& agent, TimePoint now);
   void close_devices(Agent& agent);
-  void drop_agent(AgentId id, const std::string& why, TimePoint now);
+  void drop_agent(AgentId id, const std::string& why, TimePoint now, bool said_goodbye = false);
   void drop_client(ClientId id, const std::string& why, TimePoint now);
+  void drop_peer(Peer peer, const std::string& why, TimePoint now, bool said_goodbye = false);
   void send(const PeerId& to, SharedBytes bytes);
   template <typename BodyT>
   void send(const PeerId& to, BodyT body) {

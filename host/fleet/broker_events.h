@@ -14,8 +14,8 @@ enum class BrokerEventKind : std::uint8_t {
   SessionOpened,   // by a client
   SessionClosed,   // by the client, or with it; also at the end of one whose key was revoked
   AgentJoined,     // said its first Hello
-  AgentLost,       // silent, replaced, or its key was revoked
-  ClientLost,      // silent, or its key was revoked
+  AgentLost,       // it ended, was silent or replaced, or its key was revoked: text says which
+  ClientLost,      // it ended, was silent, or its key was revoked: text says which
   KeyUnknown,      // somebody dialled with a key that is not on the allow list
   ConnectionsCut,  // strangers' connections, since the last of these: text says how many
   StateRestored,   // what another run of the broker had measured, read from its state

@@ -22,6 +22,7 @@ std::vector<Number> numbers_of(const BrokerStatus& s) {
       {"connections", "Connections that have proven a key", false, s.connections},
       {"unproven_connections", "Connections that have not yet", false, s.unproven},
       {"cut_off", "Connections cut off, too many at once", true, s.cut_off},
+      {"unknown_keys", "Calls with a key that is not allowed", true, s.unknown_keys},
       {"agents", "Boards", false, s.agents},
       {"builders", "Compilers of build workers", false, s.builders},
       {"leases", "Trials on boards, and candidates with builders", false, s.leases},

@@ -12,8 +12,9 @@ namespace fettle::fleet {
 struct BrokerStatus {
   std::string endpoint;
   std::uint64_t up_seconds = 0;
-  // Connections that have proven a key, those that have not yet, and how many were cut off.
-  std::uint64_t connections = 0, unproven = 0, cut_off = 0;
+  // Connections that have proven a key, those that have not yet, how many were cut off, and how
+  // often somebody dialled with a key that is not on the allow list (one who goes on: each time).
+  std::uint64_t connections = 0, unproven = 0, cut_off = 0, unknown_keys = 0;
   std::uint64_t agents = 0, builders = 0, leases = 0, waiting = 0, blob_bytes = 0;
   std::uint64_t reserved = 0, drifting = 0;
   struct Counters {  // since it was started: BrokerCounters

@@ -12,6 +12,7 @@ namespace fettle::fleet {
 namespace {
 
 constexpr milliseconds kFirstComplaint{5000}, kNextComplaint{60'000};
+constexpr milliseconds kLastWords{500};
 
 class BuildPeer {
  public:
@@ -33,6 +34,8 @@ class BuildPeer {
       wait(send_all());
       receive();
     }
+    if (core_.welcomed()) unsent_.push_back(pack_message(wire::GoodbyeT{}));
+    if (send_all()) socket_.set(zmq::sockopt::linger, static_cast<int>(kLastWords.count()));
     return {};
   }
 

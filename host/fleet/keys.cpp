@@ -169,6 +169,7 @@ Result<KeyPair> KeyFolder::load(const std::string& name) const {
     return Error{ErrorCode::NotFound, "no key '" + name + "' in " + folder_.string() +
                                           ": make it with `fettle keys new " + name + "`"};
   }
+  if (S_ISDIR(status.st_mode)) return io_error("reading " + path.string(), EISDIR);
   if ((status.st_mode & 077) != 0) {
     return Error{ErrorCode::Unauthorized,
                  path.string() + " holds a secret that other users may read: chmod 600 it"};

@@ -112,6 +112,8 @@ struct LocalAgent::Loop {
       std::istringstream words(more);
       for (std::string word; words >> word;) plan.argv.push_back(word);
     }
+    // It ends by itself where it is told to; whose agent it is decides when.
+    plan.own_group = true;
     plan.descriptors = {{nothing, 0}, {nothing, 1}, {errors[1], 2}, {key[0], kKeyDescriptor}};
     // Far below a pipe's capacity: it does not block before the child reads.
     std::string text = options.keys.secret_key + "\n";

@@ -1,5 +1,7 @@
 // Switching silent boards off and on: a command per board, from the broker's
-// configuration, run when the broker has given the board up and it did not come back.
+// configuration, run when the broker has given the board up and it did not come back. A board whose
+// agent was told to end, and said so to this very broker, is left alone: somebody may be at work on
+// it.
 #pragma once
 
 #include <chrono>

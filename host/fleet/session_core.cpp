@@ -339,6 +339,7 @@ void SessionCore::close() {
     close.session = session_;
     send(pack_message(std::move(close)));
   }
+  if (state_ != State::Dialling && !closed_) send(pack_message(wire::GoodbyeT{}));
   closed_ = true;
 }
 
@@ -381,6 +382,10 @@ Error no_answer(const std::string& where, const std::string& public_key, millise
               "here, and that it allows this client's key (there: `" +
               allow_command(public_key) + "`)",
           {}};
+}
+
+Error no_answer(const std::string& where, const std::string& cause) {
+  return {ErrorCode::Unreachable, "no broker at " + where + ": " + cause, {}};
 }
 
 }  // namespace fettle::fleet

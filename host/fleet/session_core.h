@@ -122,6 +122,8 @@ class SessionCore {
 
 // Unreachable: what to look at, and what lets this client's key in.
 Error no_answer(const std::string& where, const std::string& public_key, milliseconds within);
+// `cause`: what is known of it instead.
+Error no_answer(const std::string& where, const std::string& cause);
 
 // Every content hash that a request names.
 std::vector<wire::Hash> blobs_of(const wire::MeasureRequestT& request);

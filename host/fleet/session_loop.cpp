@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "host/fleet/curve.h"
+#include "host/fleet/reachable.h"
 
 namespace fettle::fleet {
 namespace {
@@ -41,27 +42,24 @@ bool SessionLoop::send_all() {
   return true;
 }
 
-bool SessionLoop::stop_now() {
-  const std::lock_guard lock(mutex_);
-  return stopping_;
-}
-
 void SessionLoop::run() {
   zmq::pollitem_t items[] = {{socket_.handle(), 0, ZMQ_POLLIN, 0},
                              {nullptr, wake_fd_, ZMQ_POLLIN, 0}};
   while (true) {
     milliseconds wait;
+    bool stop = false;
     {
       const std::lock_guard lock(mutex_);
       core_.tick(Clock::now());
-      if (stopping_) core_.close();
+      stop = stopping_;
+      if (stop) core_.close();
       for (Outgoing& next : core_.take_outgoing()) unsent_.push_back(std::move(next.bytes));
       tell();
       wait = core_.heartbeat() / 4 + milliseconds(1);
     }
     try {
       const bool all = send_all();
-      if (stop_now()) {
+      if (stop) {
         socket_.set(zmq::sockopt::linger, 500);  // let the close of the session out
         socket_.close();
         return;
@@ -102,6 +100,10 @@ Result<std::unique_ptr<SessionLoop>> SessionLoop::open(const BrokerAddress& brok
   std::optional<Error> failed = loop->core_.error();
   if (!failed && !loop->core_.opened()) failed = Error{ErrorCode::Canceled, "interrupted", {}};
   lock.unlock();  // or the loop could not end
+  if (failed && failed->code == ErrorCode::Unreachable) {
+    if (const std::string cause = why_unreachable(broker.url); !cause.empty())
+      return no_answer(broker.url, cause);
+  }
   if (failed) return std::move(*failed);
   return loop;
 }

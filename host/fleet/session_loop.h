@@ -40,7 +40,6 @@ class SessionLoop {
   void run();
   void tell();
   bool send_all();
-  bool stop_now();
 
   zmq::context_t context_;
   zmq::socket_t socket_;

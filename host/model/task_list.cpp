@@ -88,8 +88,8 @@ Result<TaskList> load_network(const std::string& name) {
     for (const std::string& n : network_names()) known += (known.empty() ? "" : ", ") + n;
     return Error{ErrorCode::NotFound,
                  "no network \"" + name + "\"; there are: " + known +
-                     "; or name a JSON file of workloads, or an ONNX file (.onnx), "
-                     "which `fettle zoo` writes of other networks"};
+                     "; or name a JSON file of workloads, or an ONNX file (.onnx); `fettle zoo` "
+                     "lists the networks that it writes as such, as in `fettle zoo resnet-50`"};
   }
   TaskList list{name, {}, {}};
   auto done = append(list, *it, name);
@@ -119,7 +119,7 @@ Result<TaskList> load_workload_file(const std::string& path) {
         ErrorCode::InvalidArgument,
         path +
             " is not JSON of the form [{\"op\": …}, …], {\"name\": [{\"op\": …}, …]} or, for an "
-            "operator of one's own, {\"stages\": …}"};
+            "operator of one's own, {\"stages\": …}; an ONNX model's name ends in .onnx"};
   }
   TaskList list{path, {}, {}};
   const bool one = all.is_object() && (all.contains("op") || all.contains("stages"));

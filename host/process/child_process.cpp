@@ -49,6 +49,7 @@ struct Failure {
                          const cpu_set_t& cores, int* moved) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);  // it died before prctl
+  if (plan.own_group) ::setpgid(0, 0);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -68,7 +69,10 @@ struct Failure {
     fail(report, "sched_setaffinity");
   }
   if (plan.memory_bytes > 0 && kLimitAddressSpace) {
-    const rlimit limit{plan.memory_bytes, plan.memory_bytes};
+    rlimit limit{};
+    ::getrlimit(RLIMIT_AS, &limit);  // a login node's is not to be raised
+    limit.rlim_max = std::min<rlim_t>(plan.memory_bytes, limit.rlim_max);
+    limit.rlim_cur = limit.rlim_max;
     if (::setrlimit(RLIMIT_AS, &limit) != 0) fail(report, "setrlimit");
   }
   const rlimit no_core{0, 0};

@@ -17,6 +17,8 @@ struct ChildPlan {
   std::vector<std::pair<int, int>> descriptors;  // ours → the child's number (0: stdin, …)
   std::vector<int> cores;                        // may run on; empty: wherever this process may
   std::uint64_t memory_bytes = 0;                // address space limit; 0: none
+  // What a terminal, `timeout` or `kill` tells the whole group of processes does not reach it then.
+  bool own_group = false;
 };
 
 // The child's pid. An Error when the program could not be started (its file is

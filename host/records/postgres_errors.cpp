@@ -138,12 +138,13 @@ Refusal refused_statement(PGconn* connection, const PGresult* result, const std:
             {ErrorCode::Io, name + " is read-only (" + text + "): name the primary server", {}}};
   }
   if (code == "53100") {
-    return {Trouble::Final,
-            {ErrorCode::DiskFull,
-             "disk full: the server of " + name +
-                 " cannot store more; every trial stored before this one is safe: free some space "
-                 "there, then go on with --resume",
-             {}}};
+    return {
+        Trouble::Final,
+        {ErrorCode::DiskFull,
+         "disk full: the server of " + name +
+             " cannot store more; what was stored before is safe: free some space there and run "
+             "this again, a tuning session with --resume",
+         {}}};
   }
   if (code == "53200") {
     return {Trouble::Final, {ErrorCode::OutOfMemory, name + ": the server: " + text, {}}};

@@ -83,11 +83,19 @@ void distrust(sqlite3* handle) {
                      nullptr, nullptr);
 }
 
-// SQLite then tells of what it did next: that a file beside it is not there.
-bool lies_read_only(const std::string& path) {
+// 0 where files can be made in the folder of `path`, else errno's reason; ENOENT: no such folder.
+int why_no_file(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  return access(folder.c_str(), W_OK) != 0 && errno == EROFS;
+  return access(folder.c_str(), W_OK) == 0 ? 0 : errno;
+}
+
+// SQLite tells of what it did next: that a file (beside it, or to be read) is not there.
+bool lies_read_only(const std::string& path) { return why_no_file(path) == EROFS; }
+
+std::string why_not_opened(const std::string& path, int system, const std::string& detail) {
+  if (system == ENOENT && why_no_file(path) != 0) system = why_no_file(path);
+  return system != 0 ? std::strerror(system) : detail;
 }
 
 }  // namespace
@@ -144,11 +152,12 @@ Error SqliteConnection::error(int code) const {
   const int primary = code & 0xff;
   const bool io = primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN;
   if (primary == SQLITE_FULL || (io && (system == ENOSPC || system == EDQUOT || system == EFBIG))) {
-    return {ErrorCode::DiskFull,
-            "disk full: " + name +
-                " cannot grow; every trial stored before this one is safe: free some space (or "
-                "copy the file to a larger disk), then go on with --resume",
-            {}};
+    return {
+        ErrorCode::DiskFull,
+        "disk full: " + name +
+            " cannot grow; what was stored before is safe: free some space (or copy the file to a "
+            "larger disk) and run this again, a tuning session with --resume",
+        {}};
   }
   const bool closed =
       primary == SQLITE_READONLY || primary == SQLITE_CANTOPEN || primary == SQLITE_PERM;
@@ -183,7 +192,7 @@ Error SqliteConnection::error(int code) const {
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
       return {ErrorCode::Io,
-              name + " cannot be opened: " + (system != 0 ? std::strerror(system) : detail) +
+              name + " cannot be opened: " + why_not_opened(path_, system, detail) +
                   "; check that its folder exists and that you may read and write there",
               {}};
     case SQLITE_NOMEM:

@@ -86,7 +86,7 @@ void Table::row(std::vector<std::string> cells) {
 
 void Table::rule() { rows_.emplace_back(); }
 
-void Table::print(std::ostream& out) const {
+void Table::print(std::ostream& out, std::size_t cells) const {
   std::vector<std::size_t> widths;
   for (const Column& column : columns_) widths.push_back(cells_of(column.title));
   for (const auto& row : rows_) {
@@ -101,12 +101,12 @@ void Table::print(std::ostream& out) const {
       line += columns_[i].align == Align::Left ? text + gap : gap + text;
     }
     line.erase(line.find_last_not_of(' ') + 1);
-    out << line << '\n';
+    out << clip(line, cells) << '\n';
   };
   print_row([&](std::size_t i) -> const std::string& { return columns_[i].title; });
   std::size_t total = 2 * (columns_.empty() ? 0 : columns_.size() - 1);
   for (const std::size_t width : widths) total += width;
-  const std::string rule(total, '-');
+  const std::string rule(std::min(total, cells), '-');
   out << rule << '\n';
   for (const auto& row : rows_) {
     if (row.empty())

@@ -2,6 +2,7 @@
 // in character cells and not in bytes.
 #pragma once
 
+#include <cstddef>
 #include <iosfwd>
 #include <string>
 #include <string_view>
@@ -22,8 +23,9 @@ class Table {
   void row(std::vector<std::string> cells);
   // A line under all rows so far, before a total.
   void rule();
-  // One line per row, two spaces between columns, no spaces at line ends.
-  void print(std::ostream& out) const;
+  // One line per row, two spaces between columns, no spaces at line ends; clipped to `cells`.
+  void print(std::ostream& out, std::size_t cells = kAll) const;
+  static constexpr std::size_t kAll = static_cast<std::size_t>(-1);
 
  private:
   std::vector<Column> columns_;

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include <nlohmann/json.hpp>
@@ -176,6 +177,8 @@ Result<Recording> read_recording(const std::string& path) {
       return bad("no line of a recording");
     }
   }
+  std::error_code none;
+  if (!recording && std::filesystem::is_directory(path, none)) return bad("it is a folder");
   if (!recording) return bad("the recording is empty");
   if (recording->trials.size() != wanted) return bad("the recording ends early");
   recording->index_trials();

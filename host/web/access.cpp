@@ -74,6 +74,7 @@ Result<std::string> read_token(const std::filesystem::path& path) {
   if (!in || ::stat(path.c_str(), &status) != 0) {
     return Error{ErrorCode::Io, "cannot read " + path.string(), {}};
   }
+  if (S_ISDIR(status.st_mode)) return Error{ErrorCode::Io, path.string() + " is a folder", {}};
   if ((status.st_mode & 077) != 0) {
     return Error{ErrorCode::Unauthorized,
                  path.string() + " holds a secret that other users may read: chmod 600 it",

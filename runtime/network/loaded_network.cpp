@@ -129,9 +129,9 @@ Result<void> LoadedNetwork::make_memory(const NetworkOptions& options) {
 Result<void> LoadedNetwork::choose_threads(const NetworkOptions& options) {
   const std::uint32_t room = network_.program->max_threads;
   if (room > 0 && options.threads > room) {
-    return Error{ErrorCode::InvalidArgument, std::to_string(options.threads) +
-                                                 " threads wanted, the network has room for " +
-                                                 std::to_string(room)};
+    return Error{ErrorCode::InvalidArgument,
+                 std::to_string(options.threads) + " threads wanted, the network has room for " +
+                     std::to_string(room) + ": `fettle build --threads` gives it more"};
   }
   const std::size_t cores =
       options.cores.empty() ? agent::usable_cores().size() : options.cores.size();

@@ -1,6 +1,8 @@
 // fettle-run: a network file run and timed on the board at hand, by one static program.
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "runtime/run/run_network.h"
 
@@ -25,5 +27,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   const std::string text = options.json ? json_of(*report) : text_of(*report);
-  return std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0 ? 1 : 0;
+  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return 0;
+  std::fprintf(stderr, "fettle-run: cannot write standard output: %s\n", std::strerror(errno));
+  return 1;
 }

@@ -4,6 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
 
 #include "agent/platform/cpu_facts.h"
@@ -24,12 +26,19 @@ std::string read_three(const std::string& text, float (&to)[3]) {
     value = std::strtof(text.c_str() + at, &end);
     const auto used = static_cast<std::size_t>(end - text.c_str());
     const bool last = &value == &to[2];
-    if (used == at || text[used] != (last ? '\0' : ',')) {
+    if (used == at || text[used] != (last ? '\0' : ',') || !std::isfinite(value)) {
       return refused(text, "takes three numbers: r,g,b");
     }
     at = used + 1;
   }
   return "";
+}
+
+std::string read_seed(const std::string& text, std::uint64_t& seed) {
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, seed);
+  if (read.ec == std::errc() && read.ptr == end) return "";
+  return refused(text, "takes a whole number from 0 to 18446744073709551615");
 }
 
 std::string read_size(const std::string& text, ImageRule& rule) {
@@ -122,8 +131,8 @@ void add_run_options(CLI::App& app, RunOptions& options) {
            "an input out of a .npy, a .npz or an image (PNG, JPEG, PPM, BMP); the name may be left "
            "out where there is one input",
            [&](const std::string& text) { return read_input(text, options); });
-  app.add_option("--random", options.seed, "seed of the inputs that have no file (1)")
-      ->type_name("SEED");
+  add_read(app, "--random", "SEED", "seed of the inputs that have no file (1)",
+           [&](const std::string& text) { return read_seed(text, options.seed); });
   app.add_option("--output", options.output, "write the outputs: a folder (.npy) or an .npz")
       ->type_name("PATH");
   app.add_option("--threads", options.loading.threads,

@@ -114,8 +114,15 @@ Result<std::vector<Class>> best_classes(const wire::NetworkT& network,
     if (!contents) return std::move(contents).error();
     std::istringstream lines(*contents);
     for (std::string line; std::getline(lines, line);) labels.push_back(line);
+    while (!labels.empty() && labels.back().empty()) labels.pop_back();
   }
   const ByteView data = outputs[0];
+  if (const std::size_t classes = data.size() / sizeof(float);
+      !labels_file.empty() && labels.size() != classes) {
+    return Error{ErrorCode::InvalidArgument,
+                 "--labels: " + labels_file + " names " + std::to_string(labels.size()) +
+                     " classes, the network has " + std::to_string(classes)};
+  }
   std::vector<std::size_t> order(data.size() / sizeof(float));
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto kept = static_cast<std::ptrdiff_t>(std::min<std::size_t>(count, order.size()));

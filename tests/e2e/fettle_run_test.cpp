@@ -79,7 +79,7 @@ TEST_F(FettleRun, AnswersAndTells) {
 
 TEST_F(FettleRun, JsonHoldsAllOfIt) {
   const std::string labels = folder.file("labels.txt");
-  std::ofstream(labels) << "zero\none\ntwo\n";
+  std::ofstream(labels) << "zero\none\ntwo\n\nfour\nfive\nsix\nseven\neight\nnine\n";
   const auto result = run({"--input", folder.file("image.npy"), "--output", folder.file("out.npz"),
                            "--json", "--profile", "--top", "10", "--labels", labels});
   ASSERT_EQ(result.status, 0) << result.err;
@@ -100,7 +100,9 @@ TEST_F(FettleRun, JsonHoldsAllOfIt) {
   EXPECT_EQ(json["classes"][0]["score"], answer[static_cast<std::size_t>(best)]);
   for (const auto& one : json["classes"]) {
     const std::size_t index = one["index"];
-    EXPECT_EQ(one["label"], index == 0 ? "zero" : index == 1 ? "one" : index == 2 ? "two" : "");
+    const char* names[] = {"zero", "one", "two",   "",      "four",
+                           "five", "six", "seven", "eight", "nine"};
+    EXPECT_EQ(one["label"], names[index]);
   }
   const auto archive = parse_zip(contents_of(folder.file("out.npz")));
   ASSERT_TRUE(archive.ok());
@@ -137,6 +139,10 @@ TEST_F(FettleRun, EachMistakeIsOneLine) {
   EXPECT_NE(complaint({"--threads", "0"}).find("--threads"), std::string::npos);
   EXPECT_NE(complaint({"--frob"}).find("--frob"), std::string::npos);
   EXPECT_NE(complaint({"--labels", "/nowhere.txt"}).find("/nowhere.txt"), std::string::npos);
+  const std::string few = folder.file("few.txt");
+  std::ofstream(few) << "zero\none\ntwo\n";
+  EXPECT_NE(complaint({"--labels", few}).find("names 3 classes, the network has 10"),
+            std::string::npos);
   const std::string network = folder.file("net.fettle");
   std::filesystem::resize_file(network, 5000);
   EXPECT_EQ(complaint({}).find("fettle-run: " + network +

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <chrono>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "host/fleet/broker.h"
+#include "host/fleet/broker_question.h"
 #include "host/fleet/session.h"
 #include "tests/support/agent_candidates.h"
 #include "tests/support/agent_process.h"
@@ -28,14 +30,14 @@ class AgentFault : public ::testing::Test {
   }
 
   std::unique_ptr<fleet::Broker> start_broker(const std::string& listen,
-                                              const std::string& state = "") {
+                                              const std::string& state = "",
+                                              milliseconds silence = milliseconds(500)) {
     fleet::BrokerOptions options;
     options.listen = listen;
     options.keys = broker_keys;
     options.allowed = {{"client", wire::Role::Client, client_keys.public_key},
                        {"agent", wire::Role::Agent, agent_keys.public_key}};
-    options.times = {milliseconds(50), milliseconds(500),
-                     milliseconds(state.empty() ? 1000 : 10'000)};
+    options.times = {milliseconds(50), silence, milliseconds(state.empty() ? 1000 : 10'000)};
     options.state_folder = state;
     auto started = fleet::Broker::start(std::move(options));
     EXPECT_TRUE(started.ok()) << started.error().text();
@@ -74,6 +76,19 @@ class AgentFault : public ::testing::Test {
     if (!session) return nullptr;
     (*session)->offer_blob(answer, test::candidate_answer());
     return std::move(*session);
+  }
+
+  // The keys of devices that the broker has.
+  std::set<std::string> offered() {
+    std::set<std::string> keys;
+    auto list = fleet::list_devices({broker->endpoint(), broker->public_key(), client_keys},
+                                    milliseconds(5000));
+    EXPECT_TRUE(list.ok()) << list.error().text();
+    if (!list) return keys;
+    for (const auto& status : list->keys) {
+      if (status->total > 0) keys.insert(status->key);
+    }
+    return keys;
   }
 
   static std::map<std::uint64_t, tune::Measured> collect(fleet::Session& session,

@@ -86,15 +86,6 @@ TEST_F(AgentFault, ADeviceThatIsNotHereIsNotOffered) {
                                      "opencl", "--worker-gpu", "/nowhere"};
   std::vector<std::string> both = gpu;
   for (const char* word : {"--key", "board", "--device-kind", "cpu"}) both.push_back(word);
-  const auto offered = [&] {
-    std::set<std::string> keys;
-    auto list = fleet::list_devices({broker->endpoint(), broker->public_key(), client_keys},
-                                    milliseconds(5000));
-    EXPECT_TRUE(list.ok()) << list.error().text();
-    if (!list) return keys;
-    for (const auto& status : list->keys) keys.insert(status->key);
-    return keys;
-  };
   {
     auto agent = start_agent(broker->endpoint(), broker->public_key(), agent_keys, both);
     ASSERT_TRUE(said(*agent, "registered", 10'000)) << agent->log();
@@ -120,6 +111,19 @@ TEST_F(AgentFault, EndsCleanlyOnSigterm) {
   auto agent = start_agent();
   agent->send_signal(SIGTERM);
   EXPECT_EQ(agent->wait(5000), 0) << agent->log();
+}
+
+TEST_F(AgentFault, SaysThatItEnds) {
+  broker.reset();
+  broker = start_broker("tcp://127.0.0.1:*", "", std::chrono::minutes(10));
+  auto agent = start_agent();
+  EXPECT_EQ(offered(), (std::set<std::string>{"board"}));
+  agent->send_signal(SIGTERM);
+  EXPECT_EQ(agent->wait(5000), 0) << agent->log();
+  std::set<std::string> left;
+  for (int i = 0; i < 100 && !(left = offered()).empty(); ++i)
+    std::this_thread::sleep_for(milliseconds(50));
+  EXPECT_EQ(left, std::set<std::string>()) << "silence would tell in ten minutes";
 }
 
 // As a service manager stops a service: each of its processes is told, in any order.

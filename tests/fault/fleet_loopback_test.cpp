@@ -184,6 +184,9 @@ TEST_F(Fleet, AWrongKeyGetsNoAnswer) {
     ASSERT_EQ(logged.size(), 1u) << "told once, though it dialled again and again";
     EXPECT_NE(logged[0].find(stranger.keys.public_key), std::string::npos) << logged[0];
   }
+  for (int i = 0; i < 100 && broker->status().unknown_keys == 0; ++i)
+    std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_GE(broker->status().unknown_keys, 1u);
 
   auto misled = address(*broker);
   misled.public_key = new_keys().public_key;  // another broker's

@@ -245,6 +245,7 @@ std::vector<Sample> message_samples() {
   heartbeat.instance = 42;
   heartbeat.leases = {5, 6};
   all.push_back(message("Heartbeat", std::move(heartbeat)));
+  all.push_back(message("Goodbye", wire::GoodbyeT{}));
   wire::OpenSessionT open;
   open.session = 3;
   open.device_key = "pynq";

@@ -109,21 +109,25 @@ TEST(FleetSimulation, ASwallowedResultIsFoundAndShrunk) {
     return to.starts_with("client-") && connections > 1 &&
            wire::GetMessage(bytes.data())->body_type() == wire::Body::Completed;
   };
-  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+  constexpr int kPlans = 5;
+  int found = 0, tiny = 0;
+  for (std::uint64_t seed = 1; seed <= 1000 && found < kPlans; ++seed) {
     const Plan plan = make_plan(seed);
     if (plan.faults.size() < 8 || simulate(plan, options).broken.empty()) continue;
+    ++found;
     const Shrunk small = shrink(plan, options);
     std::printf("seed %llu: %zu faults, shrunk to %zu in %u tries\n%s\n%s",
                 static_cast<unsigned long long>(seed), plan.faults.size(), small.plan.faults.size(),
                 small.tried, small.report.broken.c_str(), text_of(small.plan).c_str());
     EXPECT_NE(small.report.broken.find("did not end"), std::string::npos) << small.report.broken;
     EXPECT_GE(small.plan.faults.size(), 1u) << "a connection that was not lost carries all";
-    EXPECT_LE(small.plan.faults.size(), 4u);
+    tiny += small.plan.faults.size() <= 4 ? 1 : 0;
     EXPECT_LT(3 * small.plan.faults.size(), plan.faults.size());
     EXPECT_EQ(simulate(small.plan).broken, "") << "without the tampering it is a good plan";
-    return;
   }
-  FAIL() << "1,000 seeds did not find it";
+  EXPECT_EQ(found, kPlans) << "of 1,000 seeds";
+  EXPECT_GE(tiny, kPlans - 1)
+      << "it drops faults one after another, and may be left with a few more";
 }
 
 // Nothing of what a board is given arrives there: each trial is tried on three boards, then it

@@ -31,7 +31,7 @@ TEST_F(CommandLine, ExplainTakesNothingThatItWouldNotLookAt) {
 
 TEST_F(CommandLine, AnUnknownCommandIsNamedWithThoseThereAre) {
   const auto tun = fettle({"tun", "resnet-18"});
-  expect_error(tun, 2, {"no command \"tun\"", "tune, devices, ", "--help"});
+  expect_error(tun, 2, {"no command \"tun\" (did you mean tune?)", "tune, devices, ", "--help"});
   EXPECT_NE(tun.err.find("build-worker"), std::string::npos) << tun.err;
   expect_error(fettle({"records", "list", "--db", "x.db"}), 2,
                {"no command \"records list\"", "best, show, "});
@@ -44,6 +44,42 @@ TEST_F(CommandLine, AnUnknownCommandIsNamedWithThoseThereAre) {
 TEST_F(CommandLine, AnOutputFileHasAName) {
   for (const char* command : {"plot", "export", "distill"}) {
     expect_error(fettle({"records", command, "-o", ""}), 2, {"--output: wants a file's name"});
+  }
+}
+
+TEST_F(CommandLine, ADatabaseOrAModelIsNotWrittenOver) {
+  const std::string model = folder.file("net.onnx"), database = folder.file("kept.db");
+  ASSERT_EQ(fettle({"zoo", "squeezenet-1.1", "-o", model}).status, 0);
+  ASSERT_EQ(fettle({"tune", small_dense(), "--device", "local", "--trials", "1", "--db", database,
+                    "--quiet"})
+                .status,
+            0);
+  const std::string before = contents_of(database), network = contents_of(model);
+  expect_error(fettle({"zoo", "squeezenet-1.1", "-o", database}), 1, {"is a record database"});
+  expect_error(fettle({"build", model, "-o", database}), 1, {"is a record database"});
+  expect_error(fettle({"build", model, "-o", model}), 1, {"is an ONNX model"});
+  expect_error(fettle({"records", "export", "--db", database, "-o", model}), 1,
+               {"is an ONNX model"});
+  expect_error(fettle({"records", "import", database, "--db", folder.file("other.db")}), 1,
+               {"is a database", "records export"});
+  EXPECT_TRUE(contents_of(database) == before);
+  EXPECT_TRUE(contents_of(model) == network);
+  EXPECT_EQ(fettle({"zoo", "squeezenet-1.1", "-o", model}).status, 0) << "a model by a model";
+}
+
+TEST_F(CommandLine, HelpIsACommandToo) {
+  const auto option = fettle({"tune", "--help"}), word = fettle({"help", "tune"});
+  EXPECT_EQ(word.status, 0);
+  EXPECT_EQ(word.out, option.out);
+  EXPECT_EQ(fettle({"help"}).out, fettle({"--help"}).out);
+}
+
+TEST_F(CommandLine, WhereNobodyListensIsToldAtOnce) {
+  for (const auto& words : {std::vector<std::string>{"devices"}, {"devices", "check"}}) {
+    std::vector<std::string> command = words;
+    command.insert(command.end(), {"--broker", "tcp://127.0.0.1:1", "--broker-key",
+                                   "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"});
+    expect_error(fettle(command), 1, {"no broker at tcp://127.0.0.1:1", "connection refused"});
   }
 }
 
@@ -106,7 +142,8 @@ TEST_F(CommandLine, WhatIsNotTakenIsNamedWithWhatIs) {
   };
   expect_error(with({"--finalists", "1"}), 2, {"--finalists: takes 0, or 2 to 64, not 1;"});
   expect_error(with({"--finalists", "65"}), 2, {"--finalists: takes 0, or 2 to 64, not 65;"});
-  expect_error(with({"--trail", "3"}), 2, {"fettle tune: no option \"--trail\";"});
+  expect_error(with({"--trail", "3"}), 2,
+               {"fettle tune: no option \"--trail\" (did you mean --trials?);"});
   expect_error(with({"resnet-50"}), 2, {"fettle tune: one word too many: \"resnet-50\";"});
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 
 #include "tests/support/running_program.h"
 
@@ -22,6 +23,10 @@ class CommandLine : public ::testing::Test {
   std::string write(const std::string& name, const std::string& text) {
     std::ofstream(folder.file(name)) << text;
     return folder.file(name);
+  }
+  static std::string contents_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
   }
   // One line that starts with "fettle: error: " and holds every one of `parts`.
   void expect_error(const ProgramResult& result, int status, std::vector<std::string> parts) {

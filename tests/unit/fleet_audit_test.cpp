@@ -1,9 +1,15 @@
 // What a broker says of itself: lines of an audit log, and its numbers.
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "host/fleet/audit_log.h"
 #include "host/fleet/broker_status.h"
@@ -50,10 +56,54 @@ TEST(Audit, AMovedFileIsOpenedAgain) {
   (*log)->write(rejected("two"));
   ASSERT_TRUE((*log)->reopen().ok());
   (*log)->write(rejected("three"));
+  log->reset();  // which writes what waits
   EXPECT_EQ(lines(old), 2);
   EXPECT_EQ(lines(file), 1);
   EXPECT_EQ(AuditLog::open(folder / "none" / "audit").error().code, ErrorCode::Io);
   std::filesystem::remove_all(folder);
+}
+
+TEST(Audit, AReaderWhoDoesNotReadStopsNobody) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  ASSERT_GE(fcntl(ends[1], F_SETPIPE_SZ, 4096), 4096);
+  std::string read;
+  {
+    LineWriter writer(ends[1], [](std::uint64_t lost) { return std::to_string(lost) + " lost\n"; });
+    const std::string line(1023, 'x');
+    for (int i = 0; i < 2000; ++i) writer.write(line + "\n");  // two mebibytes: one waits
+    EXPECT_GT(writer.lost(), 900u);
+    EXPECT_LT(writer.lost(), 1000u);
+    std::thread reader([&] {
+      char some[4096];
+      for (ssize_t n; (n = ::read(ends[0], some, sizeof some)) > 0;)
+        read.append(some, static_cast<std::size_t>(n));
+    });
+    for (int i = 0; i < 1000 && writer.waiting() > 0; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    writer.write("last\n");
+    writer.move_to(-1);  // which closes the pipe
+    reader.join();
+  }
+  ::close(ends[0]);
+  EXPECT_NE(read.find(" lost\n"), std::string::npos);
+  EXPECT_TRUE(read.ends_with("last\n"));
+}
+
+TEST(Audit, AFullDiskIsToldOfOnceThereIsRoom) {
+  const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(full, 0);
+  const auto file = std::filesystem::temp_directory_path() / ("lines." + std::to_string(getpid()));
+  {
+    LineWriter writer(full, [](std::uint64_t lost) { return std::to_string(lost) + " lost\n"; });
+    for (int i = 0; i < 3; ++i) writer.write("gone\n");
+    writer.move_to(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    EXPECT_EQ(writer.lost(), 3u);
+    writer.write("here\n");
+  }
+  std::ifstream in(file);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "3 lost\nhere\n");
+  std::filesystem::remove(file);
 }
 
 TEST(Status, HasTheSameNumbersInBothForms) {

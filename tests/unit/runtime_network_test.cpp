@@ -115,7 +115,8 @@ TEST_F(Network, ThreadsAreThoseItHasRoomFor) {
   options.threads = 3;
   auto refused = LoadedNetwork::load(file, options);
   ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().message, "3 threads wanted, the network has room for 2");
+  EXPECT_EQ(refused.error().message,
+            "3 threads wanted, the network has room for 2: `fettle build --threads` gives it more");
   options.threads = 0;
   auto loaded = LoadedNetwork::load(file, options);
   ASSERT_TRUE(loaded.ok());

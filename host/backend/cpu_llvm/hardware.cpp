@@ -35,13 +35,13 @@ std::span<const HardwareKey> cpu_hardware_keys() { return kKeys; }
 
 Result<space::CpuTarget> cpu_target_for(const wire::DeviceInfoT& device,
                                         std::span<const HardwareValue> hardware) {
-  const int cores =
-      device.cpu && !device.cpu->cores.empty() ? static_cast<int>(device.cpu->cores.size()) : 1;
-  const int threads = static_cast<int>(value_of(hardware, "threads").value_or(cores));
-  if (threads > cores) {
-    return Error{ErrorCode::InvalidArgument, "--hardware threads=" + std::to_string(threads) +
-                                                 ": the device " + device.key + " has " +
-                                                 std::to_string(cores) + " core(s)"};
+  // None: of a profile that is no board's, as of "any x86-64".
+  const int cores = device.cpu ? static_cast<int>(device.cpu->cores.size()) : 0;
+  const int threads = static_cast<int>(value_of(hardware, "threads").value_or(std::max(cores, 1)));
+  if (cores > 0 && threads > cores) {
+    return Error{ErrorCode::InvalidArgument, std::to_string(threads) + " threads: the device " +
+                                                 device.key + " has " + std::to_string(cores) +
+                                                 " core(s)"};
   }
   auto target = space::cpu_target_for(device, threads);
   if (!target) return target;

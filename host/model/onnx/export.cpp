@@ -1,12 +1,11 @@
 // From a graph to an ONNX file (export.h).
 #include "host/model/onnx/export.h"
 
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <unordered_set>
 
 #include "host/model/onnx/node_reader.h"
+#include "host/process/replace_file.h"
 
 namespace fettle::model {
 namespace {
@@ -211,19 +210,11 @@ Result<void> check_onnx_exportable(const Graph& graph) {
 }
 
 Result<void> write_model(const onnx::ModelProto& model, const std::string& path) {
-  const std::string part = path + ".part";
-  const auto fail = [&] {
-    std::error_code none;
-    std::filesystem::remove(part, none);
-    return Error{ErrorCode::Internal, "cannot write " + path};
-  };
-  std::ofstream file(part, std::ios::binary | std::ios::trunc);
-  if (!file || !model.SerializeToOstream(&file) || !file.flush()) return fail();
-  file.close();
-  std::error_code error;
-  std::filesystem::rename(part, path, error);
-  if (error) return fail();
-  return {};
+  return process::replace_file(path, [&](std::ostream& out) -> Result<void> {
+    if (out.good() && !model.SerializeToOstream(&out) && out.good())
+      return Error{ErrorCode::Internal, "an ONNX model over 2 GiB cannot be written"};
+    return {};
+  });
 }
 
 }  // namespace fettle::model

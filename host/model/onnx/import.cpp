@@ -2,6 +2,9 @@
 #include "host/model/onnx/import.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <unordered_set>
@@ -286,8 +289,15 @@ class Importer {
 }  // namespace
 
 Result<Graph> import_onnx(const std::string& path, const OnnxOptions& options) {
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
-  if (!file) return Error{ErrorCode::NotFound, path + ": cannot be read"};
+  if (!file) {
+    return Error{
+        ErrorCode::NotFound,
+        path + ": cannot be read" + (errno != 0 ? std::string(": ") + std::strerror(errno) : "")};
+  }
+  std::error_code none;
+  if (std::filesystem::is_directory(path, none)) return wrong(path, "is a folder");
   onnx::ModelProto model;
   if (!model.ParseFromIstream(&file)) return wrong(path, "is no ONNX file, or is cut off");
   if (!model.has_graph()) return wrong(path, "is no ONNX model: it has no graph");

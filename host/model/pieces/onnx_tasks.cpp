@@ -1,6 +1,9 @@
 // From an ONNX file to a graph and its tasks (onnx_tasks.h).
 #include "host/model/pieces/onnx_tasks.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include "host/model/onnx/import.h"
 #include "host/model/passes/passes.h"
 #include "host/model/passes/quantized.h"
@@ -8,7 +11,12 @@
 
 namespace fettle::model {
 
-bool is_onnx_file(const std::string& path) { return path.ends_with(".onnx"); }
+bool is_onnx_file(const std::string& path) {
+  constexpr std::string_view kEnd = ".onnx";
+  return path.size() >= kEnd.size() &&
+         std::equal(kEnd.begin(), kEnd.end(), path.end() - std::ssize(kEnd),
+                    [](char end, char c) { return end == (c >= 'A' && c <= 'Z' ? c | 32 : c); });
+}
 
 Result<Graph> load_onnx_graph(const std::string& path,
                               const std::map<std::string, std::int64_t>& extents,

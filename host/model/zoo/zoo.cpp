@@ -2,13 +2,13 @@
 #include "host/model/zoo/zoo.h"
 
 #include <cstring>
-#include <filesystem>
 #include <random>
 
 #include "host/model/onnx/export.h"
 #include "host/model/onnx/import.h"
 #include "host/model/passes/fold_batch_norm.h"
 #include "host/model/passes/quantize.h"
+#include "host/process/run_program.h"
 
 namespace fettle::model {
 namespace {
@@ -110,13 +110,13 @@ Result<void> write_zoo_network(const ZooNetwork& network, std::uint64_t seed,
   NetworkWriter writer(network.name, seed);
   const NetworkWriter::Tensor output = network.write(writer);
   if (numbers == ZooNumbers::Float32) return writer.save(output, network.output, path);
-  const std::string whole = path + ".float32";
+  const process::ScratchFolder scratch;
+  if (!scratch.there()) return Error{ErrorCode::Io, "no temporary folder can be made"};
+  const std::string whole = scratch.file("float32.onnx");
   if (auto saved = writer.save(output, network.output, whole); !saved) return saved;
   auto graph = import_onnx(whole);
   // What cannot be written is known before minutes are spent on it.
   const auto writable = graph ? export_onnx(*graph, whole) : Result<void>();
-  std::error_code none;
-  std::filesystem::remove(whole, none);
   if (!graph) return std::move(graph).error();
   if (!writable) return writable;
   if (auto folded = fold_batch_norms(*graph); !folded) return folded;

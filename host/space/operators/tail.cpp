@@ -75,10 +75,10 @@ Result<std::vector<TailStep>> parse_tail(const nlohmann::json& list, bool quanti
     const auto step = parse_step(entry.get<std::string>(), quantized);
     if (!step) {
       return refuse(ErrorCode::Unsupported, entry,
-                    quantized ? "; supported of int8: bias, add, relu, \"clip LOW "
+                    quantized ? "is not known; supported of int8: bias, add, relu, \"clip LOW "
                                 "HIGH\", \"shift_right "
                                 "BITS\" by 1 to 30, requantize, \"cast int8\""
-                              : "; supported: bias, multiply, add, relu, "
+                              : "is not known; supported: bias, multiply, add, relu, "
                                 "relu6, \"clip LOW HIGH\", \"leaky_relu SLOPE\" of 0 to 1, "
                                 "sigmoid, swish, hard_swish, gelu, tanh");
     }

@@ -1,0 +1,57 @@
+// A part beside it, and a rename (replace_file.h).
+#include "host/process/replace_file.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+namespace fettle::process {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error cannot_write(const std::string& path, const std::string& why) {
+  return {ErrorCode::Io, "cannot write " + path + ": " + why, {}};
+}
+
+// Writes all of `path`, from its beginning.
+Result<void> write_all(const std::string& path, const std::string& shown,
+                       const std::function<Result<void>(std::ostream&)>& write) {
+  errno = 0;
+  std::ofstream file(path, std::ios::trunc | std::ios::binary);
+  if (!file) return cannot_write(shown, std::strerror(errno));
+  auto written = write(file);
+  file.close();
+  if (!written) return written;
+  if (!file) {
+    // errno may be of what came after.
+    return Error{ErrorCode::DiskFull,
+                 "cannot write all of " + shown +
+                     ": is the disk full, or the file larger than is allowed here (ulimit -f)?"};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> replace_file(const std::string& path,
+                          const std::function<Result<void>(std::ostream&)>& write) {
+  std::error_code error;
+  const fs::file_status there = fs::status(path, error);
+  if (fs::exists(there) && !fs::is_regular_file(there)) return write_all(path, path, write);
+  const fs::path place = fs::exists(there) ? fs::canonical(path, error) : fs::path(path);
+  const std::string beside = place.string() + "." + std::to_string(::getpid()) + ".part";
+  auto written = write_all(beside, path, write);
+  if (written && fs::exists(there)) fs::permissions(beside, there.permissions(), error);
+  if (written) {
+    fs::rename(beside, place, error);
+    if (error) written = cannot_write(path, error.message());
+  }
+  if (!written) fs::remove(beside, error);
+  return written;
+}
+
+}  // namespace fettle::process

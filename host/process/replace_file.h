@@ -1,0 +1,19 @@
+// Files written whole, or left as they were.
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <string>
+
+#include "schemas/wire/result.h"
+
+namespace fettle::process {
+
+// `write` gets a stream. The file is written beside its place, as PATH.PID.part, and renamed at the
+// end, so that an error leaves an earlier one as it was; a link stays one, and what is no file (a
+// pipe, a device) is written to as it is. Errors: those of `write`; Io, with the system's reason;
+// DiskFull.
+Result<void> replace_file(const std::string& path,
+                          const std::function<Result<void>(std::ostream&)>& write);
+
+}  // namespace fettle::process
