@@ -218,8 +218,11 @@ void BrokerCore::drop_agent(AgentId id, const std::string& why, TimePoint now, b
   for (const auto& device : agent.devices) tell_sessions_of_device(agent, device.index);
   for (Lease& lease : leases_.lost(id)) {
     give_back(lease, now);
-    // Where a fleet is stopped, a trial that never had its turn would soon be out of attempts.
-    if (said_goodbye && lease.trial && !lease.first_since) --lease.trial->attempts;
+    // Where a whole fleet is stopped, a trial would soon be out of attempts.
+    if (said_goodbye && lease.trial && lease.trial->spared < kMostSpared) {
+      ++lease.trial->spared;
+      --lease.trial->attempts;
+    }
     requeue_or_fail(
         std::move(lease), now,
         (builds(agent) ? "build worker " : "board ") + agent.board.id + " is gone: " + why);

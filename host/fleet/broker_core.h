@@ -5,7 +5,7 @@
 //   - a submitted trial ends in exactly one Completed, unless it is canceled or
 //     its session ends; it is on at most one board at a time;
 //   - a trial whose board is lost is given to a board again, at most twice, then
-//     it is Failure{Dispatch, DeviceLost};
+//     it is Failure{Dispatch, DeviceLost}; the first 16 boards that said goodbye do not count;
 //   - a device never holds more leases than its queue depth;
 //   - what arrives for a lease that has ended is dropped.
 #pragma once

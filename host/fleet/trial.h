@@ -26,6 +26,8 @@ struct DeviceId {
   auto operator<=>(const DeviceId&) const = default;
 };
 
+constexpr std::uint32_t kMostSpared = 16;
+
 struct Trial {
   SessionKey session;
   std::uint64_t number = 0;  // the client's
@@ -42,7 +44,8 @@ struct Trial {
   milliseconds longest{0};  // by the limits that the request states, all stages of it
 
   std::size_t charged = 0;              // bytes, to its client's key
-  std::uint32_t attempts = 0;           // boards it was given to
+  std::uint32_t attempts = 0;           // boards it was given to, without
+  std::uint32_t spared = 0;             // those that ended by themselves, up to kMostSpared
   std::size_t blobs_missing = 0;        // 0: may be given to a board
   std::uint64_t blob_wait_ns = 0;       // the client's blobs took this long to come
   bool waiting = false;                 // the scheduler's: in one of its queues

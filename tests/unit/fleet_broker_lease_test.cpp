@@ -114,60 +114,6 @@ TEST_F(BrokerTest, ASilentBoardsTrialGoesToAnotherAndItsLateResultIsDropped) {
   EXPECT_TRUE(take<wire::CompletedT>("c").empty());
 }
 
-TEST_F(BrokerTest, WhatAnEndingAgentHeldGoesToAnotherAtOnce) {
-  agent("a", 1, "board-1");
-  client("c", 10);
-  open("c", 5);
-  submit("c", 5, 1);
-  EXPECT_EQ(assigned("a").size(), 1u);
-  agent("b", 2, "board-2");
-  say("a", kAgent, wire::GoodbyeT{});
-  const auto again = assigned("b");
-  ASSERT_EQ(again.size(), 1u);
-  done("b", again[0], measured(5));
-  EXPECT_EQ(take<wire::CompletedT>("c").size(), 1u);
-  EXPECT_EQ(core.agents(), 1u);
-  // A board that ends by itself is not to be switched off and on.
-  for (int i = 0; i < 11; ++i) {
-    beat("b", kAgent);
-    pass(milliseconds(100));
-  }
-  for (const auto& change : core.take_board_changes()) EXPECT_FALSE(change.silent);
-  say("a", kAgent, wire::GoodbyeT{});
-  EXPECT_EQ(take<wire::HelloNeededT>("a").size(), 1u) << "it is nobody now";
-}
-
-// Each of many boards is stopped in turn, as a whole fleet is.
-TEST_F(BrokerTest, WhatNeverHadItsTurnOutlivesAnyNumberOfStoppedBoards) {
-  client("c", 10);
-  agent("a0", 1, "board");
-  open("c", 5);
-  submit("c", 5, 1);
-  for (std::uint64_t round = 0; round < 6; ++round) {
-    const std::string peer = "a" + std::to_string(round);
-    ASSERT_EQ(assigned(peer).size(), 1u) << round;
-    agent("a" + std::to_string(round + 1), 100 + round, "board-" + std::to_string(round));
-    say(peer, kAgent, wire::GoodbyeT{});
-    EXPECT_TRUE(take<wire::CompletedT>("c").empty()) << round;
-  }
-  done("a6", assigned("a6").at(0), measured(5));
-  EXPECT_EQ(take<wire::CompletedT>("c").size(), 1u);
-}
-
-TEST_F(BrokerTest, AnEndingClientsTrialsEndWithIt) {
-  agent("a", 1, "board-1");
-  client("c", 10);
-  open("c", 5);
-  submit("c", 5, 1);
-  const auto held = assigned("a");
-  say("c", kClient, wire::GoodbyeT{});
-  const auto released = take<wire::ReleaseT>("a");
-  ASSERT_EQ(released.size(), 1u);
-  EXPECT_EQ(released[0].lease, held.at(0));
-  submit("c", 5, 2);
-  EXPECT_EQ(take<wire::HelloNeededT>("c").size(), 1u);
-}
-
 TEST_F(BrokerTest, LostThreeTimesIsDeviceLost) {
   client("c", 10);
   agent("a0", 1, "board");
