@@ -12,6 +12,7 @@
 
 #include "host/app/interrupt.h"
 #include "host/app/message.h"
+#include "host/app/text.h"
 #include "host/model/pieces/onnx_tasks.h"
 #include "host/network/board_run.h"
 #include "host/network/build_network.h"
@@ -21,7 +22,7 @@ namespace fettle::app {
 namespace {
 
 bool shows_progress(const CompileOptions& options) {
-  return !options.quiet && isatty(STDERR_FILENO) == 1;
+  return !options.quiet && is_redrawable(STDERR_FILENO);
 }
 
 // Of each piece the fastest of its alternatives, timed on the device.

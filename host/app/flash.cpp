@@ -56,7 +56,7 @@ class ProgressLine {
   }
 
  private:
-  const bool terminal_ = ::isatty(STDERR_FILENO) == 1;
+  const bool terminal_ = is_redrawable(STDERR_FILENO);
   std::string phase_;
   std::chrono::steady_clock::time_point started_, shown_;
 };

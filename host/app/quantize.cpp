@@ -78,7 +78,7 @@ class Progress final : public Screen {
     std::fflush(stderr);
   }
 
-  const bool terminal_ = isatty(STDERR_FILENO) == 1;
+  const bool terminal_ = is_redrawable(STDERR_FILENO);
   std::string what_;
   Clock::time_point start_;
   std::size_t done_ = 0, all_ = 0;

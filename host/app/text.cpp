@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -61,6 +63,11 @@ std::string failures_text(const tune::Progress& progress) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", cause, count);
   }
   return text.empty() ? "none" : text;
+}
+
+bool is_redrawable(int descriptor) {
+  const char* const terminal = std::getenv("TERM");
+  return isatty(descriptor) == 1 && terminal != nullptr && std::string_view(terminal) != "dumb";
 }
 
 std::optional<TerminalSize> terminal_size() {

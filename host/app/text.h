@@ -20,6 +20,10 @@ std::string share_of_peak(std::optional<double> gflops, double peak_gflops);
 // "Build BuildError 3, Run RunTimeout 1"; "none".
 std::string failures_text(const tune::Progress& progress);
 
+// Whether what was written to `descriptor` can be written over: a terminal that is not "dumb"
+// (Emacs' shell, many logs of CI).
+bool is_redrawable(int descriptor);
+
 struct TerminalSize {
   std::size_t rows = 24, columns = 80;  // where it does not say
 };

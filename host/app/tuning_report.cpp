@@ -21,7 +21,7 @@ std::unique_ptr<tune::TuneListener> make_view(const TuneCommand& command,
                                               const RecordStore* store) {
   if (command.json) return make_json_view(store);
   if (command.quiet) return make_quiet_view();
-  return isatty(STDOUT_FILENO) ? make_live_view(boards) : make_plain_view();
+  return is_redrawable(STDOUT_FILENO) ? make_live_view(boards) : make_plain_view();
 }
 
 // In this run, or in what it resumed.

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "host/space/json_reason.h"
 #include "host/space/profile.h"
 
 namespace fettle::space {
@@ -68,7 +69,7 @@ Result<CpuTarget> CpuTarget::parse(const Target& target) {
     }
     return t;
   } catch (const json::exception& e) {
-    return Error{ErrorCode::InvalidArgument, std::string("target: ") + e.what()};
+    return Error{ErrorCode::InvalidArgument, "target: " + json_reason(e)};
   }
 }
 

@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "host/space/json_reason.h"
+
 namespace fettle::space {
 
 using nlohmann::json;
@@ -123,7 +125,7 @@ Result<GpuTarget> GpuTarget::parse(const Target& target, const std::string& back
     }
     return t;
   } catch (const json::exception& e) {
-    return Error{ErrorCode::InvalidArgument, std::string("target: ") + e.what()};
+    return Error{ErrorCode::InvalidArgument, "target: " + json_reason(e)};
   }
 }
 

@@ -3,11 +3,16 @@
 
 #include <nlohmann/json.hpp>
 
+#include "host/space/json_reason.h"
+
 namespace fettle::space {
 
 Result<Target> Target::parse(const std::string& canonical) {
   try {
     const nlohmann::json json = nlohmann::json::parse(canonical);
+    if (!json.is_object()) {
+      return Error{ErrorCode::InvalidArgument, "target: wants a JSON object, {\"backend\": …}"};
+    }
     Target target;
     target.backend_ = json.at("backend");
     target.threads_ = json.value("threads", 1);
@@ -18,7 +23,7 @@ Result<Target> Target::parse(const std::string& canonical) {
     }
     return target;
   } catch (const nlohmann::json::exception& e) {
-    return Error{ErrorCode::InvalidArgument, std::string("target: ") + e.what()};
+    return Error{ErrorCode::InvalidArgument, "target: " + json_reason(e)};
   }
 }
 

@@ -73,6 +73,7 @@ class OnTerminal {
     words.push_back(nullptr);
     pid_ = forkpty(&fd_, nullptr, nullptr, &size);
     if (pid_ == 0) {
+      setenv("TERM", "xterm", 1);
       for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
       execvp(words[0], words.data());
       _exit(127);

@@ -6,6 +6,7 @@
 
 #include "host/space/cpu_target.h"
 #include "host/space/profile.h"
+#include "host/space/target.h"
 
 namespace fettle::space {
 namespace {
@@ -23,6 +24,18 @@ wire::DeviceInfoT device(const char* key, const char* arch, const char* cpu,
 
 bool has(const CpuTarget& t, const char* feature) {
   return std::find(t.features.begin(), t.features.end(), feature) != t.features.end();
+}
+
+TEST(SpaceTarget, ATextThatIsNoneIsToldInWords) {
+  for (const char* text :
+       {"", "xyz", "{", "[1]", "null", "7", "{}", R"({"backend":5})",
+        R"({"backend":"cpu","threads":"a"})", R"({"backend":"cpu","threads":0})"}) {
+    const auto target = Target::parse(text);
+    ASSERT_FALSE(target) << text;
+    EXPECT_TRUE(target.error().message.starts_with("target: ")) << target.error().message;
+    EXPECT_EQ(target.error().message.find("json.exception"), std::string::npos)
+        << target.error().message;
+  }
 }
 
 TEST(SpaceTarget, EveryProfileIsReadable) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "host/model/operators/operators.h"
+#include "host/space/json_reason.h"
 #include "host/space/operators/shapes.h"
 #include "host/space/operators/stages.h"
 #include "host/space/stage_evaluator.h"
@@ -95,7 +96,7 @@ Result<NodeStages> stages_of(const std::string& op, const nlohmann::json& attrib
       out.output = {stage->stage.buffer->type.scalar, std::move(stage->shape)};
     }
   } catch (const nlohmann::json::exception& error) {
-    return named({ErrorCode::InvalidArgument, error.what()});
+    return named({ErrorCode::InvalidArgument, space::json_reason(error)});
   }
   if (auto right = check_tensor(out.output); !right) return named(std::move(right).error());
   return out;
