@@ -17,8 +17,10 @@ foreach(pair "C:cc" "CXX:c++")
   list(GET pair 1 program)
   set(CMAKE_${language}_COMPILER ${FETTLE_ZIG} ${program})
   set(CMAKE_${language}_COMPILER_TARGET ${target})
-  # No sanitizers of zig's own choice.
-  set(CMAKE_${language}_FLAGS_INIT "${machine_flags} -fno-sanitize=all -ffunction-sections -fdata-sections")
+  # No sanitizers of zig's own choice. Small already when CMake tries the compiler: zig builds its
+  # C++ library at the first link, for a minute and a half, and another one for other optimisation.
+  set(CMAKE_${language}_FLAGS_INIT
+    "${machine_flags} -Os -fno-sanitize=all -ffunction-sections -fdata-sections")
 endforeach()
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-Wl,--gc-sections -s")
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
