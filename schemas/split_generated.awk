@@ -1,5 +1,5 @@
 # Takes what flatc's object API copies, packs and unpacks out of a generated header, so that one
-# object file compiles it and not each that includes the header: two seconds of every file there is.
+# object file compiles it and not each that includes the header: a second of every file there is.
 #   awk -v header=OUT.h -v source=OUT.cpp -f split_generated.awk IN.h
 # A function that looks otherwise than here stays where it is, which is as right.
 BEGIN {
