@@ -13,8 +13,11 @@ if(FETTLE_CCACHE)
 endif()
 
 # g++ collects its garbage at every doubling of 128 MB: up to a tenth of its time, to keep a file of
-# 1.3 GB at 1 GB.
-add_compile_options($<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1000000>)
+# 1.3 GB at 1 GB. Not on a board that has no more.
+cmake_host_system_information(RESULT fettle_memory_mib QUERY TOTAL_PHYSICAL_MEMORY)
+if(fettle_memory_mib GREATER 4000)
+  add_compile_options($<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1000000>)
+endif()
 
 # Agents keep the linker of their cross toolchain: small and rarely linked.
 if(NOT FETTLE_AGENT_ONLY)
