@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "agent/device/registry.h"
 #include "agent/server/log.h"
@@ -13,6 +14,7 @@ namespace fettle::agent {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr int kTimesToAskAgain = 3;  // two devices could go on displacing one another's blobs
 constexpr std::uint64_t kSecondsBetweenLooks = 600;  // for what is not here: a look takes a core
 
 wire::OutcomeT failed_outcome(wire::FailureT failure, std::uint32_t device) {
@@ -26,11 +28,12 @@ wire::OutcomeT failed_outcome(wire::FailureT failure, std::uint32_t device) {
 }  // namespace
 
 DeviceQueue::DeviceQueue(wire::DeviceInfoT info, Nursery& nursery, BlobStore& blobs, Done done,
-                         const StageLimits& limits)
+                         Wanted wanted, const StageLimits& limits)
     : info_(std::move(info)),
       nursery_(nursery),
       blobs_(blobs),
       done_(std::move(done)),
+      wanted_(std::move(wanted)),
       limits_(limits) {
   start_worker();
 }
@@ -51,6 +54,8 @@ void DeviceQueue::start_worker() {
   worker_ready_ = false;
   served_session_.reset();
   last_ticket_ = 0;
+  ending_since_ = 0;
+  stays_ = false;
   auto started = WorkerProcess::start(nursery_, info_.index);
   if (!started) {
     log(LogLevel::Error, "%s", started.error().text().c_str());
@@ -76,7 +81,7 @@ std::vector<wire::Hash> DeviceQueue::accept(std::uint64_t lease, std::uint64_t s
   trial.whole_limit_ns = limits_.whole_trial_ns(*decoded->options);
   for (const wire::Hash& hash : named_blobs(*decoded)) {
     const auto held = blobs_.find(hash);
-    trial.blobs[hash] = held ? held->bytes : 0;
+    trial.blobs[hash] = {held ? held->bytes : 0, !held};
     if (!held) missing.push_back(hash);
   }
   trials_.push_back(std::move(trial));
@@ -111,9 +116,9 @@ void DeviceQueue::blob_arrived(const wire::Hash& hash, std::uint64_t bytes) {
     Trial& trial = trials_[i];
     const auto at = trial.blobs.find(hash);
     if (trial.handed() || at == trial.blobs.end()) continue;
-    at->second = bytes;
+    at->second = {bytes, false};
     std::uint64_t known = 0;
-    for (const auto& [each, size] : trial.blobs) known += size;
+    for (const auto& [each, blob] : trial.blobs) known += blob.bytes;
     if (known <= blobs_.limit_bytes()) continue;
     fail(trial, make_failure(wire::Stage::Upload,
                              {ErrorCode::TooLarge,
@@ -138,10 +143,13 @@ void DeviceQueue::hand_over() {
   for (std::size_t i = 0; i < trials_.size(); ++i) {
     Trial& trial = trials_[i];
     std::vector<PassedBlob> passed;
-    for (const auto& [hash, bytes] : trial.blobs) {
+    for (const auto& [hash, named] : trial.blobs) {
       if (auto blob = blobs_.find(hash)) passed.push_back(*blob);
     }
-    if (passed.size() < trial.blobs.size()) continue;
+    if (passed.size() < trial.blobs.size()) {
+      ask_again(trial);
+      continue;
+    }
     if (served_session_ && (trial.session == 0 || *served_session_ != trial.session)) {
       killed_at_ = StatusPage::monotonic_ns();
       return kill_worker(KillReason::OtherSession, 0);
@@ -171,6 +179,19 @@ void DeviceQueue::hand_over() {
                 trials_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
     return;
   }
+}
+
+// For blobs that were here when the trial came and had to go for others'.
+void DeviceQueue::ask_again(Trial& trial) {
+  std::vector<wire::Hash> missing;
+  for (auto& [hash, blob] : trial.blobs) {
+    if (!blob.asked && !blobs_.holds(hash)) missing.push_back(hash);
+  }
+  if (missing.empty() || trial.times_asked_again == kTimesToAskAgain) return;
+  for (const wire::Hash& hash : missing) trial.blobs[hash].asked = true;
+  ++trial.times_asked_again;
+  trial.wanted_ns = StatusPage::monotonic_ns();
+  wanted_(std::move(missing));
 }
 
 std::optional<DeviceQueue::Trial> DeviceQueue::end(std::uint64_t lease) {
@@ -206,6 +227,7 @@ void DeviceQueue::kill_worker(KillReason reason, std::uint64_t lease) {
   if (killed_ != KillReason::None) return;
   killed_ = reason;
   killed_lease_ = lease;
+  ending_since_ = StatusPage::monotonic_ns();
   worker_->kill();
 }
 
@@ -264,7 +286,13 @@ std::optional<DeviceQueue::Finished> DeviceQueue::read_worker() {
       worker_->read([&](Result<Reply> reply) { return take(std::move(reply), finished); });
   // Behind an outcome nothing may follow before the next trial is handed over.
   if (finished && worker_->holds_part()) kill_worker(KillReason::ForgedReply, 0);
-  if (!more) worker_->close();  // the nursery will say how it ended
+  if (!more) {
+    worker_->close();
+    // One that dies is not changed by it; a candidate that closed its channel and lives on ends.
+    // The nursery will say how.
+    if (ending_since_ == 0) ending_since_ = StatusPage::monotonic_ns();
+    worker_->kill();
+  }
   return finished;
 }
 
@@ -354,19 +382,40 @@ KillReason DeviceQueue::overdue(std::uint64_t now) {
   return KillReason::None;
 }
 
+void DeviceQueue::fail_those_without_blobs(std::uint64_t now) {
+  for (std::size_t i = 0; i < trials_.size(); ++i) {
+    const Trial& trial = trials_[i];
+    if (trial.handed() || now - trial.wanted_ns < limits_.blob_ns) continue;
+    const auto lacking = std::ranges::find_if(trial.blobs, [&](const auto& named) {
+      const bool given_up = named.second.asked || trial.times_asked_again == kTimesToAskAgain;
+      return given_up && !blobs_.holds(named.first);
+    });
+    if (lacking == trial.blobs.end()) continue;
+    const std::string hash = to_hex(lacking->first).substr(0, 16);
+    fail(trials_[i], make_failure(wire::Stage::Upload,
+                                  {ErrorCode::MissingBlob, "blob " + hash + " did not arrive"}));
+    --i;
+  }
+}
+
+// A driver can hold a process that was killed. Nothing runs on its device until it lets go.
+void DeviceQueue::give_up_a_worker_that_stays(std::uint64_t now) {
+  if (ending_since_ == 0 || now - ending_since_ < limits_.end_ns) return;
+  if (!std::exchange(stays_, true)) {
+    log(LogLevel::Error,
+        "device '%s': its worker (process %d) was killed %llu s ago and does not end",
+        info_.key.c_str(), pid_, static_cast<unsigned long long>(limits_.end_ns / kSecond));
+  }
+  Trial* trial = in_work();
+  if (trial && killed_ != KillReason::None && trial->lease == killed_lease_) {
+    fail(*trial, read_death_note(worker_->page(), 0, killed_, trial->run_limit_ns));
+  }
+  fail_all("the device's worker was killed and does not end: its driver holds it");
+}
+
 int DeviceQueue::on_time() {
   const std::uint64_t now = StatusPage::monotonic_ns();
-  for (std::size_t i = 0; i < trials_.size(); ++i) {
-    if (trials_[i].handed() || now - trials_[i].accepted_ns < limits_.blob_ns) continue;
-    for (const auto& [hash, bytes] : trials_[i].blobs) {
-      if (blobs_.holds(hash)) continue;
-      fail(trials_[i], make_failure(wire::Stage::Upload,
-                                    {ErrorCode::MissingBlob,
-                                     "blob " + to_hex(hash).substr(0, 16) + " did not arrive"}));
-      --i;
-      break;
-    }
-  }
+  fail_those_without_blobs(now);
   if (!worker_) {
     if (!refusal_.empty() && early_deaths_ >= 2)
       fail_all("the device cannot be opened: " + refusal_);
@@ -376,6 +425,7 @@ int DeviceQueue::on_time() {
   const bool refused = std::any_of(trials_.begin(), trials_.end(),
                                    [](const Trial& trial) { return trial.refused_ns != 0; });
   if (refused) hand_over();
+  give_up_a_worker_that_stays(now);
   if (killed_ == KillReason::None && !worker_ready_ && now - started_at_ > limits_.open_ns) {
     log(LogLevel::Warning, "device '%s': its worker was not ready after %llu s", info_.key.c_str(),
         static_cast<unsigned long long>(limits_.open_ns / kSecond));

@@ -24,7 +24,9 @@ class DeviceQueue {
  public:
   // done: called once per accepted lease, with the encoded outcome.
   using Done = std::function<void(std::uint64_t lease, Bytes outcome)>;
-  DeviceQueue(wire::DeviceInfoT info, Nursery& nursery, BlobStore& blobs, Done done,
+  // wanted: blobs of a waiting trial that others have displaced since, to be asked for again.
+  using Wanted = std::function<void(std::vector<wire::Hash> missing)>;
+  DeviceQueue(wire::DeviceInfoT info, Nursery& nursery, BlobStore& blobs, Done done, Wanted wanted,
               const StageLimits& limits = {});
   ~DeviceQueue();
 
@@ -56,8 +58,13 @@ class DeviceQueue {
   struct Trial {
     std::uint64_t lease, session;
     Bytes request;
-    std::map<wire::Hash, std::uint64_t, HashLess> blobs;  // bytes; 0: not known yet
-    std::uint64_t accepted_ns;
+    struct Blob {
+      std::uint64_t bytes = 0;  // 0: not known yet
+      bool asked = false;       // and not here since
+    };
+    std::map<wire::Hash, Blob, HashLess> blobs;
+    std::uint64_t wanted_ns;  // when its blobs were asked for last
+    int times_asked_again = 0;
     std::uint64_t run_limit_ns = 0, whole_limit_ns = 0;
     std::uint64_t refused_ns = 0;  // since when it could not be passed; 0: not tried, or passed
     std::uint64_t ticket = 0;      // of this handing over; 0: the worker does not have it
@@ -72,6 +79,9 @@ class DeviceQueue {
 
   void start_worker();
   void hand_over();
+  void ask_again(Trial& trial);
+  void fail_those_without_blobs(std::uint64_t now);
+  void give_up_a_worker_that_stays(std::uint64_t now);
   std::optional<Trial> end(std::uint64_t lease);
   void fail(Trial& trial, wire::FailureT failure);
   void worker_died(int wait_status);
@@ -88,6 +98,7 @@ class DeviceQueue {
   Nursery& nursery_;
   BlobStore& blobs_;
   Done done_;
+  Wanted wanted_;
   StageLimits limits_;
   std::deque<Trial> trials_;  // the one in work first
 
@@ -96,7 +107,9 @@ class DeviceQueue {
   bool ready_ = false, worker_ready_ = false;    // some worker was; this one is
   std::optional<std::uint64_t> served_session_;  // of this worker's trials
   std::string refusal_;
-  std::uint64_t started_at_ = 0;  // of this worker
+  std::uint64_t started_at_ = 0;    // of this worker
+  std::uint64_t ending_since_ = 0;  // since when it should end; 0: not yet
+  bool stays_ = false;              // it did not end in time, which was said
   // Since when the trial in work can have been worked on, by the supervisor's clock.
   std::uint64_t work_since_ = 0;
   std::uint64_t last_ticket_ = 0;  // of this worker's last outcome; 0: none yet

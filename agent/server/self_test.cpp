@@ -43,7 +43,7 @@ int self_test(const wire::BoardT& board, const std::vector<wire::DeviceInfoT>& d
 
     bool finished = false, passed = false;
     std::string said;
-    DeviceQueue queue(info, nursery, blobs, [&](std::uint64_t, Bytes outcome) {
+    const auto done = [&](std::uint64_t, const Bytes& outcome) {
       finished = true;
       auto decoded = decode_outcome(outcome);
       if (!decoded) {
@@ -58,7 +58,9 @@ int self_test(const wire::BoardT& board, const std::vector<wire::DeviceInfoT>& d
                       clock_facts(measured.clock).unit);
         said = text;
       }
-    });
+    };
+    // Nothing displaces the blobs of the only trial.
+    DeviceQueue queue(info, nursery, blobs, done, [](const std::vector<wire::Hash>&) {});
     queue.accept(1, 1, encode(request));
     const std::uint64_t start = StatusPage::monotonic_ns();
     while (!finished && StatusPage::monotonic_ns() - start < 20'000'000'000u) {

@@ -64,7 +64,8 @@ Supervisor::Supervisor(const AgentOptions& options, wire::BoardT board,
     if (!clock_facts(info.clock).has_rate) clock_lag_ = kInstructionClockLag;
     devices_.push_back(std::make_unique<DeviceQueue>(
         std::move(info), nursery_, blobs_,
-        [this](std::uint64_t lease, Bytes outcome) { send_done(lease, std::move(outcome)); }));
+        [this](std::uint64_t lease, Bytes outcome) { send_done(lease, std::move(outcome)); },
+        [this](std::vector<wire::Hash> missing) { want(std::move(missing)); }));
   }
 }
 
@@ -211,7 +212,10 @@ void Supervisor::on_assign(wire::AssignT& assign) {
   }
   auto missing = devices_[assign.device_index]->accept(assign.lease, assign.session,
                                                        std::move(assign.request));
-  if (missing.empty()) return;
+  if (!missing.empty()) want(std::move(missing));
+}
+
+void Supervisor::want(std::vector<wire::Hash> missing) {
   wire::BlobsWantedT wanted;
   wanted.hashes = std::move(missing);
   link_.send(message_of(std::move(wanted)));

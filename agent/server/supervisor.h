@@ -37,6 +37,7 @@ class Supervisor {
   void on_put_blob(wire::PutBlobT& blob);
   void on_assign(wire::AssignT& assign);
   void on_release(wire::ReleaseT& release);
+  void want(std::vector<wire::Hash> missing);
 
   void say_hello();
   Result<Bytes> sendable(const Bytes& outcome) const;

@@ -13,6 +13,7 @@ namespace fettle {
 struct StageLimits {
   std::uint64_t load_ns = 60'000'000'000, check_ns = 60'000'000'000;
   std::uint64_t open_ns = 60'000'000'000;  // a worker's, until it is ready: drivers take seconds
+  std::uint64_t end_ns = 10'000'000'000;   // from its kill to its end, which a driver may hold up
   std::uint64_t blob_ns = 30'000'000'000;  // until its blobs are there and could be passed
   // Of the whole trial only, per sample and once: flushing the caches (all threads read up to
   // 128 MiB), readings, and the wait for a throttled core (sampler.h).

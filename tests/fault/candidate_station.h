@@ -44,11 +44,13 @@ class CandidateStation {
     nursery_ = std::make_unique<agent::Nursery>(std::move(nursery).value());
     answer_ = put(candidate_answer());
     queue_ = std::make_unique<agent::DeviceQueue>(
-        info_, *nursery_, blobs_, [this](std::uint64_t lease, Bytes bytes) {
+        info_, *nursery_, blobs_,
+        [this](std::uint64_t lease, Bytes bytes) {
           auto outcome = decode_outcome(bytes);
           EXPECT_TRUE(outcome.ok()) << outcome.error().text();
           if (outcome) outcomes_[lease] = std::move(*outcome);
-        });
+        },
+        [](const std::vector<wire::Hash>&) {});
     pump([this] { return queue_->ready() || !queue_->refusal().empty(); });
   }
 

@@ -110,6 +110,36 @@ TEST(DeviceQueueFault, HalfAForgedOutcomeEndsTheForger) {
   EXPECT_EQ(station.wait_for(2), "median 7");
 }
 
+// Else it would hold the device, without a deadline, until the agent ends.
+TEST(DeviceQueueFault, AWorkerThatClosesItsChannelBehindAnOutcomeIsReplaced) {
+  Station station(lying_worker([](const ReceivedRequest& request, int socket, StatusPage*) {
+    (void)!write_frame(socket, outcome_reply(request.ticket, 7));
+    if (lease_of(request) != 1) return;
+    close(socket);
+    while (true) pause();
+  }));
+  station.submit(1);
+  station.submit(2);
+  EXPECT_EQ(station.wait_for(1), "median 7");
+  EXPECT_EQ(station.wait_for(2), "median 7");
+  station.submit(3, 2);
+  EXPECT_EQ(station.wait_for(3), "median 7");
+}
+
+TEST(DeviceQueueFault, AWorkerThatClosesItsChannelWithinATrialEndsIt) {
+  Station station(lying_worker([](const ReceivedRequest& request, int socket, StatusPage*) {
+    if (lease_of(request) == 1) {
+      close(socket);
+      while (true) pause();
+    }
+    (void)!write_frame(socket, outcome_reply(request.ticket, 7));
+  }));
+  station.submit(1);
+  station.submit(2);
+  EXPECT_TRUE(begins(station.wait_for(1), "Run WorkerLost")) << station.outcomes[1];
+  EXPECT_EQ(station.wait_for(2), "median 7");
+}
+
 TEST(DeviceQueueFault, AWorkerHasNoTrialButTheOneItIsOn) {
   Station station(lying_worker([](const ReceivedRequest& request, int socket, StatusPage*) {
     std::uint8_t byte;

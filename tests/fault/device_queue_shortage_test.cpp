@@ -96,5 +96,49 @@ TEST(DeviceQueueFault, BlobsThatTheStoreCannotHoldAreSaidAtOnce) {
   EXPECT_TRUE(begins(station.outcomes[2], "Upload TooLarge")) << station.outcomes[2];
 }
 
+// Several devices share the store.
+TEST(DeviceQueueFault, ABlobThatWentWhileItsTrialWaitedIsAskedForAgain) {
+  StageLimits limits;
+  limits.blob_ns = 500 * kMs;
+  Station station(lying_worker([](const ReceivedRequest& request, int socket, StatusPage*) {
+                    if (lease_of(request) == 1) usleep(200'000);
+                    (void)!write_frame(socket, outcome_reply(request.ticket, 7));
+                  }),
+                  limits, 4096);
+  const Bytes mine(3000, 1), others(3000, 2);
+  const auto hash = content_hash(mine);
+  station.submit(1);
+  ASSERT_TRUE(station.blobs.put(hash, mine).ok());
+  auto waiting = Station::request({hash});
+  waiting.options->number = 2;
+  EXPECT_TRUE(station.queue->accept(2, 1, encode(waiting)).empty());
+  ASSERT_TRUE(station.blobs.put(content_hash(others), others).ok());
+  EXPECT_EQ(station.wait_for(1), "median 7");
+  ASSERT_TRUE(station.pump([&] { return !station.asked_again.empty(); }));
+  EXPECT_EQ(to_hex(station.asked_again[0]), to_hex(hash));
+  ASSERT_TRUE(station.blobs.put(hash, mine).ok());
+  station.queue->blob_arrived(hash, mine.size());
+  EXPECT_EQ(station.wait_for(2), "median 7");
+  EXPECT_EQ(station.asked_again.size(), 1u);
+}
+
+// Nobody brings it: it is said, and the device goes on with others.
+TEST(DeviceQueueFault, ABlobThatWentAndDoesNotComeAgainIsSaid) {
+  StageLimits limits;
+  limits.blob_ns = 100 * kMs;
+  Station station(lying_worker([](const ReceivedRequest& request, int socket, StatusPage*) {
+                    if (lease_of(request) == 1) usleep(200'000);
+                    (void)!write_frame(socket, outcome_reply(request.ticket, 7));
+                  }),
+                  limits, 4096);
+  const Bytes mine(3000, 1), others(3000, 2);
+  station.submit(1);
+  ASSERT_TRUE(station.blobs.put(content_hash(mine), mine).ok());
+  auto waiting = Station::request({content_hash(mine)});
+  EXPECT_TRUE(station.queue->accept(2, 1, encode(waiting)).empty());
+  ASSERT_TRUE(station.blobs.put(content_hash(others), others).ok());
+  EXPECT_TRUE(begins(station.wait_for(2), "Upload MissingBlob")) << station.outcomes[2];
+}
+
 }  // namespace
 }  // namespace fettle::agent

@@ -81,7 +81,11 @@ class Station {
     EXPECT_TRUE(blobs.put(answer_, bytes).ok());
     queue = std::make_unique<DeviceQueue>(
         cpu_device(), nursery_, blobs,
-        [this](std::uint64_t lease, Bytes outcome) { outcomes[lease] = said(outcome); }, limits);
+        [this](std::uint64_t lease, Bytes outcome) { outcomes[lease] = said(outcome); },
+        [this](std::vector<wire::Hash> missing) {
+          asked_again.insert(asked_again.end(), missing.begin(), missing.end());
+        },
+        limits);
     EXPECT_TRUE(pump([this] { return queue->ready(); }));
   }
 
@@ -143,6 +147,7 @@ class Station {
   BlobStore blobs;
   std::unique_ptr<DeviceQueue> queue;
   std::map<std::uint64_t, std::string> outcomes;
+  std::vector<wire::Hash> asked_again;
 };
 
 inline bool begins(const std::string& text, const std::string& with) {

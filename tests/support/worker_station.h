@@ -27,7 +27,7 @@ class WorkerStation {
             auto outcome = decode_outcome(bytes);
             if (outcome) outcomes_[lease] = std::move(*outcome);
           },
-          limits));
+          [](const std::vector<wire::Hash>&) {}, limits));
     }
   }
 
