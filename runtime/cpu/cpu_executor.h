@@ -1,6 +1,8 @@
 // Runs launches of CPU images: each is a parallel loop that pinned threads share.
 #pragma once
 
+#include <algorithm>
+
 #include "runtime/cpu/thread_pool.h"
 #include "runtime/executor.h"
 
@@ -17,8 +19,8 @@ class CpuExecutor final : public Executor {
       : pool_(cores, threads) {}
 
   ThreadPool& pool() { return pool_; }
-  // Of the launches made from now on: 1 to pool().size().
-  void use_threads(std::uint32_t threads) { threads_ = threads; }
+  // Of the launches made from now on: 1 to pool().size(), which is taken for more.
+  void use_threads(std::uint32_t threads) { threads_ = std::min(threads, pool_.size()); }
   std::unique_ptr<LaunchSeries> make_series() override;
 
  private:

@@ -70,6 +70,14 @@ Result<void> LoadedNetwork::prepare(const NetworkOptions& options) {
 
   if (auto made = make_memory(options); !made) return made;
   executor_ = std::make_unique<CpuExecutor>(options.cores, threads_);
+  // The system may refuse some (a limit of processes, memory): who asked for them is told.
+  if (const std::uint32_t started = executor_->pool().size(); started < threads_) {
+    if (options.threads > 0) {
+      return Error{ErrorCode::Io, "only " + std::to_string(started) + " of " +
+                                      std::to_string(threads_) + " threads could be started"};
+    }
+    threads_ = started;
+  }
   executor_->use_threads(threads_);
   std::vector<Kind> kinds = {{wire::ImageKind::CpuImage, loader_, *executor_}};
   if (accelerator_) kinds.push_back(accelerator_->kind());

@@ -1,6 +1,8 @@
 // A network loaded from its file and run: answers, where its memory lies, whom it refuses.
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cstring>
 #include <fstream>
@@ -143,6 +145,40 @@ TEST_F(Network, ThreadsAreThoseItWasBuiltForUnlessOthersAreWanted) {
   auto loaded = LoadedNetwork::load(older, {});
   ASSERT_TRUE(loaded.ok());
   EXPECT_EQ((*loaded)->threads(), agent::usable_cores().size());
+}
+
+// Runs `job` in a process whose system starts no threads for it; true: `job` was.
+template <typename Job>
+bool without_threads(Job job) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit none{0, 0};
+    constexpr uid_t kNobodysElse = 54321;  // root has as many processes as it likes
+    const bool bound = setrlimit(RLIMIT_NPROC, &none) == 0 &&
+                       (geteuid() != 0 || setresuid(kNobodysElse, kNobodysElse, kNobodysElse) == 0);
+    _exit(bound && job() ? 0 : 1);
+  }
+  int status = 0;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST_F(Network, ThreadsThatCannotBeStartedAreNotCountedOn) {
+  const TinyNetwork network = tiny();
+  const Bytes file = network.file();
+  const auto input = input_of(network, 5);
+  NetworkOptions options;
+  const std::uint32_t core = agent::usable_cores().front();
+  options.cores = {core, core, core};
+  EXPECT_TRUE(without_threads([&] {
+    auto loaded = LoadedNetwork::load(file, options);
+    return loaded.ok() && (*loaded)->threads() == 1 &&
+           run_once(**loaded, input) == network.answer(input);
+  }));
+  options.threads = 3;
+  EXPECT_TRUE(without_threads([&] {
+    auto loaded = LoadedNetwork::load(file, options);
+    return !loaded && loaded.error().message == "only 1 of 3 threads could be started";
+  }));
 }
 
 TEST_F(Network, NotEnoughMemoryIsToldBeforeItIsTaken) {
