@@ -14,6 +14,11 @@ install(FILES LICENSE DESTINATION share/doc/fettle RENAME copyright)
 install(FILES README.md CHANGELOG.md DESTINATION share/doc/fettle)
 install(CODE "file(MAKE_DIRECTORY \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/bin)
   file(CREATE_LINK ../${home}/bin/fettle \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/bin/fettle SYMBOLIC)")
+# Bash looks for a program's completion by its name.
+install(CODE "set(completions \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share/bash-completion/completions)
+  file(MAKE_DIRECTORY \${completions})
+  execute_process(COMMAND $<TARGET_FILE:fettle> completion bash OUTPUT_FILE \${completions}/fettle
+    COMMAND_ERROR_IS_FATAL ANY)")
 
 # libfettle, for programs of one's own: $(pkg-config --cflags --libs fettle). It finds the agents
 # from where it lies.

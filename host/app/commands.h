@@ -28,5 +28,6 @@ void add_records_command(CLI::App& app, int& status);
 void add_flash_command(CLI::App& app, int& status);
 void add_keys_command(CLI::App& app, int& status);
 void add_explain_command(CLI::App& app, int& status);
+void add_completion_command(CLI::App& app, int& status);
 
 }  // namespace fettle::app

@@ -58,6 +58,7 @@ int run(int argc, char** argv) {
   add_zoo_command(app, status);
   add_quantize_command(app, status);
   add_explain_command(app, status);
+  add_completion_command(app, status);
   app.footer("Exit status: 0 fine, 1 error, 2 wrong usage, 130 interrupted.");
   try {
     const auto ended =

@@ -69,7 +69,7 @@ TEST_F(HostPackage, IsWhatDpkgWants) {
         "./usr/lib/fettle/packages/fettle-agent_" FETTLE_VERSION "_armhf.deb",
         "./usr/lib/libfettle.so -> fettle/lib/libfettle.so", "./usr/include/fettle/program.h",
         "./usr/lib/pkgconfig/fettle.pc", "./usr/lib/fettle/board_images/add_agent.sh",
-        "./usr/share/doc/fettle/copyright"}) {
+        "./usr/share/bash-completion/completions/fettle", "./usr/share/doc/fettle/copyright"}) {
     EXPECT_NE(files.find(line), std::string::npos) << line << " not in\n" << files;
   }
   EXPECT_EQ(files.find(FETTLE_BUILD), std::string::npos) << files;
