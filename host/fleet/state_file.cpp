@@ -12,7 +12,8 @@ namespace fettle::fleet {
 namespace {
 
 constexpr std::size_t kMostWaiting = std::size_t{256} << 20;
-constexpr milliseconds kGather{20};  // what ends within it never reaches the disk
+constexpr milliseconds kGather{20};   // what ends within it never reaches the disk
+constexpr milliseconds kAgain{1000};  // what could not be written
 
 std::size_t bytes_of(const StateChange& change) {
   if (const auto* trial = std::get_if<SavedTrial>(&change)) return 512 + trial->request->size();
@@ -126,7 +127,7 @@ void StateFile::load_blobs() {
 
 void StateFile::save(std::vector<StateChange> changes) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return waiting_bytes_ < kMostWaiting || stopping_; });
+  changed_.wait(lock, [&] { return waiting_bytes_ < kMostWaiting || stopping_ || failing_; });
   for (StateChange& change : changes) {
     waiting_bytes_ += bytes_of(change);
     waiting_.push_back(std::move(change));
@@ -140,20 +141,43 @@ void StateFile::run() {
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [&] { return !waiting_.empty() || stopping_; });
-      changed_.wait_for(lock, kGather, [&] { return stopping_; });
+      changed_.wait_for(lock, failing_ ? kAgain : kGather, [&] { return stopping_; });
       if (waiting_.empty()) return;
       batch = std::exchange(waiting_, {});
       waiting_bytes_ = 0;
     }
     changed_.notify_all();
     const auto written = write(batch);
-    const std::string complaint = written ? "" : written.error().text();
-    if (!written && complaint != complaint_ && log_) {
-      log_("the broker's state is not kept: " + complaint +
-           "; what it does now is lost if it is killed");
-    }
-    complaint_ = complaint;
+    tell(written ? "" : written.error().text());
+    // What the database refuses for another reason would hold up all that comes after.
+    const bool may_pass = !written && (written.error().code == ErrorCode::DiskFull ||
+                                       written.error().code == ErrorCode::Io);
+    if (may_pass) keep_for_later(std::move(batch));
+    const std::lock_guard lock(mutex_);
+    failing_ = may_pass;
+    if (failing_ && stopping_) return;
   }
+}
+
+// Before what came since. A broker never waits for a disk that is full: what is too much is lost.
+void StateFile::keep_for_later(std::vector<StateChange> batch) {
+  const std::lock_guard lock(mutex_);
+  for (const StateChange& change : batch) waiting_bytes_ += bytes_of(change);
+  for (StateChange& change : waiting_) batch.push_back(std::move(change));
+  waiting_ = std::move(batch);
+  if (waiting_bytes_ < kMostWaiting) return;
+  waiting_.clear();
+  waiting_bytes_ = 0;
+}
+
+// Once each; "": all is well.
+void StateFile::tell(const std::string& complaint) {
+  if (complaint == complaint_) return;
+  complaint_ = complaint;
+  if (!log_) return;
+  log_(complaint.empty() ? "the broker's state is kept again"
+                         : "the broker's state is not kept: " + complaint +
+                               "; what it does now is lost if it is killed");
 }
 
 Result<void> StateFile::write(const std::vector<StateChange>& changes) {
@@ -169,7 +193,11 @@ Result<void> StateFile::write(const std::vector<StateChange>& changes) {
   for (const StateChange& change : changes) {
     if (const TrialKey* trial = begun_trial(change); trial && ended.count(*trial) != 0) continue;
     if (const auto* blob = std::get_if<SavedBlob>(&change)) {
-      if (auto kept = blobs_.keep(blob->hash, blob->blob); !kept) return kept;
+      // No room for it costs nothing else: without its row, its client is asked for it again.
+      if (auto kept = blobs_.keep(blob->hash, blob->blob); !kept) {
+        if (log_) log_("a blob of the broker's state is not kept: " + kept.error().text());
+        continue;
+      }
     } else if (const auto* gone = std::get_if<BlobGone>(&change)) {
       blobs_.drop(gone->hash);
     }

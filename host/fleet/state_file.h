@@ -24,7 +24,8 @@ class StateFile {
   using Log = std::function<void(const std::string&)>;
 
   // What cannot be read is put aside under another name and told to `log`, which is called from
-  // the file's own thread later. Errors: Timeout (another broker has it), Io, DiskFull.
+  // the file's own thread later. Errors: Timeout (another broker has it), VersionMismatch (a later
+  // fettle's, which is left as it is), Io, DiskFull.
   static Result<std::unique_ptr<StateFile>> open(const std::filesystem::path& folder, Log log);
   ~StateFile();  // writes what was saved
 
@@ -33,7 +34,8 @@ class StateFile {
   // What was there when it was opened, once.
   BrokerState take_state() { return std::exchange(state_, {}); }
 
-  // In order, by a thread of its own, many in one transaction. Waits while too much waits.
+  // In order, by a thread of its own, many in one transaction. Waits while too much waits. What
+  // cannot be written is tried again, until too much waits: then it is lost, which is told.
   void save(std::vector<StateChange> changes);
 
  private:
@@ -42,6 +44,8 @@ class StateFile {
   void load_blobs();
   void run();
   Result<void> write(const std::vector<StateChange>& changes);
+  void keep_for_later(std::vector<StateChange> batch);
+  void tell(const std::string& complaint);
 
   StateBlobs blobs_;
   Log log_;
@@ -54,6 +58,7 @@ class StateFile {
   std::vector<StateChange> waiting_;  // guarded, as those below
   std::size_t waiting_bytes_ = 0;
   bool stopping_ = false;
+  bool failing_ = false;   // the last batch could not be written
   std::string complaint_;  // of the thread alone: told once
   std::thread thread_;
 };

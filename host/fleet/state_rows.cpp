@@ -199,6 +199,12 @@ Result<void> check_tables(const Connection& connection, std::uint64_t instance) 
     }
     return transaction->commit();
   }
+  if (*application == kApplication && *version > kVersion) {
+    return Error{ErrorCode::VersionMismatch,
+                 "it was written by a later fettle (state of version " + std::to_string(*version) +
+                     ", this one knows " + std::to_string(kVersion) +
+                     "): start that one, or give this broker another folder (--state)"};
+  }
   if (*application != kApplication || *version != kVersion) {
     return Error{ErrorCode::Malformed, "it is no broker's state of version " +
                                            std::to_string(kVersion) + " (application " +

@@ -1,7 +1,9 @@
 // A broker that is killed and started again, and what it finds in its state.
+#include <sys/resource.h>
 #include <csignal>
 #include <fstream>
 #include <map>
+#include <mutex>
 
 #include "host/fleet/broker_question.h"
 #include "host/fleet/state_file.h"
@@ -199,11 +201,18 @@ class StateFileTest : public ::testing::Test {
  protected:
   ScratchFolder scratch;
   std::filesystem::path folder = std::filesystem::path(scratch.path()) / "state";
+  std::mutex mutex;
   std::vector<std::string> logged;
 
+  std::size_t told() {
+    const std::lock_guard lock(mutex);
+    return logged.size();
+  }
   std::unique_ptr<StateFile> open() {
-    auto opened =
-        StateFile::open(folder, [this](const std::string& line) { logged.push_back(line); });
+    auto opened = StateFile::open(folder, [this](const std::string& line) {
+      const std::lock_guard lock(mutex);
+      logged.push_back(line);
+    });
     EXPECT_TRUE(opened.ok()) << opened.error().text();
     return opened.ok() ? std::move(*opened) : nullptr;
   }
@@ -416,6 +425,60 @@ TEST_F(StateFileTest, ABlobThatIsNotWholeIsLeftOut) {
   ASSERT_EQ(logged.size(), 1u);
   EXPECT_NE(logged[0].find("left out"), std::string::npos);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder / "blobs"), {}), 1);
+}
+
+TEST_F(StateFileTest, ALaterFettlesStateIsLeftAsItIs) {
+  fill();
+  const auto blobs = [&] {
+    return std::distance(std::filesystem::directory_iterator(folder / "blobs"), {});
+  };
+  const auto before = blobs();
+  {
+    auto file = records::SqliteConnection::open((folder / "broker.db").string(),
+                                                SQLITE_OPEN_READWRITE, milliseconds(100));
+    ASSERT_TRUE((*file)->execute("PRAGMA user_version = 1000").ok());
+  }
+  auto refused = StateFile::open(folder, {});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::VersionMismatch);
+  EXPECT_NE(refused.error().text().find("--state"), std::string::npos);
+  EXPECT_EQ(blobs(), before);
+}
+
+TEST_F(StateFileTest, ABlobThatCannotBeKeptCostsNothingElse) {
+  auto file = open();
+  std::filesystem::remove_all(folder / "blobs");
+  std::ofstream(folder / "blobs") << "no folder";
+  const Bytes bytes(5000, 1);
+  file->save({session(), SavedBlob{content_hash(bytes), stored(bytes), "key"}, trial(1)});
+  file.reset();
+  std::filesystem::remove(folder / "blobs");
+  const auto state = open()->take_state();
+  EXPECT_EQ(state.sessions.size(), 1u);
+  EXPECT_EQ(state.trials.size(), 1u);
+  EXPECT_TRUE(state.blobs.empty());
+}
+
+// A disk that is full for a while, here by the limit of a file's size.
+TEST_F(StateFileTest, WhatCouldNotBeWrittenIsWrittenLater) {
+  auto file = open();
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{1024, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  file->save({session(), trial(1)});
+  for (int i = 0; i < 2000 && told() == 0; ++i) std::this_thread::sleep_for(milliseconds(5));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  file->save({trial(2)});
+  for (int i = 0; i < 2000 && told() < 2; ++i) std::this_thread::sleep_for(milliseconds(5));
+  file.reset();
+  ASSERT_EQ(logged.size(), 2u);
+  EXPECT_NE(logged[0].find("is not kept"), std::string::npos) << logged[0];
+  EXPECT_NE(logged[1].find("is kept again"), std::string::npos) << logged[1];
+  const auto state = open()->take_state();
+  EXPECT_EQ(state.sessions.size(), 1u);
+  EXPECT_EQ(state.trials.size(), 2u);
 }
 
 }  // namespace
