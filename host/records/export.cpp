@@ -69,6 +69,23 @@ struct Context {
   std::vector<Calibration> calibrations;
 };
 
+// Of trials that another process stores while an export is under way, those whose device and
+// session it has told of. Without them an import would not know what a time was measured on.
+class ToldOf {
+ public:
+  explicit ToldOf(const Context& context) {
+    for (const DeviceRow& device : context.devices) devices_.insert(device.id);
+    for (const Session& session : context.sessions) sessions_.insert(session.session);
+  }
+  bool holds(const TuningRecord& trial) const {
+    return devices_.contains(trial.device_row) && sessions_.contains(trial.session);
+  }
+
+ private:
+  std::set<std::int64_t> devices_;
+  std::set<std::string> sessions_;
+};
+
 // Devices, sessions and calibrations that `referred` names; all when it is null.
 Result<Context> context_of(const Database& database, const Referred* referred) {
   Result<std::vector<DeviceRow>> devices = database.devices();
@@ -207,6 +224,12 @@ struct Importer {
   Result<bool> put(const TuningRecord& record, std::int64_t device_row) {
     const auto here =
         devices.find({device_row, record.device_key, record.board_id, record.outcome.device_index});
+    if (device_row != 0 && here == devices.end()) {
+      return Error{ErrorCode::Malformed, "a trial of " + record.device_key + " on board " +
+                                             record.board_id + " names the device of line " +
+                                             std::to_string(device_row) +
+                                             ", which no line before it tells"};
+    }
     return to.insert(record, here == devices.end() ? 0 : here->second);
   }
   Result<void> put(Session session) {
@@ -281,7 +304,9 @@ Result<LineCounts> export_lines(const Database& database, const Filter& filter, 
   Result<Context> context = context_of(database, everything ? nullptr : &referred);
   if (!context) return std::move(context).error();
   put(lines, *context);
+  const ToldOf told(*context);
   Result<void> read = database.for_each(filter, [&](const TuningRecord& record) {
+    if (!told.holds(record)) return true;
     put(lines, record);
     ++lines.counts.trials;
     return out.good();

@@ -29,16 +29,32 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
+// Another process that changed the file first kept a copy of what it was.
+Result<bool> is_of_version(const std::string& path, std::int64_t version) {
+  auto file = SqliteConnection::open(path, SQLITE_OPEN_READONLY, std::chrono::milliseconds(1000));
+  if (!file) return std::move(file).error();
+  const Result<std::int64_t> found = (*file)->number("PRAGMA user_version");
+  if (!found) return found.error();
+  return *found == version;
+}
+
 // VACUUM INTO wants a file that is not there, and leaves a part of one where it is cut off:
-// only a whole copy gets the name.
+// only a whole copy gets the name. Two processes may come here at once.
 Result<void> keep_copy(const SqliteConnection& connection, std::int64_t from) {
-  const std::string copy = connection.path() + ".v" + std::to_string(from), part = copy + ".part";
+  const std::string copy = connection.path() + ".v" + std::to_string(from);
+  const std::string part = copy + "." + std::to_string(::getpid()) + ".part";
   std::remove(part.c_str());
   Result<Statement> vacuum = connection.prepare("VACUUM INTO ?1");
   if (!vacuum) return std::move(vacuum).error();
   if (Result<void> done = vacuum->bind(1, part).run(); !done) {
     std::remove(part.c_str());
     return std::move(done).error().in("keeping a copy as " + copy);
+  }
+  const Result<bool> before = is_of_version(part, from);
+  if (!before || !*before) {
+    std::remove(part.c_str());
+    if (!before) return Error(before.error()).in("keeping a copy as " + copy);
+    return {};
   }
   if (!to_the_medium(part) || std::rename(part.c_str(), copy.c_str()) != 0 ||
       !to_the_medium(folder_of(copy))) {

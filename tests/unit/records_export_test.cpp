@@ -2,6 +2,7 @@
 #include <functional>
 #include <sstream>
 #include <streambuf>
+#include <utility>
 
 #include "host/records/export.h"
 #include "host/records/queries.h"
@@ -141,6 +142,74 @@ TEST_P(RecordsExport, StatesOfADeviceAreKeptApart) {
   ASSERT_TRUE(done.ok()) << done.error().text();
   EXPECT_EQ(done->added, 0u);
   EXPECT_TRUE(exported(to) == lines);
+}
+
+// Writes into another stream, and once, before the first byte, does something else.
+class Interrupted : public std::stringbuf {
+ public:
+  explicit Interrupted(std::function<void()> once) : once_(std::move(once)) {}
+
+ protected:
+  std::streamsize xsputn(const char* bytes, std::streamsize count) override {
+    if (auto once = std::exchange(once_, {})) once();
+    return std::stringbuf::xsputn(bytes, count);
+  }
+
+ private:
+  std::function<void()> once_;
+};
+
+// A session of another process that registers an emulated board and measures on it meanwhile.
+TEST_P(RecordsExport, NoTrialIsToldOfWithoutItsDevice) {
+  Stores folder(GetParam());
+  Database from = sample_database(folder.file("a.db"));
+  Database elsewhere = open_or_die(folder.file("a.db"));
+  Interrupted buffer([&] {
+    wire::BoardT board;
+    board.id = "emulated-1";
+    wire::DeviceInfoT device;
+    device.key = "emulated-pi";
+    device.emulated = true;
+    ASSERT_TRUE(elsewhere.register_device(board, device).ok());
+    TuningRecord trial = measured(99, 1000);
+    trial.device_key = device.key;
+    trial.board_id = trial.outcome.board_id = board.id;
+    trial.outcome.device_index = 0;
+    ASSERT_TRUE(elsewhere.insert(trial).ok());
+  });
+  std::ostream out(&buffer);
+  const auto first = export_lines(from, {}, out);
+  ASSERT_TRUE(first.ok()) << first.error().text();
+  const std::string all = exported(from);
+  const auto emulated = [&](const std::string& lines, const char* name) {
+    Database to = open_or_die(folder.file(name));
+    std::istringstream in(lines);
+    EXPECT_TRUE(import_lines(to, in, "a.jsonl").ok());
+    int real = 0, emulated = 0;
+    EXPECT_TRUE(to.for_each({}, [&](const TuningRecord& trial) {
+                    if (trial.device_key == "emulated-pi") ++(trial.emulated ? emulated : real);
+                    return true;
+                  }).ok());
+    EXPECT_EQ(real, 0);
+    return emulated;
+  };
+  EXPECT_EQ(emulated(buffer.str(), "b.db"), 0);
+  EXPECT_EQ(emulated(all, "c.db"), 1);
+
+  // Nor is such a line believed, whoever wrote it.
+  std::string without;
+  std::istringstream in(all);
+  for (std::string line; std::getline(in, line);) {
+    const Json json = Json::parse(line);
+    if (json["kind"] != "device" || json["device_key"] != "emulated-pi") without += line + "\n";
+  }
+  ASSERT_LT(without.size(), all.size());
+  Database to = open_or_die(folder.file("d.db"));
+  std::istringstream cut(without);
+  const auto refused = import_lines(to, cut, "cut.jsonl");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().text().find("which no line before it tells"), std::string::npos)
+      << refused.error().text();
 }
 
 // Lines that come slowly, as through a pipe: another process stores a trial meanwhile.

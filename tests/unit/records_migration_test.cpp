@@ -1,10 +1,13 @@
 // Databases and exports of earlier versions: brought to this one, with a copy kept.
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "host/records/export.h"
+#include "host/records/migrate.h"
 #include "host/records/queries.h"
 #include "host/records/sqlite.h"
 #include "host/records/tables.h"
@@ -93,6 +96,28 @@ TEST(RecordsMigration, AVersionTwoDatabaseGetsTheColumnOfFinals) {
       SqliteConnection::open(path + ".v2", SQLITE_OPEN_READONLY, std::chrono::milliseconds(100));
   ASSERT_TRUE(copy.ok()) << copy.error().text();
   EXPECT_EQ((*copy)->number("PRAGMA user_version").value(), 2);
+}
+
+// Two processes that both looked at the version before either changed the file.
+TEST(RecordsMigration, TheSecondOneLeavesTheCopyOfTheFirst) {
+  TempFolder folder;
+  const std::string path = folder.file("r.db");
+  test::make_version_1(path);
+  const auto connect = [&](const std::string& file) {
+    auto opened =
+        SqliteConnection::open(file, SQLITE_OPEN_READWRITE, std::chrono::milliseconds(1000));
+    EXPECT_TRUE(opened.ok()) << opened.error().text();
+    return std::move(*opened);
+  };
+  const auto first = connect(path), second = connect(path);
+  ASSERT_EQ(*second->number("PRAGMA user_version"), 1);
+  ASSERT_TRUE(migrate(*first, 1).ok());
+  ASSERT_TRUE(migrate(*second, 1).ok());
+  EXPECT_EQ(*connect(path)->number("PRAGMA user_version"), kSchemaVersion);
+  EXPECT_EQ(*connect(path + ".v1")->number("PRAGMA user_version"), 1);
+  const auto is_part = [](const auto& entry) { return entry.path().extension() == ".part"; };
+  const std::filesystem::directory_iterator files(folder.path());
+  EXPECT_EQ(std::count_if(begin(files), end(files), is_part), 0);
 }
 
 TEST(RecordsMigration, ReadersLeaveTheFileAsItIs) {
