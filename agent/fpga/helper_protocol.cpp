@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstring>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace fettle::agent {
 namespace {
@@ -32,17 +34,23 @@ Result<OwnedFd> receive_message(int socket, void* data, std::size_t bytes) {
   while (n < 0 && errno == EINTR);
   if (n < 0) return failed("reading from the FPGA helper's socket");
   if (n == 0) return Error{ErrorCode::Unreachable, "the FPGA helper's socket was closed"};
-  OwnedFd fd;
-  if (const cmsghdr* rights = CMSG_FIRSTHDR(&message);
-      rights && rights->cmsg_type == SCM_RIGHTS && rights->cmsg_len == CMSG_LEN(sizeof(int))) {
-    int passed = -1;
-    std::memcpy(&passed, CMSG_DATA(rights), sizeof passed);
-    fd = OwnedFd(passed);
+  // There is room for two where the padding is as long as one: all are taken, so that none stays.
+  std::vector<OwnedFd> fds;
+  for (cmsghdr* at = CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at)) {
+    if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_RIGHTS) continue;
+    for (std::size_t i = 0; i < (at->cmsg_len - CMSG_LEN(0)) / sizeof(int); ++i) {
+      int passed = -1;
+      std::memcpy(&passed, CMSG_DATA(at) + i * sizeof passed, sizeof passed);
+      fds.emplace_back(passed);
+    }
+  }
+  if (fds.size() > 1) {
+    return Error{ErrorCode::Malformed, "a message with more files than the FPGA helper's have"};
   }
   if (n != static_cast<ssize_t>(bytes) || (message.msg_flags & MSG_TRUNC)) {
     return Error{ErrorCode::Malformed, "a message of another size than the FPGA helper's have"};
   }
-  return fd;
+  return fds.empty() ? OwnedFd() : std::move(fds[0]);
 }
 
 // Its length; 0: the name is too long.

@@ -86,9 +86,11 @@ class RunMark {
   explicit RunMark(StatusPage& page) : page_(page), start_(StatusPage::monotonic_ns()) {
     page_.run_since.store(start_, std::memory_order_release);
   }
+  // In this order, as whoever reads run_ns first, then run_since, counts no run twice.
   ~RunMark() {
-    page_.run_ns.fetch_add(StatusPage::monotonic_ns() - start_, std::memory_order_relaxed);
+    const std::uint64_t took = StatusPage::monotonic_ns() - start_;
     page_.run_since.store(0, std::memory_order_release);
+    page_.run_ns.fetch_add(took, std::memory_order_release);
   }
   RunMark(const RunMark&) = delete;
   RunMark& operator=(const RunMark&) = delete;

@@ -8,18 +8,23 @@
 namespace fettle::agent {
 namespace {
 
-// Some have a number behind: sg0, nvme0, mtd0ro.
+// Some have a number behind: sg0, nvme0, mtd0ro, i2c-1.
 constexpr const char* kForNoDriver[] = {
     // disks, beside their block devices
     "sg", "bsg", "nvme", "ng", "mtd", "ubi", "ubi_ctrl", "raw", "mapper", "loop-control",
     // memory
-    "mem", "kmem", "port", "nvram",
+    "mem", "kmem", "port", "nvram", "gpiomem",
+    // other devices' registers, and what hangs on their buses
+    "uio", "vfio", "i2c", "spidev", "gpiochip", "fpga", "xdevcfg",
+    // what is typed
+    "input", "hidraw",
     // the machine
-    "cpu", "snapshot", "watchdog", "ipmi", "kmsg", "uinput", "uhid", "rtc"};
+    "cpu", "snapshot", "watchdog", "ipmi", "kmsg", "uinput", "uhid", "rtc", "tpm", "tpmrm", "mei"};
 
 bool is_named(const std::string& name, const std::string& kind) {
   return name.compare(0, kind.size(), kind) == 0 &&
-         (name.size() == kind.size() || (name[kind.size()] >= '0' && name[kind.size()] <= '9'));
+         (name.size() == kind.size() || name[kind.size()] == '-' ||
+          (name[kind.size()] >= '0' && name[kind.size()] <= '9'));
 }
 
 }  // namespace

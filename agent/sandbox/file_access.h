@@ -7,8 +7,9 @@
 namespace fettle::agent {
 
 struct FileAccess {
-  // Files or folders that it does not reach: keys. Those that do not exist are none, and are not
-  // made.
+  // Files or folders that it does not reach, by absolute paths: keys. Those that do not exist are
+  // not made; made by others later, they are not reached either, with Landlock. Without it they
+  // are, until this process ends.
   std::vector<std::string> hidden;
   std::string own_folder;  // where it may make and change files (own_folder.h); "": nowhere
 };

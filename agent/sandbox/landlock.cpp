@@ -46,14 +46,25 @@ std::uint64_t all_rights(long version) {
                         : bit(13) - 1;
 }
 
+// Without links. Of what is not there yet, the folder that is, and the names behind it: the folder
+// gets no rule of its own then, so that what is made in it later is not reached. "": not absolute.
+std::string real_path(const std::string& path) {
+  if (char* real = realpath(path.c_str(), nullptr); real != nullptr) {
+    std::string found(real);
+    std::free(real);
+    return found;
+  }
+  const std::size_t name = path.rfind('/');
+  if (name == std::string::npos) return "";
+  const std::string folder = real_path(name == 0 ? "/" : path.substr(0, name));
+  return folder.empty() ? "" : (folder == "/" ? "" : folder) + path.substr(name);
+}
+
 class Rules {
  public:
   Rules(const FileAccess& access, long version) : handled_(all_rights(version)) {
     for (const std::string& path : access.hidden) {
-      char* real = realpath(path.c_str(), nullptr);
-      if (real == nullptr) continue;
-      hidden_.emplace_back(real);
-      std::free(real);
+      if (std::string real = real_path(path); !real.empty()) hidden_.push_back(std::move(real));
     }
     RulesetAttributes attributes{handled_, version >= 4 ? 3u : 0u,
                                  version >= 6 ? kScopeSignals : 0u};

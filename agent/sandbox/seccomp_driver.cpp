@@ -29,9 +29,9 @@ constexpr std::uint32_t kForbiddenControls[] = {
     0x5412 /* TIOCSTI */,   0x541c /* TIOCLINUX */,
     0x540e /* TIOCSCTTY */, 0x5423 /* TIOCSETD */,
     0x541d /* TIOCCONS */,  0x401c5820 /* FS_IOC_FSSETXATTR */};
-// By their second byte, those of file systems: flags of files, clones, fs-verity, encryption,
-// Btrfs, F2FS. They take files that are open to be read only.
-constexpr std::uint32_t kFileSystems[] = {0x6600, 0x9400, 0xf500};
+// By their second byte, those of file systems: flags of files, generations of inodes, clones,
+// fs-verity, encryption, FAT, Btrfs, F2FS. They take files that are open to be read only.
+constexpr std::uint32_t kFileSystems[] = {0x6600, 0x7600, 0x7200, 0x9400, 0xf500};
 
 constexpr std::uint32_t kRefuse = SECCOMP_RET_ERRNO | EPERM;
 

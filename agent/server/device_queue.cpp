@@ -368,11 +368,12 @@ KillReason DeviceQueue::overdue(std::uint64_t now) {
   if (!trial || !worker_ready_) return KillReason::None;
   if (now - work_since_ > trial->whole_limit_ns) return KillReason::TrialTimeout;
   if (worker_->page().ticket.load() != trial->ticket) return KillReason::None;
+  const std::uint64_t before = worker_->page().run_ns.load(std::memory_order_acquire);
   const std::uint64_t since = worker_->page().run_since.load(std::memory_order_acquire);
   const WorkerPhase phase = worker_->page().phase.load(std::memory_order_acquire);
   if (since != 0) {
     const std::uint64_t running = now > since ? now - since : 0;
-    const bool late = worker_->page().run_ns.load() + running > trial->run_limit_ns;
+    const bool late = before + running > trial->run_limit_ns;
     return late ? KillReason::RunTimeout : KillReason::None;
   }
   const std::uint64_t entered = worker_->page().phase_since.load();

@@ -1,8 +1,10 @@
 // Option table and configuration file (options.h).
 #include "agent/server/options.h"
 
+#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 
 #include "agent/device/registry.h"
@@ -18,6 +20,12 @@ struct Parsing {
   DeviceConfig defaults;
   DeviceConfig& device() { return options.devices.empty() ? defaults : options.devices.back(); }
 };
+
+std::string absolute(const std::string& path) {
+  char folder[PATH_MAX];
+  if (path.starts_with("/") || getcwd(folder, sizeof folder) == nullptr) return path;
+  return std::string(folder) + "/" + path;
+}
 
 // An option of every kind of device, or of the agent.
 struct Row {
@@ -117,7 +125,7 @@ constexpr Row kRows[] = {
      }},
     {"hide", "PATH", "a file or folder that no candidate reaches, beside the keys; may be repeated",
      [](Parsing& to, const std::string& v) {
-       return to.options.hidden.push_back(v), Result<void>();
+       return to.options.hidden.push_back(absolute(v)), Result<void>();
      }},
     {"blob-cache", "MB",
      "bound of uploaded data kept (default: an eighth of the memory, "

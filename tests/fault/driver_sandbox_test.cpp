@@ -91,6 +91,11 @@ const Attempt kOnFiles[] = {
      [](const Victims& on) { return utimensat(AT_FDCWD, on.kept().c_str(), nullptr, 0) == 0; }},
     {"setxattr",
      [](const Victims& on) { return setxattr(on.kept().c_str(), "user.a", "b", 1, 0) == 0; }},
+    {"FS_IOC_SETVERSION",
+     [](const Victims& on) {
+       const long generation = 4711;
+       return ioctl(open(on.kept().c_str(), O_RDONLY), FS_IOC_SETVERSION, &generation) == 0;
+     }},
     {"FS_IOC_SETFLAGS",
      [](const Victims& on) {
        const long flags = FS_NODUMP_FL;
@@ -374,6 +379,39 @@ int in_a_child(Work work) {
   int status = -1;
   waitpid(pid, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// Keys that their user makes while a worker runs; what lies beside them is read as before.
+TEST(HiddenFiles, AreNotReachedWhenTheyAreMadeLater) {
+  if (const auto why = test::why_no_landlock(); !why.empty()) GTEST_SKIP() << why;
+  char place[] = "/tmp/fettle_hidden_XXXXXX";
+  const fs::path home = mkdtemp(place);
+  std::ofstream(home / "beside") << "x";
+  int confined[2], made[2];
+  ASSERT_EQ(pipe(confined), 0);
+  ASSERT_EQ(pipe(made), 0);
+  const pid_t worker = fork();
+  if (worker == 0) {
+    const bool held = confine_files({{home / "keys" / "inner", home / ".ssh"}, ""}).empty();
+    char byte = 0;
+    (void)!write(confined[1], &byte, 1);
+    (void)!read(made[0], &byte, 1);
+    const bool reached =
+        opens(home / "keys" / "inner" / "key", O_RDONLY) || opens(home / ".ssh" / "id", O_RDONLY);
+    _exit(held && !reached && opens(home / "beside", O_RDONLY) ? 0 : 1);
+  }
+  char byte = 0;
+  ASSERT_EQ(read(confined[0], &byte, 1), 1);
+  fs::create_directories(home / "keys" / "inner");
+  fs::create_directories(home / ".ssh");
+  std::ofstream(home / "keys" / "inner" / "key") << "secret";
+  std::ofstream(home / ".ssh" / "id") << "secret";
+  ASSERT_EQ(write(made[1], &byte, 1), 1);
+  int status = -1;
+  waitpid(worker, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  for (const int fd : {confined[0], confined[1], made[0], made[1]}) close(fd);
+  fs::remove_all(home);
 }
 
 TEST(DriverLevel, IsNotToldWhereFilesCanBeChanged) {
