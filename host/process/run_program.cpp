@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -48,6 +49,12 @@ class Descriptor {
   int descriptor_;
 };
 
+// With what it started: a compiler's driver has others do the work.
+void end_group(pid_t leader) {
+  ::kill(-leader, SIGKILL);
+  end_child(leader);
+}
+
 // Naps grow with the time that it takes.
 Result<int> wait_for(pid_t child, const RunPlan& plan) {
   const auto start = Clock::now();
@@ -57,11 +64,11 @@ Result<int> wait_for(pid_t child, const RunPlan& plan) {
     if (ended == child) return status;
     const auto taken = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start);
     if (plan.stop.stop_requested()) {
-      end_child(child);
+      end_group(child);
       return Error{ErrorCode::Canceled, plan.argv[0] + " was stopped"};
     }
     if (taken > plan.limit) {
-      end_child(child);
+      end_group(child);
       return Error{ErrorCode::Timeout, plan.argv[0] + " did not end within " +
                                            std::to_string(plan.limit.count() / 1000) + " s"};
     }
@@ -86,6 +93,7 @@ Result<Ran> run_program(const RunPlan& plan) {
   child.argv = plan.argv;
   child.descriptors = {{in.get(), 0}, {out.get(), 1}, {errors.get(), 2}};
   child.memory_bytes = plan.memory_bytes;
+  child.own_group = true;
   auto pid = start_child(child);
   if (!pid) return std::move(pid).error();
   auto status = wait_for(*pid, plan);

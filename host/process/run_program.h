@@ -27,7 +27,7 @@ struct Ran {
 };
 
 // Timeout: it took longer than the limit; Canceled: stopped; Io: it cannot be started. It has
-// ended whatever is returned.
+// ended whatever is returned; at a Timeout and when stopped, with what it started.
 Result<Ran> run_program(const RunPlan& plan);
 
 // Where a program of that name is: as it stands, if it has a '/', or the first of PATH. "":

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <numeric>
+#include <set>
 #include <sstream>
 
 #include "runtime/tensor_files/zip.h"
@@ -65,12 +66,14 @@ Result<void> check_names(const wire::NetworkT& network, const RunOptions& option
   return {};
 }
 
-// A file name for what a model calls its output.
-std::string file_name(std::string name) {
+// A file name for what a model calls its output, which none of `taken` is.
+std::string file_name(std::string name, std::set<std::string>& taken) {
   for (char& c : name) {
     if (!std::isalnum(static_cast<unsigned char>(c)) && !std::strchr("._-", c)) c = '_';
   }
-  return name + ".npy";
+  std::string file = name + ".npy";
+  for (int i = 2; !taken.insert(file).second; ++i) file = name + "_" + std::to_string(i) + ".npy";
+  return file;
 }
 
 float score_at(ByteView data, std::size_t index) {
@@ -87,12 +90,14 @@ Result<void> write_outputs(const wire::NetworkT& network, std::span<const ByteVi
   if (!archive) std::filesystem::create_directories(path, failed);
   if (failed) return Error{ErrorCode::Io, path + ": " + failed.message()};
   std::vector<ZipEntry> entries;
+  std::set<std::string> taken;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const wire::NetworkTensorT& tensor = *network.outputs[i];
     std::string file = npy_file(tensor.dtype, tensor.shape, outputs[i]);
     if (archive) {
       entries.push_back({tensor.name + ".npy", std::move(file)});
-    } else if (auto written = write_file(path + "/" + file_name(tensor.name), file); !written) {
+    } else if (auto written = write_file(path + "/" + file_name(tensor.name, taken), file);
+               !written) {
       return written;
     }
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <cmath>
 #include <cstring>
+#include <thread>
 
 #include "host/kernel_reference/kernel_reference.h"
 #include "host/model/kernel_file.h"
@@ -191,6 +192,27 @@ TEST(RunProgram, TellsHowItEnded) {
   plan.argv = {"/nonexistent/program"};
   EXPECT_EQ(run_program(plan).error().code, ErrorCode::Io);
   EXPECT_EQ(process::find_program("no-such-program-here"), "");
+}
+
+// A compiler's driver starts others, who do the work.
+TEST(RunProgram, WhatAProgramStartedEndsWithItAtTheLimit) {
+  const process::ScratchFolder scratch;
+  const std::string file = scratch.file("pid");
+  process::RunPlan plan;
+  plan.argv = {"sh", "-c", "sleep 60 & echo $! >\"$0\"; wait", file};
+  plan.limit = std::chrono::milliseconds(500);
+  EXPECT_EQ(process::run_program(plan).error().code, ErrorCode::Timeout);
+  const std::string pid = process::read_file(file);
+  ASSERT_FALSE(pid.empty());
+  bool runs = true;
+  for (int i = 0; runs && i < 500; ++i) {
+    // Another's to reap, once it has ended.
+    const std::string status =
+        process::read_file("/proc/" + std::to_string(std::stoi(pid)) + "/stat");
+    runs = !status.empty() && status.find(") Z ") == std::string::npos;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_FALSE(runs);
 }
 
 }  // namespace

@@ -2,14 +2,18 @@
 // said of those that do not fit.
 #include <gtest/gtest.h>
 
+#include <unistd.h>
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <random>
 
+#include "runtime/run/tensors.h"
 #include "runtime/tensor_files/stb_parts.h"
 #include "runtime/tensor_files/tensor_file.h"
 #include "runtime/tensor_files/zip.h"
 #include "schemas/half/half.h"
+#include "schemas/wire/bounded_read.h"
 #include "tests/fuzz/image_seeds.h"
 
 namespace fettle {
@@ -291,6 +295,34 @@ TEST(TensorFile, WhatIsNoImage) {
   small.height = small.width = 1;
   EXPECT_EQ(tensor_of_file(wanted, "i.ppm", kImage, small).error().message,
             "the image is resized to 1x1, the input image is float32 1x3x2x2");
+}
+
+TEST(Outputs, OfNamesThatLookAlikeAreFilesOfTheirOwn) {
+  wire::NetworkT network;
+  for (const char* name : {"y:0", "y_0", "y/0", "z"}) {
+    network.outputs.push_back(std::make_unique<wire::NetworkTensorT>());
+    network.outputs.back()->name = name;
+    network.outputs.back()->dtype = ScalarType::Float32;
+    network.outputs.back()->shape = {1};
+  }
+  std::vector<float> values = {1, 2, 3, 4};
+  std::vector<ByteView> outputs;
+  for (const float& value : values) {
+    outputs.emplace_back(reinterpret_cast<const std::uint8_t*>(&value), sizeof value);
+  }
+  run::RunOptions options;
+  options.output = ::testing::TempDir() + "fettle-outputs-" + std::to_string(::getpid());
+  const auto delivered = run::deliver_outputs(network, outputs, options);
+  ASSERT_TRUE(delivered.ok()) << delivered.error().text();
+  std::size_t next = 0;
+  for (const char* file : {"y_0.npy", "y_0_2.npy", "y_0_3.npy", "z.npy"}) {
+    auto contents = read_whole(options.output + "/" + file, 4096);
+    ASSERT_TRUE(contents.ok()) << contents.error().text();
+    const auto array = parse_npy(*contents);
+    ASSERT_TRUE(array.ok()) << file;
+    EXPECT_EQ(floats(array->bytes), std::vector<float>{values[next++]});
+  }
+  std::filesystem::remove_all(options.output);
 }
 
 }  // namespace
