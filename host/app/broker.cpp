@@ -11,6 +11,7 @@
 #include "host/app/broker_monitor.h"
 #include "host/app/commands.h"
 #include "host/app/interrupt.h"
+#include "host/app/json_view.h"
 #include "host/app/live_page.h"
 #include "host/app/message.h"
 #include "host/fleet/audit_log.h"
@@ -128,12 +129,11 @@ int run(const BrokerCommand& command) {
     monitor = std::move(*started);
   }
   if (command.json) {
-    print("{}\n", nlohmann::json{{"event", "listening"},
-                                 {"endpoint", (*broker)->endpoint()},
-                                 {"public_key", (*broker)->public_key()},
-                                 {"metrics_port", monitor ? monitor->port() : 0},
-                                 {"web", *page ? (*page)->url() : ""}}
-                      .dump());
+    print_json_line({{"event", "listening"},
+                     {"endpoint", (*broker)->endpoint()},
+                     {"public_key", (*broker)->public_key()},
+                     {"metrics_port", monitor ? monitor->port() : 0},
+                     {"web", *page ? (*page)->url() : ""}});
   } else {
     print("listening on {}\nbroker's public key {}\n", (*broker)->endpoint(),
           (*broker)->public_key());

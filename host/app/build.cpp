@@ -2,12 +2,15 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "host/app/commands.h"
 #include "host/app/compile_network.h"
+#include "host/app/json_view.h"
 #include "host/app/message.h"
 #include "host/app/output_file.h"
 #include "host/space/target.h"
@@ -62,6 +65,25 @@ Summary summary_of(const wire::NetworkT& network) {
   return out;
 }
 
+// By their titles; layers alike once.
+std::vector<std::string> untimed_layers(const wire::NetworkT& network) {
+  std::set<std::string> titles;
+  for (const auto& layer : network.layers) {
+    if (!(layer->expected_ns > 0)) titles.insert(layer->title);
+  }
+  return {titles.begin(), titles.end()};
+}
+
+std::string without_a_time(const wire::NetworkT& network, int layers) {
+  if (layers == 0) return "";
+  auto titles = untimed_layers(network);
+  constexpr std::size_t kMostNamed = 3;
+  const bool more = titles.size() > kMostNamed;
+  titles.resize(std::min(titles.size(), kMostNamed));
+  return fmt::format(", beside {} layer{} without a time: {}{}", layers, layers == 1 ? "" : "s",
+                     fmt::join(titles, ", "), more ? " …" : "");
+}
+
 std::string megabytes(std::uint64_t bytes) {
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
 }
@@ -82,10 +104,11 @@ void tell(const BuildCommand& command, const std::string& device_key, const wire
         {"expected_ns",
          summary.expected_ns > 0 ? nlohmann::json(summary.expected_ns) : nlohmann::json()},
         {"layers_without_time", summary.unknown},
+        {"untimed", untimed_layers(network)},
         {"arena_bytes", network.arena_bytes},
         {"live_bytes", network.live_bytes},
         {"weight_bytes", weights}};
-    print("{}\n", line.dump());
+    print_json_line(line);
     return;
   }
   print("{}: {} layers: {} tuned, {} by a similar task's schedule, {} untuned\n", command.path,
@@ -98,15 +121,15 @@ void tell(const BuildCommand& command, const std::string& device_key, const wire
   }
   if (summary.expected_ns > 0) {
     print("expected: {:.3f} ms{}\n", summary.expected_ns / 1e6,
-          summary.unknown > 0 ? fmt::format(", beside {} layers without a time", summary.unknown)
-                              : "");
+          without_a_time(network, summary.unknown));
   }
   print("memory: {} of weights, {} between layers ({} alive at once)\n", megabytes(weights),
         megabytes(network.arena_bytes), megabytes(network.live_bytes));
 }
 
 Result<void> build(const BuildCommand& command) {
-  if (auto may = check_may_replace(command.path); !may) return may;  // compiling takes long
+  if (auto may = check_may_replace(command.path, false, true); !may)
+    return may;  // compiling takes long
   auto compiled = compile_network(command.compile);
   if (!compiled) return std::move(compiled).error();
   network::LinkedNetwork& linked = compiled->linked;
@@ -116,11 +139,14 @@ Result<void> build(const BuildCommand& command) {
     contents.push_back(blob.bytes);
     weights += blob.bytes.size();
   }
-  auto written = with_output_file(command.path, [&](std::ostream& out) -> Result<std::string> {
-    auto done = write_network_file(linked.network, contents, out);
-    if (!done) return std::move(done).error();
-    return "the compiled network " + linked.network.name;
-  });
+  auto written = with_output_file(
+      command.path,
+      [&](std::ostream& out) -> Result<std::string> {
+        auto done = write_network_file(linked.network, contents, out);
+        if (!done) return std::move(done).error();
+        return "the compiled network " + linked.network.name;
+      },
+      true);
   if (!written) return written;
   tell(command, compiled->device_key, linked.network, weights);
   return {};

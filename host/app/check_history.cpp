@@ -1,6 +1,8 @@
 // JSON lines of times (check_history.h).
 #include "host/app/check_history.h"
 
+#include <sys/stat.h>
+
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -86,6 +88,9 @@ Result<void> CheckHistory::write(const std::filesystem::path& file) const {
                                          {"ns", (*time)->ns}};
     text += line.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
   }
+  std::error_code failed;  // told by the writing
+  std::filesystem::create_directories(file.parent_path().parent_path(), failed);
+  ::mkdir(file.parent_path().c_str(), 0700);
   return fleet::write_file_atomically(file, text, 0600);
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
@@ -29,6 +30,13 @@ std::string make_decimal(std::string& text) {
   return "";
 }
 
+// CLI11's ranges let NaN through.
+std::string not_finite(const std::string& text) {
+  double number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  return read.ec == std::errc() && !std::isfinite(number) ? "takes a number, not " + text : "";
+}
+
 std::string wrong_public_key(const std::string& text) {
   const auto right = fleet::check_public_key(text);
   return text.empty() || right ? "" : right.error().message;
@@ -39,6 +47,7 @@ void check_values(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     const std::string type = option->get_type_name();
     if (option->check_lname("broker-key")) option->check(wrong_public_key);
+    if (type.starts_with("FLOAT")) option->check(not_finite);
     if (type.starts_with("INT")) {
       option->transform(CLI::Validator(make_decimal<std::int64_t>, ""));
     } else if (type.starts_with("UINT")) {

@@ -58,7 +58,7 @@ Result<void> list_keys(const fleet::KeyFolder& folder, const KeysOptions& option
   }
   print("key pairs in {}:\n", folder.folder().string());
   for (const auto& pair : *pairs) print("  {:<16} {}\n", pair.name, pair.public_key);
-  print("let in by the broker of this account:\n");
+  print("let in by the broker of this account:{}\n", allowed->empty() ? " nobody" : "");
   for (const auto& entry : *allowed) {
     std::string bound;
     if (!entry.device_keys.empty())

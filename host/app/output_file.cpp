@@ -19,8 +19,14 @@ namespace fs = std::filesystem;
 
 Result<void> check_not_database(const std::string& path, const std::string& db) {
   std::error_code error;
-  if (path == "-" || !fs::equivalent(path, db, error)) return {};
-  return Error{ErrorCode::InvalidArgument, "-o " + path + " is the database itself", {}};
+  if (path == "-") return {};
+  for (const char* beside : {"", "-wal", "-shm", "-journal"}) {
+    if (!fs::equivalent(path, db + beside, error)) continue;
+    return Error{ErrorCode::InvalidArgument,
+                 "-o " + path + " is the database itself" + (*beside ? ", a part of it" : ""),
+                 {}};
+  }
+  return {};
 }
 
 bool reader_is_gone() {
@@ -28,19 +34,28 @@ bool reader_is_gone() {
   return ::poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
-bool is_database(const std::string& path) {
+namespace {
+
+bool starts_with(const std::string& path, std::string_view magic) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return false;
-  constexpr std::string_view kMagic = "SQLite format 3";
-  std::string start(kMagic.size(), '\0');
+  std::string start(magic.size(), '\0');
   std::ifstream(path, std::ios::binary).read(start.data(), std::ssize(start));
-  return start == kMagic;
+  return start == magic;
 }
 
-Result<void> check_may_replace(const std::string& path, bool model) {
+// schemas/network/network_file.h
+bool is_network_file(const std::string& path) { return starts_with(path, "FETTLNET"); }
+
+}  // namespace
+
+bool is_database(const std::string& path) { return starts_with(path, "SQLite format 3"); }
+
+Result<void> check_may_replace(const std::string& path, bool model, bool network) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return {};
   const char* what = is_database(path)                     ? "a record database"
+                     : !network && is_network_file(path)   ? "a network that fettle built"
                      : !model && model::is_onnx_file(path) ? "an ONNX model"
                                                            : nullptr;
   if (what == nullptr) return {};
@@ -50,12 +65,13 @@ Result<void> check_may_replace(const std::string& path, bool model) {
 }
 
 Result<void> with_output_file(const std::string& path,
-                              const std::function<Result<std::string>(std::ostream&)>& write) {
+                              const std::function<Result<std::string>(std::ostream&)>& write,
+                              bool network) {
   if (path == "-") {
     const auto told = write(std::cout);
     return told || reader_is_gone() ? Result<void>() : told.error();  // run_program() sees to that
   }
-  if (auto may = check_may_replace(path); !may) return may;
+  if (auto may = check_may_replace(path, false, network); !may) return may;
   std::string told;
   auto written = process::replace_file(path, [&](std::ostream& out) -> Result<void> {
     auto done = write(out);

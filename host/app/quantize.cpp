@@ -13,6 +13,7 @@
 #include "host/app/commands.h"
 #include "host/app/cpu_evaluator.h"
 #include "host/app/interrupt.h"
+#include "host/app/json_view.h"
 #include "host/app/message.h"
 #include "host/app/output_file.h"
 #include "host/app/sample_files.h"
@@ -114,6 +115,10 @@ Result<void> check_output(const QuantizeCommand& command) {
   if (std::filesystem::equivalent(command.path, command.source.what, none)) {
     return Error{ErrorCode::InvalidArgument, "-o names the model itself, " + command.path};
   }
+  for (const std::string& sample : command.samples) {
+    if (!std::filesystem::equivalent(command.path, sample, none)) continue;
+    return Error{ErrorCode::InvalidArgument, "-o names a sample itself, " + command.path};
+  }
   if (auto may = check_may_replace(command.path, true); !may) return may;
   const auto folder = std::filesystem::path(command.path).parent_path();
   if (!folder.empty() && !std::filesystem::is_directory(folder, none)) {
@@ -164,21 +169,19 @@ json number(double value) { return std::isfinite(value) ? json(value) : json(); 
 void tell(const QuantizeCommand& command, const model::QuantizationLoss& loss) {
   if (command.json) {
     for (const model::QuantizedValue& value : loss.values) {
-      print("{}\n", json{{"event", "value"},
-                         {"value", value.name},
-                         {"operators", value.operators},
-                         {"scale", value.scale},
-                         {"sqnr_db", number(value.all.sqnr_db())},
-                         {"rounding_sqnr_db", number(value.rounding.sqnr_db())},
-                         {"weights_sqnr_db", number(value.weights.sqnr_db())},
-                         {"saturated", value.saturated_share()}}
-                        .dump());
+      print_json_line({{"event", "value"},
+                       {"value", value.name},
+                       {"operators", value.operators},
+                       {"scale", value.scale},
+                       {"sqnr_db", number(value.all.sqnr_db())},
+                       {"rounding_sqnr_db", number(value.rounding.sqnr_db())},
+                       {"weights_sqnr_db", number(value.weights.sqnr_db())},
+                       {"saturated", value.saturated_share()}});
     }
     for (const model::OutputNoise& output : loss.outputs) {
-      print("{}\n", json{{"event", "output"},
-                         {"output", output.name},
-                         {"sqnr_db", number(output.all.sqnr_db())}}
-                        .dump());
+      print_json_line({{"event", "output"},
+                       {"output", output.name},
+                       {"sqnr_db", number(output.all.sqnr_db())}});
     }
     return;
   }
@@ -246,13 +249,12 @@ Result<void> quantize(const QuantizeCommand& command) {
   tell(command, *loss);
   const std::chrono::duration<double> spent = Clock::now() - start;
   if (command.json) {
-    print("{}\n", json{{"event", "summary"},
-                       {"file", command.path},
-                       {"samples", samples->size()},
-                       {"products", all},
-                       {"int8_products", by_int8},
-                       {"seconds", spent.count()}}
-                      .dump());
+    print_json_line({{"event", "summary"},
+                     {"file", command.path},
+                     {"samples", samples->size()},
+                     {"products", all},
+                     {"int8_products", by_int8},
+                     {"seconds", spent.count()}});
   }
   return {};
 }

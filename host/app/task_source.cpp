@@ -42,7 +42,12 @@ void take_extent(TaskSource& source, const std::string& given) {
     throw CLI::ValidationError(
         "--extent", "takes one NAME=NUMBER, and may be given several times, not '" + given + "'");
   }
-  source.extents[given.substr(0, equals)] = extent;
+  const auto [at, added] = source.extents.emplace(given.substr(0, equals), extent);
+  if (!added && at->second != extent) {
+    throw CLI::ValidationError("--extent", "gives " + at->first +
+                                               " twice: " + std::to_string(at->second) + " and " +
+                                               std::to_string(extent));
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/app/commands.h"
+#include "host/app/json_view.h"
 #include "host/app/message.h"
 #include "host/app/task_source.h"
 #include "host/records/table.h"
@@ -52,7 +53,7 @@ int run(const TasksCommand& command) {
           {"title", task.workload.title()}, {"weight", task.weight},
           {"operations", operations},       {"compulsory_bytes", moved ? json(*moved) : json()},
           {"hash", task.workload.hash()},   {"workload", json::parse(task.workload.source())}};
-      print("{}\n", line.dump());
+      print_json_line(line);
       continue;
     }
     table.row({std::to_string(i + 1), task.workload.title(), fmt::format("{:g}", task.weight),

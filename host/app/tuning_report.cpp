@@ -49,13 +49,21 @@ int report(const TuneCommand& command, const tune::TuneSummary& summary,
   const bool stored = command.replay.empty();
   if (summary.end == tune::SessionEnd::Failed) {
     fail(*summary.error);
-    if (stored)
+    if (stored &&
+        summary.error->code != ErrorCode::NotFound)  // else the error says where it is not
       note("everything measured before is in " + records::shown_database(command.db) +
            "; --resume goes on");
     return kFailed;
   }
+  const auto& progress = summary.progress.tasks;
+  const bool tried = std::any_of(progress.begin(), progress.end(),
+                                 [](const auto& task) { return task.trials > 0; });
+  if (tried && !any_measured(summary.progress)) {
+    return fail("every trial failed" + (summary.main_cause.empty()
+                                            ? ", all before this run: `fettle records` shows why"
+                                            : ": " + summary.main_cause));
+  }
   if (summary.all_failed) {
-    if (!any_measured(summary.progress)) return fail("every trial failed: " + summary.main_cause);
     warn("every trial of this run failed: " + summary.main_cause +
          "; what was measured before it stands");
   }

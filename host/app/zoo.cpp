@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/app/commands.h"
+#include "host/app/json_view.h"
 #include "host/app/message.h"
 #include "host/app/output_file.h"
 #include "host/model/zoo/zoo.h"
@@ -25,7 +26,7 @@ int list(const ZooCommand& command) {
   records::Table table({{"network"}, {"what it is"}});
   for (const model::ZooNetwork& network : model::zoo()) {
     if (command.json) {
-      print("{}\n", nlohmann::json{{"name", network.name}, {"words", network.words}}.dump());
+      print_json_line({{"name", network.name}, {"words", network.words}});
     } else {
       table.row({network.name, network.words});
     }

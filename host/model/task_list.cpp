@@ -113,8 +113,17 @@ double published_gops(const std::string& network, const space::Workload& workloa
 Result<TaskList> load_workload_file(const std::string& path) {
   auto text = read_whole(path, kMostTextBytes);
   if (!text) return std::move(text).error().in("reading the workload file");
-  const json all = json::parse(*text, nullptr, false);
-  if (all.is_discarded() || !(all.is_array() || all.is_object())) {
+  json all;
+  try {
+    all = json::parse(*text);
+  } catch (const json::parse_error& error) {
+    const auto at = std::min(error.byte, text->size());
+    const auto lines = std::count(text->begin(), text->begin() + std::ptrdiff_t(at), '\n');
+    return Error{ErrorCode::InvalidArgument, path + " is not JSON: a mistake in line " +
+                                                 std::to_string(lines + 1) +
+                                                 "; an ONNX model's name ends in .onnx"};
+  }
+  if (!(all.is_array() || all.is_object())) {
     return Error{
         ErrorCode::InvalidArgument,
         path +

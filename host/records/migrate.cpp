@@ -41,7 +41,8 @@ Result<bool> is_of_version(const std::string& path, std::int64_t version) {
 // VACUUM INTO wants a file that is not there, and leaves a part of one where it is cut off:
 // only a whole copy gets the name. Two processes may come here at once.
 Result<void> keep_copy(const SqliteConnection& connection, std::int64_t from) {
-  const std::string copy = connection.path() + ".v" + std::to_string(from);
+  const std::string first = connection.path() + ".v" + std::to_string(from);
+  std::string copy = first;
   const std::string part = copy + "." + std::to_string(::getpid()) + ".part";
   std::remove(part.c_str());
   Result<Statement> vacuum = connection.prepare("VACUUM INTO ?1");
@@ -56,8 +57,15 @@ Result<void> keep_copy(const SqliteConnection& connection, std::int64_t from) {
     if (!before) return Error(before.error()).in("keeping a copy as " + copy);
     return {};
   }
-  if (!to_the_medium(part) || std::rename(part.c_str(), copy.c_str()) != 0 ||
-      !to_the_medium(folder_of(copy))) {
+  bool named = to_the_medium(part);
+  for (int i = 2; named && ::link(part.c_str(), copy.c_str()) != 0; ++i) {
+    named = errno == EEXIST && i < 1000;  // a copy of another day, or something else
+    copy = first + "." + std::to_string(i);
+  }
+  const int why = errno;
+  std::remove(part.c_str());
+  errno = why;
+  if (!named || !to_the_medium(folder_of(copy))) {
     return Error{ErrorCode::Io, "cannot keep the copy " + copy + ": " + std::strerror(errno), {}};
   }
   return {};

@@ -207,7 +207,19 @@ Error SqliteConnection::error(int code) const {
 }
 
 // Immediate: the lock is waited for here, never in the middle.
-Result<void> SqliteConnection::begin(Writers) const { return execute("BEGIN IMMEDIATE"); }
+// What is written into a file that has no name any more is lost with the process.
+Result<void> SqliteConnection::begin(Writers) const {
+  int moved = 0;
+  sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  if (moved) {
+    return Error{ErrorCode::NotFound,
+                 "record database '" + path() +
+                     "': its file was removed, moved or replaced while it was open; what was "
+                     "stored since is not in a file of that name",
+                 {}};
+  }
+  return execute("BEGIN IMMEDIATE");
+}
 
 Result<void> SqliteConnection::commit() const { return execute("COMMIT"); }
 

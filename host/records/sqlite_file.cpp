@@ -170,6 +170,11 @@ Result<std::unique_ptr<SqliteConnection>> open_file(const std::string& path,
   struct stat facts{};
   const bool exists = stat(path.c_str(), &facts) == 0;
   if (path.empty()) return Error{ErrorCode::InvalidArgument, "the database has no file name", {}};
+  if (path == ":memory:") {
+    return Error{ErrorCode::InvalidArgument,
+                 "':memory:' would keep nothing: name a file (one of that name: './:memory:')",
+                 {}};
+  }
   if (exists && S_ISDIR(facts.st_mode)) {
     return Error{ErrorCode::InvalidArgument, "'" + path + "' is a folder: name a file in it", {}};
   }

@@ -5,10 +5,17 @@
 
 namespace fettle::tune {
 
+bool builder_failed(const wire::FailureT& failure) {
+  if (failure.stage != wire::Stage::Build || !failure.error) return false;
+  const ErrorCode code = failure.error->code;
+  return code == ErrorCode::Io || code == ErrorCode::DiskFull || code == ErrorCode::NotFound;
+}
+
 bool transient(const wire::OutcomeT& outcome) {
   const wire::FailureT* failure = outcome.body.AsFailure();
   if (!failure || !failure->error) return false;
   if (failure->stage == wire::Stage::Dispatch || failure->stage == wire::Stage::Upload) return true;
+  if (builder_failed(*failure)) return true;
   switch (failure->error->code) {
     case ErrorCode::Disturbed:
     case ErrorCode::WorkerLost:

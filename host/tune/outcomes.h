@@ -11,6 +11,8 @@ namespace fettle::tune {
 // The environment's doing, not the candidate's: another try may end otherwise, so
 // the outcome is neither reused, nor told as knowledge, nor resumed.
 bool transient(const wire::OutcomeT& outcome);
+// Of those, the builder's: no room for its files, no compiler there.
+bool builder_failed(const wire::FailureT& failure);
 
 // "stage code": failures of one cause are counted together.
 std::string cause_of(const wire::FailureT& failure);

@@ -21,8 +21,11 @@ void Tally::add(std::size_t task, const records::TuningRecord& record, std::uint
     if (!record.reused) certainty_.add(*measurement);
   }
   const wire::FailureT* failure = record.failure();
-  const bool lost = failure && failure->error && failure->error->code == ErrorCode::DeviceLost;
+  const bool unbuilt = failure && builder_failed(*failure);
+  const bool lost =
+      unbuilt || (failure && failure->error && failure->error->code == ErrorCode::DeviceLost);
   lost_in_a_row_ = lost ? lost_in_a_row_ + 1 : 0;
+  if (lost) lost_to_builders_ = unbuilt;
   if (lost) last_loss_ = from_wire(*failure->error).text();
   if (failure) {
     const std::string key = cause_of(*failure);

@@ -26,8 +26,9 @@ class Tally {
   // Of this session.
   std::uint32_t finished() const { return finished_; }
   bool all_failed() const { return succeeded_ == 0 && finished_ > 0; }
-  // The last so many ended for want of a board.
+  // The last so many ended for want of a board, or of builders that can build.
   std::uint32_t lost_in_a_row() const { return lost_in_a_row_; }
+  bool lost_to_builders() const { return lost_to_builders_; }  // the last of these
   const std::string& last_loss() const { return last_loss_; }
   std::string main_cause() const;  // the commonest failure with one message; "" when none
   const TimeSplit& time() const { return time_; }
@@ -44,6 +45,7 @@ class Tally {
   Progress& progress_;
   Pace* pace_;
   std::uint32_t finished_ = 0, succeeded_ = 0, lost_in_a_row_ = 0;
+  bool lost_to_builders_ = false;
   double busy_ns_ = 0, gap_ns_ = 0;
   TimeSplit time_;
   Certainty certainty_;

@@ -140,10 +140,13 @@ TuneSummary tune(std::vector<TuneTask>& tasks, const space::Target& target,
       break;
     }
     if (trials.tally().lost_in_a_row() >= kMostLost) {
+      const std::string last = "the last " + std::to_string(kMostLost);
+      const std::string what =
+          trials.tally().lost_to_builders()
+              ? "no builder can build: " + last + " builds failed by it ("
+              : "no board is left: " + last + " trials were lost with theirs, or found none (";
       end_by(Error{ErrorCode::DeviceLost,
-                   "no board is left: the last " + std::to_string(kMostLost) +
-                       " trials were lost with theirs, or found none (" +
-                       trials.tally().last_loss() + "); --resume tries them again",
+                   what + trials.tally().last_loss() + "); --resume tries them again",
                    {}});
       break;
     }

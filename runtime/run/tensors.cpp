@@ -1,9 +1,11 @@
 // Inputs, outputs, classes (tensors.h).
 #include "runtime/run/tensors.h"
 
+#include <unistd.h>
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -19,16 +21,24 @@
 namespace fettle::run {
 namespace {
 
+// All of it, or the file stays what it was. What is no file, as a pipe, is written to.
 Result<void> write_file(const std::string& path, const std::string& contents) {
+  std::error_code error;
+  const auto there = std::filesystem::status(path, error);
+  const bool plain = !std::filesystem::exists(there) || std::filesystem::is_regular_file(there);
+  const std::string place = std::filesystem::exists(there) && plain
+                                ? std::filesystem::canonical(path, error).string()
+                                : path;
+  const std::string part = plain ? place + "." + std::to_string(::getpid()) + ".part" : place;
   errno = 0;
-  std::ofstream file(path, std::ios::binary);
+  std::ofstream file(part, std::ios::binary);
   file.write(contents.data(), static_cast<std::streamsize>(contents.size()));
   file.close();
-  if (!file) {
-    return Error{errno == ENOSPC ? ErrorCode::DiskFull : ErrorCode::Io,
-                 path + ": " + (errno == 0 ? "cannot be written" : std::strerror(errno))};
-  }
-  return {};
+  if (file && (!plain || std::rename(part.c_str(), place.c_str()) == 0)) return {};
+  const int why = errno;
+  if (plain) std::filesystem::remove(part, error);
+  return Error{why == ENOSPC || why == EFBIG ? ErrorCode::DiskFull : ErrorCode::Io,
+               path + ": " + (why == 0 ? "cannot be written" : std::strerror(why))};
 }
 
 // Floats of both signs below 1, integers in [0, 100), or as far as the type reaches.

@@ -128,8 +128,9 @@ Result<wire::MeasureRequestT> decode_request(ByteView bytes) {
     if (expected->dtype > wire::ScalarType::MAX) {
       return Error{ErrorCode::Malformed, "expected output of an unknown type"};
     }
-    if (!(expected->absolute >= 0) || !(expected->relative >= 0)) {
-      return Error{ErrorCode::Malformed, "tolerance of an expected output is negative or NaN"};
+    const auto right = [](double off) { return off >= 0 && std::isfinite(off); };
+    if (!right(expected->absolute) || !right(expected->relative)) {
+      return Error{ErrorCode::Malformed, "tolerance of an expected output is no number from 0 on"};
     }
   }
   return request;

@@ -47,6 +47,31 @@ TEST_F(CommandLine, AnOutputFileHasAName) {
   }
 }
 
+TEST_F(CommandLine, ANetworkThatWasBuiltIsNotWrittenOver) {
+  const std::string built = write("net.fettle", "FETTLNET and so on");
+  expect_error(fettle({"zoo", "squeezenet-1.1", "-o", built}), 1, {"a network that fettle built"});
+  EXPECT_EQ(contents_of(built), "FETTLNET and so on");
+}
+
+TEST_F(CommandLine, NoNumberIsNoNumber) {
+  for (const char* word : {"nan", "inf", "-nan"}) {
+    expect_error(fettle({"tune", "resnet-18", "--timeout", word}), 2, {"--timeout"});
+    expect_error(fettle({"devices", "check", "--apart", word}), 2, {"--apart"});
+  }
+}
+
+TEST_F(CommandLine, OneExtentHasOneNumber) {
+  const std::string model = folder.file("net.onnx");
+  ASSERT_EQ(fettle({"zoo", "squeezenet-1.1", "-o", model}).status, 0);
+  expect_error(fettle({"tasks", model, "--extent", "n=1", "--extent", "n=2"}), 2,
+               {"--extent", "n twice: 1 and 2"});
+}
+
+TEST_F(CommandLine, AMistakeInAWorkloadFileHasALine) {
+  const std::string file = write("w.json", "[\n  {\"op\": \"dense\",\n  \"batch\" 1}\n]\n");
+  expect_error(fettle({"tasks", file}), 1, {"line 3"});
+}
+
 TEST_F(CommandLine, ADatabaseOrAModelIsNotWrittenOver) {
   const std::string model = folder.file("net.onnx"), database = folder.file("kept.db");
   ASSERT_EQ(fettle({"zoo", "squeezenet-1.1", "-o", model}).status, 0);

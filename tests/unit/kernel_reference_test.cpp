@@ -60,6 +60,22 @@ TEST(KernelReference, ACFunctionSeesInputsConstantsAndScalars) {
   EXPECT_EQ(expected->front().tolerance.relative, 1e-4);
 }
 
+// What is infinite, or a mask, does not make any other answer right.
+TEST(KernelReference, OneHugeElementDoesNotWidenTheTolerance) {
+  for (const char* huge : {"1.0f / 0.0f", "-1e30f", "0.0f / 0.0f"}) {
+    const KernelSample sample;
+    sample.write("twice_reference.c",
+                 "void plainly(const float* from, float* to, float f) {\n"
+                 "  for (int i = 0; i < 1024; ++i) to[i] = f * from[i];\n"
+                 "  to[7] = " +
+                     std::string(huge) + ";\n}\n");
+    const auto expected = expected_of(sample);
+    ASSERT_TRUE(expected.ok()) << expected.error().text();
+    EXPECT_GT(expected->front().tolerance.absolute, 1e-5) << huge;
+    EXPECT_LT(expected->front().tolerance.absolute, 2e-3) << huge;
+  }
+}
+
 TEST(KernelReference, AStatedToleranceCounts) {
   const KernelSample sample;
   sample.change("function = \"plainly\"", "function = \"plainly\"\nabsolute = 0.5");

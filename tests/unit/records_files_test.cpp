@@ -39,6 +39,35 @@ TEST(RecordsFiles, AnotherSchemaVersionSaysWhatToDo) {
   }
 }
 
+// What is stored into a file without a name is lost with the process that holds it.
+TEST(RecordsFiles, OneThatIsRemovedMovedOrReplacedWhileItIsOpenIsAnError) {
+  for (const char* how : {"removed", "moved", "replaced"}) {
+    TempFolder folder;
+    const std::string path = folder.file("a.db");
+    Database database = test::open_or_die(path);
+    ASSERT_TRUE(database.insert(test::measured(1, 10)).ok());
+    if (how == std::string("replaced")) {
+      test::open_or_die(folder.file("b.db"));
+      std::filesystem::rename(folder.file("b.db"), path);
+    } else {
+      std::filesystem::rename(path, folder.file("c.db"));
+      if (how == std::string("removed")) std::filesystem::remove(folder.file("c.db"));
+    }
+    const auto stored = database.insert(test::measured(2, 10));
+    ASSERT_FALSE(stored.ok()) << how;
+    EXPECT_NE(stored.error().text().find("removed, moved or replaced"), std::string::npos)
+        << stored.error().text();
+  }
+}
+
+TEST(RecordsFiles, OneThatIsKeptNowhereIsRefused) {
+  for (const char* name : {":memory:", ""}) {
+    const auto opened = Database::open(name);
+    ASSERT_FALSE(opened.ok()) << name;
+    EXPECT_EQ(opened.error().code, ErrorCode::InvalidArgument);
+  }
+}
+
 TEST(RecordsFiles, AnotherProgramsDatabaseIsLeftAlone) {
   TempFolder folder;
   const std::string path = folder.file("other.db");

@@ -1,7 +1,9 @@
 // Databases and exports of earlier versions: brought to this one, with a copy kept.
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -98,6 +100,17 @@ TEST(RecordsMigration, AVersionTwoDatabaseGetsTheColumnOfFinals) {
   EXPECT_EQ((*copy)->number("PRAGMA user_version").value(), 2);
 }
 
+// A copy of another day, or something else.
+TEST(RecordsMigration, AFileOfTheCopysNameIsKept) {
+  TempFolder folder;
+  const std::string path = folder.file("r.db");
+  test::make_version_1(path);
+  std::ofstream(path + ".v1") << "precious";
+  ASSERT_TRUE(Database::open(path).ok());
+  EXPECT_EQ(bytes_of(path + ".v1"), "precious");
+  EXPECT_TRUE(bytes_of(path + ".v1.2").starts_with("SQLite format 3"));
+}
+
 // Two processes that both looked at the version before either changed the file.
 TEST(RecordsMigration, TheSecondOneLeavesTheCopyOfTheFirst) {
   TempFolder folder;
@@ -157,9 +170,14 @@ TEST(RecordsMigration, TheDiskIsFull) {
   TempFolder folder;
   const std::string path = folder.file("r.db");
   test::make_version_1(path);
-  // The copy's place is taken by a folder: it cannot be kept, so nothing may change.
-  ASSERT_EQ(mkdir((path + ".v1").c_str(), 0700), 0);
+  // There is no room for all of the copy: it cannot be kept, so nothing may change.
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{std::filesystem::file_size(path) / 2, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
   const auto refused = Database::open(path);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().text().find(path + ".v1"), std::string::npos) << refused.error().text();
   auto raw = SqliteConnection::open(path, SQLITE_OPEN_READONLY, std::chrono::milliseconds(100));

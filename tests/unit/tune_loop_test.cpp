@@ -160,6 +160,22 @@ TEST(TuneLoop, ALostBoardsOutcomeIsNotReused) {
   EXPECT_EQ(summary.progress.tasks[0].failed, 1u);
 }
 
+// A full disk, or no compiler: no candidate's doing.
+TEST(TuneLoop, BuildersThatCannotBuildEndTheSession) {
+  for (const ErrorCode code : {ErrorCode::Io, ErrorCode::DiskFull, ErrorCode::NotFound}) {
+    Rig rig(grid(2, 10));
+    rig.builder = ScriptedBuilder(
+        [&](const wire::BuildRequestT& request) { return build_failure(request, code); });
+    rig.options.trials = 100;
+    const TuneSummary summary = rig.run();
+    EXPECT_EQ(summary.end, SessionEnd::Failed);
+    ASSERT_TRUE(summary.error);
+    EXPECT_NE(summary.error->message.find("no builder can build"), std::string::npos)
+        << summary.error->message;
+    EXPECT_LE(summary.progress.trials, 20u);
+  }
+}
+
 // All boards are gone for good: the trials that are left are not spent on that.
 TEST(TuneLoop, LostBoardsEndTheSession) {
   Rig rig(grid(2, 10));

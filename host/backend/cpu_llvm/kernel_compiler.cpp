@@ -103,7 +103,7 @@ class CKernelCompiler final : public KernelCompiler {
                                               const space::KernelPoint& point,
                                               const std::vector<std::string>& entries) const {
     if (clang_.empty()) {
-      return Error{ErrorCode::Unsupported,
+      return Error{ErrorCode::NotFound,
                    "there is no clang here, which compiles C for " + target_.triple +
                        ": install it (Debian: clang-19), or name it by FETTLE_CLANG"};
     }

@@ -204,7 +204,7 @@ Result<Ptx> compile_cuda(const std::string& text, const std::string& file,
                          const std::string& options, const std::vector<std::string>& kernels,
                          const space::GpuTarget& target) {
   const Nvrtc& nvrtc = loaded();
-  if (nvrtc.cuda == 0) return Error{ErrorCode::Unsupported, nvrtc.why};
+  if (nvrtc.cuda == 0) return Error{ErrorCode::NotFound, nvrtc.why};
   if (nvrtc.cuda > target.driver) {
     return Error{ErrorCode::Unsupported, "this NVRTC, of CUDA " + version_text(nvrtc.cuda) +
                                              ", writes PTX that the device's driver, of CUDA " +
