@@ -232,7 +232,9 @@ Result<void> quantize(const QuantizeCommand& command) {
   if (!largest) return largest.error();
   const auto quantized = model::quantize(*graph, *largest, command.options);
   if (!quantized) return quantized.error();
-  if (auto done = model::export_onnx(*quantized, command.path); !done) return done;
+  model::Graph named = *quantized;
+  model::keep_output_names(named, *graph);
+  if (auto done = model::export_onnx(named, command.path); !done) return done;
   const auto [all, by_int8] = products(*quantized);
   progress.hide();
   note(fmt::format("{}: {} of {} convolutions and products by int8 weights, {} values in int8",

@@ -65,12 +65,19 @@ class OnnxModel {
     attribute.set_type(onnx::AttributeProto::INTS);
     for (const std::int64_t i : list) attribute.add_ints(i);
   }
+  static void integer(onnx::NodeProto& node, const std::string& name, std::int64_t value) {
+    onnx::AttributeProto& attribute = *node.add_attribute();
+    attribute.set_name(name);
+    attribute.set_type(onnx::AttributeProto::INT);
+    attribute.set_i(value);
+  }
   static void number(onnx::NodeProto& node, const std::string& name, float value) {
     onnx::AttributeProto& attribute = *node.add_attribute();
     attribute.set_name(name);
     attribute.set_type(onnx::AttributeProto::FLOAT);
     attribute.set_f(value);
   }
+  void opset(std::int64_t version) { model_.mutable_opset_import(0)->set_version(version); }
   onnx::ModelProto& proto() { return model_; }
   std::string text() const { return model_.SerializeAsString(); }
 

@@ -1,73 +1,14 @@
 // Networks compiled into one program answer as the reference does, whatever they are made of.
 #include <gtest/gtest.h>
 
-#include <cmath>
-
-#include "host/model/graph/node_stages.h"
-#include "host/model/passes/passes.h"
-#include "host/network/build_network.h"
-#include "tests/support/native_run.h"
-#include "tests/support/network_run.h"
-#include "tests/support/onnx_model.h"
+#include "tests/support/network_agrees.h"
 
 namespace fettle::network {
 namespace {
 
 using Model = testing::OnnxModel;
-using Numbers = std::vector<float>;
 
-std::vector<std::uint8_t> bytes_of(const Numbers& numbers) {
-  const auto* begin = reinterpret_cast<const std::uint8_t*>(numbers.data());
-  return {begin, begin + numbers.size() * 4};
-}
-
-class NetworkBuild : public testing::OnnxNetworkTest {
- protected:
-  // Imported, compiled without any record, run and held to the reference.
-  void agrees(const Model& model) {
-    auto graph = imported(model.text());
-    ASSERT_TRUE(graph) << graph.error().text();
-    ASSERT_TRUE(model::run_passes(*graph));
-    const Schedules schedules(testing::native_target().target());
-    const auto bindings = model::bind(*graph, model::pieces_of(*graph));
-    ASSERT_TRUE(bindings) << bindings.error().text();
-    const auto alternatives = compile_pieces(*bindings, schedules, 1, 2, {}, {});
-    ASSERT_TRUE(alternatives) << alternatives.error().text();
-    const auto linked = link(*graph, *bindings, first_of(*alternatives), schedules.target());
-    ASSERT_TRUE(linked) << linked.error().text();
-    network = linked->network;
-    EXPECT_EQ(network.threads, static_cast<std::uint32_t>(schedules.target().threads()));
-    std::vector<model::TensorBytes> given;
-    testing::TensorBytesList inputs;
-    std::mt19937 random(5);
-    std::uniform_real_distribution<float> draw(-1, 1);
-    for (const model::ValueId input : graph->inputs) {
-      Numbers numbers(static_cast<std::size_t>(graph->type(input).elements()));
-      for (float& number : numbers) number = draw(random);
-      inputs.push_back(bytes_of(numbers));
-      given.push_back(std::make_shared<const std::vector<std::uint8_t>>(inputs.back()));
-    }
-    const auto outputs = testing::run_network(*linked, inputs);
-    ASSERT_TRUE(outputs) << outputs.error().text();
-    const auto expected = model::evaluate_graph(*graph, given);
-    ASSERT_TRUE(expected) << expected.error().text();
-    ASSERT_EQ(outputs->size(), expected->size());
-    for (std::size_t o = 0; o < outputs->size(); ++o) {
-      ASSERT_EQ((*outputs)[o].size(), (*expected)[o]->size());
-      const auto* ours = reinterpret_cast<const float*>((*outputs)[o].data());
-      const auto* right = reinterpret_cast<const float*>((*expected)[o]->data());
-      for (std::size_t i = 0; i < (*outputs)[o].size() / 4; ++i) {
-        ASSERT_NEAR(ours[i], right[i], 1e-4 + 1e-4 * std::fabs(right[i])) << o << " at " << i;
-      }
-    }
-  }
-  std::vector<std::string> titles() const {
-    std::vector<std::string> out;
-    for (const auto& layer : network.layers) out.push_back(layer->title);
-    return out;
-  }
-  wire::NetworkT network;
-};
+class NetworkBuild : public testing::NetworkAgrees {};
 
 TEST_F(NetworkBuild, ConvolutionsWithNormsAndAResidual) {
   agrees(testing::residual_network());

@@ -130,5 +130,106 @@ TEST_F(OnnxNetwork, BearsChangedFiles) {
   EXPECT_LT(read, kChanges);
 }
 
+TEST_F(OnnxNetwork, ANodeWithoutItsInputsIsRefused) {
+  for (const char* op : {"Selu",
+                         "Clip",
+                         "Pow",
+                         "Dropout",
+                         "Reshape",
+                         "Squeeze",
+                         "Unsqueeze",
+                         "Shape",
+                         "Size",
+                         "Transpose",
+                         "Expand",
+                         "Tile",
+                         "DepthToSpace",
+                         "SpaceToDepth",
+                         "Resize",
+                         "ReduceMean",
+                         "Softmax",
+                         "GlobalAveragePool",
+                         "Slice",
+                         "Split",
+                         "Pad",
+                         "Gather",
+                         "MaxPool",
+                         "Conv",
+                         "LayerNormalization",
+                         "InstanceNormalization",
+                         "MatMul",
+                         "Gemm",
+                         "Add",
+                         "Relu"}) {
+    for (const std::vector<std::string>& inputs :
+         {std::vector<std::string>{}, std::vector<std::string>{""},
+          std::vector<std::string>{"", "x"}}) {
+      Model model;
+      model.opset(17);
+      model.input("x", {1, 3, 6, 6});
+      model.node(op, inputs, "y");
+      model.output("y");
+      const auto graph = imported(model.text());
+      ASSERT_FALSE(graph) << op;
+      EXPECT_NE(graph.error().text().find("makes 'y'"), std::string::npos) << graph.error().text();
+    }
+  }
+  Model model;
+  model.input("x", {4, 3});
+  model.node("Gather", {"x"}, "y");
+  model.output("y");
+  EXPECT_FALSE(imported(model.text()));
+}
+
+// Each of two types for every input: read, or refused in words.
+TEST_F(OnnxNetwork, TypesThatDoNotFitAreRefused) {
+  const int types[] = {onnx::TensorProto::FLOAT,   onnx::TensorProto::DOUBLE,
+                       onnx::TensorProto::FLOAT16, onnx::TensorProto::INT32,
+                       onnx::TensorProto::INT64,   onnx::TensorProto::INT8,
+                       onnx::TensorProto::BOOL};
+  const std::pair<const char*, int> operators[] = {
+      {"Add", 2},      {"Less", 2},      {"Where", 3},   {"MatMul", 2},
+      {"Gemm", 3},     {"PRelu", 2},     {"Mean", 2},    {"Exp", 1},
+      {"Floor", 1},    {"LeakyRelu", 1}, {"Softmax", 1}, {"ReduceMean", 1},
+      {"ReduceL2", 1}, {"HardSwish", 1}, {"Pow", 1},     {"QuantizeLinear", 2}};
+  int refused = 0;
+  for (const auto& [op, inputs] : operators) {
+    for (const int first : types) {
+      for (const int second : types) {
+        Model model;
+        model.opset(17);
+        std::vector<std::string> names;
+        for (int i = 0; i < inputs; ++i) {
+          names.push_back("x" + std::to_string(i));
+          model.input(names.back(), {3, 3});
+          model.proto()
+              .mutable_graph()
+              ->mutable_input(i)
+              ->mutable_type()
+              ->mutable_tensor_type()
+              ->set_elem_type(i == 0 ? first : second);
+        }
+        model.node(op, names, "y");
+        model.output("y");
+        const auto graph = imported(model.text());
+        refused += !graph;
+        EXPECT_TRUE(graph || !graph.error().message.empty());
+      }
+    }
+  }
+  EXPECT_GT(refused, 100);
+}
+
+// Files of other writers have 2 where 2.0 is meant.
+TEST_F(OnnxNetwork, AWholeNumberIsANumberToo) {
+  Model model;
+  model.input("x", {4});
+  Model::integer(model.node("LeakyRelu", {"x"}, "y"), "alpha", 2);
+  model.output("y");
+  const auto graph = imported(model.text());
+  ASSERT_TRUE(graph) << graph.error().text();
+  EXPECT_EQ(graph->nodes.front().attributes.at("alpha"), 2.0);
+}
+
 }  // namespace
 }  // namespace fettle::model

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "host/model/graph/node_stages.h"
 #include "host/model/passes/fold_batch_norm.h"
@@ -39,6 +40,27 @@ TEST_F(OnnxNetwork, FoldedBatchNormsChangeNothing) {
   const auto* a = reinterpret_cast<const float*>((*before)[0]->data());
   const auto* b = reinterpret_cast<const float*>((*after)[0]->data());
   for (std::size_t i = 0; i < numbers.size(); ++i) EXPECT_NEAR(a[i], b[i], 2e-5) << i;
+}
+
+// Also where a node becomes several of ours, and where a name looks like one that is made up.
+TEST_F(OnnxNetwork, OutputsKeepTheirNames) {
+  Model model;
+  model.opset(11);
+  model.input("x", {2, 3, 4, 4});
+  auto& split = model.node("Split", {"x"}, "y");
+  split.add_output("z");
+  Model::integer(split, "axis", 0);
+  model.node("Neg", {"x"}, "y_1");
+  Model::integer(model.node("Softmax", {"x"}, "s"), "axis", 1);
+  model.node("Identity", {"x"}, "same");
+  for (const char* name : {"y", "z", "y_1", "s", "same"}) model.output(name);
+  const auto graph = imported(model.text());
+  ASSERT_TRUE(graph) << graph.error().text();
+  std::vector<std::string> names;
+  for (const ValueId id : graph->outputs) names.push_back(graph->values[id].name);
+  EXPECT_EQ(names, (std::vector<std::string>{"y", "z", "y_1", "s", "same"}));
+  std::set<std::string> all;
+  for (const Value& value : graph->values) EXPECT_TRUE(all.insert(value.name).second) << value.name;
 }
 
 TEST_F(OnnxNetwork, PiecesAreOperatorsWithTheirTails) {

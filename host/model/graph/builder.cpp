@@ -10,11 +10,30 @@
 namespace fettle::model {
 
 ValueId GraphBuilder::new_value(const std::string& name, TensorType type) {
+  const auto id = static_cast<ValueId>(graph_.values.size());
+  graph_.values.push_back({unique(name, id), std::move(type), nullptr});
+  return id;
+}
+
+std::string GraphBuilder::unique(const std::string& name, ValueId id) {
   const std::string wanted = name.empty() ? "value" : name;
-  std::string unique = wanted;
-  for (int i = 1; !names_.insert(unique).second; ++i) unique = wanted + "_" + std::to_string(i);
-  graph_.values.push_back({unique, std::move(type), nullptr});
-  return static_cast<ValueId>(graph_.values.size() - 1);
+  std::string given = wanted;
+  for (int i = 1; !names_.emplace(given, id).second; ++i) given = wanted + "_" + std::to_string(i);
+  return given;
+}
+
+void GraphBuilder::name(ValueId id, const std::string& name) {
+  if (made_up_.erase(id) == 0 || graph_.values[id].name == name) return;
+  names_.erase(graph_.values[id].name);
+  const auto holder = names_.find(name);
+  if (holder != names_.end() && made_up_.count(holder->second) > 0) {
+    const ValueId other = holder->second;
+    names_.erase(holder);
+    graph_.values[id].name = unique(name, id);
+    graph_.values[other].name = unique(name, other);
+    return;
+  }
+  graph_.values[id].name = unique(name, id);
 }
 
 ValueId GraphBuilder::input(const std::string& name, TensorType type) {
@@ -26,6 +45,7 @@ ValueId GraphBuilder::input(const std::string& name, TensorType type) {
 ValueId GraphBuilder::constant(const std::string& name, TensorType type,
                                std::vector<std::uint8_t> bytes) {
   const ValueId id = new_value(name, std::move(type));
+  made_up_.insert(id);  // a reader's may stand in an output's way
   graph_.values[id].constant = std::make_shared<const std::vector<std::uint8_t>>(std::move(bytes));
   return id;
 }
@@ -45,6 +65,7 @@ Result<ValueId> GraphBuilder::add(const std::string& op, nlohmann::json attribut
   auto stages = stages_of(op, attributes, types);
   if (!stages) return std::move(stages).error();
   const ValueId id = new_value(output, stages->output);
+  made_up_.insert(id);
   const std::int64_t steps = steps_of(*stages);
   // Passes that compute in integers want the integers (passes/quantized.h).
   known &= op != "DequantizeLinear";

@@ -2,6 +2,7 @@
 // is computed at once.
 #pragma once
 
+#include <unordered_map>
 #include <unordered_set>
 
 #include "host/model/graph/graph.h"
@@ -13,12 +14,16 @@ class GraphBuilder {
  public:
   explicit GraphBuilder(std::string name) { graph_.name = std::move(name); }
 
-  // Names that are taken, or "", are made unique.
+  // Names that are taken, or "", are made unique, until name() gives them away.
   ValueId input(const std::string& name, TensorType type);
   ValueId constant(const std::string& name, TensorType type, std::vector<std::uint8_t> bytes);
   // The node's one output. Errors name the operator. Weights that are dequantised stay integers.
   Result<ValueId> add(const std::string& op, nlohmann::json attributes, std::vector<ValueId> inputs,
                       const std::string& output, const std::string& node = "");
+
+  // The model's own name for a computed value, which one that was made up gives way to. The first
+  // that it gets counts, and an input's or a constant's stays.
+  void name(ValueId id, const std::string& name);
 
   // Until the next value is made.
   const Value& value(ValueId id) const { return graph_.values[id]; }
@@ -31,10 +36,12 @@ class GraphBuilder {
 
  private:
   ValueId new_value(const std::string& name, TensorType type);
+  std::string unique(const std::string& name, ValueId id);
 
   Graph graph_;
   std::int64_t steps_left_ = std::int64_t{1} << 26;  // of computing constants
-  std::unordered_set<std::string> names_;
+  std::unordered_map<std::string, ValueId> names_;
+  std::unordered_set<ValueId> made_up_;  // whose names are
 };
 
 }  // namespace fettle::model

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "host/model/operators/operators.h"
+#include "host/model/operators/call.h"
 #include "host/space/json_reason.h"
 #include "host/space/operators/shapes.h"
 #include "host/space/operators/stages.h"
@@ -83,6 +83,7 @@ Result<NodeStages> stages_of(const std::string& op, const nlohmann::json& attrib
     if (inputs[i]) out.stages.push_back(placeholders[i]);
   }
   const NodeCall call(attributes, there, types, out.stages);
+  if (auto right = check_types(call, row->takes); !right) return named(std::move(right).error());
   try {
     if (row->view) {
       auto shape = row->view(call);

@@ -151,12 +151,21 @@ class Exporter {
     return name;
   }
 
+  // Nodes of ONNX have none of each other's names.
+  std::string unique_name(const std::string& name) {
+    std::string unique = name;
+    for (int i = 2; !name.empty() && !nodes_.insert(unique).second; ++i) {
+      unique = name + "_" + std::to_string(i);
+    }
+    return unique;
+  }
+
   Result<void> add(const Node& node) {
     const Row* row = writable(graph_, node);
     if (!row) return Error{ErrorCode::Unsupported, node.op + " cannot be written as ONNX yet"};
     onnx::NodeProto& out = *to().add_node();
     out.set_op_type(node.op);
-    out.set_name(node.name);
+    out.set_name(unique_name(node.name));
     for (const ValueId id : node.inputs) out.add_input(id == kNoValue ? "" : names_[id]);
     for (const ValueId id : node.outputs) out.add_output(names_[id]);
     if (is_global_mean(node)) {
@@ -183,7 +192,7 @@ class Exporter {
 
   const Graph& graph_;
   std::vector<std::string> names_;
-  std::unordered_set<std::string> taken_;
+  std::unordered_set<std::string> taken_, nodes_;  // names of values, of nodes
   onnx::ModelProto model_;
 };
 

@@ -257,7 +257,11 @@ class Importer {
     if (opset() < 7) {
       if (auto meant = take_old_meaning(node, inputs); !meant) return refused(meant.error());
     }
-    auto outputs = find_reader(node.op_type())(NodeReader(node, opset(), inputs, builder_));
+    const NodeReader reader(node, opset(), inputs, builder_);
+    if (!reader.has_input(0) && node.op_type() != "Constant") {
+      return refused(reader.invalid("lacks its first input"));
+    }
+    auto outputs = find_reader(node.op_type())(reader);
     if (!outputs) return refused(outputs.error());
     for (int i = 0; i < node.output_size(); ++i) {
       if (node.output(i).empty()) continue;
@@ -269,7 +273,9 @@ class Importer {
       if (values_.count(node.output(i))) {
         return wrong(path_, words_for(node) + " makes '" + node.output(i) + "' again");
       }
-      values_[node.output(i)] = (*outputs)[static_cast<std::size_t>(i)];
+      const ValueId made = (*outputs)[static_cast<std::size_t>(i)];
+      values_[node.output(i)] = made;
+      builder_.name(made, node.output(i));
     }
     return {};
   }

@@ -19,12 +19,16 @@ const onnx::AttributeProto* NodeReader::attribute(const char* name) const {
 
 std::int64_t NodeReader::integer(const char* name, std::int64_t otherwise) const {
   const auto* one = attribute(name);
-  return one ? one->i() : otherwise;
+  if (!one) return otherwise;
+  return one->type() == onnx::AttributeProto::FLOAT ? static_cast<std::int64_t>(one->f())
+                                                    : one->i();
 }
 
 double NodeReader::number(const char* name, double otherwise) const {
   const auto* one = attribute(name);
-  return one ? static_cast<double>(one->f()) : otherwise;
+  if (!one) return otherwise;
+  return one->type() == onnx::AttributeProto::INT ? static_cast<double>(one->i())
+                                                  : static_cast<double>(one->f());
 }
 
 std::string NodeReader::word(const char* name, const std::string& otherwise) const {

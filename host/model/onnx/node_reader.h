@@ -38,10 +38,13 @@ class NodeReader {
 
   std::size_t inputs() const { return inputs_.size(); }
   bool has_input(std::size_t i) const { return i < inputs_.size() && inputs_[i] != kNoValue; }
-  ValueId input(std::size_t i) const { return inputs_[i]; }
+  // kNoValue, and no shape, of one that is not there.
+  ValueId input(std::size_t i) const { return has_input(i) ? inputs_[i] : kNoValue; }
   const std::vector<ValueId>& all_inputs() const { return inputs_; }
   List shape(std::size_t i) const { return type(i).shape; }
-  TensorType type(std::size_t i) const { return builder_.value(inputs_[i]).type; }
+  TensorType type(std::size_t i) const {
+    return has_input(i) ? builder_.value(inputs_[i]).type : TensorType{};
+  }
   TensorType type_of(ValueId id) const { return builder_.value(id).type; }
   // What parameters are that older opsets have as an attribute, newer ones as an input.
   // Unsupported: an input that is not known before the network runs.

@@ -164,6 +164,7 @@ Outputs pad(const NodeReader& node) {
 
 Outputs gather(const NodeReader& node) {
   const auto& x = node.shape(0);
+  if (!node.has_input(1)) return node.invalid("has no indices");
   auto indices = node.parameter("indices", 1, {});
   if (!indices) return std::move(indices).error();
   std::int64_t axis = node.integer("axis", 0);

@@ -20,10 +20,9 @@ Result<Written> each(const NodeCall& call, const std::function<ir::Expr(ir::Expr
   return out;
 }
 
-// Computed in float32; other types are refused.
+// Computed in float32 (Takes::Floats).
 template <ir::Expr (*value)(const ir::Expr&)>
 Result<Written> smooth(const NodeCall& call) {
-  if (!ir::DataType{call.scalar(0)}.is_float()) return unsupported("of integers");
   return each(call, value, call.scalar(0));
 }
 
@@ -99,7 +98,9 @@ Result<Written> power(const NodeCall& call) {
   if (!whole && exponent != 0.5 && exponent != -0.5 && exponent != -1) {
     return unsupported("the exponent " + std::to_string(exponent));
   }
-  if (!whole && !ir::DataType{call.scalar(0)}.is_float()) return unsupported("of integers");
+  if (!whole) {
+    if (auto right = check_types(call, Takes::Floats); !right) return std::move(right).error();
+  }
   return each(
       call,
       [&](const ir::Expr& x) {
@@ -130,24 +131,24 @@ Result<Written> cast(const NodeCall& call) {
 
 constexpr Operator kActivation[] = {
     {"Relu", 1, 1, relu, nullptr},
-    {"LeakyRelu", 1, 1, leaky_relu, nullptr},
-    {"PRelu", 2, 2, parametric_relu, nullptr},
-    {"Elu", 1, 1, elu, nullptr},
+    {"LeakyRelu", 1, 1, leaky_relu, nullptr, Takes::Floats},
+    {"PRelu", 2, 2, parametric_relu, nullptr, Takes::Floats},
+    {"Elu", 1, 1, elu, nullptr, Takes::Floats},
     {"Clip", 1, 1, clip, nullptr},
-    {"Sigmoid", 1, 1, smooth<space::sigmoid>, nullptr},
-    {"HardSigmoid", 1, 1, hard_sigmoid, nullptr},
-    {"Swish", 1, 1, smooth<space::swish>, nullptr},
-    {"HardSwish", 1, 1, smooth<space::hard_swish>, nullptr},
-    {"Tanh", 1, 1, smooth<space::hyperbolic_tangent>, nullptr},
-    {"Erf", 1, 1, smooth<space::error_function>, nullptr},
-    {"Gelu", 1, 1, smooth<space::gelu>, nullptr},
-    {"Exp", 1, 1, smooth<space::exponential>, nullptr},
-    {"Sqrt", 1, 1, smooth<square_root>, nullptr},
-    {"Reciprocal", 1, 1, smooth<reciprocal>, nullptr},
-    {"Softsign", 1, 1, smooth<softsign>, nullptr},
-    {"Ceil", 1, 1, smooth<ceiling>, nullptr},
-    {"Round", 1, 1, smooth<rounded>, nullptr},
-    {"Floor", 1, 1, plain<UnaryOp::Floor>, nullptr},
+    {"Sigmoid", 1, 1, smooth<space::sigmoid>, nullptr, Takes::Floats},
+    {"HardSigmoid", 1, 1, hard_sigmoid, nullptr, Takes::Floats},
+    {"Swish", 1, 1, smooth<space::swish>, nullptr, Takes::Floats},
+    {"HardSwish", 1, 1, smooth<space::hard_swish>, nullptr, Takes::Floats},
+    {"Tanh", 1, 1, smooth<space::hyperbolic_tangent>, nullptr, Takes::Floats},
+    {"Erf", 1, 1, smooth<space::error_function>, nullptr, Takes::Floats},
+    {"Gelu", 1, 1, smooth<space::gelu>, nullptr, Takes::Floats},
+    {"Exp", 1, 1, smooth<space::exponential>, nullptr, Takes::Floats},
+    {"Sqrt", 1, 1, smooth<square_root>, nullptr, Takes::Floats},
+    {"Reciprocal", 1, 1, smooth<reciprocal>, nullptr, Takes::Floats},
+    {"Softsign", 1, 1, smooth<softsign>, nullptr, Takes::Floats},
+    {"Ceil", 1, 1, smooth<ceiling>, nullptr, Takes::Floats},
+    {"Round", 1, 1, smooth<rounded>, nullptr, Takes::Floats},
+    {"Floor", 1, 1, plain<UnaryOp::Floor>, nullptr, Takes::Floats},
     {"Abs", 1, 1, plain<UnaryOp::Abs>, nullptr},
     {"Neg", 1, 1, plain<UnaryOp::Neg>, nullptr},
     {"Pow", 1, 1, power, nullptr},

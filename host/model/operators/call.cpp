@@ -109,6 +109,30 @@ Result<std::vector<std::size_t>> axis_numbers(const std::vector<std::int64_t>& a
   return std::vector<std::size_t>(numbers.begin(), numbers.end());
 }
 
+Result<void> check_types(const NodeCall& call, Takes takes) {
+  const auto words = [&](std::size_t i) { return ir::to_string(ir::DataType{call.scalar(i)}); };
+  const auto differ = [&](std::size_t i, std::size_t j) {
+    return invalid("its inputs differ in type: " + words(i) + " and " + words(j));
+  };
+  if (takes == Takes::AChoice) {
+    if (call.scalar(0) != ir::Scalar::Bool) return invalid("its condition is " + words(0));
+    return call.scalar(1) == call.scalar(2) ? Result<void>() : differ(1, 2);
+  }
+  if (takes == Takes::Anything) return {};
+  const auto wide = [&](std::size_t i) {
+    return widened(ir::zero_of({call.scalar(i), 1}))->type.scalar;
+  };
+  for (std::size_t i = 0; i < call.inputs(); ++i) {
+    if (!call.has(i)) continue;
+    if (takes == Takes::Floats && wide(i) != ir::Scalar::Float32) {
+      return unsupported("of " + words(i));
+    }
+    const bool right = takes == Takes::Same ? call.scalar(i) == call.scalar(0) : wide(i) == wide(0);
+    if (!right) return differ(0, i);
+  }
+  return {};
+}
+
 ir::Expr widened(const ir::Expr& value) {
   switch (value->type.scalar) {
     case ir::Scalar::UInt8:

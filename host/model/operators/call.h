@@ -29,6 +29,9 @@ Result<std::size_t> axis_number(std::int64_t axis, std::size_t rank);
 Result<std::vector<std::size_t>> axis_numbers(const std::vector<std::int64_t>& axes,
                                               std::size_t rank);
 
+// InvalidArgument, Unsupported: inputs that are not of the types which the row takes.
+Result<void> check_types(const NodeCall& call, Takes takes);
+
 // float16 as float32, small integers as int32.
 ir::Expr widened(const ir::Expr& value);
 // To the type that it has in memory.

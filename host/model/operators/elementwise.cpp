@@ -78,13 +78,13 @@ constexpr Operator kElementwise[] = {
     {"Max", 1, 64, folded<BinaryOp::Max>, nullptr},
     {"Min", 1, 64, folded<BinaryOp::Min>, nullptr},
     {"Sum", 1, 64, folded<BinaryOp::Add>, nullptr},
-    {"Mean", 1, 64, mean, nullptr},
-    {"Equal", 2, 2, compared<BinaryOp::Eq, false>, nullptr},
-    {"Less", 2, 2, compared<BinaryOp::Lt, false>, nullptr},
-    {"LessOrEqual", 2, 2, compared<BinaryOp::Le, false>, nullptr},
-    {"Greater", 2, 2, compared<BinaryOp::Le, true>, nullptr},
-    {"GreaterOrEqual", 2, 2, compared<BinaryOp::Lt, true>, nullptr},
-    {"Where", 3, 3, where, nullptr},
+    {"Mean", 1, 64, mean, nullptr, Takes::Floats},
+    {"Equal", 2, 2, compared<BinaryOp::Eq, false>, nullptr, Takes::Alike},
+    {"Less", 2, 2, compared<BinaryOp::Lt, false>, nullptr, Takes::Alike},
+    {"LessOrEqual", 2, 2, compared<BinaryOp::Le, false>, nullptr, Takes::Alike},
+    {"Greater", 2, 2, compared<BinaryOp::Le, true>, nullptr, Takes::Alike},
+    {"GreaterOrEqual", 2, 2, compared<BinaryOp::Lt, true>, nullptr, Takes::Alike},
+    {"Where", 3, 3, where, nullptr, Takes::AChoice},
 };
 
 }  // namespace

@@ -172,6 +172,7 @@ Result<Written> gather(const NodeCall& call) {
   if (!axis) return std::move(axis).error();
   const auto places = call.list("indices");
   const auto index_shape = call.list("index_shape");
+  if (places.empty()) return unsupported("no indices");
   if (places.size() > 1024) return unsupported("more than 1024 indices");
   Shape to(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(*axis));
   to.push_back(static_cast<std::int64_t>(places.size()));

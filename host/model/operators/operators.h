@@ -60,6 +60,16 @@ struct Written {
 };
 Written written(space::Stage stage);  // its shape is that of its buffer
 
+// What an operator computes with, beside what its writer says. Small types are computed in wider
+// ones (call.h): alike is what is one type then.
+enum class Takes {
+  Anything,
+  Floats,   // float16 or float32 each: what is computed with constants of float32
+  Alike,    // all inputs
+  Same,     // all inputs, of one type as they are
+  AChoice,  // bool, and two of one type
+};
+
 struct Operator {
   const char* name;
   std::size_t least_inputs, most_inputs;
@@ -68,6 +78,7 @@ struct Operator {
   // Of one that moves nothing: the same elements in the same order, with this shape. Exactly one of
   // the two is there.
   Result<std::vector<std::int64_t>> (*view)(const NodeCall& call);
+  Takes takes = Takes::Anything;
 };
 
 const Operator* find_operator(const std::string& name);  // null: none

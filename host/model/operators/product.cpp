@@ -33,7 +33,7 @@ Result<Written> gemm(const NodeCall& call) {
   ir::Expr value = space::at(sums, indices_of(out_axes));
   const auto times = [&](const ir::Expr& x, double factor) -> Result<ir::Expr> {
     if (factor == 1) return x;
-    if (!x->type.is_float()) return unsupported("a factor of integers");
+    if (x->type != ir::kFloat32) return unsupported("a factor of " + ir::to_string(x->type));
     return x * ir::float_imm(factor);
   };
   auto product = times(value, call.number("alpha"));
@@ -50,8 +50,8 @@ Result<Written> gemm(const NodeCall& call) {
 }
 
 constexpr Operator kProduct[] = {
-    {"MatMul", 2, 2, matmul, nullptr},
-    {"Gemm", 2, 3, gemm, nullptr},
+    {"MatMul", 2, 2, matmul, nullptr, Takes::Same},
+    {"Gemm", 2, 3, gemm, nullptr, Takes::Same},
 };
 
 }  // namespace

@@ -74,7 +74,12 @@ Result<Written> quantize_linear(const NodeCall& call) {
   if (!axis) return std::move(axis).error();
   const std::string to = call.word("to");
   if (to != "int8" && to != "uint8") return unsupported("to " + to);
-  if (!ir::DataType{call.scalar(0)}.is_float()) return unsupported("of integers");
+  for (const std::size_t i : {0, 1}) {
+    const ir::DataType type{call.scalar(i)};
+    if (type != ir::kFloat32 && type.scalar != ir::Scalar::Float16) {
+      return unsupported("of " + ir::to_string(type));
+    }
+  }
   const auto axes = axes_of(call.shape(0));
   const auto indices = indices_of(axes);
   const std::int64_t extent = axes[*axis].extent;

@@ -45,10 +45,7 @@ Result<Written> reduce(const NodeCall& call) {
   space::Stage last = s.reduced.empty() ? call.add("value", s.kept, {}, value)
                                         : call.add("reduced", s.kept, s.reduced, value, combiner);
   ir::Expr result = space::at(last, indices_of(last.axes));
-  if (after == After::Mean) {
-    if (!result->type.is_float()) return unsupported("the mean of integers");
-    result = result * ir::float_imm(1.0 / static_cast<double>(s.count));
-  }
+  if (after == After::Mean) result = result * ir::float_imm(1.0 / static_cast<double>(s.count));
   if (after == After::Root) result = ir::unary(ir::UnaryOp::Sqrt, result);
   // Axes that are kept with extent 1 are a view of what is computed.
   Written out{call.add("value", last.axes, {}, narrowed(result, call.scalar(0))), {}};
@@ -202,17 +199,17 @@ Result<Written> local_response_normalization(const NodeCall& call) {
 }
 
 constexpr Operator kReduction[] = {
-    {"LRN", 1, 1, local_response_normalization, nullptr},
+    {"LRN", 1, 1, local_response_normalization, nullptr, Takes::Floats},
     {"ReduceSum", 1, 1, reduce<Combiner::Sum>, nullptr},
-    {"ReduceMean", 1, 1, reduce<Combiner::Sum, After::Mean>, nullptr},
+    {"ReduceMean", 1, 1, reduce<Combiner::Sum, After::Mean>, nullptr, Takes::Floats},
     {"ReduceMax", 1, 1, reduce<Combiner::Max>, nullptr},
     {"ReduceMin", 1, 1, reduce<Combiner::Min>, nullptr},
     {"ReduceSumSquare", 1, 1, reduce<Combiner::Sum, After::Nothing, true>, nullptr},
-    {"ReduceL2", 1, 1, reduce<Combiner::Sum, After::Root, true>, nullptr},
-    {"Softmax", 1, 1, softmax, nullptr},
-    {"LayerNormalization", 2, 3, layer_normalization, nullptr},
-    {"InstanceNormalization", 3, 3, instance_normalization, nullptr},
-    {"BatchNormalization", 5, 5, batch_normalization, nullptr},
+    {"ReduceL2", 1, 1, reduce<Combiner::Sum, After::Root, true>, nullptr, Takes::Floats},
+    {"Softmax", 1, 1, softmax, nullptr, Takes::Floats},
+    {"LayerNormalization", 2, 3, layer_normalization, nullptr, Takes::Floats},
+    {"InstanceNormalization", 3, 3, instance_normalization, nullptr, Takes::Floats},
+    {"BatchNormalization", 5, 5, batch_normalization, nullptr, Takes::Floats},
 };
 
 }  // namespace

@@ -103,7 +103,6 @@ Result<Written> pooled(const NodeCall& call, const Shape& kernel, bool max, bool
     value = ir::select(u.inside, value, space::neutral_of(Combiner::Max, value->type));
   }
   if (max) return written(call.add("largest", axes, u.places, value, Combiner::Max));
-  if (!value->type.is_float()) return unsupported("the mean of integers");
   const space::Stage sum = call.add("sum", axes, u.places, widened(value));
   const auto out_axes = axes_of(shape);
   const auto indices = indices_of(out_axes);
@@ -135,9 +134,9 @@ Result<Written> average_pool(const NodeCall& call) {
 }
 
 constexpr Operator kWindow[] = {
-    {"Conv", 2, 3, conv, nullptr},
+    {"Conv", 2, 3, conv, nullptr, Takes::Same},
     {"MaxPool", 1, 1, max_pool, nullptr},
-    {"AveragePool", 1, 1, average_pool, nullptr},
+    {"AveragePool", 1, 1, average_pool, nullptr, Takes::Floats},
 };
 
 }  // namespace

@@ -211,8 +211,13 @@ class Quantizer {
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       scales[channel(i)] = std::max(scales[channel(i)], std::fabs(numbers[i]));
     }
-    const auto given = node.inputs.size() < 3 ? std::nullopt : numbers_of(graph_, node.inputs[2]);
-    if (given && given->size() == channels) {
+    auto given = node.inputs.size() < 3 ? std::nullopt : numbers_of(graph_, node.inputs[2]);
+    // A row: Gemm takes columns too.
+    if (given && (given->size() != channels || graph_.type(node.inputs[2]).shape.back() !=
+                                                   static_cast<std::int64_t>(channels))) {
+      given.reset();
+    }
+    if (given) {
       // As int32 of the sums' scale a bias has room to spare.
       for (std::size_t c = 0; c < channels; ++c) {
         scales[c] = std::max(scales[c], 127 * std::fabs((*given)[c]) / of_x * 0x1p-30);
@@ -228,15 +233,15 @@ class Quantizer {
                                static_cast<std::int64_t>(axis));
     if (!weights) return std::move(weights).error();
     node.inputs[1] = *weights;
-    if (!given || given->size() != channels) return {};
+    if (!given) return {};
     Numbers bias = *given;
     for (double& one : scales) one = static_cast<float>(one) * static_cast<float>(of_x);
     for (std::size_t c = 0; c < channels; ++c) {
       bias[c] = std::clamp(std::nearbyint(bias[c] / scale(c)), -2147483648.0, 2147483647.0);
     }
-    auto biases =
-        dequantized(graph_.values[node.inputs[2]].name,
-                    {ir::Scalar::Int32, graph_.type(node.inputs[2]).shape}, bias, scales, 0);
+    auto biases = dequantized(graph_.values[node.inputs[2]].name,
+                              {ir::Scalar::Int32, graph_.type(node.inputs[2]).shape}, bias, scales,
+                              std::ssize(graph_.type(node.inputs[2]).shape) - 1);
     if (!biases) return std::move(biases).error();
     node.inputs[2] = *biases;
     return {};
@@ -318,6 +323,18 @@ std::vector<ValueId> quantized_values(const Graph& graph, const QuantizeOptions&
 Result<Graph> quantize(Graph graph, const std::vector<double>& largest,
                        const QuantizeOptions& options) {
   return Quantizer(std::move(graph), largest, options).run();
+}
+
+void keep_output_names(Graph& quantized, const Graph& of) {
+  for (std::size_t i = 0; i < of.outputs.size(); ++i) {
+    const std::string name = of.values[of.outputs[i]].name;
+    Value& output = quantized.values[quantized.outputs[i]];
+    if (output.name == name) continue;
+    for (Value& value : quantized.values) {
+      if (value.name == name) value.name += ".unquantized";
+    }
+    output.name = name;
+  }
 }
 
 }  // namespace fettle::model

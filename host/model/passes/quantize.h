@@ -38,4 +38,8 @@ std::vector<ValueId> quantized_values(const Graph& graph, const QuantizeOptions&
 Result<Graph> quantize(Graph graph, const std::vector<double>& largest,
                        const QuantizeOptions& options = {});
 
+// The outputs get the names that they have in the network which was quantised, for a file of it.
+// (Its values are found again by their names until then: quantization_loss.h.)
+void keep_output_names(Graph& quantized, const Graph& of);
+
 }  // namespace fettle::model

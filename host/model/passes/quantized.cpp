@@ -234,6 +234,8 @@ class Finder {
                                          std::size_t channels, const std::string& name) {
     const auto scale = [&](std::size_t c) { return scales[scales.size() == 1 ? 0 : c]; };
     std::optional<Numbers> numbers;
+    const auto& shape = graph_.type(id).shape;
+    if (!shape.empty() && shape.back() != std::int64_t(channels)) return std::optional<ValueId>{};
     if (const auto q = dequantized(id)) {
       numbers = numbers_of(graph_, q->id);
       if (!numbers || numbers->size() != channels || !q->symmetric())
@@ -245,7 +247,7 @@ class Finder {
         same &= std::fabs(given - scale(c)) <= 1e-5f * scale(c);
         (*numbers)[c] *= given;
       }
-      if (same) return std::optional(q->id);
+      if (same && shape.size() == 1) return std::optional(q->id);
     } else {
       numbers = numbers_of(graph_, id);
       if (!numbers || numbers->size() != channels) return std::optional<ValueId>{};

@@ -1,7 +1,8 @@
 // Nodes as operators of the library (library_call.h).
 #include "host/model/pieces/library_call.h"
 
-#include <cmath>
+#include <algorithm>
+#include <charconv>
 #include <numeric>
 
 #include "host/space/operators/tail.h"
@@ -109,7 +110,10 @@ Call pool(const Graph& graph, const Node& node) {
 
 Call spatial_mean(const Graph& graph, const Node& node) {
   const TensorType& x = graph.type(node.inputs[0]);
-  if (x.shape.size() != 4 || node.attributes.at("axes") != json(Shape{2, 3})) return std::nullopt;
+  if (x.shape.size() != 4 || node.attributes.at("axes") != json(Shape{2, 3}) ||
+      node.attributes.at("keepdims") != 1) {
+    return std::nullopt;
+  }
   return global_mean(graph, node.inputs[0]);
 }
 
@@ -134,7 +138,8 @@ Call gemm(const Graph& graph, const Node& node) {
   LibraryCall call =
       dense(x, y.shape[0], x.shape[1], y.shape[1], {node.inputs[0], {}}, {node.inputs[1], weight});
   if (node.inputs.size() > 2) {
-    if (graph.type(node.inputs[2]).elements() != y.shape[1]) return std::nullopt;
+    const TensorType& added = graph.type(node.inputs[2]);  // a row, not a column as long as one
+    if (added.elements() != y.shape[1] || added.shape.back() != y.shape[1]) return std::nullopt;
     add_bias(call, node.inputs[2]);
   }
   return call;
@@ -149,7 +154,7 @@ Call matmul(const Graph& graph, const Node& node) {
     return dense(x, product(x.shape, 0, rank - 1), k, n, {node.inputs[0], {}},
                  {node.inputs[1], {}});
   }
-  if (w.shape.size() != rank || product(w.shape, 0, rank - 2) != product(x.shape, 0, rank - 2)) {
+  if (w.shape.size() != rank || !std::equal(w.shape.begin(), w.shape.end() - 2, x.shape.begin())) {
     return std::nullopt;
   }
   return LibraryCall{{{"op", "batch_matmul"},
@@ -209,6 +214,15 @@ Call requantized(const Graph& graph, const Node& node, Call call) {
   return call;
 }
 
+// ONNX's attributes are floats: 1e-6 is meant, not 9.999999974752427e-07.
+double shortest(double attribute) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, static_cast<float>(attribute)).ptr;
+  double value = 0;
+  std::from_chars(text, end, value);
+  return value;
+}
+
 // Along the last axis, of rows.
 Call of_rows(const Graph& graph, const Node& node, const char* op) {
   const TensorType& x = graph.type(node.inputs[0]);
@@ -261,9 +275,12 @@ std::optional<LibraryCall> library_call(const Graph& graph, const Node& node, co
   if (node.op == "Gemm") return gemm(graph, node);
   if (node.op == "MatMul") return matmul(graph, node);
   if (node.op == "Softmax") return of_rows(graph, node, "softmax");
-  if (node.op == "LayerNormalization" && node.inputs.size() == 3 &&
-      std::fabs(node.attributes.at("epsilon").get<double>() - 1e-5) < 1e-9) {
-    return of_rows(graph, node, "layer_norm");
+  if (node.op == "LayerNormalization" && node.inputs.size() == 3) {
+    auto call = of_rows(graph, node, "layer_norm");
+    const double epsilon = shortest(node.attributes.at("epsilon"));
+    if (!call || !(epsilon > 0)) return std::nullopt;
+    call->fields["epsilon"] = epsilon;
+    return call;
   }
   for (const auto& [op, function] : kFunctions) {
     if (node.op == op) return elementwise(graph, node, function, order);

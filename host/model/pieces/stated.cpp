@@ -1,6 +1,8 @@
 // Nodes by their stages, on values that lie in other orders (stated.h).
 #include "host/model/pieces/stated.h"
 
+#include <cassert>
+
 #include "host/ir/loads.h"
 #include "host/model/graph/node_stages.h"
 #include "host/space/dag_text/dag_json.h"
@@ -11,9 +13,20 @@ namespace {
 
 template <typename T>
 std::vector<T> permuted(const std::vector<T>& list, const Order& order) {
+  assert(list.size() == order.size());
   std::vector<T> out;
   for (const std::size_t at : order) out.push_back(list[at]);
   return out;
+}
+
+void read_in_order(std::vector<space::Stage>& stages, const ir::Buffer& before,
+                   const ir::Buffer& after, const Order& order) {
+  for (space::Stage& reader : stages) {
+    if (!reader.body) continue;
+    reader.body = ir::replace_loads(reader.body, before, [&](const ir::Load& load) {
+      return ir::load(after, permuted(load.indices, order), load.predicate);
+    });
+  }
 }
 
 // The placeholder holds its tensor in that order; whoever reads it does so there.
@@ -22,24 +35,30 @@ void lay_input(std::vector<space::Stage>& stages, std::size_t placeholder, const
   const ir::Buffer before = stage.buffer;
   stage.axes = permuted(stage.axes, order);
   stage.buffer = space::make_buffer(stage.name, before->type, stage.axes);
-  for (space::Stage& reader : stages) {
-    if (!reader.body) continue;
-    reader.body = ir::replace_loads(reader.body, before, [&](const ir::Load& load) {
-      return ir::load(stage.buffer, permuted(load.indices, order), load.predicate);
-    });
-  }
+  read_in_order(stages, before, stage.buffer, order);
 }
 
-void lay_output(space::Stage& stage, const Order& order) {
+// What it computes lies in that order; whoever reads it does so there.
+void lay_computed(std::vector<space::Stage>& stages, space::Stage& stage, const Order& order) {
+  const ir::Buffer before = stage.buffer;
   if (stage.store_at.empty()) {
     stage.axes = permuted(stage.axes, order);
-    stage.buffer = space::make_buffer(stage.name, stage.buffer->type, stage.axes);
-    return;
+    stage.buffer = space::make_buffer(stage.name, before->type, stage.axes);
+  } else {
+    stage.store_at = permuted(stage.store_at, order);
+    auto buffer = *before;
+    buffer.shape = permuted(buffer.shape, order);
+    stage.buffer = std::make_shared<const ir::BufferDecl>(std::move(buffer));
   }
-  stage.store_at = permuted(stage.store_at, order);
-  auto buffer = *stage.buffer;
-  buffer.shape = permuted(buffer.shape, order);
-  stage.buffer = std::make_shared<const ir::BufferDecl>(std::move(buffer));
+  read_in_order(stages, before, stage.buffer, order);
+}
+
+// All that has the output's axes: a loop over it goes one way through them.
+void lay_output(std::vector<space::Stage>& stages, const Order& order) {
+  const auto shape = stages.back().buffer->shape;
+  for (space::Stage& stage : stages) {
+    if (!stage.placeholder() && stage.buffer->shape == shape) lay_computed(stages, stage, order);
+  }
 }
 
 }  // namespace
@@ -67,7 +86,7 @@ Result<StatedNode> state_node(const Graph& graph, const Node& node,
   const ValueId output = node.outputs.front();
   if (!orders[output].empty() && stages.back().buffer->shape == graph.type(output).shape) {
     out.written = orders[output];
-    lay_output(stages.back(), out.written);
+    lay_output(stages, out.written);
   }
   space::ComputeDag dag;
   dag.stages = std::move(stages);

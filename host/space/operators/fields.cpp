@@ -45,6 +45,20 @@ void Fields::integer(const char* name, std::int64_t low, std::int64_t high,
   out_[name] = it->get<std::int64_t>();
 }
 
+void Fields::number_beside(const char* name, double low, double high, double usual) {
+  seen_.insert(name);
+  auto it = json_.find(name);
+  if (it == json_.end()) return;
+  const double value = it->is_number() ? it->get<double>() : -1;
+  if (!(value >= low && value <= high)) {
+    return fail(ErrorCode::InvalidArgument, std::string("field \"") + name + "\" is " + it->dump() +
+                                                "; it must be a number from " +
+                                                nlohmann::json(low).dump() + " to " +
+                                                nlohmann::json(high).dump());
+  }
+  if (value != usual) out_[name] = value;
+}
+
 void Fields::pair(const char* name, std::int64_t low, std::int64_t high,
                   std::optional<std::int64_t> fallback) {
   seen_.insert(name);

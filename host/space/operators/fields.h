@@ -20,6 +20,8 @@ class Fields {
   // An integer in [low, high]; fallback empty: the field must be there.
   void integer(const char* name, std::int64_t low, std::int64_t high,
                std::optional<std::int64_t> fallback = std::nullopt);
+  // A number in [low, high], left out where it is the usual one: a field that came later.
+  void number_beside(const char* name, double low, double high, double usual);
   // Two integers, or one that stands for both.
   void pair(const char* name, std::int64_t low, std::int64_t high,
             std::optional<std::int64_t> fallback = std::nullopt);

@@ -1,5 +1,6 @@
-// softmax over the features of each row, and layer_norm: (x - mean) / sqrt(variance +
-// 1e-5) * scale + shift, with scale and shift per feature. float32 or float16, [batch][features].
+// softmax over the features of each row, and layer_norm: (x - mean) / sqrt(variance + epsilon)
+// * scale + shift, with scale and shift per feature; epsilon is 1e-5 unless the call has another.
+// float32 or float16, [batch][features].
 #include <cmath>
 
 #include "host/space/operators/activations.h"
@@ -13,11 +14,14 @@ namespace fettle::space {
 
 namespace {
 
+constexpr double kEpsilon = 1e-5;
+
 Result<nlohmann::json> canonical(const nlohmann::json& json, const char* op) {
   Fields fields(json);
   fields.word("dtype", {"float32", "float16"}, "float32");
   fields.integer("batch", 1, 1 << 20, 1);
   fields.integer("features", 1, 1 << 20);
+  if (op == std::string("layer_norm")) fields.number_beside("epsilon", 1e-30, 1, kEpsilon);
   fields.tail();
   auto checked = fields.finish(op);
   if (!checked) return checked;
@@ -93,6 +97,7 @@ ComputeDag layer_norm_dag(const OperatorCall& w) {
       make_operand(w.scalar(), "shift", {{"k", length}}, ir::Role::Constant, kShiftStream, 1);
   dag.stages = {input, scale, shift};
   const ir::Expr share = reciprocal(length);
+  const ir::Expr epsilon = ir::float_imm(w.number("epsilon", kEpsilon));
   const Stage sum = append_row_reduction(
       dag, "sum", rows, length, Combiner::Sum,
       [&](const ir::Expr& n, const ir::Expr& k) { return widened(at(input, {n, k})); });
@@ -104,9 +109,8 @@ ComputeDag layer_norm_dag(const OperatorCall& w) {
         return off * off;
       });
   const Stage inverse = append_column(dag, "inverse", rows, [&](const ir::Expr& n) {
-    return ir::binary(
-        ir::BinaryOp::Div, ir::float_imm(1),
-        ir::unary(ir::UnaryOp::Sqrt, of_row(squares, n) * share + ir::float_imm(1e-5)));
+    return ir::binary(ir::BinaryOp::Div, ir::float_imm(1),
+                      ir::unary(ir::UnaryOp::Sqrt, of_row(squares, n) * share + epsilon));
   });
   append_rows(dag, "layer_norm", rows, length, [&](const ir::Expr& n, const ir::Expr& k) {
     return (widened(at(input, {n, k})) - of_row(mean, n)) * of_row(inverse, n) *
@@ -134,7 +138,10 @@ std::string title(const OperatorCall& w, const char* name) {
   return s + " " + std::to_string(w.integer("features"));
 }
 std::string softmax_title(const OperatorCall& w) { return title(w, "softmax"); }
-std::string layer_norm_title(const OperatorCall& w) { return title(w, "layer_norm"); }
+std::string layer_norm_title(const OperatorCall& w) {
+  const std::string plain = title(w, "layer_norm");
+  return w.has("epsilon") ? plain + " e" + nlohmann::json(w.number("epsilon", 0)).dump() : plain;
+}
 
 }  // namespace
 

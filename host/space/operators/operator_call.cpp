@@ -60,6 +60,10 @@ std::int64_t OperatorCall::integer(const char* field) const {
   return fields_->at(field).get<std::int64_t>();
 }
 
+double OperatorCall::number(const char* field, double otherwise) const {
+  return fields_->value(field, otherwise);
+}
+
 std::array<std::int64_t, 2> OperatorCall::pair(const char* field) const {
   const auto& value = fields_->at(field);
   return {value[0].get<std::int64_t>(), value[1].get<std::int64_t>()};

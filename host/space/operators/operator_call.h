@@ -38,6 +38,7 @@ class OperatorCall {
 
   // Fields of the canonical JSON.
   std::int64_t integer(const char* field) const;
+  double number(const char* field, double otherwise) const;  // where there is no such field
   std::array<std::int64_t, 2> pair(const char* field) const;
   std::vector<std::int64_t> list(const char* field) const;
   std::string word(const char* field) const;

@@ -1,0 +1,123 @@
+// Operators in forms that the library has no operator for, or one that nearly fits.
+#include <functional>
+
+#include "tests/support/network_agrees.h"
+
+namespace fettle::network {
+namespace {
+
+using Model = testing::OnnxModel;
+using Shape = std::vector<std::int64_t>;
+
+class NetworkOperators : public testing::NetworkAgrees {
+ protected:
+  // x through one node, `weights` its other inputs, and what comes behind it.
+  void agree(const Shape& x, const std::string& op, const std::vector<Shape>& weights,
+             const std::function<void(onnx::NodeProto&)>& attributes,
+             const std::string& behind = "Neg") {
+    SCOPED_TRACE(op);
+    Model model;
+    model.opset(17);
+    model.input("x", x);
+    std::vector<std::string> inputs = {"x"};
+    for (const Shape& shape : weights) {
+      inputs.push_back("w" + std::to_string(inputs.size()));
+      model.weights(inputs.back(), shape, 0.25);
+    }
+    attributes(model.node(op, inputs, "m"));
+    model.node(behind, {"m"}, "y");
+    model.output("y");
+    agrees(model);
+  }
+};
+
+// A column that is as long as a row is no bias of the columns.
+TEST_F(NetworkOperators, GemmsThirdInputIsBroadcast) {
+  for (const Shape& added : {Shape{4, 1}, Shape{4}, Shape{1, 4}, Shape{4, 4}, Shape{1}}) {
+    agree({4, 7}, "Gemm", {{7, 4}, added}, [](auto&) {});
+  }
+}
+
+TEST_F(NetworkOperators, MeansOfImagesWithTheirAxesOrWithout) {
+  for (const std::int64_t keep : {0, 1}) {
+    for (const Shape& axes : {Shape{2, 3}, Shape{3, 2}, Shape{-1, -2}, Shape{1}}) {
+      for (const char* behind : {"Neg", "Relu"}) {
+        agree(
+            {1, 9, 6, 5}, "ReduceMean", {},
+            [&](auto& node) {
+              Model::integers(node, "axes", axes);
+              Model::integer(node, "keepdims", keep);
+            },
+            behind);
+      }
+    }
+  }
+}
+
+TEST_F(NetworkOperators, ProductsThatBroadcastBothWays) {
+  agree({1, 2, 3, 4}, "MatMul", {{2, 1, 4, 5}}, [](auto&) {});
+  agree({2, 1, 3, 4}, "MatMul", {{1, 2, 4, 5}}, [](auto&) {});
+  agree({2, 2, 3, 4}, "MatMul", {{2, 2, 4, 5}}, [](auto&) {});
+}
+
+TEST_F(NetworkOperators, NormsAndSoftmaxAlongAnyAxes) {
+  for (const std::int64_t axis : {0, 1, 2, 3, -2}) {
+    agree({2, 3, 4, 5}, "Softmax", {}, [&](auto& node) { Model::integer(node, "axis", axis); });
+  }
+  for (const float epsilon : {1e-12f, 1e-6f, 1e-5f, 1e-3f}) {
+    agree({2, 3, 16}, "LayerNormalization", {{16}, {16}},
+          [&](auto& node) { Model::number(node, "epsilon", epsilon); });
+  }
+  agree({2, 3, 16}, "LayerNormalization", {{16}}, [](auto&) {});
+  agree({2, 3, 4}, "LayerNormalization", {{3, 4}, {3, 4}},
+        [](auto& node) { Model::integer(node, "axis", 1); });
+  agree({2, 3, 8, 7}, "InstanceNormalization", {{3}, {3}}, [](auto&) {});
+}
+
+// Behind a convolution the channels lie last, behind a Transpose as it says.
+TEST_F(NetworkOperators, OfSeveralStagesOnValuesInOtherOrders) {
+  using Make = std::function<void(Model&, const std::string&)>;
+  const Make kinds[] = {[](Model& model, const std::string& x) {
+                          Model::integer(model.node("LRN", {x}, "y"), "size", 3);
+                        },
+                        [](Model& model, const std::string& x) {
+                          auto& pool = model.node("AveragePool", {x}, "y");
+                          Model::integers(pool, "kernel_shape", {2, 2});
+                          Model::integers(pool, "strides", {2, 2});
+                          Model::integer(pool, "ceil_mode", 1);
+                        },
+                        [](Model& model, const std::string& x) {
+                          auto& pool = model.node("AveragePool", {x}, "y");
+                          Model::integers(pool, "kernel_shape", {3, 3});
+                          Model::integers(pool, "pads", {1, 0, 0, 0});
+                        },
+                        [](Model& model, const std::string& x) {
+                          Model::integer(model.node("Softmax", {x}, "y"), "axis", 1);
+                        }};
+  for (const Make& make : kinds) {
+    for (const bool transposed : {false, true}) {
+      Model model;
+      model.input("x", {1, 9, 9, 9});
+      if (transposed) {
+        Model::integers(model.node("Transpose", {"x"}, "t"), "perm", {0, 3, 1, 2});
+      } else {
+        model.weights("w", {16, 9, 3, 3});
+        model.node("Conv", {"x", "w"}, "c");
+        model.node("Relu", {"c"}, "t");
+      }
+      make(model, "t");
+      model.output("y");
+      agrees(model);
+    }
+  }
+  Model model;
+  model.input("x", {7, 5});
+  model.weights("w", {7, 3});
+  Model::integers(model.node("Transpose", {"x"}, "t"), "perm", {1, 0});
+  Model::number(model.node("Gemm", {"t", "w"}, "y"), "alpha", 0.5);
+  model.output("y");
+  agrees(model);
+}
+
+}  // namespace
+}  // namespace fettle::network
