@@ -44,7 +44,7 @@ Result<OwnedFd> receive_message(int socket, void* data, std::size_t bytes) {
       fds.emplace_back(passed);
     }
   }
-  if (fds.size() > 1) {
+  if (fds.size() > 1 || (message.msg_flags & MSG_CTRUNC)) {
     return Error{ErrorCode::Malformed, "a message with more files than the FPGA helper's have"};
   }
   if (n != static_cast<ssize_t>(bytes) || (message.msg_flags & MSG_TRUNC)) {

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <type_traits>
 
 #include "host/app/message.h"
@@ -32,9 +33,7 @@ std::string make_decimal(std::string& text) {
 
 // CLI11's ranges let NaN through.
 std::string not_finite(const std::string& text) {
-  double number = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-  return read.ec == std::errc() && !std::isfinite(number) ? "takes a number, not " + text : "";
+  return std::isfinite(std::strtod(text.c_str(), nullptr)) ? "" : "takes a number, not " + text;
 }
 
 std::string wrong_public_key(const std::string& text) {

@@ -53,9 +53,10 @@ struct Branches {
     }
     const auto known = names.find(command.get_name());
     const bool takes_names = known != names.end();
-    words += fmt::format("    \"{}\") words='{}' options='{}' ;;\n", path,
+    const bool only_commands = !below.empty();
+    words += fmt::format("    \"{}\") words='{}' options='{}'{} ;;\n", path,
                          fmt::join(takes_names ? known->second : below, " "),
-                         fmt::join(long_options(command), " "));
+                         fmt::join(long_options(command), " "), only_commands ? " files=" : "");
     for (const CLI::Option* option : command.get_options()) {
       const std::string choices = choices_of(*option);
       if (choices.empty()) continue;
@@ -72,7 +73,7 @@ struct Branches {
 constexpr const char* kScript =
     R"(# Completes {0}'s words in bash, and in zsh after `autoload -U bashcompinit; bashcompinit`.
 _{0}() {{
-  local path={0} word line i words= options= values=
+  local path={0} word line i words= options= values= files=1
   local current=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}}
   if [[ $current == "=" ]]; then
     current=
@@ -93,7 +94,7 @@ _{0}() {{
     words=$values
   elif [[ $current == -* ]]; then
     words=$options
-  else
+  elif [[ -n $files ]]; then
     while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "$current")
     compopt -o filenames 2>/dev/null
   fi

@@ -13,7 +13,7 @@ namespace fettle::app {
 using NamesOfCommands = std::map<std::string, std::vector<std::string>>;
 
 // A script for bash (and zsh's bashcompinit) to be sourced: commands, options, the choices that an
-// option has, `names`, and files where nothing else is known. It runs no program.
+// option has, `names`, and files where a word may be one. It runs no program.
 std::string bash_completion(const CLI::App& app, const NamesOfCommands& names);
 
 }  // namespace fettle::app

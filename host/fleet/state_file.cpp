@@ -148,6 +148,7 @@ void StateFile::run() {
     }
     changed_.notify_all();
     const auto written = write(batch);
+    tell_of_blobs();
     tell(written ? "" : written.error().text());
     // What the database refuses for another reason would hold up all that comes after.
     const bool may_pass = !written && (written.error().code == ErrorCode::DiskFull ||
@@ -155,6 +156,7 @@ void StateFile::run() {
     if (may_pass) keep_for_later(std::move(batch));
     const std::lock_guard lock(mutex_);
     failing_ = may_pass;
+    changed_.notify_all();
     if (failing_ && stopping_) return;
   }
 }
@@ -168,6 +170,14 @@ void StateFile::keep_for_later(std::vector<StateChange> batch) {
   if (waiting_bytes_ < kMostWaiting) return;
   waiting_.clear();
   waiting_bytes_ = 0;
+}
+
+void StateFile::tell_of_blobs() {
+  const std::string complaint = std::exchange(blob_complaint_, "");
+  if (complaint != told_of_blobs_ && !complaint.empty() && log_) {
+    log_("blobs of the broker's state are not kept: " + complaint);
+  }
+  told_of_blobs_ = complaint;
 }
 
 // Once each; "": all is well.
@@ -195,7 +205,7 @@ Result<void> StateFile::write(const std::vector<StateChange>& changes) {
     if (const auto* blob = std::get_if<SavedBlob>(&change)) {
       // No room for it costs nothing else: without its row, its client is asked for it again.
       if (auto kept = blobs_.keep(blob->hash, blob->blob); !kept) {
-        if (log_) log_("a blob of the broker's state is not kept: " + kept.error().text());
+        blob_complaint_ = kept.error().text();
         continue;
       }
     } else if (const auto* gone = std::get_if<BlobGone>(&change)) {

@@ -46,6 +46,7 @@ class StateFile {
   Result<void> write(const std::vector<StateChange>& changes);
   void keep_for_later(std::vector<StateChange> batch);
   void tell(const std::string& complaint);
+  void tell_of_blobs();
 
   StateBlobs blobs_;
   Log log_;
@@ -58,8 +59,9 @@ class StateFile {
   std::vector<StateChange> waiting_;  // guarded, as those below
   std::size_t waiting_bytes_ = 0;
   bool stopping_ = false;
-  bool failing_ = false;   // the last batch could not be written
-  std::string complaint_;  // of the thread alone: told once
+  bool failing_ = false;  // the last batch could not be written
+  // Of the thread alone: each told once.
+  std::string complaint_, blob_complaint_, told_of_blobs_;
   std::thread thread_;
 };
 

@@ -116,6 +116,8 @@ Result<TaskList> load_workload_file(const std::string& path) {
   json all;
   try {
     all = json::parse(*text);
+  } catch (const json::out_of_range&) {
+    return Error{ErrorCode::InvalidArgument, path + ": a number is too large"};
   } catch (const json::parse_error& error) {
     const auto at = std::min(error.byte, text->size());
     const auto lines = std::count(text->begin(), text->begin() + std::ptrdiff_t(at), '\n');

@@ -2,6 +2,7 @@
 #include "host/records/migrate.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cerrno>
 #include <cstdio>
@@ -27,6 +28,18 @@ bool to_the_medium(const std::string& path) {
 std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+// Not every file system has links, and none of those that lack them has the other way everywhere.
+bool give_free_name(const std::string& part, const std::string& name) {
+  if (::link(part.c_str(), name.c_str()) == 0) return true;
+  if (errno == EEXIST) return false;
+  struct stat there{};
+  if (::lstat(name.c_str(), &there) == 0) {
+    errno = EEXIST;
+    return false;
+  }
+  return std::rename(part.c_str(), name.c_str()) == 0;
 }
 
 // Another process that changed the file first kept a copy of what it was.
@@ -58,9 +71,9 @@ Result<void> keep_copy(const SqliteConnection& connection, std::int64_t from) {
     return {};
   }
   bool named = to_the_medium(part);
-  for (int i = 2; named && ::link(part.c_str(), copy.c_str()) != 0; ++i) {
+  for (int i = 2; named && !give_free_name(part, copy); ++i) {
     named = errno == EEXIST && i < 1000;  // a copy of another day, or something else
-    copy = first + "." + std::to_string(i);
+    if (named) copy = first + "." + std::to_string(i);
   }
   const int why = errno;
   std::remove(part.c_str());

@@ -213,7 +213,7 @@ Result<void> SqliteConnection::begin(Writers) const {
   sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
   if (moved) {
     return Error{ErrorCode::NotFound,
-                 "record database '" + path() +
+                 "database '" + path() +
                      "': its file was removed, moved or replaced while it was open; what was "
                      "stored since is not in a file of that name",
                  {}};

@@ -26,14 +26,18 @@ Result<void> write_file(const std::string& path, const std::string& contents) {
   std::error_code error;
   const auto there = std::filesystem::status(path, error);
   const bool plain = !std::filesystem::exists(there) || std::filesystem::is_regular_file(there);
-  const std::string place = std::filesystem::exists(there) && plain
-                                ? std::filesystem::canonical(path, error).string()
-                                : path;
+  std::string place = std::filesystem::exists(there) && plain
+                          ? std::filesystem::canonical(path, error).string()
+                          : path;
+  if (place.empty()) place = path;
   const std::string part = plain ? place + "." + std::to_string(::getpid()) + ".part" : place;
   errno = 0;
   std::ofstream file(part, std::ios::binary);
   file.write(contents.data(), static_cast<std::streamsize>(contents.size()));
   file.close();
+  if (plain && std::filesystem::exists(there)) {
+    std::filesystem::permissions(part, there.permissions(), error);
+  }
   if (file && (!plain || std::rename(part.c_str(), place.c_str()) == 0)) return {};
   const int why = errno;
   if (plain) std::filesystem::remove(part, error);

@@ -54,7 +54,7 @@ TEST_F(CommandLine, ANetworkThatWasBuiltIsNotWrittenOver) {
 }
 
 TEST_F(CommandLine, NoNumberIsNoNumber) {
-  for (const char* word : {"nan", "inf", "-nan"}) {
+  for (const char* word : {"nan", "inf", "-nan", "+nan", "1e999"}) {
     expect_error(fettle({"tune", "resnet-18", "--timeout", word}), 2, {"--timeout"});
     expect_error(fettle({"devices", "check", "--apart", word}), 2, {"--apart"});
   }
@@ -70,6 +70,8 @@ TEST_F(CommandLine, OneExtentHasOneNumber) {
 TEST_F(CommandLine, AMistakeInAWorkloadFileHasALine) {
   const std::string file = write("w.json", "[\n  {\"op\": \"dense\",\n  \"batch\" 1}\n]\n");
   expect_error(fettle({"tasks", file}), 1, {"line 3"});
+  expect_error(fettle({"tasks", write("n.json", "[{\"op\": \"dense\", \"batch\": 1e999}]")}), 1,
+               {"n.json", "too large"});
 }
 
 TEST_F(CommandLine, ADatabaseOrAModelIsNotWrittenOver) {

@@ -55,6 +55,7 @@ TEST_F(Completion, TheChoicesOfAnOption) {
 
 TEST_F(Completion, NetworksAndFilesAlsoThoseWithBlanks) {
   write("my net.onnx", "");
+  EXPECT_FALSE(holds(offered({""}), "my net.onnx"));
   EXPECT_EQ(offered({"tune", "my"}), Words{"my net.onnx"});
   EXPECT_EQ(offered({"zoo", "squeeze"}), Words{"squeezenet-1.1"});
   EXPECT_TRUE(holds(offered({"tune", "resnet"}), "resnet-18"));

@@ -36,6 +36,8 @@ TEST_F(NetworkOperators, GemmsThirdInputIsBroadcast) {
   for (const Shape& added : {Shape{4, 1}, Shape{4}, Shape{1, 4}, Shape{4, 4}, Shape{1}}) {
     agree({4, 7}, "Gemm", {{7, 4}, added}, [](auto&) {});
   }
+  agree({4, 7}, "Gemm", {{7, 1}, Shape{}}, [](auto&) {});
+  agree({4, 7}, "Gemm", {{7, 1}, {4, 1}}, [](auto&) {});
 }
 
 TEST_F(NetworkOperators, MeansOfImagesWithTheirAxesOrWithout) {

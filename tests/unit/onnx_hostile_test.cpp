@@ -181,6 +181,53 @@ TEST_F(OnnxNetwork, ANodeWithoutItsInputsIsRefused) {
   EXPECT_FALSE(imported(model.text()));
 }
 
+// What is not there is missed where it is needed, or not needed.
+TEST_F(OnnxNetwork, BearsNodesWithFewInputs) {
+  for (const char* op : {"Reshape",
+                         "Expand",
+                         "Tile",
+                         "Resize",
+                         "Upsample",
+                         "ReduceMean",
+                         "Slice",
+                         "Split",
+                         "Pad",
+                         "Gather",
+                         "Unsqueeze",
+                         "Squeeze",
+                         "Conv",
+                         "LayerNormalization",
+                         "InstanceNormalization",
+                         "BatchNormalization",
+                         "MatMul",
+                         "Gemm",
+                         "Add",
+                         "Where",
+                         "PRelu",
+                         "Pow",
+                         "Clip",
+                         "QuantizeLinear",
+                         "DequantizeLinear",
+                         "QLinearConv",
+                         "QLinearMatMul",
+                         "ConvInteger",
+                         "MatMulInteger",
+                         "Concat",
+                         "Less"}) {
+    for (const std::vector<std::string>& inputs :
+         {std::vector<std::string>{"x"}, std::vector<std::string>{"x", ""},
+          std::vector<std::string>{"x", "", "x"}, std::vector<std::string>{"x", "x", ""}}) {
+      Model model;
+      model.opset(17);
+      model.input("x", {1, 3, 6, 6});
+      model.node(op, inputs, "y");
+      model.output("y");
+      const auto graph = imported(model.text());
+      EXPECT_TRUE(graph || !graph.error().message.empty()) << op;
+    }
+  }
+}
+
 // Each of two types for every input: read, or refused in words.
 TEST_F(OnnxNetwork, TypesThatDoNotFitAreRefused) {
   const int types[] = {onnx::TensorProto::FLOAT,   onnx::TensorProto::DOUBLE,

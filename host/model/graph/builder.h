@@ -21,8 +21,8 @@ class GraphBuilder {
   Result<ValueId> add(const std::string& op, nlohmann::json attributes, std::vector<ValueId> inputs,
                       const std::string& output, const std::string& node = "");
 
-  // The model's own name for a computed value, which one that was made up gives way to. The first
-  // that it gets counts, and an input's or a constant's stays.
+  // The model's own name for a value that nodes make; what else had it gets another. The first
+  // that a value gets counts, and an input's stays.
   void name(ValueId id, const std::string& name);
 
   // Until the next value is made.

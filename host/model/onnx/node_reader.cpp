@@ -2,6 +2,7 @@
 #include "host/model/onnx/node_reader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace fettle::model {
@@ -20,8 +21,11 @@ const onnx::AttributeProto* NodeReader::attribute(const char* name) const {
 std::int64_t NodeReader::integer(const char* name, std::int64_t otherwise) const {
   const auto* one = attribute(name);
   if (!one) return otherwise;
-  return one->type() == onnx::AttributeProto::FLOAT ? static_cast<std::int64_t>(one->f())
-                                                    : one->i();
+  if (one->type() != onnx::AttributeProto::FLOAT) return one->i();
+  // One of the wrong kind, which means a whole number or nothing.
+  const double number = static_cast<double>(one->f());
+  const bool whole = std::fabs(number) < static_cast<double>(kMost) && number == std::trunc(number);
+  return whole ? static_cast<std::int64_t>(number) : otherwise;
 }
 
 double NodeReader::number(const char* name, double otherwise) const {

@@ -1,5 +1,6 @@
 // Reductions and normalisations.
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "host/model/onnx/readers.h"
@@ -13,7 +14,9 @@ Outputs reduce(const NodeReader& node) {
   auto axes = node.parameter("axes", 1, {});
   if (!axes) return std::move(axes).error();
   const List shape = node.shape(0);
-  for (std::int64_t& axis : *axes) axis += axis < 0 ? std::ssize(shape) : 0;
+  for (std::int64_t& axis : *axes) {
+    if (axis < 0 && axis >= -std::ssize(shape)) axis += std::ssize(shape);
+  }
   std::sort(axes->begin(), axes->end());
   // An image's mean is an operator of the library, which keeps its axes.
   const bool of_image = node.op() == "ReduceMean" && shape.size() == 4 && *axes == List{2, 3};
@@ -103,7 +106,7 @@ Result<ValueId> of_features(const NodeReader& node, ir::Scalar scalar, std::int6
 }
 
 // The library's has rows of features, a scale and a shift: what is of another form is brought to
-// that. 0 rows and features: it is of none.
+// that.
 struct Rows {
   std::int64_t rows = 0, features = 0;
 };

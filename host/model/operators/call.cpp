@@ -124,9 +124,10 @@ Result<void> check_types(const NodeCall& call, Takes takes) {
   };
   for (std::size_t i = 0; i < call.inputs(); ++i) {
     if (!call.has(i)) continue;
-    if (takes == Takes::Floats && wide(i) != ir::Scalar::Float32) {
-      return unsupported("of " + words(i));
-    }
+    const bool floats = takes == Takes::Floats     ? wide(i) == ir::Scalar::Float32
+                        : takes == Takes::AnyFloat ? ir::DataType{call.scalar(i)}.is_float()
+                                                   : true;
+    if (!floats) return unsupported("of " + words(i));
     const bool right = takes == Takes::Same ? call.scalar(i) == call.scalar(0) : wide(i) == wide(0);
     if (!right) return differ(0, i);
   }

@@ -68,6 +68,7 @@ enum class Takes {
   Alike,    // all inputs
   Same,     // all inputs, of one type as they are
   AChoice,  // bool, and two of one type
+  AnyFloat,
 };
 
 struct Operator {

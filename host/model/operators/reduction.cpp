@@ -205,7 +205,7 @@ constexpr Operator kReduction[] = {
     {"ReduceMax", 1, 1, reduce<Combiner::Max>, nullptr},
     {"ReduceMin", 1, 1, reduce<Combiner::Min>, nullptr},
     {"ReduceSumSquare", 1, 1, reduce<Combiner::Sum, After::Nothing, true>, nullptr},
-    {"ReduceL2", 1, 1, reduce<Combiner::Sum, After::Root, true>, nullptr, Takes::Floats},
+    {"ReduceL2", 1, 1, reduce<Combiner::Sum, After::Root, true>, nullptr, Takes::AnyFloat},
     {"Softmax", 1, 1, softmax, nullptr, Takes::Floats},
     {"LayerNormalization", 2, 3, layer_normalization, nullptr, Takes::Floats},
     {"InstanceNormalization", 3, 3, instance_normalization, nullptr, Takes::Floats},

@@ -213,9 +213,10 @@ class Quantizer {
     }
     auto given = node.inputs.size() < 3 ? std::nullopt : numbers_of(graph_, node.inputs[2]);
     // A row: Gemm takes columns too.
-    if (given && (given->size() != channels || graph_.type(node.inputs[2]).shape.back() !=
-                                                   static_cast<std::int64_t>(channels))) {
-      given.reset();
+    if (given) {
+      const auto& shape = graph_.type(node.inputs[2]).shape;
+      const bool row = !shape.empty() && shape.back() == static_cast<std::int64_t>(channels);
+      if (!row || given->size() != channels) given.reset();
     }
     if (given) {
       // As int32 of the sums' scale a bias has room to spare.

@@ -150,7 +150,15 @@ class Binder {
                                                 {"shape", moved.shape},
                                                 {"permutation", moved.permutation}});
     if (!workload) {
-      std::string why = "copying '" + graph_.values[value].name + "': " + workload.error().message;
+      const std::string named = "'" + graph_.values[value].name + "'";
+      // As transpose.cpp has them.
+      const bool copied = type.scalar == ir::Scalar::Float32 ||
+                          type.scalar == ir::Scalar::Float16 || type.scalar == ir::Scalar::Int8 ||
+                          type.scalar == ir::Scalar::UInt8;
+      std::string why = copied ? "copying " + named + ": " + workload.error().message
+                               : "values of " + ir::to_string(ir::DataType{type.scalar}) +
+                                     " are not computed or given out yet (" + named +
+                                     "); those of float32, float16, int8 and uint8 are";
       for (const SkippedTask& node : out_.untuned) why += "; " + node.title + ": " + node.reason;
       return Error{ErrorCode::Unsupported, std::move(why)};
     }

@@ -139,7 +139,9 @@ Call gemm(const Graph& graph, const Node& node) {
       dense(x, y.shape[0], x.shape[1], y.shape[1], {node.inputs[0], {}}, {node.inputs[1], weight});
   if (node.inputs.size() > 2) {
     const TensorType& added = graph.type(node.inputs[2]);  // a row, not a column as long as one
-    if (added.elements() != y.shape[1] || added.shape.back() != y.shape[1]) return std::nullopt;
+    if (added.elements() != y.shape[1] || added.shape.empty() || added.shape.back() != y.shape[1]) {
+      return std::nullopt;
+    }
     add_bias(call, node.inputs[2]);
   }
   return call;

@@ -241,7 +241,7 @@ class Reader {
     stage.axes = std::move(axes);
     const ir::Scalar scalar = stage.buffer->type.scalar;
     if (scalar != ir::Scalar::Float32 && scalar != ir::Scalar::Float16 &&
-        scalar != ir::Scalar::Int8 && scalar != ir::Scalar::Int32) {
+        scalar != ir::Scalar::Int8 && scalar != ir::Scalar::UInt8 && scalar != ir::Scalar::Int32) {
       return Error{ErrorCode::Unsupported, "inputs of type " + ir::to_string(stage.buffer->type)};
     }
     if (!json.contains("fill")) {
@@ -364,7 +364,9 @@ class Reader {
       while (taken(stream)) ++stream;
       stage.fill = stage.buffer->type.is_float()
                        ? ir::Fill{ir::Fill::Kind::UniformReal, 0.25 * scale, scale, stream}
-                       : ir::Fill{ir::Fill::Kind::UniformInt, -127, 127, stream};
+                       : ir::Fill{ir::Fill::Kind::UniformInt,
+                                  stage.buffer->type.scalar == ir::Scalar::UInt8 ? 0.0 : -127.0,
+                                  127, stream};
       ++stream;
     }
   }

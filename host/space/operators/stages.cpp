@@ -33,9 +33,9 @@ Stage make_placeholder(std::string name, std::vector<std::pair<std::string, std:
 Stage make_int_placeholder(std::string name, std::vector<std::pair<std::string, std::int64_t>> dims,
                            ir::Role role, std::uint64_t stream, ir::Scalar type,
                            std::int64_t magnitude) {
-  return placeholder_of(
-      std::move(name), std::move(dims), role, {type, 1},
-      {ir::Fill::Kind::UniformInt, double(-magnitude), double(magnitude), stream});
+  const std::int64_t low = type == ir::Scalar::UInt8 ? 0 : -magnitude;
+  return placeholder_of(std::move(name), std::move(dims), role, {type, 1},
+                        {ir::Fill::Kind::UniformInt, double(low), double(magnitude), stream});
 }
 
 Stage make_operand(ir::Scalar type, std::string name,
