@@ -121,5 +121,38 @@ TEST_F(NetworkOperators, OfSeveralStagesOnValuesInOtherOrders) {
   agrees(model);
 }
 
+// onnxruntime's own choice for activations, beside weights of either kind.
+TEST_F(NetworkOperators, QuantisedNetworksOfUint8) {
+  for (const int weight_type : {onnx::TensorProto::UINT8, onnx::TensorProto::INT8}) {
+    Model model;
+    std::mt19937 random(3);
+    const auto bytes = [&](const std::string& name, const Shape& shape, int type, int low,
+                           int high) {
+      onnx::TensorProto& tensor = *model.proto().mutable_graph()->add_initializer();
+      tensor.set_name(name);
+      tensor.set_data_type(type);
+      std::int64_t count = 1;
+      for (const std::int64_t extent : shape) tensor.add_dims(extent), count *= extent;
+      std::uniform_int_distribution<int> draw(low, high);
+      for (std::int64_t i = 0; i < count; ++i) tensor.add_int32_data(draw(random));
+    };
+    const bool whole = weight_type == onnx::TensorProto::UINT8;
+    model.input("x", {1, 5, 8, 8});
+    model.numbers("s", {}, 1.0f / 64);
+    bytes("z", {}, onnx::TensorProto::UINT8, 120, 120);
+    bytes("w", {6, 5, 3, 3}, weight_type, whole ? 90 : -40, whole ? 170 : 40);
+    bytes("wz", {}, weight_type, whole ? 128 : 0, whole ? 128 : 0);
+    model.node("QuantizeLinear", {"x", "s", "z"}, "q");
+    model.node("DequantizeLinear", {"q", "s", "z"}, "d");
+    model.node("DequantizeLinear", {"w", "s", "wz"}, "dw");
+    model.node("Conv", {"d", "dw"}, "c");
+    model.node("Relu", {"c"}, "r");
+    model.node("QuantizeLinear", {"r", "s", "z"}, "q2");
+    model.node("DequantizeLinear", {"q2", "s", "z"}, "y");
+    model.output("y");
+    agrees(model);
+  }
+}
+
 }  // namespace
 }  // namespace fettle::network
