@@ -11,7 +11,6 @@
 namespace fettle::fleet {
 namespace {
 
-constexpr std::size_t kMostWaiting = std::size_t{256} << 20;
 constexpr milliseconds kGather{20};   // what ends within it never reaches the disk
 constexpr milliseconds kAgain{1000};  // what could not be written
 
@@ -50,7 +49,8 @@ Result<std::string> put_aside(const std::filesystem::path& file) {
 
 }  // namespace
 
-Result<std::unique_ptr<StateFile>> StateFile::open(const std::filesystem::path& folder, Log log) {
+Result<std::unique_ptr<StateFile>> StateFile::open(const std::filesystem::path& folder, Log log,
+                                                   std::size_t most_waiting) {
   const std::string doing = "opening the broker's state in " + folder.string();
   std::error_code failed;
   std::filesystem::create_directories(folder.parent_path(), failed);
@@ -59,7 +59,7 @@ Result<std::unique_ptr<StateFile>> StateFile::open(const std::filesystem::path& 
   }
   auto blobs = StateBlobs::open(folder / "blobs");
   if (!blobs) return std::move(blobs).error().in(doing);
-  std::unique_ptr<StateFile> state(new StateFile(std::move(*blobs), std::move(log)));
+  std::unique_ptr<StateFile> state(new StateFile(std::move(*blobs), std::move(log), most_waiting));
   const auto file = folder / "broker.db";
   auto loaded = state->load(file);
   if (!loaded && loaded.error().code == ErrorCode::Malformed) {
@@ -127,7 +127,7 @@ void StateFile::load_blobs() {
 
 void StateFile::save(std::vector<StateChange> changes) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return waiting_bytes_ < kMostWaiting || stopping_ || failing_; });
+  changed_.wait(lock, [&] { return waiting_bytes_ < most_waiting_ || stopping_ || failing_; });
   for (StateChange& change : changes) {
     waiting_bytes_ += bytes_of(change);
     waiting_.push_back(std::move(change));
@@ -167,7 +167,7 @@ void StateFile::keep_for_later(std::vector<StateChange> batch) {
   for (const StateChange& change : batch) waiting_bytes_ += bytes_of(change);
   for (StateChange& change : waiting_) batch.push_back(std::move(change));
   waiting_ = std::move(batch);
-  if (waiting_bytes_ < kMostWaiting) return;
+  if (waiting_bytes_ < most_waiting_) return;
   waiting_.clear();
   waiting_bytes_ = 0;
 }

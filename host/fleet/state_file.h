@@ -26,7 +26,8 @@ class StateFile {
   // What cannot be read is put aside under another name and told to `log`, which is called from
   // the file's own thread later. Errors: Timeout (another broker has it), VersionMismatch (a later
   // fettle's, which is left as it is), Io, DiskFull.
-  static Result<std::unique_ptr<StateFile>> open(const std::filesystem::path& folder, Log log);
+  static Result<std::unique_ptr<StateFile>> open(const std::filesystem::path& folder, Log log,
+                                                 std::size_t most_waiting = std::size_t{256} << 20);
   ~StateFile();  // writes what was saved
 
   // Of the broker, the same in each run.
@@ -39,7 +40,8 @@ class StateFile {
   void save(std::vector<StateChange> changes);
 
  private:
-  StateFile(StateBlobs blobs, Log log) : blobs_(std::move(blobs)), log_(std::move(log)) {}
+  StateFile(StateBlobs blobs, Log log, std::size_t most_waiting)
+      : blobs_(std::move(blobs)), log_(std::move(log)), most_waiting_(most_waiting) {}
   Result<void> load(const std::filesystem::path& file);
   void load_blobs();
   void run();
@@ -50,6 +52,7 @@ class StateFile {
 
   StateBlobs blobs_;
   Log log_;
+  std::size_t most_waiting_;  // bytes
   std::unique_ptr<records::SqliteConnection> connection_;
   BrokerState state_;
   std::uint64_t instance_ = 0;

@@ -2,11 +2,17 @@
 #include "host/records/migrate.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
 #include <vector>
 
 #include "host/records/tables.h"
@@ -30,12 +36,42 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
+// Held by one process at a time, where the file system has such locks; for a minute at most.
+class FolderLock {
+ public:
+  explicit FolderLock(const std::string& folder)
+      : fd_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    for (int tries = 0; fd_ >= 0 && tries < 600; ++tries) {
+      if (::flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+  ~FolderLock() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int fd_;
+};
+
+bool are_equal(const std::string& a, const std::string& b) {
+  std::error_code error;
+  if (std::filesystem::file_size(a, error) != std::filesystem::file_size(b, error) || error) {
+    return false;
+  }
+  std::ifstream one(a, std::ios::binary), other(b, std::ios::binary);
+  return std::equal(std::istreambuf_iterator<char>(one), {}, std::istreambuf_iterator<char>(other));
+}
+
+// True also where `name` is such a copy already, of a try that was cut off. EEXIST: it is not.
 // Not every file system has links, and none of those that lack them has the other way everywhere.
 bool give_free_name(const std::string& part, const std::string& name) {
   if (::link(part.c_str(), name.c_str()) == 0) return true;
-  if (errno == EEXIST) return false;
   struct stat there{};
-  if (::lstat(name.c_str(), &there) == 0) {
+  if (errno == EEXIST || ::lstat(name.c_str(), &there) == 0) {
+    if (are_equal(part, name)) return true;
     errno = EEXIST;
     return false;
   }
@@ -56,8 +92,9 @@ Result<bool> is_of_version(const std::string& path, std::int64_t version) {
 Result<void> keep_copy(const SqliteConnection& connection, std::int64_t from) {
   const std::string first = connection.path() + ".v" + std::to_string(from);
   std::string copy = first;
-  const std::string part = copy + "." + std::to_string(::getpid()) + ".part";
-  std::remove(part.c_str());
+  const std::string part = copy + ".part";
+  const FolderLock alone(folder_of(copy));
+  for (const char* left : {"", "-journal"}) std::remove((part + left).c_str());  // by one killed
   Result<Statement> vacuum = connection.prepare("VACUUM INTO ?1");
   if (!vacuum) return std::move(vacuum).error();
   if (Result<void> done = vacuum->bind(1, part).run(); !done) {

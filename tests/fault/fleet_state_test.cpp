@@ -459,6 +459,23 @@ TEST_F(StateFileTest, ABlobThatCannotBeKeptCostsNothingElse) {
   EXPECT_TRUE(state.blobs.empty());
 }
 
+// The broker itself saves: it must not wait for a disk that takes nothing.
+TEST_F(StateFileTest, AFullDiskHoldsNobodyUp) {
+  auto opened = StateFile::open(folder, {}, 4096);
+  ASSERT_TRUE(opened.ok()) << opened.error().text();
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{1024, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const auto start = Clock::now();
+  for (std::uint64_t i = 0; i < 200; ++i) (*opened)->save({session(), trial(i)});
+  const auto took = Clock::now() - start;
+  opened->reset();
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_LT(took, seconds(60));
+}
+
 // A disk that is full for a while, here by the limit of a file's size.
 TEST_F(StateFileTest, WhatCouldNotBeWrittenIsWrittenLater) {
   auto file = open();
