@@ -169,7 +169,9 @@ TEST_F(TunePage, TheTerminalNamesEachBoardsState) {
   ASSERT_TRUE(three_busy()) << tune.all();
   std::this_thread::sleep_for(seconds(5));
   boards.pop_back();
-  ASSERT_TRUE(tune.wait_for("gone", seconds(60))) << tune.screen();
+  ASSERT_TRUE(tune.wait_for("gone", seconds(60)))
+      << tune.screen() << "\nat the end:\n"
+      << tune.all().substr(tune.all().size() - std::min<std::size_t>(tune.all().size(), 4000));
   const std::string screen = tune.screen();
   const std::size_t third = screen.find("bench-3.lan");
   ASSERT_NE(third, screen.npos) << screen;
