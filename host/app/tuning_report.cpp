@@ -59,9 +59,10 @@ int report(const TuneCommand& command, const tune::TuneSummary& summary,
   const bool tried = std::any_of(progress.begin(), progress.end(),
                                  [](const auto& task) { return task.trials > 0; });
   if (tried && !any_measured(summary.progress)) {
-    return fail("every trial failed" + (summary.main_cause.empty()
-                                            ? ", all before this run: `fettle records` shows why"
-                                            : ": " + summary.main_cause));
+    return fail("every trial failed" +
+                (summary.main_cause.empty()
+                     ? ", all before this run: `fettle records show` tells why"
+                     : ": " + summary.main_cause));
   }
   if (summary.all_failed) {
     warn("every trial of this run failed: " + summary.main_cause +

@@ -64,11 +64,11 @@ Written written(space::Stage stage);  // its shape is that of its buffer
 // ones (call.h): alike is what is one type then.
 enum class Takes {
   Anything,
-  Floats,   // float16 or float32 each: what is computed with constants of float32
-  Alike,    // all inputs
-  Same,     // all inputs, of one type as they are
-  AChoice,  // bool, and two of one type
-  AnyFloat,
+  Floats,    // float16 or float32 each: what is computed with constants of float32
+  Alike,     // all inputs
+  Same,      // all inputs, of one type as they are
+  AChoice,   // bool, and two of one type
+  AnyFloat,  // float64 too: without such constants
 };
 
 struct Operator {
