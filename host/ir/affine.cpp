@@ -2,6 +2,7 @@
 #include "host/ir/affine.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "host/ir/fold.h"
 #include "host/ir/loads.h"
@@ -333,6 +334,25 @@ std::optional<Interval> bounds_of(const Expr& expr, const Ranges& ranges) {
     default:
       return std::nullopt;
   }
+}
+
+Interval index_bounds(const Expr& expr, const Ranges& ranges) {
+  if (const auto known = bounds_of(expr, ranges)) return *known;
+  constexpr Interval kAny{std::numeric_limits<std::int64_t>::min(),
+                          std::numeric_limits<std::int64_t>::max()};
+  if (const auto* cast = std::get_if<Cast>(&expr->node)) {
+    const Interval from = index_bounds(cast->value, ranges);
+    const bool fits = wrap(from.low, expr->type.scalar) == from.low &&
+                      wrap(from.high, expr->type.scalar) == from.high;
+    return expr->type.is_int() && cast->value->type.is_int() && fits ? from : kAny;
+  }
+  const auto* op = std::get_if<Binary>(&expr->node);
+  if (op && (op->op == BinaryOp::Min || op->op == BinaryOp::Max)) {
+    const Interval a = index_bounds(op->a, ranges), b = index_bounds(op->b, ranges);
+    if (op->op == BinaryOp::Min) return {std::min(a.low, b.low), std::min(a.high, b.high)};
+    return {std::max(a.low, b.low), std::max(a.high, b.high)};
+  }
+  return kAny;
 }
 
 Parts parts_of(const Affine& form,

@@ -95,6 +95,10 @@ using Ranges = std::map<Var, Interval>;
 // node is not understood (loads).
 std::optional<Interval> bounds_of(const Expr& expr, const Ranges& ranges);
 
+// The same of an index that may read what is known only at run time: what is not understood is any
+// number of its type, so that `min` and `max` with known numbers bound it.
+Interval index_bounds(const Expr& expr, const Ranges& ranges);
+
 // A form as what stays, without a constant, and all values of what moves and the constant.
 struct Parts {
   Affine fixed;

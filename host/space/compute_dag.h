@@ -24,8 +24,9 @@ ir::Expr neutral_of(Combiner combiner, ir::DataType type);  // of one lane
 ir::Expr combine(Combiner combiner, ir::Expr so_far, ir::Expr value);
 
 // One tensor. buffer[axes] = body, or body combined over reduce_axes. The body
-// reads other stages by Loads of their buffers, with indices affine in the axes;
-// a Load with a predicate is 0 where the predicate is false.
+// reads other stages by Loads of their buffers, with indices affine in the axes, or any that lie
+// inside where the other one is a placeholder; a Load with a predicate is 0 where the predicate is
+// false.
 struct Stage {
   std::string name;
   ir::Buffer buffer;

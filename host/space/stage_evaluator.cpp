@@ -186,6 +186,7 @@ class StageEvaluator {
 
   void evaluate_load(StageNode& n, std::int64_t base, std::int64_t count) {
     const double* from = n.tensor->data();
+    if (n.a >= 0) return evaluate_gather(n, base, count);
     if (n.c < 0) {
       if (!n.column || n.at.column == 1) {
         n.values = from + base;  // in place
@@ -202,6 +203,21 @@ class StageEvaluator {
       n.buffer[i] = on[i * on_step] == 0             ? 0
                     : element >= 0 && element < size ? from[element]
                                                      : std::nan("");
+    }
+  }
+
+  // At elements that are computed.
+  void evaluate_gather(StageNode& n, std::int64_t base, std::int64_t count) {
+    const double* offset = program_.nodes[n.a].values;
+    const double* on = n.c < 0 ? nullptr : program_.nodes[n.c].values;
+    const std::int64_t offset_step = step(n.a), on_step = on ? step(n.c) : 0;
+    const auto size = static_cast<double>(n.tensor->size());
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double element = static_cast<double>(base + i * n.at.column) + offset[i * offset_step];
+      const bool inside = element >= 0 && element < size;
+      n.buffer[i] = on && on[i * on_step] == 0 ? 0
+                    : inside                   ? (*n.tensor)[static_cast<std::size_t>(element)]
+                                               : std::nan("");
     }
   }
 

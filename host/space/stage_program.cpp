@@ -118,22 +118,31 @@ class StageCompiler {
     StageNode node{StageNode::Kind::Load};
     node.tensor = &tensor->second;
     ir::Affine flat;
+    ir::Expr rest;  // what is added to it, which is not affine
+    std::int64_t stride = n.buffer->elements();
     for (std::size_t d = 0; d < n.indices.size(); ++d) {
-      auto linear = ir::affine_of(n.indices[d]);
-      if (!linear) return refuse(stage_, "index of " + n.buffer->name + " is not affine");
-      const auto range = ir::bounds_of(n.indices[d], ranges_);
-      if (!n.predicate && (!range || range->low < 0 || range->high >= n.buffer->shape[d])) {
+      const auto range = ir::index_bounds(n.indices[d], ranges_);
+      if (!n.predicate && (range.low < 0 || range.high >= n.buffer->shape[d])) {
         return refuse(stage_, "index outside " + n.buffer->name);
       }
-      ir::Affine scaled;
-      scaled.add(flat, n.buffer->shape[d]);
-      scaled.add(*linear);
-      flat = std::move(scaled);
+      stride /= n.buffer->shape[d];
+      if (const auto linear = ir::affine_of(n.indices[d])) {
+        flat.add(*linear, stride);
+      } else {
+        const ir::Expr part = n.indices[d] * ir::int_imm(stride, n.indices[d]->type);
+        rest = rest ? rest + part : part;
+      }
     }
     auto at = affine(flat);
     if (!at) return std::move(at).error();
     node.at = std::move(*at);
     node.column = node.at.column != 0;
+    if (rest) {
+      auto offset = compile(rest);
+      if (!offset) return offset;
+      node.a = *offset;
+      node.column |= program_.nodes[*offset].column;
+    }
     if (n.predicate) {
       auto predicate = compile(n.predicate);
       if (!predicate) return predicate;

@@ -34,7 +34,7 @@ struct StageNode {
   ir::DataType type{}, operand{};  // of the value, and of what it is computed from
   int a = -1, b = -1, c = -1;      // operands: earlier nodes
   bool column = false;             // one value per element of the column, else one
-  const Tensor* tensor = nullptr;  // Load: predicate is operand c
+  const Tensor* tensor = nullptr;  // Load: predicate is operand c, a is added to the element
   LoopForm at;                     // Load: flat element; Index: the value
   std::vector<double> buffer;      // where values are computed
   const double* values = nullptr;
@@ -50,8 +50,8 @@ struct StageProgram {
   bool product = false;  // the root is number * column, operands in that order
 };
 
-// Unsupported: the body reads what `tensors` lacks, or by places that are not affine or lie
-// outside. The stage and the tensors outlive the program.
+// Unsupported: the body reads what `tensors` lacks, or by places that may lie outside. The stage
+// and the tensors outlive the program.
 Result<StageProgram> compile_stage(const Stage& stage, const std::map<ir::Buffer, Tensor>& tensors);
 
 // The evaluator's own refusals.

@@ -44,6 +44,26 @@ class OnnxModel {
     for (const std::int64_t extent : shape) tensor.add_dims(extent), count *= extent;
     for (std::int64_t i = 0; i < count; ++i) tensor.add_float_data(number);
   }
+  // A constant of int64.
+  void whole_numbers(const std::string& name, const std::vector<std::int64_t>& shape,
+                     const std::vector<std::int64_t>& numbers) {
+    onnx::TensorProto& tensor = *model_.mutable_graph()->add_initializer();
+    tensor.set_name(name);
+    tensor.set_data_type(onnx::TensorProto::INT64);
+    for (const std::int64_t extent : shape) tensor.add_dims(extent);
+    for (const std::int64_t number : numbers) tensor.add_int64_data(number);
+  }
+  // The type of the last input.
+  void of_type(int type) {
+    auto& inputs = *model_.mutable_graph()->mutable_input();
+    inputs.rbegin()->mutable_type()->mutable_tensor_type()->set_elem_type(type);
+  }
+  static void word(onnx::NodeProto& node, const std::string& name, const std::string& value) {
+    onnx::AttributeProto& attribute = *node.add_attribute();
+    attribute.set_name(name);
+    attribute.set_type(onnx::AttributeProto::STRING);
+    attribute.set_s(value);
+  }
   onnx::NodeProto& node(const std::string& op, const std::vector<std::string>& inputs,
                         const std::string& out) {
     onnx::NodeProto& node = *model_.mutable_graph()->add_node();

@@ -244,8 +244,8 @@ TEST_F(OnnxNetwork, NamesAllThatOperatorsAreAskedAndDoNotDo) {
     attribute.set_name(name), attribute.set_type(onnx::AttributeProto::STRING);
     attribute.set_s(value);
   };
-  auto& linear = model.node("Resize", {"x", "", "scales"}, "a");
-  linear.set_name("up"), word(linear, "mode", "linear");
+  auto& sharp = model.node("Resize", {"x", "", "scales"}, "a");
+  sharp.set_name("up"), word(sharp, "mode", "sharp");
   model.node("Relu", {"a"}, "b");
   auto& tanh = model.node("Gelu", {"x"}, "c");
   word(tanh, "approximate", "tanh");
@@ -257,7 +257,7 @@ TEST_F(OnnxNetwork, NamesAllThatOperatorsAreAskedAndDoNotDo) {
   EXPECT_NE(graph.error().message.find(
                 "has operators that are not known here: Einsum (the node that makes 'd'); it asks "
                 "for what is not done here: Gelu (the node that makes 'c'): its approximation; "
-                "Resize (node 'up'): the mode 'linear' (only 'nearest' is)"),
+                "Resize (node 'up'): the mode 'sharp'"),
             std::string::npos)
       << graph.error().message;
 }

@@ -17,7 +17,8 @@ constexpr std::size_t kMostAxes = 8;
 
 space::Stage placeholder(std::size_t input, const TensorType& type) {
   const auto shape = type.shape.empty() ? space::Shape{1} : type.shape;
-  return space::make_operand(type.scalar, "in" + std::to_string(input), space::named_axes(shape),
+  const ir::Scalar scalar = type.scalar == ir::Scalar::Bool ? ir::Scalar::UInt8 : type.scalar;
+  return space::make_operand(scalar, "in" + std::to_string(input), space::named_axes(shape),
                              ir::Role::Input, input + 1, 1);
 }
 
@@ -94,7 +95,8 @@ Result<NodeStages> stages_of(const std::string& op, const nlohmann::json& attrib
       auto stage = row->write(call);
       if (!stage) return named(std::move(stage).error());
       out.stages.back().role = ir::Role::Output;
-      out.output = {stage->stage.buffer->type.scalar, std::move(stage->shape)};
+      const ir::Scalar scalar = stage->stage.buffer->type.scalar;
+      out.output = {call.made_conditions() ? ir::Scalar::Bool : scalar, std::move(stage->shape)};
     }
   } catch (const nlohmann::json::exception& error) {
     return named({ErrorCode::InvalidArgument, space::json_reason(error)});

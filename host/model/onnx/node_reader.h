@@ -83,6 +83,8 @@ std::span<const ReaderRow> plain_readers();
 std::span<const ReaderRow> quantized_readers();
 std::span<const ReaderRow> shape_readers();
 std::span<const ReaderRow> slice_readers();
+std::span<const ReaderRow> gather_readers();
+std::span<const ReaderRow> resize_readers();
 std::span<const ReaderRow> reduction_readers();
 std::span<const ReaderRow> window_readers();
 

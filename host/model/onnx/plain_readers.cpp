@@ -110,6 +110,10 @@ constexpr ReaderRow kPlainReaders[] = {
     {"LessOrEqual", same},
     {"Greater", same},
     {"GreaterOrEqual", same},
+    {"And", same},
+    {"Or", same},
+    {"Xor", same},
+    {"Not", same},
     {"Where", same},
     {"MatMul", same},
     {"Gemm", gemm},
@@ -126,6 +130,13 @@ constexpr ReaderRow kPlainReaders[] = {
     {"Erf", same},
     {"Gelu", gelu},
     {"Exp", same},
+    {"Log", same},
+    {"Sin", same},
+    {"Cos", same},
+    {"Softplus", same},
+    {"Mish", same},
+    {"IsNaN", same},
+    {"Sign", same},
     {"Sqrt", same},
     {"Reciprocal", same},
     {"Softsign", same},
@@ -147,8 +158,9 @@ std::span<const ReaderRow> plain_readers() { return kPlainReaders; }
 Reader find_reader(const std::string& op) {
   static const std::unordered_map<std::string, Reader> rows = [] {
     std::unordered_map<std::string, Reader> all;
-    for (const auto family : {plain_readers(), quantized_readers(), shape_readers(),
-                              slice_readers(), reduction_readers(), window_readers()}) {
+    for (const auto family :
+         {plain_readers(), quantized_readers(), shape_readers(), slice_readers(), gather_readers(),
+          resize_readers(), reduction_readers(), window_readers()}) {
       for (const ReaderRow& row : family) all[row.op] = row.read;
     }
     return all;

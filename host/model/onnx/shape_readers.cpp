@@ -1,5 +1,4 @@
 // Operators about shapes: views, and what rearranges or repeats whole tensors.
-#include <cmath>
 #include <numeric>
 
 #include "host/model/onnx/readers.h"
@@ -110,49 +109,6 @@ Outputs space_to_depth(const NodeReader& node) {
              {{"shape", List{x[0], x[1] * b * b, x[2] / b, x[3] / b}}, {"allowzero", 0}}, {*moved});
 }
 
-// Nearest neighbours by whole factors: there every way of ONNX's to find the neighbour is the same,
-// but those that align corners.
-Outputs resize(const NodeReader& node) {
-  const auto& x = node.shape(0);
-  if (node.word("mode", "nearest") != "nearest") {
-    return node.unsupported("the mode '" + node.word("mode", "") + "' (only 'nearest' is)");
-  }
-  const std::string place =
-      node.word("coordinate_transformation_mode", node.opset() < 11 ? "asymmetric" : "half_pixel");
-  const std::string nearest =
-      node.word("nearest_mode", node.opset() < 11 ? "floor" : "round_prefer_floor");
-  const bool usual = place == "half_pixel" || place == "pytorch_half_pixel";
-  if (!(place == "asymmetric" && nearest == "floor") &&
-      !(usual && (nearest == "round_prefer_floor" || nearest == "round_prefer_ceil"))) {
-    return node.unsupported("places by " + place + " with " + nearest);
-  }
-  if (node.has("axes")) return node.unsupported("its axes");
-  if (node.word("keep_aspect_ratio_policy", "stretch") != "stretch") {
-    return node.unsupported("its keep_aspect_ratio_policy");
-  }
-  const std::size_t scales_at = node.opset() < 11 ? 1 : 2;
-  List factors;
-  if (node.has_input(3) && node.opset() >= 11) {
-    auto sizes = node.parameter("sizes", 3, {});
-    if (!sizes) return std::move(sizes).error();
-    if (sizes->size() != x.size()) return node.invalid("its sizes have another rank");
-    for (std::size_t d = 0; d < x.size(); ++d) {
-      if ((*sizes)[d] % x[d]) return node.unsupported("a factor that is not whole");
-      factors.push_back((*sizes)[d] / x[d]);
-    }
-  } else {
-    auto scales = node.number_list("scales", scales_at);
-    if (!scales) return std::move(scales).error();
-    for (const double scale : *scales) {
-      if (scale != std::floor(scale) || scale < 1 || scale > 64) {
-        return node.unsupported("a factor that is not whole, 1 to 64");
-      }
-      factors.push_back(static_cast<std::int64_t>(scale));
-    }
-  }
-  return one(node, "Resize", {{"scales", factors}}, {node.input(0)});
-}
-
 constexpr ReaderRow kShapeReaders[] = {
     {"Reshape", reshape},
     {"Flatten", flatten},
@@ -167,8 +123,6 @@ constexpr ReaderRow kShapeReaders[] = {
     {"Tile", tile},
     {"DepthToSpace", depth_to_space},
     {"SpaceToDepth", space_to_depth},
-    {"Resize", resize},
-    {"Upsample", resize},
 };
 
 }  // namespace

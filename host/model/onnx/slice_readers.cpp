@@ -162,28 +162,10 @@ Outputs pad(const NodeReader& node) {
   return one(node, "Pad", {{"pads", *pads}, {"value", *value}, {"mode", mode}}, {node.input(0)});
 }
 
-Outputs gather(const NodeReader& node) {
-  const auto& x = node.shape(0);
-  if (!node.has_input(1)) return node.invalid("has no indices");
-  auto indices = node.parameter("indices", 1, {});
-  if (!indices) return std::move(indices).error();
-  std::int64_t axis = node.integer("axis", 0);
-  if (axis < 0) axis += static_cast<std::int64_t>(x.size());
-  if (axis < 0 || axis >= static_cast<std::int64_t>(x.size()))
-    return node.invalid("has no such axis");
-  for (std::int64_t& index : *indices) {
-    if (index < 0) index += x[static_cast<std::size_t>(axis)];
-  }
-  return one(node, "Gather",
-             {{"axis", axis}, {"indices", *indices}, {"index_shape", node.shape(1)}},
-             {node.input(0)});
-}
-
 constexpr ReaderRow kSliceReaders[] = {
     {"Slice", slice},
     {"Split", split},
     {"Pad", pad},
-    {"Gather", gather},
 };
 
 }  // namespace

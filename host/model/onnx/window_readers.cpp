@@ -65,8 +65,54 @@ Outputs pool(const NodeReader& node) {
   return one(node, std::move(*attributes));
 }
 
+// Padding is given, or follows from the output's shape.
+Outputs conv_transpose(const NodeReader& node) {
+  const auto &x = node.shape(0), &weight = node.shape(1);
+  if (x.size() < 3 || weight.size() != x.size()) return node.invalid("its weight has another rank");
+  const std::size_t rank = x.size() - 2;
+  constexpr std::int64_t kLargest = 1 << 20;
+  auto strides = node.checked_list("strides", List(rank, 1), 1, kLargest);
+  auto dilations = node.checked_list("dilations", List(rank, 1), 1, kLargest);
+  auto pads = node.checked_list("pads", List(2 * rank, 0), 0, kLargest);
+  auto longer = node.checked_list("output_padding", List(rank, 0), 0, kLargest);
+  auto to = node.checked_list("output_shape", {}, 1, kLargest);
+  for (const auto* list : {&strides, &dilations, &pads, &longer, &to}) {
+    if (!*list) return list->error();
+  }
+  if (strides->size() != rank || dilations->size() != rank || pads->size() != 2 * rank ||
+      longer->size() != rank) {
+    return node.invalid("its strides, dilations or pads have another rank");
+  }
+  const std::string automatic = node.word("auto_pad", "NOTSET");
+  const bool upper = automatic == "SAME_UPPER", lower = automatic == "SAME_LOWER";
+  if (automatic == "VALID") pads->assign(2 * rank, 0);
+  if (automatic != "VALID" && automatic != "NOTSET" && !upper && !lower) {
+    return node.invalid("its auto_pad is '" + automatic + "'");
+  }
+  if (to->size() == rank + 2) to->erase(to->begin(), to->begin() + 2);
+  if (to->empty() && (upper || lower)) {
+    for (std::size_t d = 0; d < rank; ++d) to->push_back(x[2 + d] * (*strides)[d]);
+  }
+  if (!to->empty() && to->size() != rank) return node.invalid("its output_shape has another rank");
+  for (std::size_t d = 0; d < to->size(); ++d) {
+    const std::int64_t all = (x[2 + d] - 1) * (*strides)[d] + (*longer)[d] +
+                             (weight[2 + d] - 1) * (*dilations)[d] + 1 - (*to)[d];
+    // What is missing is put behind, as where there is too little padding.
+    if (all < 0) (*longer)[d] -= all;
+    const std::int64_t some = std::max<std::int64_t>(all, 0), less = some / 2;
+    (*pads)[d] = upper ? less : some - less;
+    (*pads)[rank + d] = some - (*pads)[d];
+  }
+  return one(node, {{"strides", *strides},
+                    {"dilations", *dilations},
+                    {"pads", *pads},
+                    {"output_padding", *longer},
+                    {"group", node.integer("group", 1)}});
+}
+
 constexpr ReaderRow kWindowReaders[] = {
     {"Conv", conv},
+    {"ConvTranspose", conv_transpose},
     {"MaxPool", pool},
     {"AveragePool", pool},
 };

@@ -91,6 +91,31 @@ Result<Written> clip(const NodeCall& call) {
   return each(call, [&](const ir::Expr& x) { return space::clip(x, low, high); }, call.scalar(0));
 }
 
+Result<Written> negation(const NodeCall& call) {
+  if (call.scalar(0) != ir::Scalar::Bool) return invalid("its input is no condition");
+  const auto axes = axes_of(call.shape(0));
+  const ir::Expr value = ir::unary(UnaryOp::Not, element(call, 0, indices_of(axes)));
+  Written out = written(call.add("value", axes, {}, value));
+  out.shape = call.shape(0);
+  return out;
+}
+
+Result<Written> not_a_number(const NodeCall& call) {
+  return each(call, space::is_nan, ir::Scalar::Bool);
+}
+
+Result<Written> sign(const NodeCall& call) {
+  return each(
+      call,
+      [](const ir::Expr& x) {
+        const ir::Expr zero = ir::zero_of(x->type);
+        const auto one = [&](int value) { return ir::cast(x->type, ir::int_imm(value)); };
+        return ir::select(ir::binary(BinaryOp::Lt, x, zero), one(-1),
+                          ir::select(ir::binary(BinaryOp::Lt, zero, x), one(1), x));
+      },
+      call.scalar(0));
+}
+
 // x^exponent with one of those that need no logarithm.
 Result<Written> power(const NodeCall& call) {
   const double exponent = call.number("exponent");
@@ -143,6 +168,14 @@ constexpr Operator kActivation[] = {
     {"Erf", 1, 1, smooth<space::error_function>, nullptr, Takes::Floats},
     {"Gelu", 1, 1, smooth<space::gelu>, nullptr, Takes::Floats},
     {"Exp", 1, 1, smooth<space::exponential>, nullptr, Takes::Floats},
+    {"Log", 1, 1, smooth<space::logarithm>, nullptr, Takes::Floats},
+    {"Sin", 1, 1, smooth<space::sine>, nullptr, Takes::Floats},
+    {"Cos", 1, 1, smooth<space::cosine>, nullptr, Takes::Floats},
+    {"Softplus", 1, 1, smooth<space::softplus>, nullptr, Takes::Floats},
+    {"Mish", 1, 1, smooth<space::mish>, nullptr, Takes::Floats},
+    {"IsNaN", 1, 1, not_a_number, nullptr, Takes::Floats},
+    {"Not", 1, 1, negation, nullptr},
+    {"Sign", 1, 1, sign, nullptr},
     {"Sqrt", 1, 1, smooth<square_root>, nullptr, Takes::AnyFloat},
     {"Reciprocal", 1, 1, smooth<reciprocal>, nullptr, Takes::Floats},
     {"Softsign", 1, 1, smooth<softsign>, nullptr, Takes::Floats},

@@ -15,6 +15,11 @@ space::Stage NodeCall::add(const std::string& name, std::vector<space::Axis> axe
                        [&](const space::Stage& stage) { return stage.name == unique; });
   };
   for (int i = 2; taken(); ++i) unique = name + std::to_string(i);
+  conditions_ = body->type.is_bool();
+  if (conditions_) {
+    constexpr ir::DataType kByte{ir::Scalar::UInt8, 1};
+    body = ir::select(body, ir::int_imm(1, kByte), ir::int_imm(0, kByte));
+  }
   stages_.push_back(
       space::make_stage(unique, std::move(axes), std::move(reduced), std::move(body), combiner));
   return stages_.back();
@@ -51,13 +56,15 @@ std::vector<ir::Expr> indices_of(const std::vector<space::Axis>& axes) {
 }
 
 ir::Expr element(const NodeCall& call, std::size_t input, const std::vector<ir::Expr>& indices) {
-  if (call.shape(input).empty()) return space::at(call.input(input), {ir::int_imm(0)});
-  return space::at(call.input(input), indices);
+  const bool scalar = call.shape(input).empty();
+  return element_where(call, input, scalar ? std::vector{ir::int_imm(0)} : indices, nullptr);
 }
 
 ir::Expr element_where(const NodeCall& call, std::size_t input,
                        const std::vector<ir::Expr>& indices, ir::Expr inside) {
-  return ir::load(call.input(input).buffer, indices, std::move(inside));
+  ir::Expr value = ir::load(call.input(input).buffer, indices, std::move(inside));
+  if (call.scalar(input) != ir::Scalar::Bool) return value;
+  return ir::binary(ir::BinaryOp::Ne, value, ir::zero_of(value->type));
 }
 
 Result<Shape> broadcast(const std::vector<Shape>& shapes) {

@@ -6,6 +6,20 @@ namespace {
 
 using ir::BinaryOp;
 
+// A quotient as ONNX has it: IR's is rounded toward minus infinity, and divides by what is above 0.
+ir::Expr toward_zero(const ir::Expr& a, const ir::Expr& b) {
+  const ir::Expr zero = ir::zero_of(a->type), one = ir::int_imm(1, a->type);
+  const auto negative = [&](const ir::Expr& x) { return ir::binary(BinaryOp::Lt, x, zero); };
+  const auto size = [&](const ir::Expr& x) { return ir::select(negative(x), zero - x, x); };
+  const ir::Expr quotient =
+      ir::binary(BinaryOp::Div, size(a), ir::binary(BinaryOp::Max, size(b), one));
+  const ir::Expr differ =
+      ir::binary(BinaryOp::Or,
+                 ir::binary(BinaryOp::And, negative(a), ir::unary(ir::UnaryOp::Not, negative(b))),
+                 ir::binary(BinaryOp::And, negative(b), ir::unary(ir::UnaryOp::Not, negative(a))));
+  return ir::select(differ, zero - quotient, quotient);
+}
+
 // fold(fold(a, b), c) …
 template <BinaryOp op>
 Result<Written> folded(const NodeCall& call) {
@@ -18,10 +32,10 @@ Result<Written> folded(const NodeCall& call) {
   if (!shape) return std::move(shape).error();
   const auto axes = axes_of(*shape);
   ir::Expr value = widened(broadcast_element(call, 0, axes));
-  // IR divides integers toward minus infinity, ONNX toward zero.
-  if (op == BinaryOp::Div && !value->type.is_float()) return unsupported("division of integers");
+  const bool whole = op == BinaryOp::Div && !value->type.is_float();
   for (std::size_t i = 1; i < call.inputs(); ++i) {
-    value = ir::binary(op, value, widened(broadcast_element(call, i, axes)));
+    const ir::Expr other = widened(broadcast_element(call, i, axes));
+    value = whole ? toward_zero(value, other) : ir::binary(op, value, other);
   }
   Written out = written(call.add("value", axes, {}, narrowed(value, call.scalar(0))));
   out.shape = *shape;
@@ -57,6 +71,23 @@ Result<Written> compared(const NodeCall& call) {
   return out;
 }
 
+template <BinaryOp op>
+Result<Written> logical(const NodeCall& call) {
+  if (call.scalar(0) != ir::Scalar::Bool || call.scalar(1) != ir::Scalar::Bool) {
+    return invalid("its inputs are no conditions");
+  }
+  auto shape = broadcast({call.shape(0), call.shape(1)});
+  if (!shape) return std::move(shape).error();
+  const auto axes = axes_of(*shape);
+  const ir::Expr a = broadcast_element(call, 0, axes), b = broadcast_element(call, 1, axes);
+  const auto number = [](const ir::Expr& x) { return ir::cast(ir::kInt32, x); };
+  const ir::Expr value =
+      op == BinaryOp::Ne ? ir::binary(op, number(a), number(b)) : ir::binary(op, a, b);
+  Written out = written(call.add("truth", axes, {}, value));
+  out.shape = *shape;
+  return out;
+}
+
 // a where the condition holds, else b.
 Result<Written> where(const NodeCall& call) {
   auto shape = broadcast({call.shape(0), call.shape(1), call.shape(2)});
@@ -84,6 +115,9 @@ constexpr Operator kElementwise[] = {
     {"LessOrEqual", 2, 2, compared<BinaryOp::Le, false>, nullptr, Takes::Alike},
     {"Greater", 2, 2, compared<BinaryOp::Le, true>, nullptr, Takes::Alike},
     {"GreaterOrEqual", 2, 2, compared<BinaryOp::Lt, true>, nullptr, Takes::Alike},
+    {"And", 2, 2, logical<BinaryOp::And>, nullptr},
+    {"Or", 2, 2, logical<BinaryOp::Or>, nullptr},
+    {"Xor", 2, 2, logical<BinaryOp::Ne>, nullptr},
     {"Where", 3, 3, where, nullptr, Takes::AChoice},
 };
 

@@ -37,7 +37,8 @@ class NodeCall {
   const std::vector<std::int64_t>& shape(std::size_t i) const { return types_[i].shape; }
   ir::Scalar scalar(std::size_t i) const { return types_[i].scalar; }
 
-  // Appends a stage; its name is made unique. `type`: of its buffer.
+  // Appends a stage; its name is made unique. Conditions are uint8 in memory, 0 or 1, and read as
+  // conditions again (call.h).
   space::Stage add(const std::string& name, std::vector<space::Axis> axes,
                    std::vector<space::Axis> reduced, ir::Expr body,
                    space::Combiner combiner = space::Combiner::Sum) const;
@@ -45,12 +46,15 @@ class NodeCall {
   space::Stage add_at(const std::string& name, std::vector<space::Axis> axes, ir::Expr body,
                       const std::vector<std::int64_t>& shape, std::vector<ir::Expr> places,
                       std::vector<space::Axis> reduced = {}) const;
+  // Whether the last stage that was added has conditions as values.
+  bool made_conditions() const { return conditions_; }
 
  private:
   const nlohmann::json& attributes_;
   std::vector<const space::Stage*> inputs_;
   std::vector<TensorType> types_;
   std::vector<space::Stage>& stages_;
+  mutable bool conditions_ = false;
 };
 
 // An output: its stage has at least one axis, though its shape may have none.
@@ -87,10 +91,13 @@ const Operator* find_operator(const std::string& name);  // null: none
 // Rows by family.
 std::span<const Operator> elementwise_operators();
 std::span<const Operator> activation_operators();
+std::span<const Operator> gather_operators();
 std::span<const Operator> movement_operators();
 std::span<const Operator> product_operators();
 std::span<const Operator> quantized_operators();
 std::span<const Operator> reduction_operators();
+std::span<const Operator> resample_operators();
+std::span<const Operator> transposed_convolution_operators();
 std::span<const Operator> view_operators();
 std::span<const Operator> window_operators();
 

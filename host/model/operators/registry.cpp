@@ -10,7 +10,8 @@ const Operator* find_operator(const std::string& name) {
     std::map<std::string, const Operator*> all;
     for (const auto family : {elementwise_operators(), activation_operators(), movement_operators(),
                               product_operators(), quantized_operators(), reduction_operators(),
-                              view_operators(), window_operators()}) {
+                              view_operators(), window_operators(), gather_operators(),
+                              resample_operators(), transposed_convolution_operators()}) {
       for (const Operator& row : family) all[row.name] = &row;
     }
     return all;

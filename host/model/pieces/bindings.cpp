@@ -52,6 +52,11 @@ Transposition transposition(const Shape& shape, const Order& from, const Order& 
   return out;
 }
 
+// Conditions are bytes of 0 or 1 there.
+ir::Scalar in_memory(ir::Scalar scalar) {
+  return scalar == ir::Scalar::Bool ? ir::Scalar::UInt8 : scalar;
+}
+
 class Binder {
  public:
   explicit Binder(const Graph& graph)
@@ -115,7 +120,8 @@ class Binder {
   Result<TensorId> find(ValueId value, Order order, ir::Scalar scalar) {
     order = normal(std::move(order), shape(value));
     for (const Place& place : lies_[value]) {
-      if (place.order == order && out_.tensors[place.tensor].scalar == scalar) return place.tensor;
+      if (place.order != order) continue;
+      if (in_memory(out_.tensors[place.tensor].scalar) == in_memory(scalar)) return place.tensor;
     }
     if (graph_.values[value].constant) {
       const TensorId id = add_tensor(Tensor::Kind::Constant, value, std::move(order));
@@ -145,20 +151,20 @@ class Binder {
   Result<TensorId> copy(ValueId value, Place from, const Order& to) {
     const TensorType& type = graph_.type(value);
     const Transposition moved = transposition(type.shape, from.order, to);
-    auto workload = space::Workload::parse(json{{"op", "transpose"},
-                                                {"dtype", ir::to_string(ir::DataType{type.scalar})},
-                                                {"shape", moved.shape},
-                                                {"permutation", moved.permutation}});
+    auto workload =
+        space::Workload::parse(json{{"op", "transpose"},
+                                    {"dtype", ir::to_string(ir::DataType{in_memory(type.scalar)})},
+                                    {"shape", moved.shape},
+                                    {"permutation", moved.permutation}});
     if (!workload) {
       const std::string named = "'" + graph_.values[value].name + "'";
       // As transpose.cpp has them.
-      const bool copied = type.scalar == ir::Scalar::Float32 ||
-                          type.scalar == ir::Scalar::Float16 || type.scalar == ir::Scalar::Int8 ||
-                          type.scalar == ir::Scalar::UInt8;
+      const bool copied = type.scalar != ir::Scalar::Int16 && type.scalar != ir::Scalar::Float64;
       std::string why = copied ? "copying " + named + ": " + workload.error().message
                                : "values of " + ir::to_string(ir::DataType{type.scalar}) +
                                      " are not computed or given out yet (" + named +
-                                     "); those of float32, float16, int8 and uint8 are";
+                                     "); those of float32, float16, int8, uint8, int32, int64 "
+                                     "and bool are";
       for (const SkippedTask& node : out_.untuned) why += "; " + node.title + ": " + node.reason;
       return Error{ErrorCode::Unsupported, std::move(why)};
     }

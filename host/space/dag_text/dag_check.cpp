@@ -56,7 +56,10 @@ Result<void> check_axes(const Stage& stage) {
 class Loads {
  public:
   Loads(const ComputeDag& dag, std::size_t stage) : stage_(dag.stages[stage]) {
-    for (std::size_t i = 0; i < stage; ++i) earlier_.insert(dag.stages[i].buffer);
+    for (std::size_t i = 0; i < stage; ++i) {
+      earlier_.insert(dag.stages[i].buffer);
+      if (dag.stages[i].placeholder()) given_.insert(dag.stages[i].buffer);
+    }
     for (const auto* axes : {&stage_.axes, &stage_.reduce_axes}) {
       for (const Axis& axis : *axes) ranges_[axis.var] = {0, axis.extent - 1};
     }
@@ -98,7 +101,15 @@ class Loads {
     for (std::size_t d = 0; d < load.indices.size(); ++d) {
       const auto index = ir::affine_of(load.indices[d]);
       const std::string place = load.buffer->name + ", dimension " + std::to_string(d + 1);
-      if (!index) return wrong(stage_, "reads " + place + " at an index that is not affine");
+      if (!index) {
+        const ir::Interval bounds = ir::index_bounds(load.indices[d], ranges_);
+        if (bounds.low >= 0 && bounds.high < load.buffer->shape[d] && given_.count(load.buffer)) {
+          continue;
+        }
+        return wrong(stage_, "reads " + place +
+                                 " at an index that is not affine; that may be only where it is "
+                                 "an input or a constant, and min and max keep it inside");
+      }
       if (!guarded(*index, load.buffer->shape[d], conditions)) {
         return wrong(stage_, "reads outside of " + place +
                                  ": an index must lie inside, or say after | when it does");
@@ -137,7 +148,7 @@ class Loads {
   }
 
   const Stage& stage_;
-  std::set<ir::Buffer> earlier_;
+  std::set<ir::Buffer> earlier_, given_;
   ir::Ranges ranges_;
 };
 

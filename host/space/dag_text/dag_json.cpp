@@ -241,7 +241,8 @@ class Reader {
     stage.axes = std::move(axes);
     const ir::Scalar scalar = stage.buffer->type.scalar;
     if (scalar != ir::Scalar::Float32 && scalar != ir::Scalar::Float16 &&
-        scalar != ir::Scalar::Int8 && scalar != ir::Scalar::UInt8 && scalar != ir::Scalar::Int32) {
+        scalar != ir::Scalar::Int8 && scalar != ir::Scalar::UInt8 && scalar != ir::Scalar::Int32 &&
+        scalar != ir::Scalar::Int64) {
       return Error{ErrorCode::Unsupported, "inputs of type " + ir::to_string(stage.buffer->type)};
     }
     if (!json.contains("fill")) {

@@ -2,6 +2,7 @@
 #include "host/space/operators/activations.h"
 
 #include <initializer_list>
+#include <limits>
 
 namespace fettle::space {
 
@@ -61,6 +62,76 @@ ir::Expr gelu(const ir::Expr& x) {
       complement(ir::unary(ir::UnaryOp::Abs, x) * f(0.70710678118654752)) * f(0.5);
   const ir::Expr negative = ir::binary(ir::BinaryOp::Lt, x, f(0));
   return x * ir::select(negative, half, f(1) - half);
+}
+
+ir::Expr logarithm(const ir::Expr& argument) {
+  constexpr double kLeast = 1.17549435e-38;  // with all its digits
+  const ir::Expr x = ir::binary(ir::BinaryOp::Max, argument, f(kLeast));
+  const ir::Expr bits = ir::reinterpret(ir::kInt32, x), digits = ir::int_imm(23);
+  const ir::Expr e =
+      ir::binary(ir::BinaryOp::ShiftRight, bits, digits) - ir::int_imm(127);  // m in [1, 2)
+  const ir::Expr m =
+      ir::reinterpret(ir::kFloat32, bits - ir::binary(ir::BinaryOp::ShiftLeft, e, digits));
+  const ir::Expr high = ir::binary(ir::BinaryOp::Lt, f(1.41421356237), m);
+  const ir::Expr r = ir::select(high, m * f(0.5), m) - f(1);
+  const ir::Expr exponent = ir::cast(ir::kFloat32, e) + ir::select(high, f(1), f(0));
+  const ir::Expr tail = polynomial(r, {7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1,
+                                       -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
+                                       2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1}) *
+                        r * (r * r);
+  const ir::Expr value =
+      r + (tail + exponent * f(-2.12194440e-4) - f(0.5) * (r * r)) + exponent * f(0.693359375);
+  const ir::Expr infinite = ir::float_imm(std::numeric_limits<double>::infinity());
+  const ir::Expr at_ends = ir::select(
+      ir::binary(ir::BinaryOp::Lt, argument, f(0)), ir::unary(ir::UnaryOp::Sqrt, argument),
+      ir::select(ir::binary(ir::BinaryOp::Lt, argument, infinite), f(0) - infinite, infinite));
+  const ir::Expr usual = ir::binary(ir::BinaryOp::And, ir::binary(ir::BinaryOp::Lt, f(0), argument),
+                                    ir::binary(ir::BinaryOp::Lt, argument, infinite));
+  return ir::select(usual, value, at_ends);
+}
+
+namespace {
+
+// (-1)^k times the sine of r = x - (k + half) pi.
+ir::Expr folded_sine(const ir::Expr& x, const ir::Expr& k, double half) {
+  const ir::Expr n = k + f(half);
+  const ir::Expr r =
+      x - n * f(3.140625) - n * f(9.67502593994140625e-4) - n * f(1.509957990978376432e-7);
+  const ir::Expr square = r * r;
+  const ir::Expr series =
+      polynomial(square, {-1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6});
+  const ir::Expr odd = k - f(2) * ir::unary(ir::UnaryOp::Floor, k * f(0.5));
+  return (r + r * square * series) * (f(1) - f(2) * odd);
+}
+ir::Expr nearest(const ir::Expr& x) { return ir::unary(ir::UnaryOp::RoundEven, x); }
+constexpr double kTurns = 0.318309886183790672;  // 1 / pi
+
+}  // namespace
+
+ir::Expr sine(const ir::Expr& x) { return folded_sine(x, nearest(x * f(kTurns)), 0); }
+
+ir::Expr cosine(const ir::Expr& x) {
+  return f(0) - folded_sine(x, nearest(x * f(kTurns) - f(0.5)), 0.5);
+}
+
+ir::Expr softplus(const ir::Expr& x) {
+  const ir::Expr small = exponential(f(0) - ir::unary(ir::UnaryOp::Abs, x));
+  return ir::binary(ir::BinaryOp::Max, x, f(0)) + logarithm(f(1) + small);
+}
+
+ir::Expr mish(const ir::Expr& x) {
+  // e^20 is so large that the quotient is 1.
+  const ir::Expr e = exponential(ir::binary(ir::BinaryOp::Min, x, f(20)));
+  const ir::Expr n = e * (e + f(2));
+  return x * div(n, n + f(2));
+}
+
+ir::Expr is_nan(const ir::Expr& x) {
+  // Without its sign an infinite number is 0x7f800000, and all above is none.
+  const ir::Expr twice =
+      ir::binary(ir::BinaryOp::ShiftLeft, ir::reinterpret(ir::kInt32, x), ir::int_imm(1));
+  return ir::binary(ir::BinaryOp::And, ir::binary(ir::BinaryOp::Lt, ir::int_imm(-16777216), twice),
+                    ir::binary(ir::BinaryOp::Lt, twice, ir::int_imm(0)));
 }
 
 ir::Expr clip(const ir::Expr& x, double low, double high) {

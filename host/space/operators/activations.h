@@ -31,6 +31,26 @@ ir::Expr error_function(const ir::Expr& x);
 // 1.5e-7 |x| beyond.
 ir::Expr gelu(const ir::Expr& x);
 
+// ln x by Cephes' logf (S. Moshier): x = m 2^e, a polynomial of degree 8 in m - 1. Relative error
+// below 3e-7, absolute one below 1e-7 near 1. Of 0: -inf; of less: not a number; of what is smaller
+// than 1.2e-38, and not 0: that of 1.2e-38.
+ir::Expr logarithm(const ir::Expr& x);
+
+// x = k pi + r with pi in three parts, and Taylor's series of degree 11 of r in [-pi/2, pi/2].
+// Absolute error below 3e-7 for |x| <= 8000; it grows with x.
+ir::Expr sine(const ir::Expr& x);
+ir::Expr cosine(const ir::Expr& x);
+
+// ln(1 + e^x). Absolute error below 3e-7 for |x| <= 4, and below 2e-7 x beyond.
+ir::Expr softplus(const ir::Expr& x);
+
+// x tanh(ln(1 + e^x)), with tanh(ln u) = (u^2 - 1) / (u^2 + 1). Absolute error below 1e-6 for
+// |x| <= 4, and below 2.5e-7 |x| beyond.
+ir::Expr mish(const ir::Expr& x);
+
+// A condition, from the bits: compilers may take for granted that x equals itself.
+ir::Expr is_nan(const ir::Expr& x);
+
 // Bound of the absolute errors of sigmoid to gelu, in float32 and with its roundings, for
 // |x| <= 4; beyond, gelu's grows with x as its value does.
 inline constexpr double kActivationError = 1e-6;

@@ -13,7 +13,7 @@ namespace {
 
 Result<nlohmann::json> canonical(const nlohmann::json& json) {
   Fields fields(json);
-  fields.word("dtype", {"float32", "float16", "int8", "uint8"}, "float32");
+  fields.word("dtype", {"float32", "float16", "int8", "uint8", "int32", "int64"}, "float32");
   fields.list("shape", 1, 6, 1, 1 << 30);
   // Axis d of the output is axis permutation[d] of the input.
   fields.list("permutation", 1, 6, 0, 5);

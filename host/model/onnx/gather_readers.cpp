@@ -1,0 +1,72 @@
+// Operators that read at places which another tensor names, and those of triangles and running
+// sums, which masks are made of.
+#include <algorithm>
+
+#include "host/model/onnx/readers.h"
+
+namespace fettle::model {
+namespace {
+
+// A few places that are known: slices, joined.
+constexpr std::int64_t kMostSlices = 64;
+
+Outputs gather(const NodeReader& node) {
+  const auto& x = node.shape(0);
+  if (!node.has_input(1)) return node.invalid("has no indices");
+  std::int64_t axis = node.integer("axis", 0);
+  if (axis < 0) axis += static_cast<std::int64_t>(x.size());
+  if (axis < 0 || axis >= static_cast<std::int64_t>(x.size()))
+    return node.invalid("has no such axis");
+  auto indices = node.type(1).elements() > kMostSlices
+                     ? Result<NodeReader::List>(node.unsupported("so many indices"))
+                     : node.parameter("indices", 1, {});
+  if (!indices) {
+    return one(node, "Take", {{"axis", axis}}, {node.input(0), node.input(1)});
+  }
+  for (std::int64_t& index : *indices) {
+    if (index < 0) index += x[static_cast<std::size_t>(axis)];
+  }
+  return one(node, "Gather",
+             {{"axis", axis}, {"indices", *indices}, {"index_shape", node.shape(1)}},
+             {node.input(0)});
+}
+
+Outputs gather_elements(const NodeReader& node) {
+  return one(node, {{"axis", node.integer("axis", 0)}});
+}
+
+Outputs gather_at(const NodeReader& node) {
+  return one(node, {{"batch_dims", node.integer("batch_dims", 0)}});
+}
+
+Outputs triangle(const NodeReader& node) {
+  auto diagonal = node.number_parameter("k", 1, 0);
+  if (!diagonal) return std::move(diagonal).error();
+  const double bound = static_cast<double>(NodeReader::kMost / 2);
+  return one(node, "Trilu",
+             {{"upper", node.integer("upper", 1)},
+              {"diagonal", static_cast<std::int64_t>(std::clamp(*diagonal, -bound, bound))}},
+             {node.input(0)});
+}
+
+Outputs running_sum(const NodeReader& node) {
+  auto axis = node.number_parameter("axis", 1, 0);
+  if (!axis) return std::move(axis).error();
+  return one(node, "CumSum",
+             {{"axis", static_cast<std::int64_t>(std::clamp(*axis, -64.0, 64.0))},
+              {"exclusive", node.integer("exclusive", 0)},
+              {"reverse", node.integer("reverse", 0)}},
+             {node.input(0)});
+}
+
+constexpr ReaderRow kGatherReaders[] = {
+    {"Gather", gather},      {"GatherElements", gather_elements},
+    {"GatherND", gather_at}, {"Trilu", triangle},
+    {"CumSum", running_sum},
+};
+
+}  // namespace
+
+std::span<const ReaderRow> gather_readers() { return kGatherReaders; }
+
+}  // namespace fettle::model
