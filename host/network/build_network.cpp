@@ -5,17 +5,27 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "host/backend/backend.h"
+#include "host/network/linker.h"
 
 namespace fettle::network {
 namespace {
 
 constexpr std::size_t kSpare = 12;  // schedules for those that cannot be built
 
+// Two of its operands are one tensor.
+bool reads_twice(const model::BoundPiece& piece) {
+  const std::set<model::TensorId> once(piece.inputs.begin(), piece.inputs.end());
+  return once.size() < piece.inputs.size();
+}
+
+// `no_texels`: schedules whose kernels read by texels count as those that cannot be built.
 Result<std::vector<BuiltPiece>> compile_task(const space::Workload& workload,
-                                             const Schedules& schedules, std::size_t most) {
+                                             const Schedules& schedules, std::size_t most,
+                                             bool no_texels) {
   auto task = backend::open_task(workload, schedules.target());
   if (!task) return std::move(task).error();
   std::vector<BuiltPiece> built;
@@ -25,6 +35,10 @@ Result<std::vector<BuiltPiece>> compile_task(const space::Workload& workload,
     auto output = (*task)->build(schedule.configuration);
     if (!output) {
       last = std::move(output).error();
+      continue;
+    }
+    if (no_texels && reads_texels(*output->program)) {
+      last = {ErrorCode::BuildError, "every schedule reads by texels what is read twice"};
       continue;
     }
     std::string configuration = (*task)->space().to_json(schedule.configuration);
@@ -59,11 +73,14 @@ Result<Alternatives> compile_pieces(const model::Bindings& bindings, const PartS
   // Who does a piece follows from its workload: channels are in blocks for the accelerator alone.
   std::map<std::string, std::size_t> task_of;  // by key
   std::vector<const model::BoundPiece*> tasks;
+  std::vector<bool> no_texels;
   for (const model::BoundPiece& piece : bindings.pieces) {
     if (piece.accelerated && !schedules.accelerator) {
       return Error{ErrorCode::Internal, piece.workload.title() + " is for no accelerator"};
     }
-    if (task_of.emplace(piece.workload.canonical(), tasks.size()).second) tasks.push_back(&piece);
+    const auto [at, fresh] = task_of.emplace(piece.workload.canonical(), tasks.size());
+    if (fresh) tasks.push_back(&piece), no_texels.push_back(false);
+    if (reads_twice(piece)) no_texels[at->second] = true;
   }
   std::vector<Result<std::vector<BuiltPiece>>> built(tasks.size(),
                                                      Error{ErrorCode::Canceled, "interrupted"});
@@ -73,7 +90,7 @@ Result<Alternatives> compile_pieces(const model::Bindings& bindings, const PartS
   const auto work = [&] {
     for (std::size_t t = next++; t < tasks.size() && !stop.stop_requested(); t = next++) {
       const Schedules& of = tasks[t]->accelerated ? *schedules.accelerator : schedules.rest;
-      built[t] = compile_task(tasks[t]->workload, of, most);
+      built[t] = compile_task(tasks[t]->workload, of, most, no_texels[t]);
       const std::lock_guard lock(mutex);
       ++made.done;
       if (progress) progress(made);

@@ -57,8 +57,8 @@ std::string c_header(const wire::NetworkT& network, const backend::StaticLibrary
  *   {cpu};
  * nothing checks that it is one. The library needs nothing but libc's memset and keeps no state:
  * all that changes lies in the workspace. Weights are read-only data of the library. */
-#ifndef {upper}_H
-#define {upper}_H
+#ifndef FETTLE_{name}_H
+#define FETTLE_{name}_H
 
 #include <stddef.h>
 #include <stdint.h>

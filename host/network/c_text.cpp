@@ -32,6 +32,15 @@ std::string in_comment(std::string text) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (static_cast<unsigned char>(text[at]) < ' ') text[at] = ' ';
     if (text[at] == '*') text[at] = '_';
+    // What turns the direction of the text around (U+202A to U+202E, U+2066 to U+2069), which
+    // compilers warn of.
+    const auto byte = [&](std::size_t i) {
+      return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
+    };
+    const bool turns = byte(at) == 0xe2 &&
+                       ((byte(at + 1) == 0x80 && byte(at + 2) >= 0xaa && byte(at + 2) <= 0xae) ||
+                        (byte(at + 1) == 0x81 && byte(at + 2) >= 0xa6 && byte(at + 2) <= 0xa9));
+    if (turns) text.replace(at, 3, "_");
   }
   return text;
 }

@@ -71,8 +71,8 @@ std::string kernel_header(const wire::ProgramT& program, const space::Workload& 
  *   {cpu};
  * nothing checks that it is one. The library needs nothing but libc's memset and keeps no state:
  * all that changes lies in the workspace. */
-#ifndef {upper}_H
-#define {upper}_H
+#ifndef FETTLE_{name}_H
+#define FETTLE_{name}_H
 
 #include <stddef.h>
 #include <stdint.h>

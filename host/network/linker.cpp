@@ -46,14 +46,6 @@ bool is_texels(wire::ArgKind kind) {
 }
 bool is_buffer(wire::ArgKind kind) { return kind == wire::ArgKind::Buffer || is_texels(kind); }
 
-// Whether a launch reads a buffer by texels: no other of its arguments may be of that buffer.
-bool reads_texels(const wire::ProgramT& program) {
-  return std::any_of(program.launches.begin(), program.launches.end(), [](const auto& launch) {
-    return std::any_of(launch->args.begin(), launch->args.end(),
-                       [](const wire::Arg& arg) { return is_texels(arg.kind()); });
-  });
-}
-
 // What its code may use, by LLVM's names.
 std::vector<std::string> cpu_features(const space::Target& target) {
   std::vector<std::string> names;
@@ -62,6 +54,11 @@ std::vector<std::string> cpu_features(const space::Target& target) {
   if (!cpu) return names;
   for (const std::string& feature : cpu->features) {
     if (feature.starts_with('+')) names.push_back(feature.substr(1));
+  }
+  // Which its name says, and other CPUs of its architecture lack (converts_float16()).
+  if (cpu->arch == "armv7" && cpu->converts_float16() &&
+      std::find(names.begin(), names.end(), "fp16") == names.end()) {
+    names.emplace_back("fp16");
   }
   return names;
 }
@@ -399,6 +396,13 @@ class Linker {
 };
 
 }  // namespace
+
+bool reads_texels(const wire::ProgramT& program) {
+  return std::any_of(program.launches.begin(), program.launches.end(), [](const auto& launch) {
+    return std::any_of(launch->args.begin(), launch->args.end(),
+                       [](const wire::Arg& arg) { return is_texels(arg.kind()); });
+  });
+}
 
 BlobLookup blobs_of(const LinkedNetwork& linked) {
   std::map<wire::Hash, ByteView, HashLess> blobs;

@@ -39,4 +39,7 @@ BlobLookup blobs_of(const LinkedNetwork& linked);
 Result<LinkedNetwork> link(const model::Graph& graph, const model::Bindings& bindings,
                            const std::vector<BuiltPiece>& built, const space::Target& target);
 
+// Whether a launch reads a buffer by texels: no other of its arguments may be of that buffer.
+bool reads_texels(const wire::ProgramT& program);
+
 }  // namespace fettle::network

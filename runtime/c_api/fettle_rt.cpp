@@ -67,6 +67,15 @@ int guarded(Call call) {
 
 Error invalid(std::string what) { return {ErrorCode::InvalidArgument, std::move(what)}; }
 
+// As guarded(), of a network that is there.
+template <typename Call>
+int guarded_of(const fettle_network* network, Call call) {
+  return guarded([&]() -> Result<void> {
+    if (!network) return invalid("no network");
+    return call();
+  });
+}
+
 // Copies what both sides know of a struct that begins with its size; its user's size stays.
 template <typename Struct>
 Result<void> hand_out(Struct from, Struct* to, const char* name) {
@@ -146,13 +155,14 @@ int fettle_load_memory(const void* file, size_t bytes, const fettle_options* opt
 void fettle_free(fettle_network* network) { delete network; }
 
 int fettle_check(fettle_network* network) {
-  return guarded(
-      [&] { return check_blobs(network->loaded->description(), network->loaded->file()); });
+  return guarded_of(network, [&] {
+    return check_blobs(network->loaded->description(), network->loaded->file());
+  });
 }
 
 int fettle_run(fettle_network* network, const void* const* inputs, void* const* outputs,
                uint64_t* layer_ns) {
-  return guarded([&] {
+  return guarded_of(network, [&] {
     const std::lock_guard lock(network->running);
     runtime::LoadedNetwork& loaded = *network->loaded;
     const wire::NetworkT& description = loaded.description();
@@ -168,17 +178,17 @@ int fettle_run(fettle_network* network, const void* const* inputs, void* const* 
 }
 
 size_t fettle_input_count(const fettle_network* network) {
-  return network->loaded->description().inputs.size();
+  return network ? network->loaded->description().inputs.size() : 0;
 }
 size_t fettle_output_count(const fettle_network* network) {
-  return network->loaded->description().outputs.size();
+  return network ? network->loaded->description().outputs.size() : 0;
 }
 size_t fettle_layer_count(const fettle_network* network) {
-  return network->loaded->description().layers.size();
+  return network ? network->loaded->description().layers.size() : 0;
 }
 
 int fettle_input(const fettle_network* network, size_t index, fettle_tensor* tensor) {
-  return guarded([&]() -> Result<void> {
+  return guarded_of(network, [&]() -> Result<void> {
     const auto& inputs = network->loaded->description().inputs;
     if (index >= inputs.size()) return invalid("no input " + std::to_string(index));
     return hand_out(tensor_of(*inputs[index], network->loaded->input(index)), tensor,
@@ -187,7 +197,7 @@ int fettle_input(const fettle_network* network, size_t index, fettle_tensor* ten
 }
 
 int fettle_output(const fettle_network* network, size_t index, fettle_tensor* tensor) {
-  return guarded([&]() -> Result<void> {
+  return guarded_of(network, [&]() -> Result<void> {
     const auto& outputs = network->loaded->description().outputs;
     if (index >= outputs.size()) return invalid("no output " + std::to_string(index));
     return hand_out(tensor_of(*outputs[index], network->loaded->output(index)), tensor,
@@ -196,7 +206,7 @@ int fettle_output(const fettle_network* network, size_t index, fettle_tensor* te
 }
 
 int fettle_get_layer(const fettle_network* network, size_t index, fettle_layer* layer) {
-  return guarded([&]() -> Result<void> {
+  return guarded_of(network, [&]() -> Result<void> {
     const auto& layers = network->loaded->description().layers;
     if (index >= layers.size()) return invalid("no layer " + std::to_string(index));
     const wire::NetworkLayerT& from = *layers[index];
@@ -206,7 +216,7 @@ int fettle_get_layer(const fettle_network* network, size_t index, fettle_layer* 
 }
 
 int fettle_get_memory(const fettle_network* network, fettle_memory* memory) {
-  return guarded([&] {
+  return guarded_of(network, [&] {
     const runtime::NetworkMemoryFigures from = network->loaded->memory();
     return hand_out(
         fettle_memory{0, from.file, from.constants, from.own, from.code, from.arena, from.live},
@@ -215,12 +225,14 @@ int fettle_get_memory(const fettle_network* network, fettle_memory* memory) {
 }
 
 const char* fettle_name(const fettle_network* network) {
-  return network->loaded->description().name.c_str();
+  return network ? network->loaded->description().name.c_str() : "";
 }
 const char* fettle_target(const fettle_network* network) {
-  return network->loaded->description().target.c_str();
+  return network ? network->loaded->description().target.c_str() : "";
 }
-uint32_t fettle_threads(const fettle_network* network) { return network->loaded->threads(); }
+uint32_t fettle_threads(const fettle_network* network) {
+  return network ? network->loaded->threads() : 0;
+}
 
 const char* fettle_error(void) { return last_error.c_str(); }
 const char* fettle_version(void) { return FETTLE_VERSION; }

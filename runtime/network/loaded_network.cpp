@@ -141,6 +141,20 @@ Result<void> LoadedNetwork::choose_threads(const NetworkOptions& options) {
                  std::to_string(options.threads) + " threads wanted, the network has room for " +
                      std::to_string(room) + ": `fettle build --threads` gives it more"};
   }
+  constexpr std::uint32_t kMostThreads = 1024;
+  if (options.threads > kMostThreads) {
+    return Error{ErrorCode::InvalidArgument, std::to_string(options.threads) +
+                                                 " threads wanted, at most " +
+                                                 std::to_string(kMostThreads) + " can be had"};
+  }
+  if (!options.cores.empty()) {
+    const auto usable = agent::usable_cores();
+    for (const std::uint32_t core : options.cores) {
+      if (std::find(usable.begin(), usable.end(), core) != usable.end()) continue;
+      return Error{ErrorCode::InvalidArgument,
+                   "core " + std::to_string(core) + " is none that this process may use"};
+    }
+  }
   const std::size_t cores =
       options.cores.empty() ? agent::usable_cores().size() : options.cores.size();
   threads_ = static_cast<std::uint32_t>(cores);

@@ -62,7 +62,11 @@ class RandomModel {
   void of_image(const Value& value) {
     const Shape& x = value.shape;
     const std::int64_t c = x[1];
-    switch (below(8)) {
+    switch (below(10)) {
+      case 8:
+        return grown(value);
+      case 9:
+        return resized(value);
       case 0:
       case 1: {
         const std::int64_t kernel = one_of({1, 2, 3}), before = below(2), behind = below(2);
@@ -118,6 +122,29 @@ class RandomModel {
     }
   }
 
+  void grown(const Value& value) {
+    const Shape& x = value.shape;
+    const std::int64_t kernel = one_of({1, 2, 3, 4}), stride = below(3) + 1, pad = below(2);
+    const std::int64_t groups = below(3) ? 1 : x[1], to = one_of({1, 4, 5});
+    const auto extent = [&](std::int64_t size) { return (size - 1) * stride + kernel - pad; };
+    if (std::min(extent(x[2]), extent(x[3])) < 1 || extent(x[2]) > 40) return;
+    auto& conv = node("ConvTranspose", {value.name, weights({x[1], to, kernel, kernel})},
+                      {x[0], to * groups, extent(x[2]), extent(x[3])});
+    Model::integers(conv, "strides", {stride, stride});
+    Model::integers(conv, "pads", {pad, 0, 0, pad});
+    Model::integer(conv, "group", groups);
+  }
+  void resized(const Value& value) {
+    const Shape& x = value.shape;
+    const Shape to = {x[0], x[1], below(20) + 1, below(20) + 1};
+    const std::string sizes = "sizes" + std::to_string(weights_++);
+    model_.whole_numbers(sizes, {4}, to);
+    auto& resize = node("Resize", {value.name, "", "", sizes}, to);
+    Model::word(resize, "mode", below(3) ? "linear" : below(2) ? "nearest" : "cubic");
+    const char* places[] = {"half_pixel", "align_corners", "asymmetric"};
+    Model::word(resize, "coordinate_transformation_mode", places[below(3)]);
+  }
+
   void of_rows(const Value& value) {
     const std::int64_t rows = value.shape[0], from = value.shape[1], to = one_of({1, 2, 5, 16});
     const bool flip = below(2) != 0;
@@ -169,8 +196,9 @@ class RandomModel {
         return;
       }
       default: {
-        const char* plain[] = {"Relu", "Sigmoid", "Tanh", "LeakyRelu", "Elu", "HardSwish", "Neg"};
-        node(plain[below(7)], {value.name}, x);
+        const char* plain[] = {"Relu",      "Sigmoid", "Tanh", "LeakyRelu", "Elu",
+                               "HardSwish", "Neg",     "Sin",  "Cos",       "Softplus"};
+        node(plain[below(10)], {value.name}, x);
       }
     }
   }

@@ -130,6 +130,43 @@ TEST_F(FettleRt, ErrorsHaveAStatusAndWords) {
   std::thread([] { EXPECT_STREQ(fettle_error(), ""); }).join();
 }
 
+TEST_F(FettleRt, ANetworkThatIsNotThereIsAnError) {
+  fettle_tensor tensor{};
+  tensor.size = sizeof tensor;
+  fettle_layer layer{};
+  layer.size = sizeof layer;
+  fettle_memory memory{};
+  memory.size = sizeof memory;
+  for (const int status :
+       {fettle_check(nullptr), fettle_run(nullptr, nullptr, nullptr, nullptr),
+        fettle_input(nullptr, 0, &tensor), fettle_output(nullptr, 0, &tensor),
+        fettle_get_layer(nullptr, 0, &layer), fettle_get_memory(nullptr, &memory)}) {
+    EXPECT_EQ(status, FETTLE_INVALID_ARGUMENT);
+    EXPECT_STREQ(fettle_error(), "no network");
+  }
+  EXPECT_EQ(fettle_input_count(nullptr) + fettle_output_count(nullptr) +
+                fettle_layer_count(nullptr) + fettle_threads(nullptr),
+            0u);
+  EXPECT_STREQ(fettle_name(nullptr), "");
+  EXPECT_STREQ(fettle_target(nullptr), "");
+}
+
+TEST_F(FettleRt, ThreadsAndCoresThatCannotBeHadAreRefused) {
+  const auto told = [&](std::uint32_t threads, std::vector<std::uint32_t> cores) {
+    fettle_options options{};
+    options.size = sizeof options;
+    options.threads = threads;
+    options.cores = cores.data(), options.core_count = cores.size();
+    fettle_network* network = nullptr;
+    EXPECT_EQ(fettle_load_memory(file.data(), file.size(), &options, &network),
+              FETTLE_INVALID_ARGUMENT);
+    EXPECT_EQ(network, nullptr);
+    return std::string(fettle_error());
+  };
+  EXPECT_NE(told(4294967295u, {}).find("4294967295 threads wanted"), std::string::npos);
+  EXPECT_NE(told(1, {9999}).find("core 9999 is none that this process may use"), std::string::npos);
+}
+
 TEST_F(FettleRt, ThreadsTakeTurns) {
   fettle_options options{};
   options.size = sizeof options;

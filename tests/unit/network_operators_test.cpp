@@ -40,6 +40,37 @@ TEST_F(NetworkOperators, GemmsThirdInputIsBroadcast) {
   agree({4, 7}, "Gemm", {{7, 1}, {4, 1}}, [](auto&) {});
 }
 
+// An exponent of more axes gives them to the result.
+TEST_F(NetworkOperators, PowersTakeTheShapeOfBoth) {
+  Model model;
+  model.opset(17);
+  model.input("x", {3});
+  model.numbers("two", {1, 1}, 2);
+  model.node("Pow", {"x", "two"}, "p");
+  Model::integer(model.node("Softmax", {"p"}, "y"), "axis", 0);
+  model.output("y");
+  const auto graph = imported(model.text());
+  ASSERT_TRUE(graph) << graph.error().text();
+  EXPECT_EQ(graph->type(graph->outputs[0]).shape, (Shape{1, 3}));
+  agrees(model);
+}
+
+// The library's operator makes int32 of them.
+TEST_F(NetworkOperators, ElementByElementOfInt8) {
+  for (const char* op : {"Add", "Sub", "Mul", "Max", "Min"}) {
+    SCOPED_TRACE(op);
+    Model model;
+    model.opset(17);
+    model.input("x", {1, 4, 5, 3});
+    Model::integer(model.node("Cast", {"x"}, "a"), "to", onnx::TensorProto::INT8);
+    model.node("Neg", {"a"}, "b");
+    model.node(op, {"a", "b"}, "c");
+    Model::integer(model.node("Cast", {"c"}, "y"), "to", onnx::TensorProto::FLOAT);
+    model.output("y");
+    agrees(model);
+  }
+}
+
 TEST_F(NetworkOperators, MeansOfImagesWithTheirAxesOrWithout) {
   for (const std::int64_t keep : {0, 1}) {
     for (const Shape& axes : {Shape{2, 3}, Shape{3, 2}, Shape{-1, -2}, Shape{1}}) {

@@ -127,6 +127,53 @@ TEST_F(OnnxQuantized, HalvesGoToTheEvenOneOrUp) {
   }
 }
 
+// A bias that int32 does not hold with the products: the node stays in float32, and what has no
+// room for half a step rounds halves to even.
+TEST_F(OnnxQuantized, SumsThatWouldTurnTheirSignStayFloat) {
+  struct Case {
+    float weight_scale, bias;
+    int integers, shifts;
+  };
+  for (const Case& one : {Case{0.25f, 3.f, 1, 1}, Case{1e-9f, 50.f, 0, 0}, Case{1e-9f, -50.f, 0, 0},
+                          Case{0x1p-27f, 13.f, 1, 0}}) {
+    GraphBuilder builder("bias");
+    const auto scalar = [&](const char* name, float number) {
+      return builder.constant(name, {ir::Scalar::Float32, {}}, *bytes_of(std::vector{number}));
+    };
+    const auto dequantize = [&](const std::string& name, ValueId bytes, ValueId scale) {
+      return *builder.add("DequantizeLinear", {{"axis", 0}}, {bytes, scale}, name);
+    };
+    const ValueId x = builder.input("x", {ir::Scalar::Int8, {2, 4}}), unit = scalar("unit", 1);
+    const ValueId w =
+        builder.constant("w", {ir::Scalar::Int8, {4, 3}}, std::vector<std::uint8_t>(12, 100));
+    const ValueId bias =
+        builder.constant("b", {ir::Scalar::Float32, {3}},
+                         *bytes_of(std::vector<float>{one.bias, one.bias, one.bias}));
+    const auto sum = builder.add(
+        "Gemm", {{"alpha", 1.0}, {"beta", 1.0}, {"transA", 0}, {"transB", 0}},
+        {dequantize("xf", x, unit), dequantize("wf", w, scalar("s", one.weight_scale)), bias}, "g");
+    ASSERT_TRUE(sum) << sum.error().text();
+    const auto y = builder.add("QuantizeLinear", {{"axis", 0}, {"to", "int8"}}, {*sum, unit}, "y");
+    ASSERT_TRUE(y) << y.error().text();
+    Graph graph = builder.finish({*y});
+    ASSERT_TRUE(compute_in_integers(graph));
+    round_halves_up(graph);
+    int integers = 0, shifts = 0;
+    for (const Node& node : graph.nodes) {
+      integers += node.op == "QLinearMatMul";
+      shifts += node.attributes.contains("shift");
+    }
+    EXPECT_EQ(integers, one.integers) << one.weight_scale;
+    EXPECT_EQ(shifts, one.shifts) << one.weight_scale;
+    const auto made = evaluate_graph(graph, {bytes_of(std::vector<std::int8_t>(8, 1))});
+    ASSERT_TRUE(made) << made.error().text();
+    const double exact = 400 * double(one.weight_scale) + double(one.bias);
+    for (const std::int8_t byte : list_of<std::int8_t>((*made)[0])) {
+      EXPECT_EQ(byte, int(std::clamp(std::nearbyint(exact), -128.0, 127.0)));
+    }
+  }
+}
+
 // float32's own quotient is rounded, not the exact one.
 TEST_F(OnnxQuantized, QuantizesAsFloat32Does) {
   std::vector<float> numbers = random_numbers(20000, 9, 20);

@@ -111,7 +111,8 @@ end:
 attributes #0 = { nounwind noinline "no-builtins" }
 )";
 
-// Run-time ABI for the Arm architecture, sections 4.3.1 and 4.3.4. The A9 has no
+// Run-time ABI for the Arm architecture, sections 4.1.2, 4.3.1 and 4.3.4: numbers pass in whole
+// registers there. Of int64 a float32 is the nearest one but for ties of ties. The A9 has no
 // divide instruction: shift and subtract, 32 steps; a divisor of 0 gives garbage.
 constexpr const char* kEabi = R"(
 define hidden void @__aeabi_memcpy(ptr %to, ptr %from, i32 %bytes) #0 {
@@ -200,6 +201,38 @@ define hidden i32 @__aeabi_idiv(i32 %a, i32 %b) #0 {
   %both = call i64 @__aeabi_idivmod(i32 %a, i32 %b)
   %q = trunc i64 %both to i32
   ret i32 %q
+}
+define hidden arm_aapcscc float @__aeabi_l2f(i64 %a) #0 {
+  %upper.0 = ashr i64 %a, 32
+  %upper = trunc i64 %upper.0 to i32
+  %lower = trunc i64 %a to i32
+  %high.0 = sitofp i32 %upper to double
+  %high = fmul double %high.0, 4294967296.0
+  %low = uitofp i32 %lower to double
+  %sum = fadd double %high, %low
+  %real = fptrunc double %sum to float
+  ret float %real
+}
+define hidden arm_aapcscc i64 @__aeabi_f2lz(float %a) #0 {
+  %bits = bitcast float %a to i32
+  %sign = ashr i32 %bits, 31
+  %size.bits = and i32 %bits, 2147483647
+  %size.0 = bitcast i32 %size.bits to float
+  %size = fpext float %size.0 to double
+  %scaled = fmul double %size, 0x3DF0000000000000
+  %upper = fptoui double %scaled to i32
+  %whole.0 = uitofp i32 %upper to double
+  %whole = fmul double %whole.0, 4294967296.0
+  %rest = fsub double %size, %whole
+  %lower = fptoui double %rest to i32
+  %high.0 = zext i32 %upper to i64
+  %high = shl i64 %high.0, 32
+  %low = zext i32 %lower to i64
+  %both = or i64 %high, %low
+  %wide = sext i32 %sign to i64
+  %flip = xor i64 %both, %wide
+  %result = sub i64 %flip, %wide
+  ret i64 %result
 }
 )";
 

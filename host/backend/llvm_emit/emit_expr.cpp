@@ -191,7 +191,17 @@ llvm::Value* FunctionEmitter::value_of(const ir::ExprNode& node, const ir::Binar
     llvm::FastMathFlags flags;
     flags.setNoNaNs(), flags.setNoSignedZeros();
     builder_.setFastMathFlags(flags);
-    llvm::Value* first = less ? builder_.CreateFCmpOLT(a, b) : builder_.CreateFCmpOGT(a, b);
+    // Of halves LLVM makes a call where the CPU has no such instruction: compared as floats.
+    const bool fenced = operands.scalar == ir::Scalar::Float16 && options_.fences_halves;
+    const auto wide = [&](llvm::Value* half) -> llvm::Value* {
+      if (!fenced) return half;
+      llvm::Type* to =
+          type(operands.lanes == 1 ? ir::kFloat32 : ir::kFloat32.with_lanes(operands.lanes));
+      return builder_.CreateArithmeticFence(builder_.CreateFPExt(half, to), to);
+    };
+    llvm::Value *left = wide(a), *right = wide(b);
+    llvm::Value* first =
+        less ? builder_.CreateFCmpOLT(left, right) : builder_.CreateFCmpOGT(left, right);
     return builder_.CreateSelect(first, a, b);
   }
   switch (binary.op) {

@@ -155,8 +155,18 @@ Code Expressions::loaded(const ir::ExprNode& node, const ir::Load& n) {
   }
   const bool whole = form && from.lanes == 1 && !type.is_bool() && (!on || on->type.lanes == 1);
   if (whole && form->stride == 1) {
-    const std::string read = std::string(by_call(n.buffer, type) ? "vload_half" : "vload") +
-                             lanes_text(type.lanes) + "(0, " + address(from, form->base) + ")";
+    const std::string begin = address(from, form->base);
+    std::string read = std::string(by_call(n.buffer, type) ? "vload_half" : "vload") +
+                       lanes_text(type.lanes) + "(0, " + begin + ")";
+    // PoCL 3 reads eight and more halves as if they lay at a multiple of their size.
+    if (by_call(n.buffer, type) && type.lanes > 4) {
+      read = "(" + vector + ")(";
+      for (int lane = 0; lane < type.lanes; lane += 4) {
+        read += (lane ? ", " : "") + std::string("vload_half4(") + std::to_string(lane / 4) + ", " +
+                begin + ")";
+      }
+      read += ")";
+    }
     if (!on) return {read};
     return {value(on).within(Level::AnyOf) + " ? " + read + " : (" + vector + ")(0)",
             Level::Choice};

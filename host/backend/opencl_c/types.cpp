@@ -1,6 +1,7 @@
 // Words of OpenCL C (types.h).
 #include "host/backend/opencl_c/types.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstdio>
@@ -27,7 +28,22 @@ const std::set<std::string> kReserved = {
     "read_imagef", "read_imageh", "abs",       "barrier",
     "fabs",        "floor",       "mad",       "max",
     "min",         "sqrt",        "read_only", "write_only",
-    "true",        "false"};
+    "true",        "false",       "generic",   "pipe"};
+
+// Whether OpenCL C, or what compilers predefine, gives the word a meaning: types with lanes,
+// functions and constants of its headers, and all that is written in capitals.
+bool is_taken(const std::string& word) {
+  if (kReserved.count(word) != 0) return true;
+  for (const char* begin :
+       {"__", "as_", "async_", "atom", "cl_", "convert_", "get_", "image", "native_", "half_",
+        "sub_group", "vec_", "vload", "vstore", "work_group", "write_", "read_"}) {
+    if (word.starts_with(begin)) return true;
+  }
+  const auto is_lower = [](char c) { return std::islower(static_cast<unsigned char>(c)) != 0; };
+  if (word.size() > 1 && std::none_of(word.begin(), word.end(), is_lower)) return true;
+  const std::size_t end = word.find_last_not_of("0123456789") + 1;
+  return end < word.size() && kReserved.count(word.substr(0, end)) != 0;
+}
 
 std::string as_word(const std::string& text) {
   std::string word;
@@ -110,9 +126,8 @@ std::string Names::of(const void* identity, const std::string& wanted) {
 std::string Names::fresh(const std::string& wanted) {
   const std::string word = as_word(wanted);
   std::string name = word;
-  for (int i = 1; kReserved.count(name) != 0 || !taken_.insert(name).second; ++i) {
-    name = word + "_" + std::to_string(i);
-  }
+  if (is_taken(word)) name = "v_" + word;
+  for (int i = 1; !taken_.insert(name).second; ++i) name = word + "_" + std::to_string(i);
   return name;
 }
 

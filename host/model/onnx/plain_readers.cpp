@@ -47,7 +47,14 @@ Outputs gelu(const NodeReader& node) {
 Outputs power(const NodeReader& node) {
   auto exponent = node.number_parameter("exponent", 1, 1);
   if (!exponent) return std::move(exponent).error();
-  return one(node, "Pow", {{"exponent", *exponent}}, {node.input(0)});
+  // One with more axes gives them to the result.
+  NodeReader::List shape = node.shape(0);
+  const std::size_t rank = node.shape(1).size();
+  auto raised = node.add("Pow", {{"exponent", *exponent}}, {node.input(0)});
+  if (!raised) return std::move(raised).error();
+  if (rank <= shape.size()) return std::vector<ValueId>{*raised};
+  shape.insert(shape.begin(), rank - shape.size(), 1);
+  return one(node, "Reshape", {{"shape", shape}, {"allowzero", 0}}, {*raised});
 }
 
 Outputs cast(const NodeReader& node) {

@@ -39,6 +39,38 @@ struct Bounds {
   bool whole_type() const { return low == lowest() && high == lowest() + 255; }
 };
 
+// Sums are int32. Half a step of a shift by 30 is added to them where halves are rounded up.
+constexpr double kMostOfSum = 2147483647.0, kLargestHalf = 536870912.0;
+
+// No sum of the products of bytes and of a bias is larger.
+double largest_sum(const Graph& graph, ValueId weights, std::size_t channels, ValueId bias) {
+  const auto largest = [&](ValueId id) {
+    const auto numbers = numbers_of(graph, id);
+    double most = 0;
+    if (numbers) {
+      for (const double number : *numbers) most = std::max(most, std::fabs(number));
+    }
+    return most;
+  };
+  const auto each = static_cast<double>(graph.type(weights).elements()) /
+                    static_cast<double>(std::max<std::size_t>(channels, 1));
+  // A weight of uint8 is taken its zero point, at most 255; so is what it is multiplied by.
+  const bool bytes = graph.type(weights).scalar == ir::Scalar::UInt8;
+  return 255 * (bytes ? 255 : std::max(128.0, largest(weights))) * each +
+         (bias == kNoValue ? 0 : largest(bias));
+}
+
+bool has_room_for_halves(const Graph& graph, const Node& node) {
+  const auto& shape = graph.type(node.inputs[1]).shape;
+  const bool conv = node.op == "QLinearConv";
+  const std::size_t axis = conv || node.attributes.at("transB") == 1 ? 0 : 1;
+  const ValueId bias = node.inputs.size() > 3 ? node.inputs[3] : kNoValue;
+  return axis < shape.size() &&
+         largest_sum(graph, node.inputs[1], static_cast<std::size_t>(shape[axis]), bias) +
+                 kLargestHalf <=
+             kMostOfSum;
+}
+
 class Finder {
  public:
   explicit Finder(Graph& graph)
@@ -219,6 +251,7 @@ class Finder {
       if (!*known) return std::optional<Node>{};
       bias = **known;
     }
+    if (largest_sum(graph_, w->id, channels, bias) > kMostOfSum) return std::optional<Node>{};
     factor.resize(channels, factor.back());  // one each, whether they differ or not
     auto times = add_constant(graph_, name + ".factor",
                               {ir::Scalar::Float32, {std::int64_t(factor.size())}}, factor);
@@ -253,8 +286,8 @@ class Finder {
       if (!numbers || numbers->size() != channels) return std::optional<ValueId>{};
     }
     for (std::size_t c = 0; c < channels; ++c) {
-      (*numbers)[c] =
-          std::clamp(std::nearbyint((*numbers)[c] / scale(c)), -2147483648.0, 2147483647.0);
+      (*numbers)[c] = std::nearbyint((*numbers)[c] / scale(c));
+      if (!(std::fabs((*numbers)[c]) <= kMostOfSum)) return std::optional<ValueId>{};
     }
     auto added =
         add_constant(graph_, name, {ir::Scalar::Int32, {std::int64_t(channels)}}, *numbers);
@@ -349,6 +382,7 @@ Result<void> compute_in_integers(Graph& graph) {
 void round_halves_up(Graph& graph) {
   for (Node& node : graph.nodes) {
     if (node.op != "QLinearConv" && node.op != "QLinearMatMul") continue;
+    if (!has_room_for_halves(graph, node)) continue;
     const auto factor = node.inputs.size() > 2 && node.inputs[2] != kNoValue
                             ? numbers_of(graph, node.inputs[2])
                             : std::nullopt;

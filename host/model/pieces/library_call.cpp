@@ -246,6 +246,7 @@ Call elementwise(const Graph& graph, const Node& node, const char* function, con
   if (node.inputs.size() != 2) return std::nullopt;
   const TensorType &a = graph.type(node.inputs[0]), &b = graph.type(node.inputs[1]);
   if (a.shape != graph.type(node.outputs[0]).shape || a.shape.empty()) return std::nullopt;
+  if (a.scalar == ir::Scalar::Int8) return std::nullopt;  // the library's makes int32 of them
   const Order second = of_last_axes(order, a.shape.size(), b.shape.size());
   Shape wide = b.shape;  // axes of extent 1 ahead, so that those in between have their places
   if (!order.empty()) wide.insert(wide.begin(), a.shape.size() - b.shape.size(), 1);
