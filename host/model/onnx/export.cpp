@@ -4,6 +4,7 @@
 #include <map>
 #include <unordered_set>
 
+#include "host/model/onnx/export_rows.h"
 #include "host/model/onnx/node_reader.h"
 #include "host/process/replace_file.h"
 
@@ -12,45 +13,23 @@ namespace {
 
 using nlohmann::json;
 
-// Operators whose attributes are ONNX's, but for those that are inputs there.
-struct Row {
-  const char* op;
-  std::vector<const char*> inputs;   // attributes that become inputs, in this order
-  std::vector<const char*> dropped;  // attributes that opset 17 lacks
-};
-const Row* row_of(const std::string& op) {
-  static const std::vector<Row> kRows = {
-      {"Add", {}, {}},
-      {"AveragePool", {}, {"dilations"}},
-      {"BatchNormalization", {}, {}},
-      {"Clip", {"min", "max"}, {}},
-      {"Concat", {}, {}},
-      {"Conv", {}, {}},
-      {"DequantizeLinear", {}, {}},
-      {"Flatten", {}, {}},
-      {"Gemm", {}, {}},
-      {"Identity", {}, {}},
-      {"MatMul", {}, {}},
-      {"MaxPool", {}, {}},
-      {"Mul", {}, {}},
-      {"QuantizeLinear", {}, {"to"}},
-      {"ReduceMean", {}, {"noop_with_empty_axes"}},
-      {"Relu", {}, {}},
-      {"Reshape", {"shape"}, {}},
-      {"Sigmoid", {}, {}},
-      {"Softmax", {}, {}},
-      {"Transpose", {}, {}},
-  };
-  for (const Row& row : kRows) {
-    if (op == row.op) return &row;
-  }
-  return nullptr;
+// Operators that take float32 alone there, or here: what is written beside them is of float32.
+bool is_float32_only(const std::string& op) {
+  return op == "Clip" || op == "Pad" || op == "Pow" || export_steps(op) != nullptr;
 }
 
-// Null: none.
-const Row* writable(const Graph& graph, const Node& node) {
-  const bool whole = node.op == "Clip" && graph.type(node.inputs[0]).scalar != ir::Scalar::Float32;
-  return whole ? nullptr : row_of(node.op);
+bool is_written_by_hand(const std::string& op) {
+  for (const char* one : {"Cast", "Gather", "Resize", "ResizeNearest", "ResizeSmooth", "Slice"}) {
+    if (op == one) return true;
+  }
+  return false;
+}
+
+bool is_writable(const Graph& graph, const Node& node) {
+  if (is_float32_only(node.op) && graph.type(node.inputs[0]).scalar != ir::Scalar::Float32) {
+    return false;
+  }
+  return is_written_by_hand(node.op) || export_steps(node.op) || export_row(node.op);
 }
 
 int data_type(ir::Scalar scalar) {
@@ -134,7 +113,7 @@ class Exporter {
     tensor.set_raw_data(bytes.data(), bytes.size());
   }
 
-  // A parameter: a list of whole numbers, or one number of the type that the node is of.
+  // A parameter: whole numbers as int64, a list or one; or a float32.
   std::string parameter(const std::string& name, const json& value) {
     const auto add_bytes = [&](const TensorType& type, const void* data, std::size_t size) {
       const auto* bytes = static_cast<const std::uint8_t*>(data);
@@ -144,6 +123,9 @@ class Exporter {
       const auto list = value.get<std::vector<std::int64_t>>();
       add_bytes({ir::Scalar::Int64, {static_cast<std::int64_t>(list.size())}}, list.data(),
                 list.size() * sizeof list[0]);
+    } else if (value.is_number_integer()) {
+      const auto number = value.get<std::int64_t>();
+      add_bytes({ir::Scalar::Int64, {}}, &number, sizeof number);
     } else {
       const float number = value.get<float>();
       add_bytes({ir::Scalar::Float32, {}}, &number, sizeof number);
@@ -160,14 +142,30 @@ class Exporter {
     return unique;
   }
 
-  Result<void> add(const Node& node) {
-    const Row* row = writable(graph_, node);
-    if (!row) return Error{ErrorCode::Unsupported, node.op + " cannot be written as ONNX yet"};
+  onnx::NodeProto& begin(const Node& node, const std::string& op) {
     onnx::NodeProto& out = *to().add_node();
-    out.set_op_type(node.op);
+    out.set_op_type(op);
     out.set_name(unique_name(node.name));
+    return out;
+  }
+
+  Result<void> add(const Node& node) {
+    if (!is_writable(graph_, node)) {
+      return Error{ErrorCode::Unsupported, node.op + " cannot be written as ONNX yet"};
+    }
+    if (const auto* steps = export_steps(node.op)) {
+      add_steps(node, *steps);
+      return {};
+    }
+    const bool by_hand = is_written_by_hand(node.op);
+    const ExportRow* row = by_hand ? nullptr : export_row(node.op);
+    onnx::NodeProto& out = begin(node, row && row->as ? row->as : node.op);
     for (const ValueId id : node.inputs) out.add_input(id == kNoValue ? "" : names_[id]);
     for (const ValueId id : node.outputs) out.add_output(names_[id]);
+    if (by_hand) {
+      write_by_hand(node, out);
+      return {};
+    }
     if (is_global_mean(node)) {
       out.set_op_type("GlobalAveragePool");
       return {};
@@ -179,9 +177,97 @@ class Exporter {
       set_attribute(out, name, value);
     }
     for (const char* name : row->inputs) {
-      out.add_input(parameter(names_[node.outputs.front()] + "." + name, node.attributes.at(name)));
+      const json& value = node.attributes.at(name);
+      if (node.op == "Squeeze" && value.empty()) continue;  // all that can be
+      out.add_input(parameter(of(node, name), value));
     }
     return {};
+  }
+
+  std::string of(const Node& node, const std::string& part) {
+    std::string name = names_[node.outputs.front()] + "." + part;
+    while (!taken_.insert(name).second) name += "_";
+    return name;
+  }
+
+  void add_steps(const Node& node, const std::vector<ExportStep>& steps) {
+    std::map<std::string, std::string> values = {{"x", names_[node.inputs[0]]},
+                                                 {"y", names_[node.outputs[0]]}};
+    const std::map<std::string, double> numbers = {
+        {"one", 1}, {"two", 2}, {"root", 1.41421356237309505}};
+    for (const ExportStep& step : steps) {
+      onnx::NodeProto& out = begin(node, step.op);
+      for (const char* input : step.inputs) {
+        if (!values.count(input)) {
+          values[input] = parameter(of(node, input), json(numbers.at(input)));
+        }
+        out.add_input(values[input]);
+      }
+      if (!values.count(step.output)) values[step.output] = of(node, step.output);
+      out.add_output(values[step.output]);
+    }
+  }
+
+  void write_by_hand(const Node& node, onnx::NodeProto& out) {
+    const json& given = node.attributes;
+    const auto add_list = [&](const char* name, const json& list) {
+      out.add_input(parameter(of(node, name), list));
+    };
+    if (node.op == "Cast") {
+      ir::Scalar scalar{};
+      ir::parse_scalar(given.at("to"), scalar);
+      set_attribute(out, "to", json(data_type(scalar)));
+    } else if (node.op == "Gather") {
+      const TensorType places{ir::Scalar::Int64, given.at("index_shape")};
+      const auto list = given.at("indices").get<std::vector<std::int64_t>>();
+      const auto* bytes = reinterpret_cast<const std::uint8_t*>(list.data());
+      const std::string name = of(node, "indices");
+      add_constant(name, places, {bytes, bytes + list.size() * sizeof list[0]});
+      out.add_input(name);
+      set_attribute(out, "axis", given.at("axis"));
+    } else if (node.op == "Slice") {
+      const auto starts = given.at("starts").get<std::vector<std::int64_t>>(),
+                 steps = given.at("steps").get<std::vector<std::int64_t>>(),
+                 shape = given.at("shape").get<std::vector<std::int64_t>>();
+      std::vector<std::int64_t> ends, axes;
+      for (std::size_t d = 0; d < starts.size(); ++d) {
+        const std::int64_t last = starts[d] + steps[d] * (shape[d] - 1);
+        const std::int64_t behind = steps[d] > 0 ? last + 1 : last - 1;
+        ends.push_back(behind < 0 ? -NodeReader::kMost : behind);  // -1 would be the last element
+        axes.push_back(static_cast<std::int64_t>(d));
+      }
+      add_list("starts", starts), add_list("ends", ends);
+      add_list("axes", axes), add_list("steps", steps);
+    } else {
+      write_resize(node, out);
+    }
+  }
+
+  void write_resize(const Node& node, onnx::NodeProto& out) {
+    const json& given = node.attributes;
+    out.set_op_type("Resize");
+    out.add_input("");
+    json words = {{"mode", "nearest"},
+                  {"coordinate_transformation_mode", "asymmetric"},
+                  {"nearest_mode", "floor"}};
+    for (const auto& [name, value] : given.items()) {
+      if (words.contains(name)) words[name] = value;
+    }
+    for (const auto& [name, value] : words.items()) set_attribute(out, name, value);
+    if (given.contains("cubic_coeff_a")) {
+      set_attribute(out, "cubic_coeff_a", json(given.at("cubic_coeff_a").get<double>()));
+    }
+    if (given.contains("scales")) {
+      const auto scales = given.at("scales").get<std::vector<float>>();
+      const auto* bytes = reinterpret_cast<const std::uint8_t*>(scales.data());
+      const std::string name = of(node, "scales");
+      add_constant(name, {ir::Scalar::Float32, {static_cast<std::int64_t>(scales.size())}},
+                   {bytes, bytes + scales.size() * sizeof scales[0]});
+      out.add_input(name);
+    } else {
+      out.add_input("");
+      out.add_input(parameter(of(node, "sizes"), given.at("shape")));
+    }
   }
 
   // What others have one operator for.
@@ -207,7 +293,7 @@ Result<void> export_onnx(const Graph& graph, const std::string& path) {
 Result<void> check_onnx_exportable(const Graph& graph) {
   std::map<std::string, std::string> unknown;  // operators, and a node of each
   for (const Node& node : graph.nodes) {
-    if (writable(graph, node)) continue;
+    if (is_writable(graph, node)) continue;
     unknown.try_emplace(node.op, graph.values[node.outputs.front()].name);
   }
   if (unknown.empty()) return {};

@@ -85,6 +85,10 @@ Result<double> NodeReader::number_parameter(const char* name, std::size_t input,
   return known->front();
 }
 
+std::optional<std::vector<double>> NodeReader::numbers(std::size_t input) const {
+  return has_input(input) ? builder_.numbers(inputs_[input]) : std::nullopt;
+}
+
 Result<std::vector<double>> NodeReader::number_list(const char* name, std::size_t input) const {
   if (const auto* one = attribute(name)) {
     return std::vector<double>(one->floats().begin(), one->floats().end());

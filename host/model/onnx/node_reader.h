@@ -50,6 +50,8 @@ class NodeReader {
   // Unsupported: an input that is not known before the network runs.
   Result<List> parameter(const char* name, std::size_t input, const List& otherwise) const;
   Result<double> number_parameter(const char* name, std::size_t input, double otherwise) const;
+  // Empty: not known before the network runs.
+  std::optional<std::vector<double>> numbers(std::size_t input) const;
 
   // One node of ours; its value is named as the ONNX node's output where it is the last one.
   Result<ValueId> add(const std::string& op, nlohmann::json attributes,
@@ -84,6 +86,7 @@ std::span<const ReaderRow> quantized_readers();
 std::span<const ReaderRow> shape_readers();
 std::span<const ReaderRow> slice_readers();
 std::span<const ReaderRow> gather_readers();
+std::span<const ReaderRow> recurrent_readers();
 std::span<const ReaderRow> resize_readers();
 std::span<const ReaderRow> reduction_readers();
 std::span<const ReaderRow> window_readers();

@@ -167,7 +167,7 @@ Reader find_reader(const std::string& op) {
     std::unordered_map<std::string, Reader> all;
     for (const auto family :
          {plain_readers(), quantized_readers(), shape_readers(), slice_readers(), gather_readers(),
-          resize_readers(), reduction_readers(), window_readers()}) {
+          recurrent_readers(), resize_readers(), reduction_readers(), window_readers()}) {
       for (const ReaderRow& row : family) all[row.op] = row.read;
     }
     return all;

@@ -90,6 +90,10 @@ struct Line {
 Result<Line> line_of(const NodeReader& node, const std::string& mode, std::int64_t from,
                      std::int64_t to, const Ratio& scale) {
   if (mode == "asymmetric") return Line{scale.under, 0, scale.over};
+  if (mode == "align_corners" && to * scale.under != from * scale.over) {
+    // ONNX's tests take the length before it is rounded, onnxruntime and PyTorch behind it.
+    return node.unsupported("align_corners by a factor that makes no whole length");
+  }
   if (mode == "align_corners") return to > 1 ? Line{from - 1, 0, to - 1} : Line{0, 0, 1};
   if (mode == "pytorch_half_pixel" && to == 1) return Line{0, 0, 1};
   if (mode == "half_pixel" || mode == "pytorch_half_pixel") {
@@ -168,6 +172,15 @@ Outputs resize(const NodeReader& node) {
   }
   json attributes = {
       {"shape", sizes->to}, {"steps", steps}, {"offsets", offsets}, {"divisors", divisors}};
+  // As it is written again.
+  attributes["coordinate_transformation_mode"] = place;
+  attributes["nearest_mode"] = way;
+  if (!(node.opset() >= 11 && node.has_input(3))) {
+    for (const Ratio& scale : sizes->scales) {
+      attributes["scales"].push_back(static_cast<double>(scale.over) /
+                                     static_cast<double>(scale.under));
+    }
+  }
   if (!nearest) {
     attributes["mode"] = cubic ? "cubic" : "linear";
     attributes["cubic_coeff_a"] = node.number("cubic_coeff_a", -0.75);
