@@ -46,8 +46,18 @@ bool is_texels(wire::ArgKind kind) {
 }
 bool is_buffer(wire::ArgKind kind) { return kind == wire::ArgKind::Buffer || is_texels(kind); }
 
+bool has_halves(const model::Bindings& bindings) {
+  for (const model::BoundPiece& piece : bindings.pieces) {
+    for (const space::Stage& stage : piece.workload.dag().stages) {
+      if (stage.buffer->type.scalar == ir::Scalar::Float16) return true;
+    }
+  }
+  return false;
+}
+
 // What its code may use, by LLVM's names.
-std::vector<std::string> cpu_features(const space::Target& target) {
+std::vector<std::string> cpu_features(const space::Target& target,
+                                      const model::Bindings& bindings) {
   std::vector<std::string> names;
   if (target.backend() != space::CpuTarget::kBackend) return names;
   const auto cpu = space::CpuTarget::parse(target);
@@ -55,9 +65,10 @@ std::vector<std::string> cpu_features(const space::Target& target) {
   for (const std::string& feature : cpu->features) {
     if (feature.starts_with('+')) names.push_back(feature.substr(1));
   }
-  // Which its name says, and other CPUs of its architecture lack (converts_float16()).
-  if (cpu->arch == "armv7" && cpu->converts_float16() &&
-      std::find(names.begin(), names.end(), "fp16") == names.end()) {
+  // Halves are converted as the core's name says that it does (converts_float16()), and others of
+  // its architecture do not.
+  const bool named = std::find(names.begin(), names.end(), "fp16") != names.end();
+  if (cpu->arch == "armv7" && cpu->converts_float16() && !named && has_halves(bindings)) {
     names.emplace_back("fp16");
   }
   return names;
@@ -109,7 +120,7 @@ class Linker {
   Result<LinkedNetwork> run(const space::Target& target) {
     out_.network.name = graph_.name;
     out_.network.target = target.canonical();
-    out_.network.cpu_features = cpu_features(target);
+    out_.network.cpu_features = cpu_features(target, bindings_);
     if (target.backend() == space::CpuTarget::kBackend) {
       out_.network.threads = static_cast<std::uint32_t>(std::max(target.threads(), 1));
     }

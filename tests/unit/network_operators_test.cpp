@@ -93,6 +93,18 @@ TEST_F(NetworkOperators, ProductsThatBroadcastBothWays) {
   agree({2, 2, 3, 4}, "MatMul", {{2, 2, 4, 5}}, [](auto&) {});
 }
 
+TEST_F(NetworkOperators, SumsByLetters) {
+  const auto form = [&](const char* equation, const Shape& x, const std::vector<Shape>& others) {
+    agree(x, "Einsum", others, [&](auto& node) { Model::word(node, "equation", equation); });
+  };
+  form("bhid, bhjd -> bhij", {2, 3, 4, 5}, {{2, 3, 6, 5}});
+  form("ij,jk", {3, 4}, {{4, 5}});
+  form("bi,bj,bk->bijk", {2, 3}, {{2, 2}, {2, 4}});
+  form("ii->i", {4, 4}, {});
+  form("ij->", {3, 4}, {});
+  form("ba", {3, 4}, {});
+}
+
 TEST_F(NetworkOperators, NormsAndSoftmaxAlongAnyAxes) {
   for (const std::int64_t axis : {0, 1, 2, 3, -2}) {
     agree({2, 3, 4, 5}, "Softmax", {}, [&](auto& node) { Model::integer(node, "axis", axis); });

@@ -16,6 +16,7 @@ const ExportRow* export_row(const std::string& op) {
       {"ConvTranspose", {}, {}},
       {"CumSum", {"axis"}, {}},
       {"DequantizeLinear", {}, {}},
+      {"Einsum", {}, {}},
       {"Elu", {}, {}, "Selu"},
       {"Expand", {"shape"}, {}},
       {"Flatten", {}, {}},

@@ -78,6 +78,10 @@ Outputs gemm(const NodeReader& node) {
                     {"transB", node.integer("transB", 0)}});
 }
 
+Outputs einsum(const NodeReader& node) {
+  return one(node, {{"equation", node.word("equation", "")}});
+}
+
 Outputs constant(const NodeReader& node) {
   OnnxTensor tensor;
   if (const auto* value = node.attribute("value")) {
@@ -123,6 +127,7 @@ constexpr ReaderRow kPlainReaders[] = {
     {"Not", same},
     {"Where", same},
     {"MatMul", same},
+    {"Einsum", einsum},
     {"Gemm", gemm},
     {"Relu", same},
     {"LeakyRelu", leaky_relu},

@@ -1,4 +1,7 @@
 // Products of matrices.
+#include <algorithm>
+#include <map>
+
 #include "host/model/operators/sums.h"
 
 namespace fettle::model {
@@ -49,7 +52,86 @@ Result<Written> gemm(const NodeCall& call) {
   return written(call.add("value", out_axes, {}, narrowed(value, call.scalar(0))));
 }
 
+// Sums of products by letters: an axis of the output for each letter behind "->", a sum over each
+// other one. Without "->" the letters that stand once are the output's, in their order.
+struct Letters {
+  std::vector<std::string> inputs;
+  std::string output;
+};
+
+Result<Letters> letters_of(const std::string& equation) {
+  Letters out;
+  std::string text;
+  for (const char c : equation) {
+    if (c != ' ') text += c;
+  }
+  if (text.find('.') != std::string::npos) return unsupported("axes without letters");
+  const std::size_t arrow = text.find("->");
+  std::string operands = text.substr(0, arrow), all;
+  for (std::size_t begin = 0; begin <= operands.size();) {
+    const std::size_t end = std::min(operands.find(',', begin), operands.size());
+    out.inputs.push_back(operands.substr(begin, end - begin));
+    all += out.inputs.back();
+    begin = end + 1;
+  }
+  if (arrow != std::string::npos) {
+    out.output = text.substr(arrow + 2);
+  } else {
+    std::string sorted = all;
+    std::sort(sorted.begin(), sorted.end());
+    for (const char c : sorted) {
+      if (std::count(all.begin(), all.end(), c) == 1) out.output += c;
+    }
+  }
+  for (const char c : out.output) {
+    const bool once = std::count(out.output.begin(), out.output.end(), c) == 1;
+    if (!once || all.find(c) == std::string::npos) return invalid("its equation is none");
+  }
+  return out;
+}
+
+Result<Written> einsum(const NodeCall& call) {
+  auto letters = letters_of(call.word("equation"));
+  if (!letters) return std::move(letters).error();
+  if (letters->inputs.size() != call.inputs()) return invalid("its equation has other inputs");
+  std::map<char, std::int64_t> extents;
+  for (std::size_t i = 0; i < call.inputs(); ++i) {
+    const Shape& shape = call.shape(i);
+    if (letters->inputs[i].size() != shape.size())
+      return invalid("a letter for each axis is missing");
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      const auto [at, fresh] = extents.emplace(letters->inputs[i][d], shape[d]);
+      if (!fresh && at->second != shape[d]) return invalid("one letter for axes of two lengths");
+    }
+  }
+  Shape to;
+  for (const char c : letters->output) to.push_back(extents.at(c));
+  std::vector<space::Axis> axes = axes_of(to), reduced;
+  std::map<char, ir::Expr> at;
+  for (std::size_t d = 0; d < to.size(); ++d) at[letters->output[d]] = ir::var_ref(axes[d].var);
+  for (const auto& [letter, extent] : extents) {
+    if (at.count(letter)) continue;
+    reduced.push_back(space::make_axis("k" + std::to_string(reduced.size()), extent));
+    at[letter] = ir::var_ref(reduced.back().var);
+  }
+  ir::Expr product;
+  for (std::size_t i = 0; i < call.inputs(); ++i) {
+    std::vector<ir::Expr> indices;
+    for (const char c : letters->inputs[i]) indices.push_back(at.at(c));
+    const ir::Expr factor = widened(element(call, i, indices));
+    product = product ? product * factor : factor;
+  }
+  space::Stage value = call.add("sums", axes, reduced, product);
+  if (value.buffer->type.scalar != call.scalar(0)) {
+    const auto out_axes = axes_of(to);
+    value = call.add("value", out_axes, {},
+                     narrowed(space::at(value, indices_of(out_axes)), call.scalar(0)));
+  }
+  return Written{std::move(value), to};
+}
+
 constexpr Operator kProduct[] = {
+    {"Einsum", 1, 8, einsum, nullptr, Takes::Same},
     {"MatMul", 2, 2, matmul, nullptr, Takes::Same},
     {"Gemm", 2, 3, gemm, nullptr, Takes::Same},
 };
