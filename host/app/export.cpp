@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <iostream>
 #include <optional>
+#include <set>
 
 #include "host/app/commands.h"
 #include "host/app/compile_network.h"
@@ -114,6 +115,16 @@ Result<void> export_files(ExportCommand& command) {
   const std::string& name = command.name;
   if (name != network::c_name(name)) {
     return Error{ErrorCode::InvalidArgument, "--name takes a C identifier, not '" + name + "'"};
+  }
+  // A header beside others' that says nothing of theirs.
+  static const std::set<std::string> kHeaders = {
+      "assert", "complex", "ctype",  "errno",    "fenv",       "float",  "inttypes",  "iso646",
+      "limits", "locale",  "math",   "setjmp",   "signal",     "stdarg", "stdatomic", "stdbool",
+      "stddef", "stdint",  "stdio",  "stdlib",   "string",     "tgmath", "threads",   "time",
+      "uchar",  "wchar",   "wctype", "stdalign", "stdnoreturn"};
+  if (kHeaders.count(name) > 0) {
+    return Error{ErrorCode::InvalidArgument,
+                 "the header would be <" + name + ".h> of C: --name gives it another name"};
   }
   if (command.record > 0) return export_kernel(command);
   auto library = model::is_onnx_file(command.compile.source.what) ? of_onnx(command, name)

@@ -8,6 +8,7 @@
 #include "host/network/memory_plan.h"
 #include "host/network/weights.h"
 #include "host/space/cpu_target.h"
+#include "host/space/gpu_target.h"
 #include "host/space/wire_types.h"
 #include "schemas/wire/content_hash.h"
 
@@ -123,6 +124,9 @@ class Linker {
     out_.network.cpu_features = cpu_features(target, bindings_);
     if (target.backend() == space::CpuTarget::kBackend) {
       out_.network.threads = static_cast<std::uint32_t>(std::max(target.threads(), 1));
+    }
+    if (const auto gpu = space::GpuTarget::parse(target, target.backend())) {
+      image_texels_ = static_cast<std::uint64_t>(gpu->image_texels);
     }
     out_.network.program = std::make_unique<wire::ProgramT>();
     const auto first = std::find_if(built_.begin(), built_.end(), [&](const BuiltPiece& piece) {
@@ -274,6 +278,7 @@ class Linker {
         LiveTensor& live = live_[*places[b].planned];
         live.last = run_step(p);
         live.alignment = std::max<std::uint64_t>(live.alignment, alignment);
+        live.most_bytes = std::min(live.most_bytes, most_by_texels(from, b));
       } else {
         auto& known = program().buffers[places[b].buffer]->alignment;
         known = std::max(known, alignment);
@@ -281,6 +286,20 @@ class Linker {
     }
     places_.push_back(std::move(places));
     return {};
+  }
+
+  // Bytes of the largest buffer that its launches can read this one in: those that read by texels
+  // do so through an image of the whole buffer.
+  std::uint64_t most_by_texels(const wire::ProgramT& from, std::size_t buffer) const {
+    std::uint64_t most = ~std::uint64_t{0};
+    for (const auto& launch : from.launches) {
+      for (const wire::Arg& arg : launch->args) {
+        if (!is_texels(arg.kind()) || arg.buffer() != buffer) continue;
+        const std::uint64_t texel = arg.kind() == wire::ArgKind::TexelsFloat16 ? 8 : 16;
+        most = std::min(most, image_texels_ * texel / kWholeBytes * kWholeBytes);
+      }
+    }
+    return most;
   }
 
   // What the program brings along, such as micro-ops: of equal ones one is enough.
@@ -391,6 +410,7 @@ class Linker {
 
   const model::Graph& graph_;
   const model::Bindings& bindings_;
+  std::uint64_t image_texels_ = 0;  // of an image over a buffer, where the target has such
   const std::vector<BuiltPiece>& built_;
   std::vector<std::optional<Place>> tensors_;  // of each tensor, once it has one
   std::vector<std::vector<Place>> places_;     // of each piece, of each buffer of its program

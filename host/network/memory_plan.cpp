@@ -106,7 +106,11 @@ BufferPlan plan_buffers(std::span<const LiveTensor> tensors) {
     const auto taken = [&](std::size_t other) {
       return alive_together(tensors[t], tensors[other]);
     };
-    while (b < tenants.size() && std::any_of(tenants[b].begin(), tenants[b].end(), taken)) ++b;
+    const auto fits = [&] {
+      return plan.buffers[b].bytes <= tensors[t].most_bytes &&
+             std::none_of(tenants[b].begin(), tenants[b].end(), taken);
+    };
+    while (b < tenants.size() && !fits()) ++b;
     if (b == tenants.size()) {
       tenants.emplace_back();
       plan.buffers.push_back({tensors[t].bytes, 64});

@@ -12,6 +12,8 @@ struct LiveTensor {
   std::uint64_t bytes = 0;
   std::uint64_t alignment = 64;  // a power of two
   std::size_t first = 0, last = 0;
+  // Of a buffer that it may be in with others: it is read through an image of no more.
+  std::uint64_t most_bytes = ~std::uint64_t{0};
 };
 
 struct MemoryPlan {

@@ -72,13 +72,12 @@ Result<cl_mem> OpenClBuffer::argument(std::uint64_t offset) {
 }
 
 Result<OpenClTexels> OpenClBuffer::texels(bool halves, std::uint64_t offset, std::uint64_t most) {
-  const std::uint64_t texel = halves ? 8 : 16, begin = (block_->front + offset) / texel;
-  // Other values may lie behind the one that is read, beyond what an image reaches.
-  const std::uint64_t width = std::min((block_->front + block_->bytes) / texel, most);
-  if (begin >= width) {
+  const std::uint64_t texel = halves ? 8 : 16, width = (block_->front + block_->bytes) / texel;
+  if (width > most) {
     return Error{ErrorCode::OutOfResources,
-                 "a buffer whose texels begin behind " + std::to_string(begin) +
-                     " others, an image over it has at most " + std::to_string(most) + " here"};
+                 "a buffer of " + std::to_string(width) +
+                     " texels with what stands before it, an image over one has at most " +
+                     std::to_string(most) + " here"};
   }
   cl_mem& image = block_->images[halves];
   if (!image) {
@@ -94,7 +93,7 @@ Result<OpenClTexels> OpenClBuffer::texels(bool halves, std::uint64_t offset, std
     if (auto done = driver.check(result, "clCreateImage"); !done) return std::move(done).error();
     image = made;
   }
-  return OpenClTexels{image, static_cast<cl_int>(begin)};
+  return OpenClTexels{image, static_cast<cl_int>((block_->front + offset) / texel)};
 }
 
 Result<void> OpenClBuffer::download(std::span<std::uint8_t> to) const {

@@ -27,8 +27,7 @@ class OpenClBuffer final : public BufferMemory {
   // the device cannot begin one there.
   Result<cl_mem> argument(std::uint64_t offset);
   // The data from that byte on as texels of float16 or float32, for kernels that only read them;
-  // the buffer's own. `most`: texels of an image over a buffer,
-  // the first ones of a longer one. OutOfResources: that byte lies behind them.
+  // the buffer's own. `most`: texels of an image over a buffer. OutOfResources: there are more.
   Result<OpenClTexels> texels(bool halves, std::uint64_t offset, std::uint64_t most);
   // What it holds now, behind all that was started before.
   Result<void> download(std::span<std::uint8_t> to) const;

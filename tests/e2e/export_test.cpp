@@ -239,6 +239,9 @@ TEST_F(Export, MistakesAreOneLineEach) {
             std::string::npos);
   EXPECT_NE(said({"export", folder.file("none.fettle"), "-o", library}).find("none.fettle"),
             std::string::npos);
+  EXPECT_NE(said({"export", model, "--profile", "generic-armv7", "-o", library, "--name", "stdint"})
+                .find("the header would be <stdint.h> of C"),
+            std::string::npos);
   EXPECT_NE(said({"export", model, "--profile", "generic-armv7", "-o", library, "--name", "a-b"})
                 .find("C identifier, not 'a-b'"),
             std::string::npos);

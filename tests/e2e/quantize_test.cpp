@@ -195,11 +195,17 @@ TEST_F(Quantize, MistakesAreOneLineEach) {
   unknown.input("x", {1, 8, 12, 12});
   unknown.weights("w", {8, 8, 1, 1});
   unknown.node("Conv", {"x", "w"}, "c");
-  unknown.node("Erf", {"c"}, "e");
-  unknown.node("Exp", {"e"}, "y");
+  for (const char* name : {"h", "i"}) {
+    const bool half = *name == 'h';
+    OnnxModel::integer(unknown.node("Cast", {half ? "c" : "q"}, name), "to",
+                       half ? onnx::TensorProto::FLOAT16 : onnx::TensorProto::INT32);
+    unknown.node(half ? "Gelu" : "Clip", {name}, half ? "e" : "j");
+    OnnxModel::integer(unknown.node("Cast", {half ? "e" : "j"}, half ? "q" : "y"), "to",
+                       onnx::TensorProto::FLOAT);
+  }
   unknown.output("y");
   const std::string odd = write("odd.onnx", unknown.text());
-  says({odd, "--samples", good}, "Erf (e), Exp (y)");
+  says({odd, "--samples", good}, "Clip (j), Gelu (e)");
 
   OnnxModel nothing;
   nothing.input("x", {1, 8, 12, 12});

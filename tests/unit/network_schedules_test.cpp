@@ -163,6 +163,20 @@ TEST(NetworkMemoryPlan, NothingAliveTogetherSharesAByte) {
   }
 }
 
+// One that is read through an image of its buffer is in none that is longer than images are.
+TEST(NetworkMemoryPlan, WhatImagesReadHasNoLargerCompany) {
+  for (const std::uint64_t most : {std::uint64_t{1024}, std::uint64_t{4096}}) {
+    const std::vector<LiveTensor> chain = {
+        {4096, 64, 0, 0}, {1024, 64, 1, 1, most}, {512, 64, 2, 2, 1024}};
+    const BufferPlan plan = plan_buffers(chain);
+    EXPECT_EQ(plan.buffers.size(), 2u);
+    EXPECT_EQ(plan.of_tensor[1] == plan.of_tensor[0], most == 4096) << most;
+    for (std::size_t t = 0; t < chain.size(); ++t) {
+      EXPECT_LE(plan.buffers[plan.of_tensor[t]].bytes, chain[t].most_bytes);
+    }
+  }
+}
+
 TEST(NetworkMemoryPlan, AChainNeedsTwoNeighbours) {
   const std::vector<LiveTensor> chain = {
       {640, 64, 0, 1}, {1280, 64, 1, 2}, {320, 64, 2, 3}, {640, 64, 3, 4}};
