@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/network/kernel_header.h"
+#include "host/network/linker.h"
 #include "host/space/cpu_target.h"
 
 namespace fettle::network {
@@ -101,15 +102,6 @@ Json json_of(const wire::Arg& arg) {
   return {};
 }
 
-// As the runtime lays it: what an accelerator reads and writes begins at a page.
-std::uint32_t alignment_of(const wire::ProgramT& program, const wire::BufferT& buffer) {
-  constexpr std::uint32_t kPage = 4096;  // kVtaBufferAlignment
-  const bool streams =
-      std::any_of(program.images.begin(), program.images.end(),
-                  [](const auto& image) { return image->kind == wire::ImageKind::VtaStream; });
-  return streams ? std::max(buffer.alignment, kPage) : buffer.alignment;
-}
-
 Json json_of(const wire::LaunchT& launch, const wire::ProgramT& program) {
   const wire::ImageT& image = *program.images[launch.image];
   Json json{{"image", launch.image},
@@ -165,7 +157,7 @@ Result<std::vector<KernelFile>> described_files(const wire::ProgramT& program,
     Json one{{"name", buffer.name},
              {"role", kRoles[static_cast<std::size_t>(buffer.role)]},
              {"bytes", buffer.bytes},
-             {"alignment", alignment_of(program, buffer)}};
+             {"alignment", alignment_of(buffer, program)}};
     if (has_contents(buffer)) {
       const std::string file = name + "_" + std::to_string(i) + ".bin";
       one["file"] = file;

@@ -248,8 +248,7 @@ class Linker {
     std::vector<Place> places(from.buffers.size());
     for (std::size_t b = 0; b < from.buffers.size(); ++b) {
       const wire::BufferT& buffer = *from.buffers[b];
-      const std::uint32_t alignment =
-          is_stream(from) ? std::max(buffer.alignment, kStreamAlignment) : buffer.alignment;
+      const std::uint32_t alignment = alignment_of(buffer, from);
       if (buffer.fill && !buffer.fill->bytes.empty()) {
         places[b] = place_own_constant(buffer, alignment);
         continue;
@@ -427,6 +426,10 @@ class Linker {
 };
 
 }  // namespace
+
+std::uint32_t alignment_of(const wire::BufferT& buffer, const wire::ProgramT& program) {
+  return is_stream(program) ? std::max(buffer.alignment, kStreamAlignment) : buffer.alignment;
+}
 
 bool reads_texels(const wire::ProgramT& program) {
   return std::any_of(program.launches.begin(), program.launches.end(), [](const auto& launch) {

@@ -1,6 +1,8 @@
 // Networks compiled into one program answer as the reference does, whatever they are made of.
 #include <gtest/gtest.h>
 
+#include "host/space/gpu_target.h"
+#include "schemas/wire/codec.h"
 #include "tests/support/network_agrees.h"
 
 namespace fettle::network {
@@ -134,6 +136,42 @@ TEST_F(NetworkBuild, NamesWhatCannotBeCompiled) {
   EXPECT_EQ(compiled.error().code, ErrorCode::Unsupported);
   EXPECT_NE(compiled.error().message.find("Floor (whole)"), std::string::npos);
   EXPECT_NE(compiled.error().message.find("Cast (y)"), std::string::npos);
+}
+
+// A kernel may read by texels what no other of its arguments is: of what a piece reads twice no
+// alternative does, and each can be linked.
+TEST_F(NetworkBuild, WhatIsReadTwiceIsNotReadByTexels) {
+  space::GpuTarget target;
+  target.backend = "opencl_c", target.vector_width = 4, target.shared_is_global = true;
+  target.warp = 4, target.threads_per_block = 256, target.shared_bytes = 32 << 10;
+  target.registers_per_thread = 128, target.image_texels = 63488;
+  const Schedules schedules(target.target());
+  for (const bool twice : {false, true}) {
+    Model model;
+    model.input("a", {16, 16});
+    model.node("Relu", {"a"}, "x");
+    model.node("Sigmoid", {"a"}, "other");
+    model.node("MatMul", {"x", twice ? "x" : "other"}, "y");
+    model.output("y");
+    const auto graph = imported(model.text());
+    ASSERT_TRUE(graph) << graph.error().text();
+    const auto bindings = model::bind(*graph, model::pieces_of(*graph));
+    ASSERT_TRUE(bindings) << bindings.error().text();
+    const auto alternatives = compile_pieces(*bindings, schedules, 12, 1, {}, {});
+    ASSERT_TRUE(alternatives) << alternatives.error().text();
+    std::size_t product = 0, by_texels = 0;
+    while (bindings->pieces[product].inputs.size() < 2) ++product;
+    std::vector<BuiltPiece> pieces = first_of(*alternatives);
+    for (const BuiltPiece& one : alternatives->at(product)) {
+      by_texels += reads_texels(*one.program);
+      pieces[product] = one;
+      const auto linked = link(*graph, *bindings, pieces, schedules.target());
+      ASSERT_TRUE(linked) << linked.error().text();
+      const auto sound = check_program(*linked->network.program);
+      EXPECT_TRUE(sound) << sound.error().text();
+    }
+    EXPECT_EQ(by_texels > 0, !twice) << alternatives->at(product).size();
+  }
 }
 
 TEST_F(NetworkBuild, EachLayerGetsWhatIsFastestWhereItStands) {

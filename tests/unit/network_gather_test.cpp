@@ -53,6 +53,30 @@ TEST_F(NetworkGather, RowsOfATableByPlacesOfTheRun) {
   agrees(model);
 }
 
+// What is known and outside is a mistake of the file, few places or many.
+TEST_F(NetworkGather, KnownPlacesOutsideAreRefused) {
+  for (const char* op : {"Gather", "GatherElements", "GatherND"}) {
+    for (const std::int64_t count : {2, 100}) {
+      for (const std::int64_t wrong : {5, -6, 0}) {
+        Shape ids(std::size_t(count), 4);
+        ids.back() = wrong;
+        Model model;
+        model.opset(17);
+        model.input("x", {5, 3});
+        model.whole_numbers("ids", {count, 1}, ids);
+        model.node(op, {"x", "ids"}, "y");
+        model.output("y");
+        const auto graph = imported(model.text());
+        EXPECT_EQ(bool(graph), wrong == 0) << op << count << " " << wrong;
+        if (!graph) {
+          EXPECT_NE(graph.error().text().find("an index outside"), std::string::npos)
+              << graph.error().text();
+        }
+      }
+    }
+  }
+}
+
 TEST_F(NetworkGather, OtherAxesAndOtherForms) {
   const auto form = [&](const char* op, const Shape& data, const Shape& ids, const char* name,
                         std::int64_t number) {

@@ -83,6 +83,37 @@ TEST(Activations, Swish) {
   EXPECT_LT(worst_of(swish, right, -40, 40), 1e-5);
 }
 
+TEST(Activations, Logarithm) {
+  double relative = 0;
+  for (const auto& [low, high] : {std::pair{2.0, 1e4}, {1e-6, 0.5}, {1e4, 3e38}}) {
+    for (const Point& p : over(logarithm, low, high)) {
+      relative = std::max(relative, std::fabs(p.value / std::log(double{p.x}) - 1));
+    }
+  }
+  EXPECT_LT(relative, 3e-7);
+  const auto right = [](double x) { return std::log(x); };
+  EXPECT_LT(worst_of(logarithm, right, 0.5, 2), 1e-7);
+}
+
+TEST(Activations, SineAndCosine) {
+  const auto sin = [](double x) { return std::sin(x); };
+  const auto cos = [](double x) { return std::cos(x); };
+  for (const double most : {1.0, 4.0, 100.0, 8000.0}) {
+    EXPECT_LT(worst_of(sine, sin, -most, most), 3e-7) << most;
+    EXPECT_LT(worst_of(cosine, cos, -most, most), 3e-7) << most;
+  }
+}
+
+TEST(Activations, SoftplusAndMish) {
+  const auto plus = [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); };
+  const auto right = [&](double x) { return x * std::tanh(plus(x)); };
+  EXPECT_LT(worst_of(softplus, plus, -4, 4), 3e-7);
+  EXPECT_LT(worst_of(softplus, plus, -100, 4), 3e-7);
+  EXPECT_LT(worst_of(softplus, plus, 4, 100), 2e-7 * 100);
+  EXPECT_LT(worst_of(mish, right, -4, 4), 1e-6);
+  EXPECT_LT(worst_of(mish, right, -100, 100), 2.5e-7 * 100);
+}
+
 TEST(Activations, HardSwishAndClip) {
   const auto right = [](double x) { return x * std::min(std::max(x + 3, 0.0), 6.0) / 6; };
   EXPECT_LT(worst_of(hard_swish, right, -5, 5), 1e-6);

@@ -44,20 +44,15 @@ constexpr double kMostOfSum = 2147483647.0, kLargestHalf = 536870912.0;
 
 // No sum of the products of bytes and of a bias is larger.
 double largest_sum(const Graph& graph, ValueId weights, std::size_t channels, ValueId bias) {
-  const auto largest = [&](ValueId id) {
-    const auto numbers = numbers_of(graph, id);
-    double most = 0;
-    if (numbers) {
-      for (const double number : *numbers) most = std::max(most, std::fabs(number));
-    }
-    return most;
-  };
+  double largest_bias = 0;
+  if (const auto numbers = bias == kNoValue ? std::nullopt : numbers_of(graph, bias)) {
+    for (const double number : *numbers) largest_bias = std::max(largest_bias, std::fabs(number));
+  }
   const auto each = static_cast<double>(graph.type(weights).elements()) /
                     static_cast<double>(std::max<std::size_t>(channels, 1));
-  // A weight of uint8 is taken its zero point, at most 255; so is what it is multiplied by.
-  const bool bytes = graph.type(weights).scalar == ir::Scalar::UInt8;
-  return 255 * (bytes ? 255 : std::max(128.0, largest(weights))) * each +
-         (bias == kNoValue ? 0 : largest(bias));
+  // Bytes are taken their zero points, which int8's weights have none of.
+  const double weight = graph.type(weights).scalar == ir::Scalar::UInt8 ? 255 : 128;
+  return 255 * weight * each + largest_bias;
 }
 
 bool has_room_for_halves(const Graph& graph, const Node& node) {
