@@ -40,6 +40,7 @@ void Evaluator::bind(const Buffer& buffer, std::span<std::uint8_t> bytes) {
 }
 std::int64_t Evaluator::integer(const Expr& e) {
   Value v;
+  ++evaluation_;
   eval(e, v);
   return v.i[0];
 }
@@ -93,6 +94,7 @@ void Evaluator::locate(const Buffer& buffer, const std::vector<Expr>& indices,
 
 void Evaluator::store(const Store& n) {
   Value value;
+  ++evaluation_;
   eval(n.value, value);
   std::int64_t at[kMostLanes];
   locate(n.buffer, n.indices, n.predicate, value.type.lanes, at);
@@ -134,6 +136,19 @@ void Evaluator::put_late(const LateStore& late) {
 }
 
 void Evaluator::eval(const Expr& e, Value& out) {
+  if (e.use_count() < 2 || is_leaf(e)) return compute(e, out);
+  Known& known = known_[e.get()];
+  const auto copy = [lanes = e->type.lanes](const Value& from, Value& to) {
+    to.type = from.type;
+    std::copy_n(from.i, lanes, to.i);
+  };
+  if (known.evaluation == evaluation_) return copy(known.value, out);
+  compute(e, out);
+  known.evaluation = evaluation_;
+  copy(out, known.value);
+}
+
+void Evaluator::compute(const Expr& e, Value& out) {
   const DataType type = e->type;
   const int lanes = type.lanes;
   if (lanes > kMostLanes) throw Stop{"more than 128 lanes"};

@@ -81,7 +81,6 @@ class Evaluator {
  public:
   // At least as many bytes as the buffer has; they outlive the evaluator.
   void bind(const Buffer& buffer, std::span<std::uint8_t> bytes);
-  void eval(const Expr& e, Value& out);
   std::int64_t integer(const Expr& e);
   void store(const Store& n);
   // What `body` stores into memory that a block shares becomes the newest group of copies.
@@ -101,6 +100,17 @@ class Evaluator {
  private:
   bool later_ = false;  // stores into what a block shares are copies beside the threads
 
+  // A node that several others hold, such as the argument of a polynomial, is computed once in
+  // a store; a tree of them would take exponentially long.
+  struct Known {
+    std::int64_t evaluation = 0;
+    Value value;
+  };
+  std::unordered_map<const ExprNode*, Known> known_;
+  std::int64_t evaluation_ = 0;  // how many stores and integers there have been
+
+  void eval(const Expr& e, Value& out);
+  void compute(const Expr& e, Value& out);
   const Storage& storage(const Buffer& buffer);
   void put_late(const LateStore& late);
   void locate(const Buffer& buffer, const std::vector<Expr>& indices, const Expr& predicate,

@@ -144,6 +144,19 @@ TEST(IrInterpreter, LoopsLetsAndBranches) {
 }
 
 // Four threads: each writes an element that the block shares, and reads another's.
+TEST(IrInterpreter, SharedNodesAreComputedOnceInAStoreAndAnewInTheNext) {
+  // As a tree 2^40 loads. Each iteration reads what the one before it stored.
+  const Buffer out = buffer("out", kInt32, {1});
+  Expr sum = load(out, {int_imm(0)}) + int_imm(1);
+  for (int k = 0; k < 40; ++k) sum = binary(BinaryOp::Max, sum, sum + int_imm(0) * sum);
+  const Stmt loop = make_for(make_var("i"), int_imm(0), int_imm(5), ForKind::Serial,
+                             make_store(out, {int_imm(0)}, sum));
+  std::vector<std::int32_t> data{10};
+  const Problem problem = interpret(loop, {{out, bytes(data)}});
+  ASSERT_FALSE(problem) << *problem;
+  EXPECT_EQ(data[0], 15);
+}
+
 TEST(IrInterpreter, ThreadsMeetAtBarriers) {
   const Buffer out = buffer("out", kInt32, {2, 4}),
                shared = buffer("shared", kInt32, {4}, Scope::BlockShared),

@@ -11,7 +11,7 @@ using Model = testing::OnnxModel;
 
 class NetworkRecurrent : public testing::NetworkAgrees {
  protected:
-  static constexpr std::int64_t kSteps = 5, kBatch = 2, kInputs = 3, kHidden = 4;
+  static constexpr std::int64_t kSteps = 3, kBatch = 2, kInputs = 3, kHidden = 4;
 
   static Model of(const std::string& op, std::int64_t gates, const std::string& direction,
                   bool started) {
@@ -43,12 +43,11 @@ TEST_F(NetworkRecurrent, StepsAgreeWhenCompiled) {
   const std::pair<const char*, std::int64_t> kinds[] = {{"LSTM", 4}, {"GRU", 3}, {"RNN", 1}};
   for (const auto& [op, gates] : kinds) {
     for (const char* direction : {"forward", "reverse", "bidirectional"}) {
-      for (const bool started : {false, true}) {
-        SCOPED_TRACE(std::string(op) + " " + direction);
-        agrees(of(op, gates, direction, started));
-      }
+      SCOPED_TRACE(std::string(op) + " " + direction);
+      agrees(of(op, gates, direction, true));
     }
   }
+  agrees(of("LSTM", 4, "bidirectional", false));
   Model model = of("GRU", 3, "forward", true);
   Model::integer(*model.proto().mutable_graph()->mutable_node(0), "linear_before_reset", 1);
   agrees(model);
