@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "host/model/graph/node_stages.h"
 #include "tests/support/network_agrees.h"
 
 namespace fettle::network {
@@ -51,6 +52,30 @@ TEST_F(NetworkGather, RowsOfATableByPlacesOfTheRun) {
   ASSERT_EQ(ours.size(), 24u);
   for (int i = 0; i < 24; ++i) EXPECT_EQ(ours[std::size_t(i)], table.Get(rows[i / 4] * 4 + i % 4));
   agrees(model);
+}
+
+// A task that names nothing but the first row and the last would be timed with both in a cache.
+TEST_F(NetworkGather, ATasksPlacesLieInTheTable) {
+  for (const char* op : {"Gather", "GatherElements", "GatherND"}) {
+    Model model;
+    model.opset(17);
+    places(model, "ids", {7, 1});
+    model.weights("table", {700, 4});
+    model.node(op, {"table", "ids"}, "y");
+    model.output("y");
+    auto graph = imported(model.text());
+    ASSERT_TRUE(graph) << graph.error().text();
+    const model::Node& node = graph->nodes.back();
+    std::vector<const model::TensorType*> types;
+    for (const model::ValueId id : node.inputs) types.push_back(&graph->type(id));
+    const auto stages = model::stages_of(node.op, node.attributes, types);
+    ASSERT_TRUE(stages) << stages.error().text();
+    ASSERT_EQ(stages->stages[1].buffer->type.scalar, ir::Scalar::Int64);
+    EXPECT_EQ(stages->stages[1].fill.kind, ir::Fill::Kind::UniformInt) << op;
+    EXPECT_EQ(stages->stages[1].fill.low, 0) << op;
+    EXPECT_EQ(stages->stages[1].fill.high, 699) << op;
+    agrees(model);
+  }
 }
 
 // What is known and outside is a mistake of the file, few places or many.

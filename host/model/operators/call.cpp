@@ -35,6 +35,18 @@ space::Stage NodeCall::add_at(const std::string& name, std::vector<space::Axis> 
   return stages_.back() = std::move(stage);
 }
 
+void NodeCall::names_places(std::size_t input, std::int64_t extent) const {
+  for (space::Stage& stage : stages_) {
+    if (stage.buffer != inputs_[input]->buffer) continue;
+    const ir::Scalar scalar = stage.buffer->type.scalar;
+    const std::int64_t most = scalar == ir::Scalar::Int8    ? 127
+                              : scalar == ir::Scalar::UInt8 ? 255
+                                                            : extent;
+    stage.fill.low = 0;
+    stage.fill.high = static_cast<double>(std::min(most, extent - 1));
+  }
+}
+
 Written written(space::Stage stage) {
   Shape shape = stage.buffer->shape;
   return {std::move(stage), std::move(shape)};

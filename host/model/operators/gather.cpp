@@ -43,6 +43,7 @@ Result<Written> take(const NodeCall& call) {
   std::vector<ir::Expr> from(indices.begin(), first);
   from.push_back(place(call, 1, {first, behind}, shape[*axis]));
   from.insert(from.end(), behind, indices.begin() + offset(to.size()));
+  call.names_places(1, shape[*axis]);
   Written out = written(call.add("taken", axes, {}, element(call, 0, from)));
   out.shape = to;
   return out;
@@ -62,6 +63,7 @@ Result<Written> take_elements(const NodeCall& call) {
   const auto indices = indices_of(axes);
   auto from = indices;
   from[*axis] = place(call, 1, indices, shape[*axis]);
+  call.names_places(1, shape[*axis]);
   return written(call.add("taken", axes, {}, element(call, 0, from)));
 }
 
@@ -85,6 +87,9 @@ Result<Written> take_at(const NodeCall& call) {
   const auto indices = indices_of(axes);
   const auto behind = indices.begin() + offset(places.size() - 1);
   std::vector<ir::Expr> from(indices.begin(), indices.begin() + offset(batch));
+  // One range for all of them: some are clamped.
+  call.names_places(1, *std::max_element(shape.begin() + offset(batch),
+                                         shape.begin() + offset(batch + named)));
   for (std::size_t i = 0; i < named; ++i) {
     std::vector<ir::Expr> at(indices.begin(), behind);
     at.push_back(ir::int_imm(static_cast<std::int64_t>(i)));

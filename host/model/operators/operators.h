@@ -46,6 +46,8 @@ class NodeCall {
   space::Stage add_at(const std::string& name, std::vector<space::Axis> axes, ir::Expr body,
                       const std::vector<std::int64_t>& shape, std::vector<ir::Expr> places,
                       std::vector<space::Axis> reduced = {}) const;
+  // The input names places of an axis of `extent`: a task's copy of it holds such, not any numbers.
+  void names_places(std::size_t input, std::int64_t extent) const;
   // Whether the last stage that was added has conditions as values.
   bool made_conditions() const { return conditions_; }
 
