@@ -10,6 +10,7 @@
 
 #include "host/backend/backend.h"
 #include "host/network/linker.h"
+#include "host/network/program_facts.h"
 
 namespace fettle::network {
 namespace {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/network/kernel_header.h"
-#include "host/network/linker.h"
+#include "host/network/program_facts.h"
 #include "host/space/cpu_target.h"
 
 namespace fettle::network {

@@ -5,7 +5,9 @@
 #include <map>
 #include <optional>
 
+#include "host/network/cpu_features.h"
 #include "host/network/memory_plan.h"
+#include "host/network/program_facts.h"
 #include "host/network/weights.h"
 #include "host/space/cpu_target.h"
 #include "host/space/gpu_target.h"
@@ -26,9 +28,6 @@ constexpr std::size_t kSmallAlignment = 64, kPartAlignment = 4096;
 // Of buffers that are used whole: of texels, too, whatever their tenants are.
 constexpr std::uint64_t kWholeBytes = 64;
 
-// What an accelerator reads and writes begins at multiples of a page (kVtaBufferAlignment).
-constexpr std::uint32_t kStreamAlignment = 4096;
-
 // Where a piece's buffer is in the network's program: in one of its buffers, or where the plan of
 // what does not live long says.
 struct Place {
@@ -36,70 +35,6 @@ struct Place {
   std::uint64_t offset = 0;
   std::optional<std::size_t> planned;  // which of the plan's tensors
 };
-
-// In which phases launches use a buffer.
-struct Use {
-  bool prepare = false, run = false;
-};
-
-bool is_texels(wire::ArgKind kind) {
-  return kind == wire::ArgKind::TexelsFloat16 || kind == wire::ArgKind::TexelsFloat32;
-}
-bool is_buffer(wire::ArgKind kind) { return kind == wire::ArgKind::Buffer || is_texels(kind); }
-
-bool has_halves(const model::Bindings& bindings) {
-  for (const model::BoundPiece& piece : bindings.pieces) {
-    for (const space::Stage& stage : piece.workload.dag().stages) {
-      if (stage.buffer->type.scalar == ir::Scalar::Float16) return true;
-    }
-  }
-  return false;
-}
-
-// What its code may use, by LLVM's names.
-std::vector<std::string> cpu_features(const space::Target& target,
-                                      const model::Bindings& bindings) {
-  std::vector<std::string> names;
-  if (target.backend() != space::CpuTarget::kBackend) return names;
-  const auto cpu = space::CpuTarget::parse(target);
-  if (!cpu) return names;
-  for (const std::string& feature : cpu->features) {
-    if (feature.starts_with('+')) names.push_back(feature.substr(1));
-  }
-  // Halves are converted as the core's name says that it does (converts_float16()), and others of
-  // its architecture do not.
-  const bool named = std::find(names.begin(), names.end(), "fp16") != names.end();
-  if (cpu->arch == "armv7" && cpu->converts_float16() && !named && has_halves(bindings)) {
-    names.emplace_back("fp16");
-  }
-  return names;
-}
-
-// Whether its launches take parts of buffers.
-bool takes_parts(const wire::ProgramT& program) {
-  return std::all_of(program.images.begin(), program.images.end(), [](const auto& image) {
-    return image->kind == wire::ImageKind::CpuImage || image->kind == wire::ImageKind::VtaStream;
-  });
-}
-
-bool is_stream(const wire::ProgramT& program) {
-  return std::all_of(program.images.begin(), program.images.end(),
-                     [](const auto& image) { return image->kind == wire::ImageKind::VtaStream; });
-}
-
-std::vector<Use> uses_of(const wire::ProgramT& program) {
-  std::vector<Use> uses(program.buffers.size());
-  for (const auto& launch : program.launches) {
-    const auto note = [&](std::uint32_t buffer) {
-      (launch->phase == wire::Phase::Prepare ? uses[buffer].prepare : uses[buffer].run) = true;
-    };
-    for (const wire::Arg& arg : launch->args) {
-      if (is_buffer(arg.kind())) note(arg.buffer());
-    }
-    for (const wire::Relocation& relocation : launch->relocations) note(relocation.buffer());
-  }
-  return uses;
-}
 
 class Linker {
  public:
@@ -277,7 +212,10 @@ class Linker {
         LiveTensor& live = live_[*places[b].planned];
         live.last = run_step(p);
         live.alignment = std::max<std::uint64_t>(live.alignment, alignment);
-        live.most_bytes = std::min(live.most_bytes, most_by_texels(from, b));
+        if (const std::uint64_t texel = texel_bytes(from, b)) {
+          const std::uint64_t most = image_texels_ * texel / kWholeBytes * kWholeBytes;
+          live.most_bytes = std::min(live.most_bytes, most);
+        }
       } else {
         auto& known = program().buffers[places[b].buffer]->alignment;
         known = std::max(known, alignment);
@@ -285,20 +223,6 @@ class Linker {
     }
     places_.push_back(std::move(places));
     return {};
-  }
-
-  // Bytes of the largest buffer that its launches can read this one in: those that read by texels
-  // do so through an image of the whole buffer.
-  std::uint64_t most_by_texels(const wire::ProgramT& from, std::size_t buffer) const {
-    std::uint64_t most = ~std::uint64_t{0};
-    for (const auto& launch : from.launches) {
-      for (const wire::Arg& arg : launch->args) {
-        if (!is_texels(arg.kind()) || arg.buffer() != buffer) continue;
-        const std::uint64_t texel = arg.kind() == wire::ArgKind::TexelsFloat16 ? 8 : 16;
-        most = std::min(most, image_texels_ * texel / kWholeBytes * kWholeBytes);
-      }
-    }
-    return most;
   }
 
   // What the program brings along, such as micro-ops: of equal ones one is enough.
@@ -426,17 +350,6 @@ class Linker {
 };
 
 }  // namespace
-
-std::uint32_t alignment_of(const wire::BufferT& buffer, const wire::ProgramT& program) {
-  return is_stream(program) ? std::max(buffer.alignment, kStreamAlignment) : buffer.alignment;
-}
-
-bool reads_texels(const wire::ProgramT& program) {
-  return std::any_of(program.launches.begin(), program.launches.end(), [](const auto& launch) {
-    return std::any_of(launch->args.begin(), launch->args.end(),
-                       [](const wire::Arg& arg) { return is_texels(arg.kind()); });
-  });
-}
 
 BlobLookup blobs_of(const LinkedNetwork& linked) {
   std::map<wire::Hash, ByteView, HashLess> blobs;

@@ -39,10 +39,4 @@ BlobLookup blobs_of(const LinkedNetwork& linked);
 Result<LinkedNetwork> link(const model::Graph& graph, const model::Bindings& bindings,
                            const std::vector<BuiltPiece>& built, const space::Target& target);
 
-// Of a buffer of that program, as the runtime lays it: an accelerator's begin at pages.
-std::uint32_t alignment_of(const wire::BufferT& buffer, const wire::ProgramT& program);
-
-// Whether a launch reads a buffer by texels: no other of its arguments may be of that buffer.
-bool reads_texels(const wire::ProgramT& program);
-
 }  // namespace fettle::network

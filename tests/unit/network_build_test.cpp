@@ -1,6 +1,7 @@
 // Networks compiled into one program answer as the reference does, whatever they are made of.
 #include <gtest/gtest.h>
 
+#include "host/network/program_facts.h"
 #include "host/space/gpu_target.h"
 #include "schemas/wire/codec.h"
 #include "tests/support/network_agrees.h"

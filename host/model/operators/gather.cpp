@@ -88,8 +88,8 @@ Result<Written> take_at(const NodeCall& call) {
   const auto behind = indices.begin() + offset(places.size() - 1);
   std::vector<ir::Expr> from(indices.begin(), indices.begin() + offset(batch));
   // One range for all of them: some are clamped.
-  call.names_places(1, *std::max_element(shape.begin() + offset(batch),
-                                         shape.begin() + offset(batch + named)));
+  call.names_places(
+      1, *std::max_element(shape.begin() + offset(batch), shape.begin() + offset(batch + named)));
   for (std::size_t i = 0; i < named; ++i) {
     std::vector<ir::Expr> at(indices.begin(), behind);
     at.push_back(ir::int_imm(static_cast<std::int64_t>(i)));
