@@ -178,6 +178,45 @@ TEST_F(OnnxExport, ShapesAndParts) {
       [](Model& model) { model.whole_numbers("k", {}, {2}); });
 }
 
+TEST_F(OnnxExport, PlacesOfWhatIsLargest) {
+  const auto as_floats = [](Model& model, const char* from) {
+    Model::integer(model.node("Cast", {from}, "y"), "to", onnx::TensorProto::FLOAT);
+  };
+  for (const char* op : {"ArgMax", "ArgMin"}) {
+    comes_back(op, [&](Model& model) {
+      auto& node = model.node(op, {"x"}, "a");
+      Model::integer(node, "axis", 2), Model::integer(node, "keepdims", 0);
+      as_floats(model, "a");
+    });
+  }
+  comes_back("TopK", [&](Model& model) {
+    model.whole_numbers("k", {1}, {2});
+    auto& node = model.node("TopK", {"x", "k"}, "v");
+    node.add_output("p");
+    Model::integer(node, "largest", 0), Model::integer(node, "axis", 1);
+    model.node("Cast", {"p"}, "c");
+    Model::integer(*model.proto().mutable_graph()->mutable_node(1), "to", onnx::TensorProto::FLOAT);
+    model.node("Add", {"v", "c"}, "y");
+  });
+  for (const int type : {int(onnx::TensorProto::INT64), int(onnx::TensorProto::INT32)}) {
+    comes_back("rows and columns", [&](Model& model) {
+      model.whole_numbers("by", {}, {3});
+      Model::integer(model.node("Cast", {"by"}, "b"), "to", type);
+      Model::integer(model.node("Cast", {"x"}, "w"), "to", type);
+      Model::integer(model.node("Mod", {"w", "b"}, "m"), "fmod", 1);
+      model.node("Div", {"m", "b"}, "d");
+      as_floats(model, "d");
+    });
+  }
+  for (const char* mode : {"bilinear", "nearest"}) {
+    comes_back("GridSample", [&](Model& model) {
+      model.weights("grid", {2, 7, 3, 2}, -0.5f);
+      auto& node = model.node("GridSample", {"x", "grid"}, "y");
+      Model::word(node, "mode", mode), Model::integer(node, "align_corners", 1);
+    });
+  }
+}
+
 TEST_F(OnnxExport, ImagesOfOtherSizes) {
   for (const char* mode : {"nearest", "linear", "cubic"}) {
     for (const bool by_scale : {false, true}) {

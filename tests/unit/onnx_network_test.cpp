@@ -159,16 +159,16 @@ TEST_F(OnnxNetwork, TheZooIsTheSameForOneSeedAndAllOfItHasTasks) {
 TEST_F(OnnxNetwork, NamesAllOperatorsThatItDoesNotKnow) {
   Model model;
   model.input("x", {4});
-  model.node("Hardmax", {"x"}, "a").set_name("first");
+  model.node("MaxUnpool", {"x"}, "a").set_name("first");
   model.node("NonZero", {"a"}, "b");
-  model.node("Hardmax", {"b"}, "c");
+  model.node("MaxUnpool", {"b"}, "c");
   model.node("Relu", {"c"}, "d").set_domain("com.others");
   model.output("d");
   const auto graph = imported(model.text());
   ASSERT_FALSE(graph);
   EXPECT_EQ(graph.error().code, ErrorCode::Unsupported);
   EXPECT_NE(graph.error().message.find(
-                "not known here: Hardmax (node 'first'), NonZero (the node that makes 'b'), "
+                "not known here: MaxUnpool (node 'first'), NonZero (the node that makes 'b'), "
                 "com.others.Relu (the node that makes 'd')"),
             std::string::npos)
       << graph.error().message;
@@ -251,17 +251,18 @@ TEST_F(OnnxNetwork, NamesAllThatOperatorsAreAskedAndDoNotDo) {
   sharp.set_name("up"), word(sharp, "mode", "sharp");
   model.node("Relu", {"a"}, "b");
   auto& tanh = model.node("Gelu", {"x"}, "c");
-  word(tanh, "approximate", "tanh");
-  model.node("Hardmax", {"b"}, "d");
+  word(tanh, "approximate", "rough");
+  model.node("MaxUnpool", {"b"}, "d");
   model.output("d");
   const auto graph = imported(model.text());
   ASSERT_FALSE(graph);
   EXPECT_EQ(graph.error().code, ErrorCode::Unsupported);
-  EXPECT_NE(graph.error().message.find(
-                "has operators that are not known here: Hardmax (the node that makes 'd'); it asks "
-                "for what is not done here: Gelu (the node that makes 'c'): its approximation; "
-                "Resize (node 'up'): the mode 'sharp'"),
-            std::string::npos)
+  EXPECT_NE(
+      graph.error().message.find(
+          "has operators that are not known here: MaxUnpool (the node that makes 'd'); it asks "
+          "for what is not done here: Gelu (the node that makes 'c'): its approximation 'rough'; "
+          "Resize (node 'up'): the mode 'sharp'"),
+      std::string::npos)
       << graph.error().message;
 }
 

@@ -19,7 +19,9 @@ bool is_float32_only(const std::string& op) {
 }
 
 bool is_written_by_hand(const std::string& op) {
-  for (const char* one : {"Cast", "Gather", "Resize", "ResizeNearest", "ResizeSmooth", "Slice"}) {
+  for (const char* one :
+       {"Cast", "DivideBy", "ExtremePlace", "Gather", "GridSample", "PlacesOfRanks", "Ranks",
+        "Resize", "ResizeNearest", "ResizeSmooth", "RestOf", "Slice"}) {
     if (op == one) return true;
   }
   return false;
@@ -153,6 +155,8 @@ class Exporter {
     if (!is_writable(graph_, node)) {
       return Error{ErrorCode::Unsupported, node.op + " cannot be written as ONNX yet"};
     }
+    if (node.op == "Ranks") return {};  // written with what reads them
+    if (node.op == "PlacesOfRanks") return add_places_of_ranks(node);
     if (const auto* steps = export_steps(node.op)) {
       add_steps(node, *steps);
       return {};
@@ -181,6 +185,24 @@ class Exporter {
       if (node.op == "Squeeze" && value.empty()) continue;  // all that can be
       out.add_input(parameter(of(node, name), value));
     }
+    return {};
+  }
+
+  Result<void> add_places_of_ranks(const Node& node) {
+    const auto ranks = std::find_if(graph_.nodes.begin(), graph_.nodes.end(), [&](const Node& one) {
+      return one.op == "Ranks" && one.outputs.front() == node.inputs.front();
+    });
+    if (ranks == graph_.nodes.end()) {
+      return Error{ErrorCode::Unsupported,
+                   node.op + " without its ranks cannot be written as ONNX"};
+    }
+    onnx::NodeProto& out = begin(node, "TopK");
+    out.add_input(names_[ranks->inputs.front()]);
+    out.add_input(parameter(of(node, "k"), json::array({node.attributes.at("k")})));
+    set_attribute(out, "axis", node.attributes.at("axis"));
+    set_attribute(out, "largest", ranks->attributes.at("largest"));
+    out.add_output(of(node, "values"));
+    out.add_output(names_[node.outputs.front()]);
     return {};
   }
 
@@ -225,6 +247,26 @@ class Exporter {
       add_constant(name, places, {bytes, bytes + list.size() * sizeof list[0]});
       out.add_input(name);
       set_attribute(out, "axis", given.at("axis"));
+    } else if (node.op == "GridSample") {
+      json words = given;
+      if (words.at("mode") == "linear") words["mode"] = "bilinear";
+      for (const auto& [name, value] : words.items()) set_attribute(out, name, value);
+    } else if (node.op == "DivideBy" || node.op == "RestOf") {
+      const auto by = given.at("by").get<std::int64_t>();
+      const TensorType type{graph_.type(node.inputs.front()).scalar, {}};
+      const auto* bytes = reinterpret_cast<const std::uint8_t*>(&by);
+      const std::string name = of(node, "by");
+      add_constant(name, type, {bytes, bytes + ir::DataType{type.scalar}.bytes()});
+      out.add_input(name);
+      out.set_op_type(node.op == "RestOf" ? "Mod" : "Div");
+      if (node.op == "RestOf") set_attribute(out, "fmod", given.at("fmod"));
+    } else if (node.op == "ExtremePlace") {
+      // With the extremes, which it finds itself there.
+      out.set_op_type(given.at("smallest") == 1 ? "ArgMin" : "ArgMax");
+      out.mutable_input()->RemoveLast();
+      for (const char* name : {"axis", "keepdims", "select_last_index"}) {
+        set_attribute(out, name, given.at(name));
+      }
     } else if (node.op == "Slice") {
       const auto starts = given.at("starts").get<std::vector<std::int64_t>>(),
                  steps = given.at("steps").get<std::vector<std::int64_t>>(),

@@ -23,6 +23,7 @@ const ExportRow* export_row(const std::string& op) {
       {"GatherElements", {}, {}},
       {"GatherND", {}, {}},
       {"Gemm", {}, {}},
+      {"GridSample", {}, {}},
       {"HardSigmoid", {}, {}},
       {"LRN", {}, {}},
       {"LayerNormalization", {}, {}},

@@ -88,16 +88,14 @@ class Importer {
     return !node.domain().empty() && node.domain() != "ai.onnx";
   }
 
-  static bool known(const onnx::NodeProto& node) {
-    return !has_own_domain(node) && find_reader(node.op_type());
+  static std::string full_name(const onnx::NodeProto& node) {
+    return (has_own_domain(node) ? node.domain() + "." : "") + node.op_type();
   }
 
   // Each once, with the first node that has it.
   void find_unknown_operators() {
     for (const onnx::NodeProto& node : model_.graph().node()) {
-      if (known(node)) continue;
-      const std::string domain = has_own_domain(node) ? node.domain() + "." : "";
-      unknown_.emplace(domain + node.op_type(), words_for(node));
+      if (!find_reader(full_name(node))) unknown_.emplace(full_name(node), words_for(node));
     }
   }
 
@@ -227,7 +225,7 @@ class Importer {
   }
 
   Result<void> take_node(const onnx::NodeProto& node) {
-    if (!known(node) || reads_what_is_left_out(node)) {
+    if (!find_reader(full_name(node)) || reads_what_is_left_out(node)) {
       leave_out(node);
       return {};
     }
@@ -261,11 +259,12 @@ class Importer {
     if (!reader.has_input(0) && node.op_type() != "Constant") {
       return refused(reader.invalid("lacks its first input"));
     }
-    auto outputs = find_reader(node.op_type())(reader);
+    auto outputs = find_reader(full_name(node))(reader);
     if (!outputs) return refused(outputs.error());
     for (int i = 0; i < node.output_size(); ++i) {
       if (node.output(i).empty()) continue;
-      if (static_cast<std::size_t>(i) >= outputs->size()) {
+      const auto at = static_cast<std::size_t>(i);
+      if (at >= outputs->size() || (*outputs)[at] == kNoValue) {
         // Used or not, nobody can have it.
         missing_[node.output(i)] = words_for(node);
         continue;
@@ -273,7 +272,7 @@ class Importer {
       if (values_.count(node.output(i))) {
         return wrong(path_, words_for(node) + " makes '" + node.output(i) + "' again");
       }
-      const ValueId made = (*outputs)[static_cast<std::size_t>(i)];
+      const ValueId made = (*outputs)[at];
       values_[node.output(i)] = made;
       builder_.name(made, node.output(i));
     }

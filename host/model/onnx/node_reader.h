@@ -70,11 +70,14 @@ class NodeReader {
   GraphBuilder& builder_;
 };
 
-// How an operator of ONNX becomes nodes of ours: as many values as it has outputs that are used.
+// How an operator of ONNX becomes nodes of ours: as many values as it has outputs that are used;
+// kNoValue for one that cannot be had.
 using Outputs = Result<std::vector<ValueId>>;
 using Reader = Outputs (*)(const NodeReader& node);
 
-Reader find_reader(const std::string& op);  // null: it is not known
+// `op`: ONNX's name; of another domain's operator with that before it, "com.microsoft.QGemm". Null:
+// it is not known.
+Reader find_reader(const std::string& op);
 
 struct ReaderRow {
   const char* op;
@@ -82,6 +85,10 @@ struct ReaderRow {
 };
 // Rows by family.
 std::span<const ReaderRow> plain_readers();
+std::span<const ReaderRow> composed_readers();
+std::span<const ReaderRow> normalization_readers();
+std::span<const ReaderRow> onnxruntime_readers();
+std::span<const ReaderRow> ranking_readers();
 std::span<const ReaderRow> quantized_readers();
 std::span<const ReaderRow> shape_readers();
 std::span<const ReaderRow> slice_readers();

@@ -39,11 +39,6 @@ Outputs clip(const NodeReader& node) {
   return one(node, "Clip", {{"min", *low}, {"max", *high}}, {node.input(0)});
 }
 
-Outputs gelu(const NodeReader& node) {
-  if (node.word("approximate", "none") != "none") return node.unsupported("its approximation");
-  return one(node);
-}
-
 Outputs power(const NodeReader& node) {
   auto exponent = node.number_parameter("exponent", 1, 1);
   if (!exponent) return std::move(exponent).error();
@@ -78,6 +73,27 @@ Outputs gemm(const NodeReader& node) {
                     {"transB", node.integer("transB", 0)}});
 }
 
+// Whole numbers by one that is known, which is the second input.
+std::optional<std::int64_t> known_divisor(const NodeReader& node) {
+  const auto by = node.numbers(1);
+  const bool whole = ir::DataType{node.type(0).scalar}.is_int();
+  if (!whole || !by || by->size() != 1 || node.shape(1).size() > node.shape(0).size()) return {};
+  if (!(by->front() >= 1 && by->front() < static_cast<double>(NodeReader::kMost))) return {};
+  return static_cast<std::int64_t>(by->front());
+}
+
+Outputs divide(const NodeReader& node) {
+  const auto by = known_divisor(node);
+  if (!by || node.numbers(0)) return one(node);
+  return one(node, "DivideBy", {{"by", *by}}, {node.input(0)});
+}
+
+Outputs remainder(const NodeReader& node) {
+  const auto by = known_divisor(node);
+  if (!by) return node.unsupported("other than whole numbers by one that is known and above 0");
+  return one(node, "RestOf", {{"by", *by}, {"fmod", node.integer("fmod", 0)}}, {node.input(0)});
+}
+
 Outputs einsum(const NodeReader& node) {
   return one(node, {{"equation", node.word("equation", "")}});
 }
@@ -108,58 +124,32 @@ Outputs constant(const NodeReader& node) {
 }
 
 constexpr ReaderRow kPlainReaders[] = {
-    {"Add", same},
-    {"Sub", same},
-    {"Mul", same},
-    {"Div", same},
-    {"Max", same},
-    {"Min", same},
-    {"Sum", sum},
-    {"Mean", same},
-    {"Equal", same},
-    {"Less", same},
-    {"LessOrEqual", same},
-    {"Greater", same},
-    {"GreaterOrEqual", same},
-    {"And", same},
-    {"Or", same},
-    {"Xor", same},
-    {"Not", same},
-    {"Where", same},
-    {"MatMul", same},
-    {"Einsum", einsum},
-    {"Gemm", gemm},
-    {"Relu", same},
-    {"LeakyRelu", leaky_relu},
-    {"PRelu", same},
-    {"Elu", elu},
-    {"Selu", selu},
-    {"Clip", clip},
-    {"Sigmoid", same},
-    {"HardSigmoid", hard_sigmoid},
-    {"HardSwish", same},
-    {"Tanh", same},
-    {"Erf", same},
-    {"Gelu", gelu},
-    {"Exp", same},
-    {"Log", same},
-    {"Sin", same},
-    {"Cos", same},
-    {"Softplus", same},
-    {"Mish", same},
-    {"IsNaN", same},
-    {"Sign", same},
-    {"Sqrt", same},
-    {"Reciprocal", same},
-    {"Softsign", same},
-    {"Ceil", same},
-    {"Floor", same},
-    {"Abs", same},
-    {"Neg", same},
-    {"Pow", power},
-    {"Cast", cast},
-    {"Identity", same},
-    {"Dropout", dropout},
+    {"Add", same},          {"Sub", same},
+    {"Mul", same},          {"Div", divide},
+    {"Mod", remainder},     {"Max", same},
+    {"Min", same},          {"Sum", sum},
+    {"Mean", same},         {"Equal", same},
+    {"Less", same},         {"LessOrEqual", same},
+    {"Greater", same},      {"GreaterOrEqual", same},
+    {"And", same},          {"Or", same},
+    {"Xor", same},          {"Not", same},
+    {"Where", same},        {"MatMul", same},
+    {"Einsum", einsum},     {"Gemm", gemm},
+    {"Relu", same},         {"LeakyRelu", leaky_relu},
+    {"PRelu", same},        {"Elu", elu},
+    {"Selu", selu},         {"Clip", clip},
+    {"Sigmoid", same},      {"HardSigmoid", hard_sigmoid},
+    {"HardSwish", same},    {"Tanh", same},
+    {"Erf", same},          {"Exp", same},
+    {"Log", same},          {"Sin", same},
+    {"Cos", same},          {"Softplus", same},
+    {"Mish", same},         {"IsNaN", same},
+    {"Sign", same},         {"Sqrt", same},
+    {"Reciprocal", same},   {"Softsign", same},
+    {"Ceil", same},         {"Floor", same},
+    {"Abs", same},          {"Neg", same},
+    {"Pow", power},         {"Cast", cast},
+    {"Identity", same},     {"Dropout", dropout},
     {"Constant", constant},
 };
 
@@ -172,7 +162,8 @@ Reader find_reader(const std::string& op) {
     std::unordered_map<std::string, Reader> all;
     for (const auto family :
          {plain_readers(), quantized_readers(), shape_readers(), slice_readers(), gather_readers(),
-          recurrent_readers(), resize_readers(), reduction_readers(), window_readers()}) {
+          recurrent_readers(), resize_readers(), reduction_readers(), window_readers(),
+          composed_readers(), normalization_readers(), onnxruntime_readers(), ranking_readers()}) {
       for (const ReaderRow& row : family) all[row.op] = row.read;
     }
     return all;

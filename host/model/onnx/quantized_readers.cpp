@@ -1,6 +1,8 @@
 // Operators of quantised networks. Those that compute in integers are made of numbers that are
 // known before the network runs: scales become one factor, as onnxruntime computes it in float32.
-#include "host/model/onnx/readers.h"
+#include <numeric>
+
+#include "host/model/onnx/composer.h"
 
 namespace fettle::model {
 namespace {
@@ -80,23 +82,50 @@ Outputs qlinear_matmul(const NodeReader& node) { return qlinear(node, {{"transB"
 Outputs conv_integer(const NodeReader& node) {
   auto attributes = convolution_window(node, 1);
   if (!attributes) return std::move(attributes).error();
-  auto zero = zero_point(node, "x_zero_point", 2);
-  if (!zero) return std::move(zero).error();
-  (*attributes)["x_zero_point"] = *zero;
-  const ValueId w_zero = node.has_input(3) ? node.input(3) : kNoValue;
-  return one(node, node.op(), std::move(*attributes), {node.input(0), node.input(1), w_zero});
+  const bool of_the_run = node.has_input(2) && !node.numbers(2);
+  std::int64_t known = 0;
+  if (!of_the_run) {
+    auto zero = zero_point(node, "x_zero_point", 2);
+    if (!zero) return std::move(zero).error();
+    known = *zero;
+  }
+  (*attributes)["x_zero_point"] = known;
+  std::vector<ValueId> inputs = {node.input(0), node.input(1), node.input(3)};
+  if (of_the_run) inputs.push_back(node.input(2));
+  return one(node, node.op(), std::move(*attributes), std::move(inputs));
+}
+
+// A scale and a zero point of uint8 by the smallest and largest element there is, and 0.
+Outputs quantize_by_what_is_there(const NodeReader& node) {
+  Composer make(node);
+  const ValueId x = node.input(0);
+  if (node.type(0).scalar != ir::Scalar::Float32) return node.invalid("its input is not float32");
+  const auto number = [&](double value) { return make.number(value, ir::Scalar::Float32); };
+  NodeReader::List all(node.shape(0).size());
+  std::iota(all.begin(), all.end(), 0);
+  const auto bound = [&](const char* reduce, const char* choose) {
+    const ValueId extreme = all.empty() ? x : make.reduce(reduce, x, all);
+    return make(choose, {make.reshape(extreme, {}), number(0)});
+  };
+  const ValueId low = bound("ReduceMin", "Min"), high = bound("ReduceMax", "Max");
+  const ValueId width = make("Div", {make("Sub", {high, low}), number(255)});
+  // All are 0: any scale will do.
+  const ValueId nothing = make("Equal", {width, number(0)});
+  const ValueId scale = make("Where", {nothing, number(1), width});
+  const ValueId place = make("Round", {make("Div", {make("Sub", {number(0), low}), scale})});
+  const ValueId zero =
+      make.cast(make("Clip", {place}, {{"min", 0}, {"max", 255}}), ir::Scalar::UInt8);
+  const ValueId y = make("QuantizeLinear", {x, scale, zero}, {{"axis", 0}, {"to", "uint8"}});
+  return make.end({y, scale, zero});
 }
 
 Outputs same(const NodeReader& node) { return one(node); }
 
 constexpr ReaderRow kQuantizedReaders[] = {
-    {"QuantizeLinear", quantize},
-    {"DequantizeLinear", dequantize},
-    {"QLinearConv", qlinear_conv},
-    {"QLinearMatMul", qlinear_matmul},
-    {"ConvInteger", conv_integer},
-    {"MatMulInteger", same},
-    {"Round", same},
+    {"QuantizeLinear", quantize},  {"DequantizeLinear", dequantize},
+    {"QLinearConv", qlinear_conv}, {"QLinearMatMul", qlinear_matmul},
+    {"ConvInteger", conv_integer}, {"DynamicQuantizeLinear", quantize_by_what_is_there},
+    {"MatMulInteger", same},       {"Round", same},
 };
 
 }  // namespace

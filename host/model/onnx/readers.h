@@ -22,4 +22,7 @@ inline Outputs one(const NodeReader& node, json attributes = json::object()) {
 // is.
 Result<json> convolution_window(const NodeReader& node, std::size_t weight);
 
+// kernel_shape, strides, dilations, pads and ceil_mode of one that pools input 0.
+Result<json> pooling_window(const NodeReader& node);
+
 }  // namespace fettle::model

@@ -52,13 +52,8 @@ Outputs conv(const NodeReader& node) {
 }
 
 Outputs pool(const NodeReader& node) {
-  auto given = node.checked_list("kernel_shape", {}, 1, 1 << 20);
-  if (!given) return std::move(given).error();
-  const List& kernel = *given;
-  auto attributes = window(node, kernel);
+  auto attributes = pooling_window(node);
   if (!attributes) return std::move(attributes).error();
-  (*attributes)["kernel_shape"] = kernel;
-  (*attributes)["ceil_mode"] = node.integer("ceil_mode", 0);
   if (node.op() == "AveragePool") {
     (*attributes)["count_include_pad"] = node.integer("count_include_pad", 0);
   }
@@ -120,6 +115,16 @@ constexpr ReaderRow kWindowReaders[] = {
 }  // namespace
 
 std::span<const ReaderRow> window_readers() { return kWindowReaders; }
+
+Result<json> pooling_window(const NodeReader& node) {
+  auto kernel = node.checked_list("kernel_shape", {}, 1, 1 << 20);
+  if (!kernel) return std::move(kernel).error();
+  auto attributes = window(node, *kernel);
+  if (!attributes) return attributes;
+  (*attributes)["kernel_shape"] = *kernel;
+  (*attributes)["ceil_mode"] = node.integer("ceil_mode", 0);
+  return attributes;
+}
 
 Result<json> convolution_window(const NodeReader& node, std::size_t weight) {
   const List shape = node.has_input(0) && node.has_input(weight) ? node.shape(weight) : List();

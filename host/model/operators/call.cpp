@@ -2,6 +2,7 @@
 #include "host/model/operators/call.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace fettle::model {
@@ -35,16 +36,29 @@ space::Stage NodeCall::add_at(const std::string& name, std::vector<space::Axis> 
   return stages_.back() = std::move(stage);
 }
 
-void NodeCall::names_places(std::size_t input, std::int64_t extent) const {
+space::Stage* NodeCall::placeholder(std::size_t input) const {
   for (space::Stage& stage : stages_) {
-    if (stage.buffer != inputs_[input]->buffer) continue;
-    const ir::Scalar scalar = stage.buffer->type.scalar;
-    const std::int64_t most = scalar == ir::Scalar::Int8    ? 127
-                              : scalar == ir::Scalar::UInt8 ? 255
-                                                            : extent;
-    stage.fill.low = 0;
-    stage.fill.high = static_cast<double>(std::min(most, extent - 1));
+    if (stage.buffer == inputs_[input]->buffer) return &stage;
   }
+  return nullptr;
+}
+
+void NodeCall::sums_up(std::size_t input, std::int64_t terms) const {
+  space::Stage* stage = placeholder(input);
+  if (!stage || stage->fill.kind != ir::Fill::Kind::UniformReal) return;
+  stage->fill.high = 1 / std::sqrt(static_cast<double>(terms));
+  stage->fill.low = 0.25 * stage->fill.high;
+}
+
+void NodeCall::names_places(std::size_t input, std::int64_t extent) const {
+  space::Stage* stage = placeholder(input);
+  if (!stage) return;
+  const ir::Scalar scalar = stage->buffer->type.scalar;
+  const std::int64_t most = scalar == ir::Scalar::Int8    ? 127
+                            : scalar == ir::Scalar::UInt8 ? 255
+                                                          : extent;
+  stage->fill.low = 0;
+  stage->fill.high = static_cast<double>(std::min(most, extent - 1));
 }
 
 Written written(space::Stage stage) {

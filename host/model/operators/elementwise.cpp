@@ -20,6 +20,29 @@ ir::Expr toward_zero(const ir::Expr& a, const ir::Expr& b) {
   return ir::select(differ, zero - quotient, quotient);
 }
 
+// By a whole number that is known and above 0: the quotient toward zero; or what it leaves, with
+// the sign of x or, rounded toward minus infinity, none.
+template <bool rest>
+Result<Written> by_known(const NodeCall& call) {
+  const std::int64_t by = call.integer("by");
+  if (by < 1) return invalid("its divisor is not above 0");
+  const auto axes = axes_of(call.shape(0));
+  const ir::Expr x = widened(element(call, 0, indices_of(axes)));
+  if (x->type.is_float()) return unsupported("of " + ir::to_string(ir::DataType{call.scalar(0)}));
+  const ir::Expr divisor = ir::int_imm(by, x->type), zero = ir::zero_of(x->type);
+  const ir::Expr size = ir::binary(BinaryOp::Max, x, zero - x);
+  const ir::Expr part = ir::binary(BinaryOp::Div, size, divisor);
+  const ir::Expr quotient = ir::select(ir::binary(BinaryOp::Lt, x, zero), zero - part, part);
+  ir::Expr value = quotient;
+  if (rest) {
+    value =
+        call.integer("fmod") != 0 ? x - quotient * divisor : ir::binary(BinaryOp::Mod, x, divisor);
+  }
+  Written out = written(call.add("value", axes, {}, narrowed(value, call.scalar(0))));
+  out.shape = call.shape(0);
+  return out;
+}
+
 // fold(fold(a, b), c) …
 template <BinaryOp op>
 Result<Written> folded(const NodeCall& call) {
@@ -106,6 +129,8 @@ constexpr Operator kElementwise[] = {
     {"Sub", 2, 2, folded<BinaryOp::Sub>, nullptr},
     {"Mul", 2, 2, folded<BinaryOp::Mul>, nullptr},
     {"Div", 2, 2, folded<BinaryOp::Div>, nullptr},
+    {"DivideBy", 1, 1, by_known<false>, nullptr},
+    {"RestOf", 1, 1, by_known<true>, nullptr},
     {"Max", 1, 64, folded<BinaryOp::Max>, nullptr},
     {"Min", 1, 64, folded<BinaryOp::Min>, nullptr},
     {"Sum", 1, 64, folded<BinaryOp::Add>, nullptr},

@@ -123,6 +123,7 @@ Result<Written> running_sum(const NodeCall& call) {
   if (!axis) return std::move(axis).error();
   const auto axes = axes_of(shape);
   auto from = indices_of(axes);
+  call.sums_up(0, shape[*axis]);
   const space::Axis before = space::make_axis("k", shape[*axis]);
   const ir::Expr at = from[*axis], other = ir::var_ref(before.var);
   const bool back = call.integer("reverse") != 0, without = call.integer("exclusive") != 0;

@@ -46,12 +46,17 @@ class NodeCall {
   space::Stage add_at(const std::string& name, std::vector<space::Axis> axes, ir::Expr body,
                       const std::vector<std::int64_t>& shape, std::vector<ir::Expr> places,
                       std::vector<space::Axis> reduced = {}) const;
+  // So many elements of the input, or products of them, are summed up: a task's copy of it holds
+  // numbers so small that the sums are about 1, as space/tolerance.h takes them to be.
+  void sums_up(std::size_t input, std::int64_t terms) const;
   // The input names places of an axis of `extent`: a task's copy of it holds such, not any numbers.
   void names_places(std::size_t input, std::int64_t extent) const;
   // Whether the last stage that was added has conditions as values.
   bool made_conditions() const { return conditions_; }
 
  private:
+  space::Stage* placeholder(std::size_t input) const;
+
   const nlohmann::json& attributes_;
   std::vector<const space::Stage*> inputs_;
   std::vector<TensorType> types_;
@@ -94,9 +99,11 @@ const Operator* find_operator(const std::string& name);  // null: none
 std::span<const Operator> elementwise_operators();
 std::span<const Operator> activation_operators();
 std::span<const Operator> gather_operators();
+std::span<const Operator> grid_sample_operators();
 std::span<const Operator> movement_operators();
 std::span<const Operator> product_operators();
 std::span<const Operator> quantized_operators();
+std::span<const Operator> ranking_operators();
 std::span<const Operator> reduction_operators();
 std::span<const Operator> resample_operators();
 std::span<const Operator> transposed_convolution_operators();

@@ -27,6 +27,7 @@ Result<Written> gemm(const NodeCall& call) {
   if (b[flip_b] != length) return invalid("its matrices do not fit");
   const auto axes = axes_of({rows, columns});
   const space::Axis k = space::make_axis("k", length);
+  call.sums_up(1, length);
   const auto m = ir::var_ref(axes[0].var), n = ir::var_ref(axes[1].var), at = ir::var_ref(k.var);
   const space::Stage sums =
       call.add("product", axes, {k},
@@ -114,6 +115,9 @@ Result<Written> einsum(const NodeCall& call) {
     reduced.push_back(space::make_axis("k" + std::to_string(reduced.size()), extent));
     at[letter] = ir::var_ref(reduced.back().var);
   }
+  std::int64_t terms = 1;
+  for (const space::Axis& axis : reduced) terms *= axis.extent;
+  call.sums_up(call.inputs() - 1, terms);
   ir::Expr product;
   for (std::size_t i = 0; i < call.inputs(); ++i) {
     std::vector<ir::Expr> indices;
@@ -159,6 +163,7 @@ Result<Written> matrix_sums(const NodeCall& call, bool transposed, const Taken& 
   const std::size_t batches = shape->size();
   if (!row) shape->push_back(a[a.size() - 2]);
   if (!column) shape->push_back(b.back());
+  call.sums_up(1, length);
   const auto axes = axes_of(*shape);
   const space::Axis k = space::make_axis("k", length);
   const auto indices = [&](const Shape& batch) {

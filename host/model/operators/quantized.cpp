@@ -148,13 +148,17 @@ struct Weight {
   }
 };
 
-Result<Written> integer_convolution(const NodeCall& call, std::size_t zero) {
+// x_zero: null where it is known, as the attribute.
+Result<Written> integer_convolution(const NodeCall& call, std::size_t zero,
+                                    ir::Expr x_zero = nullptr) {
   if (auto right = check_bytes(call); !right) return std::move(right).error();
   if (call.shape(1).empty()) return invalid("its weight has no axes");
   const Weight weight{call, zero, call.shape(1)[0], {}};
-  auto sums = convolution_sums(
-      call, call.integer("x_zero_point"),
-      [&](const ir::Expr& x, const auto& at) { return weight.without_zero(x, at[0]); });
+  const std::int64_t known = call.integer("x_zero_point");
+  if (!x_zero && known != 0) x_zero = ir::int_imm(known);
+  auto sums = convolution_sums(call, x_zero, [&](const ir::Expr& x, const auto& at) {
+    return weight.without_zero(x, at[0]);
+  });
   if (weight.error) return *weight.error;
   return sums;
 }
@@ -172,7 +176,13 @@ Result<Written> integer_product(const NodeCall& call, bool transposed, const Tak
   return sums;
 }
 
-Result<Written> conv_integer(const NodeCall& call) { return integer_convolution(call, 2); }
+// The last input is the zero point of x, where that is known while the network runs only.
+Result<Written> conv_integer(const NodeCall& call) {
+  if (!call.has(3)) return integer_convolution(call, 2);
+  auto zero = zero_point_of(call, 3, ir::int_imm(0), 1);
+  if (!zero) return std::move(zero).error();
+  return integer_convolution(call, 2, *zero);
+}
 
 // Zero points of the left one: one, or one for each row.
 Result<Written> matmul_integer(const NodeCall& call) {
@@ -288,7 +298,7 @@ Result<Written> qlinear_global_average_pool(const NodeCall& call) {
 constexpr Operator kQuantized[] = {
     {"QuantizeLinear", 2, 3, quantize_linear, nullptr},
     {"DequantizeLinear", 2, 3, dequantize_linear, nullptr},
-    {"ConvInteger", 2, 3, conv_integer, nullptr},
+    {"ConvInteger", 2, 4, conv_integer, nullptr},
     {"MatMulInteger", 2, 4, matmul_integer, nullptr},
     {"QLinearConv", 2, 6, qlinear_conv, nullptr},
     {"QLinearMatMul", 2, 6, qlinear_matmul, nullptr},

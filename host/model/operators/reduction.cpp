@@ -42,6 +42,7 @@ Result<Written> reduce(const NodeCall& call) {
   Split s = split(shape, *along);
   ir::Expr value = widened(element(call, 0, s.indices));
   if (squared) value = value * value;
+  if (combiner == Combiner::Sum && after != After::Mean) call.sums_up(0, s.count);
   space::Stage last = s.reduced.empty() ? call.add("value", s.kept, {}, value)
                                         : call.add("reduced", s.kept, s.reduced, value, combiner);
   ir::Expr result = space::at(last, indices_of(last.axes));

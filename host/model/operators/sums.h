@@ -11,9 +11,9 @@ namespace fettle::model {
 // What is multiplied of an element: as it is in memory, with its indices.
 using Taken = std::function<ir::Expr(const ir::Expr& element, const std::vector<ir::Expr>& at)>;
 
-// Of input 0, images [n][c][spatial…], with input 1, weights [oc][ic / groups][kernel…]. x_zero is
-// taken from each element of x; outside there is nothing.
-Result<Written> convolution_sums(const NodeCall& call, std::int64_t x_zero, const Taken& weight);
+// Of input 0, images [n][c][spatial…], with input 1, weights [oc][ic / groups][kernel…]. x_zero,
+// where it is not null, is taken from each element of x; outside there is nothing.
+Result<Written> convolution_sums(const NodeCall& call, const ir::Expr& x_zero, const Taken& weight);
 
 // Numpy's matmul of the inputs 0 and 1: the last two axes are the matrices', those before
 // broadcast; a vector is a row on the left and a column on the right. The right matrices' axes may

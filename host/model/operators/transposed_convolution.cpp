@@ -73,6 +73,9 @@ Result<Written> transposed(const NodeCall& call) {
           conjunction(weight_inside, ir::binary(BinaryOp::Lt, tap, ir::int_imm(kernel)));
     }
   }
+  std::int64_t terms = 1;
+  for (const space::Axis& axis : reduced) terms *= axis.extent;
+  call.sums_up(1, terms);
   const ir::Expr product = widened(element_where(call, 0, at_x, x_inside)) *
                            widened(element_where(call, 1, at_weight, weight_inside));
   const space::Stage sums = call.add_at("sums", axes, product, whole, places, reduced);

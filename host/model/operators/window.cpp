@@ -77,7 +77,7 @@ Shape output_shape(const Window& w, std::int64_t n, std::int64_t c) {
 // Inputs: x, weight [oc][ic / groups][kernel…], perhaps a bias per channel.
 Result<Written> conv(const NodeCall& call) {
   const auto as_it_is = [](const ir::Expr& x, const auto&) { return widened(x); };
-  auto sums = convolution_sums(call, 0, as_it_is);
+  auto sums = convolution_sums(call, nullptr, as_it_is);
   if (!sums) return std::move(sums).error();
   const auto out_axes = axes_of(sums->shape);
   const auto indices = indices_of(out_axes);
@@ -143,7 +143,8 @@ constexpr Operator kWindow[] = {
 
 std::span<const Operator> window_operators() { return kWindow; }
 
-Result<Written> convolution_sums(const NodeCall& call, std::int64_t x_zero, const Taken& weights) {
+Result<Written> convolution_sums(const NodeCall& call, const ir::Expr& x_zero,
+                                 const Taken& weights) {
   const Shape &x = call.shape(0), &weight = call.shape(1);
   const std::int64_t groups = call.integer("group");
   if (x.size() < 3 || weight.size() != x.size()) return invalid("its weight has another rank");
@@ -176,10 +177,11 @@ Result<Written> convolution_sums(const NodeCall& call, std::int64_t x_zero, cons
   std::vector<ir::Expr> places = {ir::var_ref(n.var), channel};
   for (std::size_t d = 2; d < spatial.size(); ++d) places.push_back(ir::var_ref(spatial[d].var));
   ir::Expr image = widened(element_where(call, 0, at_x, u.inside));
-  if (x_zero != 0) {
-    image = image - ir::int_imm(x_zero);
+  if (x_zero) {
+    image = image - x_zero;
     if (u.inside) image = ir::select(u.inside, image, ir::int_imm(0));
   }
+  call.sums_up(1, TensorType{{}, weight}.elements() / weight[0]);
   const ir::Expr product = image * weights(element(call, 1, at_weight), at_weight);
   return Written{call.add_at("conv", axes, product, shape, places, reduced), shape};
 }

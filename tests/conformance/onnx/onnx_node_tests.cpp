@@ -38,6 +38,7 @@ std::string run(const std::filesystem::path& folder, const onnx::ModelProto& mod
   for (int i = 0; i < model.graph().input_size() && i < static_cast<int>(inputs.size()); ++i) {
     const OnnxTensor& input = inputs[static_cast<std::size_t>(i)];
     const std::string& name = model.graph().input(i).name();
+    if (input.bytes.empty()) return "its stored input '" + name + "' cannot be read";
     const bool whole = !ir::DataType{input.type.scalar}.is_float();
     const bool parameter = (i > 0 && input.type.shape.size() <= 1) ||
                            (whole && input.type.scalar == ir::Scalar::Int64);
