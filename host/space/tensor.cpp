@@ -2,6 +2,8 @@
 #include "host/space/tensor.h"
 
 #include <cstring>
+#include <limits>
+#include <type_traits>
 
 #include "schemas/half/half.h"
 
@@ -42,6 +44,16 @@ bool with_type(ir::Scalar scalar, Use use) {
   return false;
 }
 
+// int64 has an end that no double is nearest to but the number behind it.
+template <typename T>
+T stored(double value) {
+  if constexpr (std::is_same_v<T, std::int64_t>) {
+    if (value >= 0x1p63) return std::numeric_limits<T>::max();
+    if (value < -0x1p63) return std::numeric_limits<T>::min();
+  }
+  return static_cast<T>(value);
+}
+
 Error unsupported(ir::DataType type) {
   return {ErrorCode::Unsupported, "no tensors of type " + to_string(type)};
 }
@@ -66,7 +78,7 @@ Result<std::vector<std::uint8_t>> to_bytes(const Tensor& tensor, ir::DataType ty
   const bool known = with_type(type.scalar, [&](auto value) {
     bytes.resize(tensor.size() * sizeof value);
     for (std::size_t i = 0; i < tensor.size(); ++i) {
-      value = static_cast<decltype(value)>(tensor[i]);
+      value = stored<decltype(value)>(tensor[i]);
       std::memcpy(bytes.data() + i * sizeof value, &value, sizeof value);
     }
   });

@@ -107,6 +107,7 @@ class OnnxModel {
     info.set_name(name);
     auto* tensor = info.mutable_type()->mutable_tensor_type();
     tensor->set_elem_type(onnx::TensorProto::FLOAT);
+    tensor->mutable_shape();
     for (const std::int64_t extent : shape) {
       auto* dim = tensor->mutable_shape()->add_dim();
       if (extent > 0) dim->set_dim_value(extent);

@@ -1,6 +1,11 @@
 // Operators in forms that the library has no operator for, or one that nearly fits.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <functional>
 
+#include "host/model/graph/node_stages.h"
+#include "tests/support/native_run.h"
 #include "tests/support/network_agrees.h"
 
 namespace fettle::network {
@@ -69,6 +74,91 @@ TEST_F(NetworkOperators, ElementByElementOfInt8) {
     model.output("y");
     agrees(model);
   }
+}
+
+// The library's biases are float32 beside float16: what comes with the run is not.
+TEST_F(NetworkOperators, BiasesOfFloat16ThatTheRunBrings) {
+  if (!testing::native_target().converts_float16()) GTEST_SKIP() << "no instructions for float16";
+  Model model;
+  model.opset(17);
+  model.input("x", {1, 8}), model.input("b", {8});
+  model.weights("w", {8, 8}), model.weights("k", {8, 1, 1, 1});
+  for (const char* name : {"x", "b", "w", "k"}) {
+    Model::integer(model.node("Cast", {name}, std::string(name) + "h"), "to",
+                   onnx::TensorProto::FLOAT16);
+  }
+  model.node("Gemm", {"xh", "wh", "bh"}, "g");
+  model.whole_numbers("image", {4}, {1, 1, 2, 4});
+  model.node("Reshape", {"g", "image"}, "i");
+  model.node("Conv", {"i", "kh", "bh"}, "c");
+  Model::integer(model.node("Cast", {"c"}, "y"), "to", onnx::TensorProto::FLOAT);
+  model.output("y");
+  agrees(model);
+}
+
+// A bound that is not there is none, though int32 has an end.
+TEST_F(NetworkOperators, WholeNumbersWithOneBound) {
+  for (const bool low : {false, true}) {
+    Model model;
+    model.input("x", {4});
+    model.of_type(onnx::TensorProto::INT64);
+    model.whole_numbers("bound", {}, {low ? -2 : 2});
+    model.whole_numbers("far", {}, {std::int64_t{1} << 40});
+    model.node("Mul", {"x", "far"}, "m");
+    model.node(
+        "Clip",
+        low ? std::vector<std::string>{"m", "bound"} : std::vector<std::string>{"m", "", "bound"},
+        "y");
+    model.output("y");
+    auto graph = imported(model.text());
+    ASSERT_TRUE(graph) << graph.error().text();
+    const std::int64_t x[] = {3, -3, 0, 1};
+    const auto* begin = reinterpret_cast<const std::uint8_t*>(x);
+    const auto made = model::evaluate_graph(
+        *graph, {std::make_shared<const std::vector<std::uint8_t>>(begin, begin + sizeof x)});
+    ASSERT_TRUE(made) << made.error().text();
+    std::int64_t y[4];
+    std::memcpy(y, made->front()->data(), sizeof y);
+    for (int i = 0; i < 4; ++i) {
+      const std::int64_t product = x[i] * (std::int64_t{1} << 40);
+      EXPECT_EQ(y[i],
+                low ? std::max<std::int64_t>(product, -2) : std::min<std::int64_t>(product, 2));
+    }
+    agrees(model);
+  }
+}
+
+// Each of the summed tensors has numbers so small that a task's sums are about 1: its tolerance is
+// that of such.
+TEST_F(NetworkOperators, SumsOfATaskAreAboutOne) {
+  const auto highest = [&](const std::string& op, const Shape& x, const std::vector<Shape>& weights,
+                           std::size_t input, const std::function<void(onnx::NodeProto&)>& change) {
+    Model model;
+    model.opset(17);
+    model.input("x", x);
+    std::vector<std::string> inputs = {"x"};
+    for (const Shape& shape : weights) {
+      inputs.push_back("w" + std::to_string(inputs.size()));
+      model.weights(inputs.back(), shape);
+    }
+    change(model.node(op, inputs, "y"));
+    model.output("y");
+    const auto graph = imported(model.text());
+    EXPECT_TRUE(graph) << graph.error().text();
+    const model::Node& node = graph->nodes.back();
+    std::vector<const model::TensorType*> types;
+    for (const model::ValueId id : node.inputs) types.push_back(&graph->type(id));
+    const auto stages = model::stages_of(node.op, node.attributes, types);
+    return stages ? stages->stages.at(input).fill.high : 0;
+  };
+  const auto plain = [](onnx::NodeProto&) {};
+  EXPECT_NEAR(highest("Conv", {1, 16, 9}, {{4, 16, 4}}, 1, plain), 1.0 / 8, 1e-9);
+  EXPECT_NEAR(highest("ConvTranspose", {1, 16, 9}, {{16, 4, 4}}, 1, plain), 1.0 / 8, 1e-9);
+  EXPECT_NEAR(highest("MatMul", {2, 3, 64}, {{64}}, 1, plain), 1.0 / 8, 1e-9);
+  EXPECT_NEAR(
+      highest("ReduceSum", {64, 3}, {}, 0, [](auto& node) { Model::integer(node, "keepdims", 0); }),
+      1 / std::sqrt(64.0 * 3), 1e-9);
+  EXPECT_NEAR(highest("ReduceMean", {64, 3}, {}, 0, plain), 1, 1e-9);
 }
 
 TEST_F(NetworkOperators, MeansOfImagesWithTheirAxesOrWithout) {

@@ -70,6 +70,20 @@ TEST_F(NetworkRecurrent, TheLastStateIsTheLastStep) {
   EXPECT_EQ(first, *(*made)[1]) << "what goes backwards ends at the first step";
 }
 
+// More steps than a stage can join at once.
+TEST_F(NetworkRecurrent, SequencesOfManySteps) {
+  Model model;
+  model.input("x", {50, 1, 2});
+  model.weights("w", {1, 2, 2}), model.weights("r", {1, 2, 2});
+  auto& node = model.node("RNN", {"x", "w", "r"}, "y");
+  Model::integer(node, "hidden_size", 2);
+  auto& attribute = *node.add_attribute();
+  attribute.set_name("activations"), attribute.set_type(onnx::AttributeProto::STRINGS);
+  attribute.add_strings("Relu");
+  model.output("y");
+  agrees(model);
+}
+
 TEST_F(NetworkRecurrent, RefusesWhatItDoesNotDo) {
   const auto told = [&](const std::function<void(onnx::NodeProto&)>& change) {
     Model model = of("LSTM", 4, "forward", false);
@@ -86,6 +100,29 @@ TEST_F(NetworkRecurrent, RefusesWhatItDoesNotDo) {
   says(told([](auto& node) { node.set_input(1, "r"); }), "weights do not fit");
   says(told([](auto& node) { node.set_input(3, "r"); }), "its bias does not fit");
   says(told([](auto& node) { node.mutable_attribute(1)->set_s("sideways"); }), "'sideways'");
+  // A first state of another shape, a scalar too.
+  const auto state = [&](const std::vector<std::int64_t>& shape) {
+    Model model = of("LSTM", 4, "forward", false);
+    model.numbers("state", shape, 1);
+    auto& node = *model.proto().mutable_graph()->mutable_node(0);
+    node.add_input(""), node.add_input("state");
+    const auto graph = imported(model.text());
+    return graph ? std::string("taken") : graph.error().message;
+  };
+  says(state({1, kBatch, kHidden}), "taken");
+  for (const std::vector<std::int64_t>& shape :
+       {std::vector<std::int64_t>{}, {kHidden}, {kBatch, kHidden}, {1, 1, kBatch, kHidden}}) {
+    says(state(shape), "its first state does not fit");
+  }
+  const auto activations = [](std::vector<std::string> names) {
+    return [names = std::move(names)](onnx::NodeProto& node) {
+      auto& attribute = *node.add_attribute();
+      attribute.set_name("activations"), attribute.set_type(onnx::AttributeProto::STRINGS);
+      for (const std::string& name : names) attribute.add_strings(name);
+    };
+  };
+  says(told(activations({"Sigmoid", "Tanh", "tanh"})), "taken");
+  says(told(activations({"Sigmoid", "Relu", "Tanh"})), "the activation Relu");
   for (const char* op : {"LSTM", "GRU", "RNN"}) {
     for (const std::vector<std::string>& inputs :
          {std::vector<std::string>{"x"}, {"x", "x"}, {"x", "", "x"}, {"x", "x", "x", "x"}}) {

@@ -178,6 +178,42 @@ TEST_F(OnnxExport, ShapesAndParts) {
       [](Model& model) { model.whole_numbers("k", {}, {2}); });
 }
 
+// Before opset 18 no axes are all of them.
+TEST_F(OnnxExport, ReductionsOfNoAxes) {
+  for (const char* op : {"ReduceMean", "ReduceMax", "ReduceL2", "ReduceSumSquare", "ReduceSum"}) {
+    comes_back(op, [&](Model& model) {
+      model.opset(18);
+      Model::integer(model.node(op, {"x"}, "r"), "noop_with_empty_axes", 1);
+      model.node("Neg", {"r"}, "y");
+    });
+  }
+}
+
+TEST_F(OnnxExport, WhatOlderFilesCannotSayIsNotWritten) {
+  Model model;
+  model.opset(19);
+  model.input("x", {1, 3, 8, 8});
+  auto& node = model.node("AveragePool", {"x"}, "y");
+  Model::integers(node, "kernel_shape", {3, 3}), Model::integers(node, "dilations", {2, 2});
+  model.output("y");
+  const auto graph = imported(model.text());
+  ASSERT_TRUE(graph) << graph.error().text();
+  EXPECT_FALSE(check_onnx_exportable(*graph));
+}
+
+TEST_F(OnnxExport, TensorsWithoutAxes) {
+  Model model;
+  model.opset(17);
+  model.input("x", {});
+  model.node("Relu", {"x"}, "y");
+  model.output("y");
+  const auto graph = imported(model.text());
+  ASSERT_TRUE(graph) << graph.error().text();
+  ASSERT_TRUE(export_onnx(*graph, folder.file("again.onnx")));
+  const auto again = import_onnx(folder.file("again.onnx"));
+  EXPECT_TRUE(again) << again.error().text();
+}
+
 TEST_F(OnnxExport, PlacesOfWhatIsLargest) {
   const auto as_floats = [](Model& model, const char* from) {
     Model::integer(model.node("Cast", {from}, "y"), "to", onnx::TensorProto::FLOAT);

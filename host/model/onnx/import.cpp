@@ -51,8 +51,9 @@ class Importer {
     if (graph.sparse_initializer_size()) {
       return wrong(path_, "has sparse tensors", ErrorCode::Unsupported);
     }
+    const auto folder = std::filesystem::path(path_).parent_path();
     for (const onnx::TensorProto& tensor : graph.initializer()) {
-      auto read = read_tensor(tensor);
+      auto read = read_tensor(tensor, folder.empty() ? "." : folder.string());
       if (!read) return wrong(path_, read.error().message, read.error().code);
       values_[tensor.name()] =
           builder_.constant(tensor.name(), std::move(read->type), std::move(read->bytes));
@@ -62,18 +63,60 @@ class Importer {
       if (values_.count(input.name())) continue;  // an initializer that could be overridden
       if (auto read = take_input(input); !read) return std::move(read).error();
     }
-    for (const onnx::NodeProto& node : graph.node()) {
-      if (auto read = take_node(node); !read) return std::move(read).error();
+    for (const int node : in_order(graph)) {
+      if (auto read = take_node(graph.node(node)); !read) return std::move(read).error();
     }
     std::vector<ValueId> outputs;
     for (const onnx::ValueInfoProto& output : graph.output()) {
       const auto at = values_.find(output.name());
+      if (const auto lacks = missing_.find(output.name()); lacks != missing_.end()) {
+        return wrong(path_,
+                     "its output '" + output.name() + "' is one that " + lacks->second +
+                         " does not have here",
+                     ErrorCode::Unsupported);
+      }
       if (at == values_.end())
         return wrong(path_, "nothing makes its output '" + output.name() + "'");
       outputs.push_back(at->second);
     }
     if (outputs.empty()) return wrong(path_, "has no outputs");
     return builder_.finish(std::move(outputs));
+  }
+
+  // As they stand in the file, but for those that stand before what they read, as some tools leave
+  // them. Those that read one another in a circle stand at the end.
+  static std::vector<int> in_order(const onnx::GraphProto& graph) {
+    std::unordered_map<std::string, int> makers;
+    for (int i = 0; i < graph.node_size(); ++i) {
+      for (const std::string& output : graph.node(i).output()) makers.emplace(output, i);
+    }
+    std::vector<std::vector<int>> readers(static_cast<std::size_t>(graph.node_size()));
+    std::vector<int> waits(readers.size());
+    for (int i = 0; i < graph.node_size(); ++i) {
+      for (const std::string& input : graph.node(i).input()) {
+        const auto maker = makers.find(input);
+        if (input.empty() || maker == makers.end()) continue;
+        readers[static_cast<std::size_t>(maker->second)].push_back(i);
+        ++waits[static_cast<std::size_t>(i)];
+      }
+    }
+    std::set<int> ready;
+    for (int i = 0; i < graph.node_size(); ++i) {
+      if (waits[static_cast<std::size_t>(i)] == 0) ready.insert(i);
+    }
+    std::vector<int> order;
+    while (!ready.empty()) {
+      const int node = *ready.begin();
+      ready.erase(ready.begin());
+      order.push_back(node);
+      for (const int reader : readers[static_cast<std::size_t>(node)]) {
+        if (--waits[static_cast<std::size_t>(reader)] == 0) ready.insert(reader);
+      }
+    }
+    for (int i = 0; i < graph.node_size(); ++i) {
+      if (waits[static_cast<std::size_t>(i)] > 0) order.push_back(i);
+    }
+    return order;
   }
 
   // Of ONNX's own operators; 0: the model does not say.

@@ -1,7 +1,7 @@
 // Operators that are ours by the same name, and constants.
 #include <limits>
 
-#include "host/model/onnx/readers.h"
+#include "host/model/onnx/composer.h"
 
 namespace fettle::model {
 namespace {
@@ -29,14 +29,26 @@ Outputs hard_sigmoid(const NodeReader& node) {
   return one(node, {{"alpha", node.number("alpha", 0.2)}, {"beta", node.number("beta", 0.5)}});
 }
 
-// Bounds are attributes before opset 11, inputs from then on.
+// Bounds are attributes before opset 11, inputs from then on. Of whole numbers one that is not
+// there is none: no number stands for it.
 Outputs clip(const NodeReader& node) {
-  const bool floats = ir::DataType{node.type(0).scalar}.is_float();
-  const double most = floats ? double(std::numeric_limits<float>::max()) : 2147483647.0;
+  const ir::Scalar scalar = node.type(0).scalar;
+  const bool floats = ir::DataType{scalar}.is_float();
+  const auto there = [&](const char* name, std::size_t input) {
+    return node.has(name) || node.has_input(input);
+  };
+  const bool has_low = there("min", 1), has_high = there("max", 2);
+  const double most = std::numeric_limits<float>::max();
   auto low = node.number_parameter("min", 1, -most), high = node.number_parameter("max", 2, most);
   if (!low) return std::move(low).error();
   if (!high) return std::move(high).error();
-  return one(node, "Clip", {{"min", *low}, {"max", *high}}, {node.input(0)});
+  if (floats || (has_low && has_high)) {
+    return one(node, "Clip", {{"min", *low}, {"max", *high}}, {node.input(0)});
+  }
+  if (!has_low && !has_high) return one(node, "Identity", json::object(), {node.input(0)});
+  Composer make(node);
+  const ValueId bound = make.number(has_low ? *low : *high, scalar);
+  return make.end({make(has_low ? "Max" : "Min", {node.input(0), bound})});
 }
 
 Outputs power(const NodeReader& node) {

@@ -9,13 +9,20 @@ namespace {
 
 std::int64_t lowest(ir::Scalar scalar) { return scalar == ir::Scalar::UInt8 ? 0 : -128; }
 
-// The type of a zero point, or uint8 without one.
+// The type of a zero point, or what is named; uint8 without.
 Outputs quantize(const NodeReader& node) {
-  const ir::Scalar to = node.has_input(2) ? node.type(2).scalar : ir::Scalar::UInt8;
+  if (node.integer("block_size", 0) != 0) return node.unsupported("scales of blocks");
+  ir::Scalar to = node.has_input(2) ? node.type(2).scalar : ir::Scalar::UInt8;
+  if (!node.has_input(2) && node.integer("output_dtype", 0) != 0) {
+    auto named = scalar_of(static_cast<int>(node.integer("output_dtype", 0)));
+    if (!named) return std::move(named).error();
+    to = *named;
+  }
   return one(node, {{"axis", node.integer("axis", 1)}, {"to", ir::to_string(ir::DataType{to})}});
 }
 
 Outputs dequantize(const NodeReader& node) {
+  if (node.integer("block_size", 0) != 0) return node.unsupported("scales of blocks");
   return one(node, {{"axis", node.integer("axis", 1)}});
 }
 

@@ -25,4 +25,8 @@ Result<json> convolution_window(const NodeReader& node, std::size_t weight);
 // kernel_shape, strides, dilations, pads and ceil_mode of one that pools input 0.
 Result<json> pooling_window(const NodeReader& node);
 
+// The values along an axis, one behind the other. A stage reads all of what it joins, and its text
+// has an end: of many, some are joined first.
+Result<ValueId> concatenated(const NodeReader& node, std::vector<ValueId> parts, std::int64_t axis);
+
 }  // namespace fettle::model

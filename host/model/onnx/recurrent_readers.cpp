@@ -1,6 +1,7 @@
 // LSTM, GRU and RNN: their steps one after the other, as products and functions of rows. Sequences
 // have one length, known before the network runs.
 #include <algorithm>
+#include <cctype>
 
 #include "host/model/onnx/readers.h"
 
@@ -37,7 +38,28 @@ class Recurrence {
     if (node.has_input(3) && node.shape(3) != List{count, 2 * gates_ * hidden_}) {
       throw Refused{node.invalid("its bias does not fit its weights")};
     }
+    for (const std::size_t state : {5, 6}) {
+      if (node.has_input(state) && node.shape(state) != List{count, batch_, hidden_}) {
+        throw Refused{node.invalid("its first state does not fit its weights")};
+      }
+    }
     refuse_options();
+  }
+
+  // Those of a way, one after the other, in lower case; what the operator has without them counts.
+  // Unsupported: others.
+  void check_activations(const std::vector<std::string>& known) const {
+    const auto* given = node_.attribute("activations");
+    for (int i = 0; given && i < given->strings_size(); ++i) {
+      const std::string name = lower_case(given->strings(i));
+      if (name != known[static_cast<std::size_t>(i) % known.size()]) {
+        throw Refused{node_.unsupported("the activation " + given->strings(i))};
+      }
+    }
+  }
+  static std::string lower_case(std::string word) {
+    for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return word;
   }
 
   // As `step` makes the next state of (x and its bias, state, way).
@@ -98,7 +120,7 @@ class Recurrence {
     if (steps_ > kMostSteps) {
       throw Refused{node_.unsupported("more than " + std::to_string(kMostSteps) + " steps")};
     }
-    for (const char* name : {"activations", "clip", "activation_alpha", "activation_beta"}) {
+    for (const char* name : {"clip", "activation_alpha", "activation_beta"}) {
       if (node_.has(name)) throw Refused{node_.unsupported(std::string("its ") + name)};
     }
     if (node_.integer("layout", 0) != 0) throw Refused{node_.unsupported("its layout")};
@@ -106,6 +128,9 @@ class Recurrence {
     if (node_.has_input(7)) throw Refused{node_.unsupported("peepholes")};
     auto lengths = node_.parameter("sequence_lens", 4, {});
     if (!lengths) throw Refused{lengths.error()};
+    if (!lengths->empty() && std::ssize(*lengths) != batch_) {
+      throw Refused{node_.invalid("has other sequence_lens than sequences")};
+    }
     for (const std::int64_t length : *lengths) {
       if (length != steps_) throw Refused{node_.unsupported("sequences of other lengths")};
     }
@@ -123,7 +148,9 @@ class Recurrence {
     return add("Reshape", {x}, {{"shape", shape}, {"allowzero", 0}});
   }
   ValueId joined(const std::vector<ValueId>& parts, std::int64_t axis) {
-    return parts.size() == 1 ? parts[0] : add("Concat", parts, {{"axis", axis}});
+    auto all = concatenated(node_, parts, axis);
+    if (!all) throw Refused{all.error()};
+    return *all;
   }
   ValueId of_way(std::size_t input, std::size_t way, const List& shape) {
     return reshape(part(node_.input(input), 0, static_cast<std::int64_t>(way), 1), shape);
@@ -174,6 +201,7 @@ Outputs guarded(const Read& read) {
 Outputs lstm(const NodeReader& node) {
   return guarded([&] {
     Recurrence of(node, 4);  // gates i, o, f, c
+    of.check_activations({"sigmoid", "tanh", "tanh"});
     return of.run(2, [&](ValueId x, const std::vector<ValueId>& state, std::size_t way) {
       const ValueId gates = of.product(state[0], way, 0, 4, x);
       const auto open = [&](std::int64_t gate) {
@@ -190,6 +218,7 @@ Outputs lstm(const NodeReader& node) {
 Outputs gru(const NodeReader& node) {
   return guarded([&] {
     Recurrence of(node, 3);  // gates z, r, h
+    of.check_activations({"sigmoid", "tanh"});
     const bool product_first = node.integer("linear_before_reset", 0) != 0;
     if (product_first) of.keep_bias_of(2);
     return of.run(1, [&](ValueId x, const std::vector<ValueId>& state, std::size_t way) {
@@ -214,8 +243,12 @@ Outputs gru(const NodeReader& node) {
 Outputs rnn(const NodeReader& node) {
   return guarded([&] {
     Recurrence of(node, 1);
+    const auto* given = node.attribute("activations");
+    const bool relu =
+        given && given->strings_size() > 0 && Recurrence::lower_case(given->strings(0)) == "relu";
+    of.check_activations({relu ? "relu" : "tanh"});
     return of.run(1, [&](ValueId x, const std::vector<ValueId>& state, std::size_t way) {
-      return std::vector{of.add("Tanh", {of.product(state[0], way, 0, 1, x)})};
+      return std::vector{of.add(relu ? "Relu" : "Tanh", {of.product(state[0], way, 0, 1, x)})};
     });
   });
 }

@@ -17,6 +17,11 @@ Outputs reduce(const NodeReader& node) {
     if (axis < 0 && axis >= -std::ssize(shape)) axis += std::ssize(shape);
   }
   std::sort(axes->begin(), axes->end());
+  if (axes->empty() && node.integer("noop_with_empty_axes", 0) != 0) {
+    const ValueId x = node.input(0);
+    if (node.op() == "ReduceSumSquare") return one(node, "Mul", json::object(), {x, x});
+    return one(node, node.op() == "ReduceL2" ? "Abs" : "Identity", json::object(), {x});
+  }
   // An image's mean is an operator of the library, which keeps its axes.
   const bool of_image = node.op() == "ReduceMean" && shape.size() == 4 && *axes == List{2, 3};
   if (of_image && node.integer("keepdims", 1) == 0) {
@@ -26,11 +31,10 @@ Outputs reduce(const NodeReader& node) {
     if (!kept) return std::move(kept).error();
     return one(node, "Reshape", {{"shape", List{shape[0], shape[1]}}, {"allowzero", 0}}, {*kept});
   }
-  return one(node, node.op(),
-             {{"axes", *axes},
-              {"keepdims", node.integer("keepdims", 1)},
-              {"noop_with_empty_axes", node.integer("noop_with_empty_axes", 0)}},
-             {node.input(0)});
+  return one(
+      node, node.op(),
+      {{"axes", *axes}, {"keepdims", node.integer("keepdims", 1)}, {"noop_with_empty_axes", 0}},
+      {node.input(0)});
 }
 
 // The library's goes along the last axis.

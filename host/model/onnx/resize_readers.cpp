@@ -1,5 +1,6 @@
 // Images of another size: where ONNX says that an output's element lies in the input, as whole
 // numbers (operators/resample.cpp).
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -135,7 +136,7 @@ Outputs resize(const NodeReader& node) {
   const std::string mode = node.word("mode", "nearest");
   const std::string place =
       node.word("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
-  const std::string way = node.word("nearest_mode", old ? "floor" : "round_prefer_floor");
+  std::string way = node.word("nearest_mode", old ? "floor" : "round_prefer_floor");
   const bool nearest = mode == "nearest", cubic = mode == "cubic";
   if (!nearest && !cubic && mode != "linear" && mode != "bilinear") {
     return node.unsupported("the mode '" + mode + "'");
@@ -147,6 +148,16 @@ Outputs resize(const NodeReader& node) {
   auto sizes = sizes_of(node);
   if (!sizes) return std::move(sizes).error();
   const auto& x = node.shape(0);
+  // Opset 10 does not say it; its test, and onnxruntime, take the next one where there are fewer.
+  if (nearest && old) {
+    const auto shrinks = [](const Ratio& scale) { return scale.over < scale.under; };
+    const auto grows = [](const Ratio& scale) { return scale.over > scale.under; };
+    const bool fewer = std::any_of(sizes->scales.begin(), sizes->scales.end(), shrinks);
+    if (fewer && std::any_of(sizes->scales.begin(), sizes->scales.end(), grows)) {
+      return node.unsupported("smaller along one axis, larger along another");
+    }
+    if (fewer) way = "ceil";
+  }
   if (node.integer("antialias", 0)) {
     for (std::size_t d = 0; d < x.size(); ++d) {
       if (sizes->to[d] < x[d]) return node.unsupported("antialias of what becomes smaller");

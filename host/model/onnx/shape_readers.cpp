@@ -1,4 +1,5 @@
 // Operators about shapes: views, and what rearranges or repeats whole tensors.
+#include <algorithm>
 #include <numeric>
 
 #include "host/model/onnx/readers.h"
@@ -63,7 +64,11 @@ Outputs transpose(const NodeReader& node) {
   return one(node, {{"perm", *order}});
 }
 
-Outputs concat(const NodeReader& node) { return one(node, {{"axis", node.integer("axis", 1)}}); }
+Outputs concat(const NodeReader& node) {
+  auto all = concatenated(node, node.all_inputs(), node.integer("axis", 1));
+  if (!all) return std::move(all).error();
+  return std::vector<ValueId>{*all};
+}
 
 Outputs expand(const NodeReader& node) {
   auto shape = node.parameter("shape", 1, {});
@@ -128,5 +133,23 @@ constexpr ReaderRow kShapeReaders[] = {
 }  // namespace
 
 std::span<const ReaderRow> shape_readers() { return kShapeReaders; }
+
+Result<ValueId> concatenated(const NodeReader& node, std::vector<ValueId> parts,
+                             std::int64_t axis) {
+  constexpr std::size_t kMostJoined = 16;
+  while (parts.size() > kMostJoined) {
+    std::vector<ValueId> fewer;
+    for (std::size_t i = 0; i < parts.size(); i += kMostJoined) {
+      const auto first = parts.begin() + static_cast<std::ptrdiff_t>(i);
+      const std::size_t count = std::min(kMostJoined, parts.size() - i);
+      auto some = concatenated(node, {first, first + static_cast<std::ptrdiff_t>(count)}, axis);
+      if (!some) return some;
+      fewer.push_back(*some);
+    }
+    parts = std::move(fewer);
+  }
+  if (parts.size() == 1 && parts[0] != kNoValue && node.inputs() != 1) return parts[0];
+  return node.add("Concat", {{"axis", axis}}, std::move(parts));
+}
 
 }  // namespace fettle::model

@@ -1,7 +1,12 @@
 // ONNX's tensors (tensors.h). Their data are raw bytes, or a list of numbers of a wider type.
 #include "host/model/onnx/tensors.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
 
 #include "host/model/onnx/onnx_proto.h"
 
@@ -38,6 +43,56 @@ void append_numbers(const TensorProto& tensor, std::vector<std::uint8_t>& bytes)
   }
 }
 
+// A whole number of a file, which is not below 0; empty: it is none.
+std::optional<std::int64_t> count_of(const std::string& text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+// What lies in another file: beside the model or below it, so that a model reads nothing else.
+Result<std::vector<std::uint8_t>> external_bytes(const TensorProto& tensor,
+                                                 const std::string& folder, std::int64_t bytes) {
+  const auto invalid = [](const std::string& what) {
+    return Error{ErrorCode::InvalidArgument, what};
+  };
+  std::string location;
+  std::int64_t offset = 0;
+  for (const auto& entry : tensor.external_data()) {
+    if (entry.key() == "location") location = entry.value();
+    if (entry.key() != "offset" && entry.key() != "length") continue;
+    const auto count = count_of(entry.value());
+    if (!count)
+      return invalid("has '" + entry.value() + "' as the " + entry.key() + " of its data");
+    if (entry.key() == "offset") offset = *count;
+    if (entry.key() == "length" && *count != bytes) {
+      return invalid("has " + entry.value() + " bytes of data, its shape needs " +
+                     std::to_string(bytes));
+    }
+  }
+  const std::filesystem::path relative(location);
+  const bool beside = !location.empty() && !relative.is_absolute() &&
+                      std::find(relative.begin(), relative.end(), "..") == relative.end();
+  if (!beside) return invalid("has its data in '" + location + "', which is not beside the model");
+  const std::string path = (std::filesystem::path(folder) / relative).string();
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(path, none)) {
+    return Error{ErrorCode::NotFound, "has its data in " + path + ", which is no file here"};
+  }
+  const auto size = static_cast<std::int64_t>(std::filesystem::file_size(path, none));
+  if (none || offset > size || bytes > size - offset) {
+    return invalid("has its data in " + path + ", which ends before them");
+  }
+  std::vector<std::uint8_t> out(static_cast<std::size_t>(bytes));
+  std::ifstream file(path, std::ios::binary);
+  file.seekg(offset);
+  if (!file.read(reinterpret_cast<char*>(out.data()), static_cast<std::streamsize>(bytes))) {
+    return Error{ErrorCode::NotFound, "has its data in " + path + ", which cannot be read"};
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<ir::Scalar> scalar_of(int data_type) {
@@ -68,7 +123,7 @@ Result<ir::Scalar> scalar_of(int data_type) {
   }
 }
 
-Result<OnnxTensor> read_tensor(const TensorProto& tensor) {
+Result<OnnxTensor> read_tensor(const TensorProto& tensor, const std::string& folder) {
   const auto named = [&](const std::string& what) {
     return "tensor '" + tensor.name() + "' " + what;
   };
@@ -76,7 +131,8 @@ Result<OnnxTensor> read_tensor(const TensorProto& tensor) {
   if (!scalar) {
     return Error{scalar.error().code, named("is one of " + scalar.error().message)};
   }
-  if (tensor.data_location() == TensorProto::EXTERNAL || tensor.has_segment()) {
+  const bool external = tensor.data_location() == TensorProto::EXTERNAL;
+  if (tensor.has_segment() || (external && folder.empty())) {
     return Error{ErrorCode::Unsupported, named("has its data in another file")};
   }
   OnnxTensor out;
@@ -89,7 +145,11 @@ Result<OnnxTensor> read_tensor(const TensorProto& tensor) {
     count *= extent;
     out.type.shape.push_back(extent);
   }
-  if (tensor.has_raw_data()) {
+  if (external) {
+    auto read = external_bytes(tensor, folder, out.type.bytes());
+    if (!read) return Error{read.error().code, named(read.error().message)};
+    out.bytes = std::move(*read);
+  } else if (tensor.has_raw_data()) {
     out.bytes.assign(tensor.raw_data().begin(), tensor.raw_data().end());
   } else {
     append_numbers(tensor, out.bytes);

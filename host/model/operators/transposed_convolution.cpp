@@ -16,6 +16,13 @@ ir::Expr between(std::int64_t low, const ir::Expr& index, std::int64_t high) {
                     ir::binary(BinaryOp::Lt, index, ir::int_imm(high)));
 }
 
+// An axis; one of extent 1 is none, as a stage has room for twelve.
+ir::Expr along(std::vector<space::Axis>& axes, const space::Axis& axis) {
+  if (axis.extent == 1) return ir::int_imm(0);
+  axes.push_back(axis);
+  return ir::var_ref(axis.var);
+}
+
 Result<Written> transposed(const NodeCall& call) {
   const Shape &x = call.shape(0), &weight = call.shape(1);
   const std::int64_t groups = call.integer("group");
@@ -32,11 +39,13 @@ Result<Written> transposed(const NodeCall& call) {
     return invalid("its strides, dilations or pads have another rank");
   }
   const std::int64_t each = weight[1], within = weight[0] / groups;  // channels of a group
-  const space::Axis n = space::make_axis("n", x[0]), group = space::make_axis("g", groups),
-                    oc = space::make_axis("oc", each), ic = space::make_axis("ic", within);
-  const ir::Expr channel = ir::var_ref(group.var) * ir::int_imm(each) + ir::var_ref(oc.var);
-  const ir::Expr read = ir::var_ref(group.var) * ir::int_imm(within) + ir::var_ref(ic.var);
-  std::vector<space::Axis> axes = {n, group, oc}, reduced = {ic};
+  const space::Axis n = space::make_axis("n", x[0]), oc = space::make_axis("oc", each),
+                    ic = space::make_axis("ic", within);
+  std::vector<space::Axis> axes = {n}, reduced = {ic};
+  const ir::Expr group = along(axes, space::make_axis("g", groups));
+  axes.push_back(oc);
+  const ir::Expr channel = group * ir::int_imm(each) + ir::var_ref(oc.var);
+  const ir::Expr read = group * ir::int_imm(within) + ir::var_ref(ic.var);
   std::vector<ir::Expr> at_x = {ir::var_ref(n.var), read}, at_weight = {read, ir::var_ref(oc.var)};
   std::vector<ir::Expr> places = {ir::var_ref(n.var), channel};
   ir::Expr x_inside, weight_inside;
@@ -55,15 +64,13 @@ Result<Written> transposed(const NodeCall& call) {
     const space::Axis q = space::make_axis("q" + name, (extent + pads[d] + s - 1) / s),
                       r = space::make_axis("r" + name, s),
                       j = space::make_axis("j" + name, (kernel + s - 1) / s);
-    const ir::Expr from = ir::var_ref(q.var) - ir::var_ref(j.var) * ir::int_imm(apart);
-    const ir::Expr tap = ir::var_ref(r.var) + ir::var_ref(j.var) * ir::int_imm(s);
     axes.push_back(q);
-    if (s > 1) axes.push_back(r);
-    reduced.push_back(j);
+    const ir::Expr phase = along(axes, r), turn = along(reduced, j);
+    const ir::Expr from = ir::var_ref(q.var) - turn * ir::int_imm(apart);
+    const ir::Expr tap = phase + turn * ir::int_imm(s);
     at_x.push_back(from);
-    at_weight.push_back(s > 1 ? tap : ir::var_ref(j.var));
-    places.push_back(s > 1 ? ir::var_ref(q.var) * ir::int_imm(s) + ir::var_ref(r.var)
-                           : ir::var_ref(q.var));
+    at_weight.push_back(tap);
+    places.push_back(ir::var_ref(q.var) * ir::int_imm(s) + phase);
     whole.push_back(q.extent * s);
     if (j.extent > 1 || q.extent > x[2 + d]) {
       x_inside = conjunction(x_inside, between(0, from, x[2 + d]));

@@ -331,6 +331,11 @@ void keep_output_names(Graph& quantized, const Graph& of) {
     const std::string name = of.values[of.outputs[i]].name;
     Value& output = quantized.values[quantized.outputs[i]];
     if (output.name == name) continue;
+    // One that is an input, too, cannot have its name twice.
+    if (std::any_of(quantized.inputs.begin(), quantized.inputs.end(),
+                    [&](ValueId id) { return quantized.values[id].name == name; })) {
+      continue;
+    }
     for (Value& value : quantized.values) {
       if (value.name == name) value.name += ".unquantized";
     }

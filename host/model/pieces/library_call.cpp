@@ -40,6 +40,11 @@ ValueId input_of(const Node& node, std::size_t i) {
   return i < node.inputs.size() ? node.inputs[i] : kNoValue;
 }
 
+// The library's biases are float32 beside float16: one that is known is converted.
+bool takes_bias(const Graph& graph, ValueId x, ValueId bias) {
+  return bias == kNoValue || graph.type(x).scalar != ir::Scalar::Float16 || constant(graph, bias);
+}
+
 void add_bias(LibraryCall& call, ValueId bias) {
   if (bias == kNoValue) return;
   call.fields["tail"].push_back("bias");
@@ -50,6 +55,7 @@ Call convolution(const Graph& graph, const Node& node, ValueId bias) {
   auto fields = image_window(graph, node);
   const Shape& weight = graph.type(node.inputs[1]).shape;
   if (!fields || !constant(graph, node.inputs[1])) return std::nullopt;
+  if (!takes_bias(graph, node.inputs[0], bias)) return std::nullopt;
   const std::int64_t channels = graph.type(node.inputs[0]).shape[1];
   const std::int64_t groups = node.attributes.at("group");
   (*fields)["kernel"] = Shape{weight[2], weight[3]};
@@ -142,6 +148,7 @@ Call gemm(const Graph& graph, const Node& node) {
     if (added.elements() != y.shape[1] || added.shape.empty() || added.shape.back() != y.shape[1]) {
       return std::nullopt;
     }
+    if (!takes_bias(graph, node.inputs[0], node.inputs[2])) return std::nullopt;
     add_bias(call, node.inputs[2]);
   }
   return call;
