@@ -213,10 +213,13 @@ void DeviceQueue::fail(Trial& trial, wire::FailureT failure) {
   }
 }
 
-void DeviceQueue::fail_all(const std::string& why) {
-  while (!trials_.empty()) {
-    fail(trials_.front(), make_failure(wire::Stage::Load, {ErrorCode::WorkerLost, why}));
-  }
+void DeviceQueue::fail_all(ErrorCode code, const std::string& why) {
+  while (!trials_.empty()) fail(trials_.front(), make_failure(wire::Stage::Load, {code, why}));
+}
+
+// No fault of theirs: a session ends that meets nothing else.
+void DeviceQueue::refuse_all() {
+  fail_all(ErrorCode::DeviceLost, "the device cannot be opened: " + refusal_);
 }
 
 DeviceQueue::Trial* DeviceQueue::in_work() {
@@ -347,9 +350,10 @@ void DeviceQueue::worker_died(int wait_status) {
   }
   // A worker that cannot live must not keep the queue for ever, nor burn the board.
   if (!refusal_.empty() && early_deaths_ >= 2) {
-    fail_all("the device cannot be opened: " + refusal_);
+    refuse_all();
   } else if (early_deaths_ >= 5) {
-    fail_all("the device's worker dies as soon as it starts; see the agent's log");
+    fail_all(ErrorCode::WorkerLost,
+             "the device's worker dies as soon as it starts; see the agent's log");
   }
   if (early_deaths_ < 2) {
     start_worker();
@@ -411,15 +415,15 @@ void DeviceQueue::give_up_a_worker_that_stays(std::uint64_t now) {
   if (trial && killed_ != KillReason::None && trial->lease == killed_lease_) {
     fail(*trial, read_death_note(worker_->page(), 0, killed_, trial->run_limit_ns));
   }
-  fail_all("the device's worker was killed and does not end: its driver holds it");
+  fail_all(ErrorCode::WorkerLost,
+           "the device's worker was killed and does not end: its driver holds it");
 }
 
 int DeviceQueue::on_time() {
   const std::uint64_t now = StatusPage::monotonic_ns();
   fail_those_without_blobs(now);
   if (!worker_) {
-    if (!refusal_.empty() && early_deaths_ >= 2)
-      fail_all("the device cannot be opened: " + refusal_);
+    if (!refusal_.empty() && early_deaths_ >= 2) refuse_all();
     if (restart_at_ != 0 && now >= restart_at_) start_worker();
     return 200;
   }

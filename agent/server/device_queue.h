@@ -88,7 +88,8 @@ class DeviceQueue {
   std::optional<Finished> read_worker();
   bool take(Result<Reply> reply, std::optional<Finished>& finished);
   bool take_first(const Reply& reply);
-  void fail_all(const std::string& why);
+  void fail_all(ErrorCode code, const std::string& why);
+  void refuse_all();
   Trial* in_work();  // the first, when the worker has it; null: it has none
   void abandon(Trial& in_work);
   void kill_worker(KillReason reason, std::uint64_t lease);

@@ -144,10 +144,15 @@ Result<void> build(const BuildCommand& command) {
       [&](std::ostream& out) -> Result<std::string> {
         auto done = write_network_file(linked.network, contents, out);
         if (!done) return std::move(done).error();
-        return "the compiled network " + linked.network.name;
+        return "the compiled network" +
+               (linked.network.name.empty() ? "" : " " + linked.network.name);
       },
       true);
   if (!written) return written;
+  const std::string& accelerator = command.compile.target.accelerator;
+  if (!accelerator.empty() && summary_of(linked.network).accelerated == 0) {
+    warn("no layer fits " + accelerator + ": " + kAccelerated);
+  }
   tell(command, compiled->device_key, linked.network, weights);
   return {};
 }

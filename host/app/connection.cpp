@@ -38,6 +38,7 @@ class LocalRunner final : public tune::Runner {
     }
     return measured;
   }
+  std::size_t boards_there() const override { return session_->boards_there(); }
   int ready_fd() const override { return session_->ready_fd(); }
   const wire::DeviceInfoT& device() const override { return session_->device(); }
   const wire::BoardT& board() const override { return session_->board(); }

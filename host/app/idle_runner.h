@@ -46,6 +46,7 @@ class IdleRunner final : public tune::Runner {
     if (under_way_.empty()) idle_(true);
     return measured;
   }
+  std::size_t boards_there() const override { return inner_.boards_there(); }
   int ready_fd() const override { return inner_.ready_fd(); }
   const wire::DeviceInfoT& device() const override { return inner_.device(); }
   const wire::BoardT& board() const override { return inner_.board(); }

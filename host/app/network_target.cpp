@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "host/backend/backend.h"
+#include "host/fleet/pool.h"
 #include "host/records/queries.h"
 #include "host/space/profile.h"
 
@@ -28,7 +29,7 @@ using Tuned = std::map<std::pair<std::string, std::string>, int>;
 Result<Tuned> tuned_in(const records::Database& database, const NetworkTargetOptions& options,
                        const model::TaskList& tasks) {
   records::Filter filter;
-  filter.device_key = options.device;
+  filter.device_key = fleet::key_of_pool(options.device);
   auto summaries = records::summaries(database, filter);
   if (!summaries) return std::move(summaries).error();
   std::set<std::string> wanted;
@@ -42,6 +43,23 @@ Result<Tuned> tuned_in(const records::Database& database, const NetworkTargetOpt
     tuned[{task.device_key, task.target}] += wanted.contains(task.workload) ? 1 : 0;
   }
   return tuned;
+}
+
+Error only_parts(const std::string& key) {
+  return {ErrorCode::InvalidArgument,
+          key + " does only parts of a network: name it with --accelerator"};
+}
+
+// Whether the device's records are of an accelerator.
+bool accelerates_in(const records::Database& database, const std::string& device) {
+  records::Filter filter;
+  filter.device_key = fleet::key_of_pool(device);
+  const auto summaries = records::summaries(database, filter);
+  if (!summaries) return false;
+  return std::any_of(summaries->begin(), summaries->end(), [](const records::TaskSummary& task) {
+    const auto target = space::Target::parse(task.target);
+    return target && is_accelerator(*target);
+  });
 }
 
 // What the device says of itself, which must be there.
@@ -58,10 +76,7 @@ Result<NetworkTarget> of_device(const NetworkTargetOptions& options, const tune:
   const backend::HardwareValue threads{"threads", std::max(options.threads, 1)};
   auto target = target_of(options, key, std::span(&threads, options.threads > 0 ? 1 : 0), stop);
   if (!target) return std::move(target).error();
-  if (is_accelerator(*target)) {
-    return Error{ErrorCode::InvalidArgument,
-                 key + " does only parts of a network: name it with --accelerator"};
-  }
+  if (is_accelerator(*target)) return only_parts(key);
   if (options.threads > 0 && target->threads() != options.threads) {
     return Error{ErrorCode::InvalidArgument,
                  fmt::format("--threads {}: only a CPU's launches are shared by threads, and {} is "
@@ -80,6 +95,9 @@ Result<NetworkTarget> from_records(const NetworkTargetOptions& options,
   const std::string threads =
       options.threads > 0 ? fmt::format(" with {} threads", options.threads) : "";
   if (tuned->empty() && !options.accelerator.empty()) return of_device(options, stop);
+  if (tuned->empty() && !options.device.empty() && accelerates_in(*database, options.device)) {
+    return only_parts(options.device);
+  }
   if (tuned->empty()) {
     return Error{ErrorCode::NotFound,
                  fmt::format("{} has no measured trial{}{}{}", records::shown_database(options.db),

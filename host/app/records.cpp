@@ -18,6 +18,7 @@
 #include "host/app/records_grant.h"
 #include "host/app/records_show.h"
 #include "host/app/text.h"
+#include "host/fleet/pool.h"
 #include "host/plot/page.h"
 #include "host/plot/plot_data.h"
 #include "host/records/export.h"
@@ -37,7 +38,7 @@ struct RecordsOptions {
 
   records::Filter filter() const {
     records::Filter filter;
-    filter.device_key = device;
+    filter.device_key = fleet::key_of_pool(device);  // as tables and `fettle devices` write it
     filter.session = session;
     return filter;
   }

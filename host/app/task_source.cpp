@@ -94,7 +94,9 @@ Result<model::TaskList> load_tasks(const TaskSource& source,
     warn("skipped: " + skipped.title + ": " + skipped.reason);
   }
   if (list->tasks.empty()) {
-    return Error{ErrorCode::Unsupported, source.what + " holds no task that can be tuned", {}};
+    std::string text = source.what + " holds no task that can be tuned";
+    if (accelerates) text += std::string(" on an accelerator: ") + kAccelerated;
+    return Error{ErrorCode::Unsupported, std::move(text), {}};
   }
   return list;
 }

@@ -14,17 +14,18 @@ namespace fettle::backend {
 enum class Ceiling {
   Arithmetic,         // multiply-adds of float32 vectors, all operands in registers
   IntegerArithmetic,  // the same of integers, by the instruction that does most at once
-  Bandwidth,          // reads that hit one level of the memory hierarchy
+  Bandwidth,          // reads that hit one level of the memory hierarchy; of the first, writes too
   LaunchOverhead      // a launch that does nothing
 };
 
 struct CalibrationProgram {
-  std::string name;  // "fma one core", "read L1", "read memory all cores", "empty launch"
+  std::string
+      name;  // "fma one core", "read L1", "add in L1", "read memory all cores", "empty launch"
   Ceiling ceiling = Ceiling::Arithmetic;
   int cache_level = 0;    // Bandwidth: 1, 2, 3; 0: main memory
   int threads = 1;        // that it must be run with: 1 or target.threads()
   double operations = 0;  // per run, of all threads together; a multiply-add is two
-  double bytes = 0;       // read per run, of all threads together
+  double bytes = 0;       // read and written per run, of all threads together
   wire::ProgramT program;
 };
 

@@ -20,6 +20,13 @@ std::string pool_of(const std::string& key, const wire::DeviceInfoT& device) {
   return key.ends_with(kind) ? key : key + kind;
 }
 
+std::string key_of_pool(const std::string& pool) {
+  for (const std::string_view kind : {kEmulated, kInstructions}) {
+    if (pool.ends_with(kind)) return pool.substr(0, pool.size() - kind.size());
+  }
+  return pool;
+}
+
 std::vector<std::string> pools_named(const std::string& key) {
   return {key, key + kEmulated, key + kInstructions};
 }

@@ -13,6 +13,9 @@ namespace fettle::fleet {
 // "pynq (instructions)". A pool's name is its own.
 std::string pool_of(const std::string& key, const wire::DeviceInfoT& device);
 
+// The key of a pool's name, which is that of its records.
+std::string key_of_pool(const std::string& pool);
+
 // The pools that a key may mean, the board's own first.
 std::vector<std::string> pools_named(const std::string& key);
 

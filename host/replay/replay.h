@@ -40,6 +40,7 @@ class ReplayRunner final : public tune::Runner {
   explicit ReplayRunner(const std::vector<Recording>& recordings);
   ~ReplayRunner() override;
   std::size_t capacity() const override { return 1; }
+  std::size_t boards_there() const override { return 1; }
   void offer_blob(const wire::Hash&, Bytes) override {}
   void submit(std::uint64_t trial, const wire::MeasureRequestT& request) override;
   void cancel_pending() override { done_.clear(); }

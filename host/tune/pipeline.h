@@ -54,7 +54,7 @@ class Runner {
   // Requests worth keeping in flight: boards of the key times their queue depth.
   virtual std::size_t capacity() const = 0;
   // 0: none is there now, and what is sent waits for one.
-  virtual std::size_t boards_there() const { return 1; }
+  virtual std::size_t boards_there() const = 0;
   // Trial numbers are unique in the runner's life: a repeated one is answered again.
   // Blobs by hash must have been offered before. The request is sent as soon as
   // the broker has room.

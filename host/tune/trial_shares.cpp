@@ -18,7 +18,7 @@ std::vector<TaskState> states_by_shares(const std::vector<TaskState>& states,
   std::vector<std::uint32_t> owed(tasks);
   for (std::size_t i = 0; i < tasks; ++i) {
     const std::uint32_t share =
-        waits[i] ? (trials + tasks - 1) / tasks : std::min(kOwed, trials / tasks);
+        waits[i] ? (trials + tasks - 1) / tasks : std::clamp(trials / tasks, 1u, kOwed);
     owed[i] = states[i].exhausted ? 0 : share - std::min(share, states[i].proposed);
   }
   const bool ahead =

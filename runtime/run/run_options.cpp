@@ -129,7 +129,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_option("network", options.network, "the network file")->required()->type_name("FILE");
   add_read(app, "--input", "NAME=FILE",
            "an input out of a .npy, a .npz or an image (PNG, JPEG, PPM, BMP); the name may be left "
-           "out where there is one input",
+           "out where there is one input, or of a .npz that holds all by their names",
            [&](const std::string& text) { return read_input(text, options); });
   add_read(app, "--random", "SEED", "seed of the inputs that have no file (1)",
            [&](const std::string& text) { return read_seed(text, options.seed); });

@@ -56,11 +56,16 @@ void fill_at_random(wire::ScalarType type, std::uint64_t stream, std::span<std::
   (void)fill_bytes(fill, to);  // knows all types but Bool
 }
 
+// Without a name: that of the only input, or an archive that holds all of them by theirs.
+bool is_of_all(const std::string& file) { return file.ends_with(".npz"); }
+
 const std::string* file_of(const RunOptions& options, const std::string& name, bool only) {
+  const std::string* found = nullptr;
   for (const auto& [input, file] : options.inputs) {
-    if (input == name || (input.empty() && only)) return &file;
+    if (input == name) return &file;
+    if (input.empty() && (only || is_of_all(file)) && !found) found = &file;
   }
-  return nullptr;
+  return found;
 }
 
 Result<void> check_names(const wire::NetworkT& network, const RunOptions& options) {
@@ -68,7 +73,7 @@ Result<void> check_names(const wire::NetworkT& network, const RunOptions& option
   for (const auto& tensor : network.inputs) known += " " + tensor->name;
   for (const auto& [name, file] : options.inputs) {
     const bool found = name.empty()
-                           ? network.inputs.size() == 1
+                           ? network.inputs.size() == 1 || is_of_all(file)
                            : std::any_of(network.inputs.begin(), network.inputs.end(),
                                          [&](const auto& tensor) { return tensor->name == name; });
     if (!found) {

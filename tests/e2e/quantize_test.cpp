@@ -194,12 +194,15 @@ TEST_F(Quantize, MistakesAreOneLineEach) {
   OnnxModel unknown;
   unknown.input("x", {1, 8, 12, 12});
   unknown.weights("w", {8, 8, 1, 1});
+  unknown.whole_numbers("lo", {}, {-3}), unknown.whole_numbers("hi", {}, {3});
   unknown.node("Conv", {"x", "w"}, "c");
   for (const char* name : {"h", "i"}) {
     const bool half = *name == 'h';
     OnnxModel::integer(unknown.node("Cast", {half ? "c" : "q"}, name), "to",
                        half ? onnx::TensorProto::FLOAT16 : onnx::TensorProto::INT32);
-    unknown.node(half ? "Gelu" : "Clip", {name}, half ? "e" : "j");
+    unknown.node(half ? "Gelu" : "Clip",
+                 half ? std::vector<std::string>{name} : std::vector<std::string>{name, "lo", "hi"},
+                 half ? "e" : "j");
     OnnxModel::integer(unknown.node("Cast", {half ? "e" : "j"}, half ? "q" : "y"), "to",
                        onnx::TensorProto::FLOAT);
   }

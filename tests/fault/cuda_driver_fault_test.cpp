@@ -31,7 +31,7 @@ TEST_F(BadDriver, SelfTestsProgramRuns) {
 }
 TEST_F(BadDriver, IsMissing) {
   const auto said = outcome_with("", "libnone.so.1,/nowhere/libcuda.so");
-  EXPECT_EQ(said.rfind("Load WorkerLost: the device cannot be opened: no CUDA driver here", 0), 0u)
+  EXPECT_EQ(said.rfind("Load DeviceLost: the device cannot be opened: no CUDA driver here", 0), 0u)
       << said;
   EXPECT_NE(said.find("libnone.so.1"), std::string::npos) << said;
   EXPECT_NE(said.find("/nowhere/libcuda.so"), std::string::npos) << said;

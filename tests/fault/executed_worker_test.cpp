@@ -70,12 +70,13 @@ class ExecutedWorker : public testing::Test {
   }
   void TearDown() override { unsetenv("FETTLE_TEST_WORKER"); }
   // The trial of device 0 ends so; device 1 goes on.
-  static void expect_unusable(Station& station, const std::string& words) {
+  static void expect_unusable(Station& station, const std::string& words,
+                              const std::string& code = "DeviceLost") {
     const auto waiting = station.submit(kGood);
     EXPECT_EQ(station.measure(kGood, 1), "measured");
     const std::string said = station.wait_for(waiting);
     EXPECT_NE(said.find(words), std::string::npos) << said;
-    EXPECT_EQ(said.rfind("Load WorkerLost", 0), 0u) << said;
+    EXPECT_EQ(said.rfind("Load " + code, 0), 0u) << said;
     EXPECT_EQ(station.measure(kGood, 1), "measured");
   }
 };
@@ -113,7 +114,7 @@ TEST_F(ExecutedWorker, DiesHangsAndIsReplaced) {
 TEST_F(ExecutedWorker, SpeaksOfAnotherDeviceAndIsRefused) {
   setenv("FETTLE_TEST_WORKER", "other", 1);
   Station station(FETTLE_EXECUTED_WORKER);
-  expect_unusable(station, "dies as soon as it starts");
+  expect_unusable(station, "dies as soon as it starts", "WorkerLost");
   EXPECT_FALSE(station.queues[0]->ready());
   EXPECT_NE(station.queues[0]->info().key, "another");
 }
@@ -123,13 +124,13 @@ TEST_F(ExecutedWorker, IsNeverReady) {
   StageLimits limits;
   limits.open_ns = kSecond / 2;
   Station station(FETTLE_EXECUTED_WORKER, limits);
-  expect_unusable(station, "dies as soon as it starts");
+  expect_unusable(station, "dies as soon as it starts", "WorkerLost");
 }
 
 TEST_F(ExecutedWorker, CrashesAsItOpensTheDevice) {
   setenv("FETTLE_TEST_WORKER", "crash", 1);
   Station station(FETTLE_EXECUTED_WORKER);
-  expect_unusable(station, "dies as soon as it starts");
+  expect_unusable(station, "dies as soon as it starts", "WorkerLost");
 }
 
 // Between two starts no worker has the trial, though one had.

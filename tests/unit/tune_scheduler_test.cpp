@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "host/tune/searcher.h"
+#include "host/tune/trial_shares.h"
 
 namespace fettle::tune {
 namespace {
@@ -28,6 +29,17 @@ TEST(RoundRobin, TasksLeftBehindCatchUpFirst) {
     ++tasks[1].proposed;
   }
   EXPECT_EQ(scheduler->next(tasks), 2u);
+}
+
+// Fewer trials than tasks: one each, as far as they go.
+TEST(TrialShares, NoTaskTakesTwoWhereThereAreFewerThanTasks) {
+  std::vector<TaskState> tasks(24);
+  const std::vector<bool> waits(tasks.size());
+  for (std::uint32_t trial = 0; trial < 23; ++trial) {
+    const auto seen = states_by_shares(tasks, waits, 23, trial);
+    for (std::size_t i = 0; i < tasks.size(); ++i) EXPECT_EQ(seen[i].exhausted, i < trial) << i;
+    ++tasks[trial].proposed;
+  }
 }
 
 TEST(RoundRobin, PassesOverWhatIsNotReadyWhileOthersAre) {

@@ -200,6 +200,42 @@ Result<CalibrationProgram> bandwidth(const space::CpuTarget& target, int level, 
   return finish(std::move(made), module, target);
 }
 
+// A first level also writes while it reads: every thread adds two rows of its own, `rounds` times.
+Result<CalibrationProgram> additions(const space::CpuTarget& target, std::int64_t bytes,
+                                     std::int64_t rounds, int threads) {
+  const int lanes = lanes_of(target), at_once = std::min(chains_of(target), 8);
+  const std::int64_t step = std::int64_t{lanes} * at_once;
+  const std::int64_t elements = std::max(bytes / 12 / step, std::int64_t{1}) * step;
+  ir::Buffer a = make_buffer("a", elements * threads), b = make_buffer("b", elements * threads),
+             out = make_buffer("out", elements * threads);
+  ir::Function add = make_function("add", threads);
+  add.params = {a, b, out};
+  add.written = {false, false, true};
+  ir::Var k = ir::make_var("k");
+  std::vector<Stmt> stores;
+  for (int j = 0; j < at_once; ++j) {
+    const Expr at =
+        ir::ramp(ir::var_ref(add.parallel) * ir::int_imm(elements) +
+                     ir::var_ref(k) * ir::int_imm(step) + ir::int_imm(std::int64_t{j} * lanes),
+                 1, lanes);
+    stores.push_back(ir::make_store(
+        out, {at}, ir::load(a, {at}, nullptr, lanes) + ir::load(b, {at}, nullptr, lanes)));
+  }
+  add.body =
+      serial(ir::make_var("round"), rounds, serial(k, elements / step, ir::make_block(stores)));
+  ir::Module module;
+  module.buffers = {{a, ir::Role::Input, {ir::Fill::Kind::UniformReal, 0.25, 1, 1}},
+                    {b, ir::Role::Input, {ir::Fill::Kind::UniformReal, 0.25, 1, 2}},
+                    {out, ir::Role::Output, {}}};
+  module.functions = {add};
+  module.launches = {{0, {0, 1, 2}, false}};
+  CalibrationProgram made = named("add in L1", Ceiling::Bandwidth, threads);
+  made.cache_level = 1;
+  made.bytes = 12.0 * static_cast<double>(elements * rounds * threads);
+  made.operations = static_cast<double>(elements * rounds * threads);
+  return finish(std::move(made), module, target);
+}
+
 Result<CalibrationProgram> empty_launch(const space::CpuTarget& target, int threads) {
   ir::Function function = make_function("empty", threads);
   ir::Buffer out = make_buffer("out", threads);
@@ -247,6 +283,11 @@ Result<std::vector<CalibrationProgram>> cpu_calibration(const space::CpuTarget& 
       const std::int64_t bytes =
           std::min(share_of(cache, level_below, threads), kMemoryBytes / threads);
       level_below = cache.bytes;
+      if (cache.level == 1) {
+        add(additions(target, bytes,
+                      std::max<std::int64_t>(kReadBytes / std::max<std::int64_t>(bytes, 1), 1),
+                      threads));
+      }
       add(bandwidth(target, cache.level, bytes,
                     std::max<std::int64_t>(kReadBytes / std::max<std::int64_t>(bytes, 1), 1),
                     threads));
