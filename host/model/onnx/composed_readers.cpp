@@ -20,17 +20,11 @@ Exponentials exponentials(Composer& make, ValueId x, const List& axes) {
   return {largest, off, make.reduce("ReduceSum", make("Exp", {off}), axes)};
 }
 
-// Before opset 13 over all axes from `axis` on at once.
 Outputs log_softmax(const NodeReader& node) {
-  Composer make(node);
-  const List shape = node.shape(0);
-  const bool flat = node.opset() < 13;
-  std::int64_t axis = node.integer("axis", flat ? 1 : -1);
-  ValueId x = node.input(0);
-  if (flat) x = make("Flatten", {x}, {{"axis", axis}}), axis = 1;
-  const Exponentials of = exponentials(make, x, {axis});
-  const ValueId value = make("Sub", {of.off, make("Log", {of.sum})});
-  return make.end({flat ? make.reshape(value, shape) : value});
+  return along_axis(node, [](Composer& make, ValueId x, std::int64_t axis) {
+    const Exponentials of = exponentials(make, x, {axis});
+    return make("Sub", {of.off, make("Log", {of.sum})});
+  });
 }
 
 // The axes of a reduction: from opset 18 on, and of ReduceSum from 13 on, an input.

@@ -75,4 +75,14 @@ Outputs Composer::end(std::vector<ValueId> outputs) const {
   return outputs;
 }
 
+Outputs along_axis(const NodeReader& node,
+                   const std::function<ValueId(Composer&, ValueId, std::int64_t)>& value) {
+  Composer make(node);
+  if (node.opset() >= 13) {
+    return make.end({value(make, node.input(0), node.integer("axis", -1))});
+  }
+  const ValueId flat = make("Flatten", {node.input(0)}, {{"axis", node.integer("axis", 1)}});
+  return make.end({make.reshape(value(make, flat, 1), node.shape(0))});
+}
+
 }  // namespace fettle::model

@@ -1,6 +1,8 @@
 // Nodes of ours for one of ONNX's, one after the other.
 #pragma once
 
+#include <functional>
+
 #include "host/model/onnx/readers.h"
 
 namespace fettle::model {
@@ -37,5 +39,10 @@ class Composer {
   const NodeReader& node_;
   std::optional<Error> error_;
 };
+
+// Of an operator that goes along its attribute `axis`; before opset 13 along all axes from there on
+// at once, so that x has two then. The value has the shape of x.
+Outputs along_axis(const NodeReader& node,
+                   const std::function<ValueId(Composer&, ValueId x, std::int64_t axis)>& value);
 
 }  // namespace fettle::model

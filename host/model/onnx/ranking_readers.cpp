@@ -30,24 +30,18 @@ Outputs top(const NodeReader& node) {
   return make.end({values, places});
 }
 
-// 1 where an axis is largest for the first time, else 0. Before opset 13 of all axes from `axis`
-// on.
+// 1 where an axis is largest for the first time, else 0.
 Outputs hardmax(const NodeReader& node) {
-  Composer make(node);
-  const List shape = node.shape(0);
-  const bool flat = node.opset() < 13;
-  std::int64_t axis = node.integer("axis", flat ? 1 : -1);
-  ValueId x = node.input(0);
-  if (flat) x = make("Flatten", {x}, {{"axis", axis}}), axis = 1;
-  const List whole = make.shape(x);
-  if (make.error()) return *make.error();
-  if (axis < 0) axis += std::ssize(whole);
-  if (axis < 0 || axis >= std::ssize(whole)) return node.invalid("has no such axis");
-  const ValueId largest = make.extreme_place(x, axis, false, false, true);
-  const auto at = static_cast<std::size_t>(axis);
-  const ValueId places = make.places(whole[at], whole.size() - at - 1, ir::Scalar::Int64);
-  const ValueId value = make.cast(make("Equal", {places, largest}), node.type(0).scalar);
-  return make.end({flat ? make.reshape(value, shape) : value});
+  return along_axis(node, [](Composer& make, ValueId x, std::int64_t axis) {
+    const ValueId largest = make.extreme_place(x, axis, false, false, true);
+    const TensorType whole = make.type(x);
+    if (make.error()) return kNoValue;
+    const auto rank = std::ssize(whole.shape);
+    const auto at = static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
+    const ValueId places =
+        make.places(whole.shape[at], whole.shape.size() - at - 1, ir::Scalar::Int64);
+    return make.cast(make("Equal", {places, largest}), whole.scalar);
+  });
 }
 
 // Of places along a new axis of `depth`; one outside of it marks nothing.
