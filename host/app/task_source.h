@@ -33,8 +33,7 @@ Result<model::TaskList> load_tasks(const TaskSource& source,
 // What of a network an accelerator computes, in words.
 inline constexpr const char* kAccelerated =
     "it does convolutions of int8 whose scales are powers of two and whose channels are whole "
-    "blocks "
-    "(`fettle quantize --power-of-two` makes scales so)";
+    "blocks (`fettle quantize --power-of-two` makes scales so)";
 
 // What that back end's devices do beside a CPU; null where they are no accelerators.
 model::Accelerates accelerates_of(const space::Target& target);

@@ -19,8 +19,7 @@ enum class Ceiling {
 };
 
 struct CalibrationProgram {
-  std::string
-      name;  // "fma one core", "read L1", "add in L1", "read memory all cores", "empty launch"
+  std::string name;  // "fma one core", "read L1", "add in L1", "read memory all cores" …
   Ceiling ceiling = Ceiling::Arithmetic;
   int cache_level = 0;    // Bandwidth: 1, 2, 3; 0: main memory
   int threads = 1;        // that it must be run with: 1 or target.threads()

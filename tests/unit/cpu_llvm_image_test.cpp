@@ -6,6 +6,7 @@
 #include <llvm/AsmParser/Parser.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/Support/SourceMgr.h>
+#include <limits>
 
 #include "host/backend/cpu_llvm/calibration.h"
 #include "host/backend/cpu_llvm/codegen.h"
@@ -121,6 +122,58 @@ TEST(Image, PointersInDataBecomeRelativeRelocations) {
         target.arch == native_target().arch ? run_natively(program) : run_emulated(program);
     ASSERT_TRUE(out.ok()) << out.error().text();
     EXPECT_EQ((*out)[0], (std::vector<std::uint8_t>{42, 0, 0, 0}));
+  }
+}
+
+// ARMv7 has no instruction for these.
+TEST(Runtime, QuotientsAndRestsOfInt64) {
+  const std::int64_t pairs[][2] = {{-7, 2},
+                                   {7, -2},
+                                   {(std::int64_t{1} << 40) + 3, 1000},
+                                   {-(std::int64_t{1} << 62), 3},
+                                   {std::numeric_limits<std::int64_t>::min(), 10},
+                                   {5, std::int64_t{1} << 33}};
+  std::string assembly, body;
+  std::vector<std::int64_t> right;
+  for (const auto& [a, b] : pairs) {
+    const std::string i = std::to_string(right.size() / 2);
+    assembly += "@a" + i + " = internal global i64 " + std::to_string(a) + "\n@b" + i +
+                " = internal global i64 " + std::to_string(b) + "\n";
+    body += "  %x" + i + " = load volatile i64, ptr @a" + i + "\n  %y" + i +
+            " = load volatile i64, ptr @b" + i + "\n";
+    for (const std::string op : {"sdiv", "srem"}) {
+      const std::string place = std::to_string(right.size());
+      body += "  %" + op + i + " = " + op + " i64 %x" + i + ", %y" + i + "\n  %to" + place +
+              " = getelementptr i64, ptr %out, i32 " + place + "\n  store i64 %" + op + i +
+              ", ptr %to" + place + "\n";
+      right.push_back(op == "sdiv" ? a / b : a % b);
+    }
+  }
+  assembly +=
+      "define void @entry(ptr %args, i32 %begin, i32 %end, i32 %thread) nounwind {\n"
+      "  %out = load ptr, ptr %args\n" +
+      body + "  ret void\n}";
+  for (const space::CpuTarget& target : all_targets()) {
+    SCOPED_TRACE(target.arch);
+    Result<wire::ImageT> image = image_of(assembly, target);
+    ASSERT_TRUE(image.ok()) << image.error().text();
+    wire::ProgramT program;
+    program.images.push_back(std::make_unique<wire::ImageT>(std::move(*image)));
+    auto buffer = std::make_unique<wire::BufferT>();
+    buffer->bytes = right.size() * sizeof(std::int64_t);
+    buffer->role = wire::BufferRole::Output;
+    program.buffers.push_back(std::move(buffer));
+    auto launch = std::make_unique<wire::LaunchT>();
+    launch->args.emplace_back(wire::ArgKind::Buffer, 0, 0, 0, 0.0);
+    program.launches.push_back(std::move(launch));
+    if (target.arch != native_target().arch && !emulation_missing(target.arch).empty()) continue;
+    Result<BufferBytes> out =
+        target.arch == native_target().arch ? run_natively(program) : run_emulated(program);
+    ASSERT_TRUE(out.ok()) << out.error().text();
+    std::vector<std::int64_t> made(right.size());
+    ASSERT_EQ((*out)[0].size(), made.size() * sizeof made[0]);
+    std::memcpy(made.data(), (*out)[0].data(), (*out)[0].size());
+    EXPECT_EQ(made, right);
   }
 }
 

@@ -283,14 +283,9 @@ Result<std::vector<CalibrationProgram>> cpu_calibration(const space::CpuTarget& 
       const std::int64_t bytes =
           std::min(share_of(cache, level_below, threads), kMemoryBytes / threads);
       level_below = cache.bytes;
-      if (cache.level == 1) {
-        add(additions(target, bytes,
-                      std::max<std::int64_t>(kReadBytes / std::max<std::int64_t>(bytes, 1), 1),
-                      threads));
-      }
-      add(bandwidth(target, cache.level, bytes,
-                    std::max<std::int64_t>(kReadBytes / std::max<std::int64_t>(bytes, 1), 1),
-                    threads));
+      const auto rounds = std::max<std::int64_t>(kReadBytes / std::max<std::int64_t>(bytes, 1), 1);
+      if (cache.level == 1) add(additions(target, bytes, rounds, threads));
+      add(bandwidth(target, cache.level, bytes, rounds, threads));
     }
     // Four times the last cache where that is affordable; a server's last cache may
     // hold it all, which only makes the ceiling higher than main memory's own.

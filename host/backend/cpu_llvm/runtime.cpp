@@ -113,7 +113,8 @@ attributes #0 = { nounwind noinline "no-builtins" }
 
 // Run-time ABI for the Arm architecture, sections 4.1.2, 4.3.1 and 4.3.4: numbers pass in whole
 // registers there. Of int64 a float32 is the nearest one but for ties of ties. The A9 has no
-// divide instruction: shift and subtract, 32 steps; a divisor of 0 gives garbage.
+// divide instruction, and no ARMv7 one for int64, whose quotient lies in r0 and r1 and the
+// remainder in r2 and r3: shift and subtract, a step a bit; a divisor of 0 gives garbage.
 constexpr const char* kEabi = R"(
 define hidden void @__aeabi_memcpy(ptr %to, ptr %from, i32 %bytes) #0 {
   %r = call ptr @memcpy(ptr %to, ptr %from, i32 %bytes)
@@ -201,6 +202,52 @@ define hidden i32 @__aeabi_idiv(i32 %a, i32 %b) #0 {
   %both = call i64 @__aeabi_idivmod(i32 %a, i32 %b)
   %q = trunc i64 %both to i32
   ret i32 %q
+}
+define hidden { i64, i64 } @__aeabi_uldivmod(i64 %a, i64 %b) #0 {
+entry:
+  br label %step
+step:
+  %bit = phi i64 [ 63, %entry ], [ %bit.next, %step ]
+  %quotient = phi i64 [ 0, %entry ], [ %quotient.next, %step ]
+  %remainder = phi i64 [ 0, %entry ], [ %remainder.next, %step ]
+  %carried = icmp slt i64 %remainder, 0
+  %shifted = shl i64 %remainder, 1
+  %digit.0 = lshr i64 %a, %bit
+  %digit = and i64 %digit.0, 1
+  %partial = or i64 %shifted, %digit
+  %fits.0 = icmp uge i64 %partial, %b
+  %fits = or i1 %fits.0, %carried
+  %less = sub i64 %partial, %b
+  %remainder.next = select i1 %fits, i64 %less, i64 %partial
+  %one = zext i1 %fits to i64
+  %quotient.shifted = shl i64 %quotient, 1
+  %quotient.next = or i64 %quotient.shifted, %one
+  %bit.next = sub i64 %bit, 1
+  %more = icmp sge i64 %bit.next, 0
+  br i1 %more, label %step, label %end
+end:
+  %half = insertvalue { i64, i64 } poison, i64 %quotient.next, 0
+  %both = insertvalue { i64, i64 } %half, i64 %remainder.next, 1
+  ret { i64, i64 } %both
+}
+define hidden { i64, i64 } @__aeabi_ldivmod(i64 %a, i64 %b) #0 {
+  %a.sign = ashr i64 %a, 63
+  %b.sign = ashr i64 %b, 63
+  %a.flip = xor i64 %a, %a.sign
+  %a.size = sub i64 %a.flip, %a.sign
+  %b.flip = xor i64 %b, %b.sign
+  %b.size = sub i64 %b.flip, %b.sign
+  %sizes = call { i64, i64 } @__aeabi_uldivmod(i64 %a.size, i64 %b.size)
+  %quotient = extractvalue { i64, i64 } %sizes, 0
+  %remainder = extractvalue { i64, i64 } %sizes, 1
+  %sign = xor i64 %a.sign, %b.sign
+  %q.flip = xor i64 %quotient, %sign
+  %q = sub i64 %q.flip, %sign
+  %r.flip = xor i64 %remainder, %a.sign
+  %r = sub i64 %r.flip, %a.sign
+  %half = insertvalue { i64, i64 } poison, i64 %q, 0
+  %both = insertvalue { i64, i64 } %half, i64 %r, 1
+  ret { i64, i64 } %both
 }
 define hidden arm_aapcscc float @__aeabi_l2f(i64 %a) #0 {
   %upper.0 = ashr i64 %a, 32
