@@ -21,7 +21,8 @@ ir::Expr polynomial(const ir::Expr& x, std::initializer_list<double> coefficient
 }  // namespace
 
 ir::Expr exponential(const ir::Expr& argument) {
-  const ir::Expr x = clip(argument, -87.3, 88.3);
+  // Below -87.7 n is -127, whose power of two has no bits: 0.
+  const ir::Expr x = clip(argument, -88.02, 88.3);
   const ir::Expr n = ir::unary(ir::UnaryOp::Floor, x * f(1.44269504088896341) + f(0.5));
   // ln 2: the first part has few bits, so that its product with n is exact.
   const ir::Expr r = x - n * f(0.693359375) - n * f(-2.12194440e-4);

@@ -73,7 +73,7 @@ void fettle_softmax(__global const float* restrict input,
   for (int outer_2 = 0; outer_2 < 2; ++outer_2) {
     const int input_at_2 = input_at + outer_2 * 64;
     const bool t_1 = outer_2 * 64 + thread_x < 100;
-    const float t_2 = min(max((t_1 ? input[input_at_2] : 0.0f) - largest[0], -87.3000031f), 88.3000031f);
+    const float t_2 = min(max((t_1 ? input[input_at_2] : 0.0f) - largest[0], -88.0199966f), 88.3000031f);
     const float t_3 = floor(mad(t_2, 1.44269502f, 0.5f));
     const float t_4 = t_2 - t_3 * 0.693359375f - t_3 * -0.000212194442f;
     const float t_5 = (mad(mad(mad(mad(mad(mad(0.000198756912f, t_4, 0.00139819994f), t_4, 0.00833345205f), t_4, 0.0416657962f), t_4, 0.166666657f), t_4, 0.5f), t_4 * t_4, t_4) + 1.0f) * as_float(((int)t_3 + 127) << 23);
@@ -132,7 +132,7 @@ void fettle_softmax(__global const float* restrict input,
   for (int round = 0; round < 2; ++round) {
     const int input_at_3 = input_at + round * 64;
     if (round * 64 + thread_x < 100) {
-      const float t_6 = min(max(input[input_at_3] - largest[0], -87.3000031f), 88.3000031f);
+      const float t_6 = min(max(input[input_at_3] - largest[0], -88.0199966f), 88.3000031f);
       const float t_7 = floor(mad(t_6, 1.44269502f, 0.5f));
       const float t_8 = t_6 - t_7 * 0.693359375f - t_7 * -0.000212194442f;
       const float t_9 = (mad(mad(mad(mad(mad(mad(0.000198756912f, t_8, 0.00139819994f), t_8, 0.00833345205f), t_8, 0.0416657962f), t_8, 0.166666657f), t_8, 0.5f), t_8 * t_8, t_8) + 1.0f) * as_float(((int)t_7 + 127) << 23);
