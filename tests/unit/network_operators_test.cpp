@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 
 #include "host/model/graph/node_stages.h"
 #include "tests/support/native_run.h"
@@ -161,6 +162,41 @@ TEST_F(NetworkOperators, SumsOfATaskAreAboutOne) {
   EXPECT_NEAR(highest("ReduceMean", {64, 3}, {}, 0, plain), 1, 1e-9);
 }
 
+TEST_F(NetworkOperators, SumsByLettersRepeatAxesWithoutThemAsMatMulDoes) {
+  Model model;
+  model.input("x", {2, 1, 3, 4});
+  model.weights("w", {5, 4, 2});
+  Model::word(model.node("Einsum", {"x", "w"}, "e"), "equation", "...ij,...jk");
+  model.node("MatMul", {"x", "w"}, "m");
+  model.node("Sub", {"e", "m"}, "d");
+  model.node("Abs", {"d"}, "a");
+  Model::integer(model.node("ReduceMax", {"a"}, "y"), "keepdims", 0);
+  model.output("y");
+  const auto graph = imported(model.text());
+  ASSERT_TRUE(graph) << graph.error().text();
+  std::vector<std::uint8_t> ones;
+  for (int i = 0; i < 24; ++i) ones.insert(ones.end(), {0, 0, 0x80, 0x3f});
+  const auto outputs =
+      model::evaluate_graph(*graph, {std::make_shared<const std::vector<std::uint8_t>>(ones)});
+  ASSERT_TRUE(outputs) << outputs.error().text();
+  float most = -1;
+  std::memcpy(&most, outputs->front()->data(), sizeof most);
+  EXPECT_GE(most, 0);
+  EXPECT_LT(most, 1e-5);
+  const auto refused = [&](const char* equation) {
+    Model wrong;
+    wrong.input("x", {2, 3, 4});
+    Model::word(wrong.node("Einsum", {"x"}, "y"), "equation", equation);
+    wrong.output("y");
+    const auto asked = imported(wrong.text());
+    return asked ? "" : asked.error().message;
+  };
+  EXPECT_NE(refused("...i->i").find("sums over axes without letters"), std::string::npos);
+  EXPECT_NE(refused("...abcd->...").find("a letter for each axis is missing"), std::string::npos);
+  EXPECT_NE(refused("..a->a").find("its equation is none"), std::string::npos) << refused("..a->a");
+  EXPECT_NE(refused("...a...->...").find("a letter for each axis is missing"), std::string::npos);
+}
+
 TEST_F(NetworkOperators, MeansOfImagesWithTheirAxesOrWithout) {
   for (const std::int64_t keep : {0, 1}) {
     for (const Shape& axes : {Shape{2, 3}, Shape{3, 2}, Shape{-1, -2}, Shape{1}}) {
@@ -193,6 +229,10 @@ TEST_F(NetworkOperators, SumsByLetters) {
   form("ii->i", {4, 4}, {});
   form("ij->", {3, 4}, {});
   form("ba", {3, 4}, {});
+  form("...ii->...i", {2, 3, 4, 4}, {});
+  form("..., f -> ... f", {2, 3}, {{4}});
+  form("...i,...i", {2, 1, 4}, {{3, 4}});
+  form("i...->...", {3, 4}, {});
 }
 
 TEST_F(NetworkOperators, NormsAndSoftmaxAlongAnyAxes) {
@@ -207,6 +247,36 @@ TEST_F(NetworkOperators, NormsAndSoftmaxAlongAnyAxes) {
   agree({2, 3, 4}, "LayerNormalization", {{3, 4}, {3, 4}},
         [](auto& node) { Model::integer(node, "axis", 1); });
   agree({2, 3, 8, 7}, "InstanceNormalization", {{3}, {3}}, [](auto&) {});
+}
+
+// As attention is exported: a row that the mask leaves nothing of is not a number, and then
+// nothing.
+TEST_F(NetworkOperators, SoftmaxOfARowThatIsWhollyMasked) {
+  Model model;
+  model.opset(17);
+  model.input("x", {3, 4});
+  model.numbers("open", {1, 4}, 0);
+  model.numbers("masked", {1, 4}, -std::numeric_limits<float>::infinity());
+  model.numbers("half", {1, 2}, -std::numeric_limits<float>::infinity());
+  model.numbers("other half", {1, 2}, 0);
+  Model::integer(model.node("Concat", {"half", "other half"}, "partly"), "axis", 1);
+  Model::integer(model.node("Concat", {"open", "masked", "partly"}, "mask"), "axis", 0);
+  model.node("Add", {"x", "mask"}, "scores");
+  Model::integer(model.node("Softmax", {"scores"}, "share"), "axis", -1);
+  model.node("IsNaN", {"share"}, "nothing");
+  model.numbers("zero", {}, 0);
+  model.node("Where", {"nothing", "zero", "share"}, "y");
+  model.output("y");
+  agrees(model);
+  const auto graph = imported(model.text());
+  ASSERT_TRUE(graph) << graph.error().text();
+  const auto zeros = std::make_shared<const std::vector<std::uint8_t>>(12 * sizeof(float));
+  const auto outputs = model::evaluate_graph(*graph, {zeros});
+  ASSERT_TRUE(outputs) << outputs.error().text();
+  std::vector<float> y(12);
+  ASSERT_EQ(outputs->at(0)->size(), y.size() * sizeof(float));
+  std::memcpy(y.data(), outputs->at(0)->data(), outputs->at(0)->size());
+  EXPECT_EQ(y, (std::vector<float>{.25, .25, .25, .25, 0, 0, 0, 0, 0, 0, .5, .5}));
 }
 
 // Behind a convolution the channels lie last, behind a Transpose as it says.

@@ -1,6 +1,7 @@
 // Products of matrices.
 #include <algorithm>
 #include <map>
+#include <string_view>
 
 #include "host/model/operators/sums.h"
 
@@ -60,13 +61,56 @@ struct Letters {
   std::string output;
 };
 
-Result<Letters> letters_of(const std::string& equation) {
+// What "..." stands for gets letters that no equation has: the last axis of it kLastUnnamed.
+constexpr char kLastUnnamed = 31;
+bool is_unnamed(char c) { return c <= kLastUnnamed; }
+constexpr std::string_view kUnnamed = "...";
+
+// `count` letters in its place.
+std::string with_unnamed(std::string text, std::size_t count) {
+  std::string letters;
+  for (std::size_t i = 0; i < count; ++i) {
+    letters += static_cast<char>(kLastUnnamed + 1 - static_cast<int>(count - i));
+  }
+  return text.replace(text.find(kUnnamed), kUnnamed.size(), letters);
+}
+
+// One such letter for each axis that has none of its own; they stand first where an equation does
+// not say where.
+Result<Letters> name_unnamed(Letters letters, bool says_output, const NodeCall& call) {
+  std::size_t most = 0;
+  const auto has_unnamed = [](const std::string& text) {
+    return text.find(kUnnamed) != std::string::npos;
+  };
+  for (std::size_t i = 0; i < letters.inputs.size(); ++i) {
+    std::string& input = letters.inputs[i];
+    if (!has_unnamed(input)) continue;
+    const std::size_t named = input.size() - kUnnamed.size(), rank = call.shape(i).size();
+    if (rank < named || rank - named >= kLastUnnamed) {
+      return invalid("a letter for each axis is missing");
+    }
+    input = with_unnamed(input, rank - named);
+    most = std::max(most, rank - named);
+  }
+  if (!says_output) letters.output = std::string(kUnnamed) + letters.output;
+  if (has_unnamed(letters.output)) {
+    letters.output = with_unnamed(letters.output, most);
+  } else if (most > 0) {
+    return unsupported("sums over axes without letters");
+  }
+  for (const std::string& text : letters.inputs) {
+    if (text.find('.') != std::string::npos) return invalid("its equation is none");
+  }
+  return letters;
+}
+
+Result<Letters> letters_of(const NodeCall& call) {
   Letters out;
   std::string text;
-  for (const char c : equation) {
+  for (const char c : call.word("equation")) {
+    if (is_unnamed(c)) return invalid("its equation is none");
     if (c != ' ') text += c;
   }
-  if (text.find('.') != std::string::npos) return unsupported("axes without letters");
   const std::size_t arrow = text.find("->");
   std::string operands = text.substr(0, arrow), all;
   for (std::size_t begin = 0; begin <= operands.size();) {
@@ -81,9 +125,15 @@ Result<Letters> letters_of(const std::string& equation) {
     std::string sorted = all;
     std::sort(sorted.begin(), sorted.end());
     for (const char c : sorted) {
-      if (std::count(all.begin(), all.end(), c) == 1) out.output += c;
+      if (c != '.' && std::count(all.begin(), all.end(), c) == 1) out.output += c;
     }
   }
+  if (out.inputs.size() != call.inputs()) return invalid("its equation has other inputs");
+  auto named = name_unnamed(std::move(out), arrow != std::string::npos, call);
+  if (!named) return named;
+  out = std::move(*named);
+  all.clear();
+  for (const std::string& input : out.inputs) all += input;
   for (const char c : out.output) {
     const bool once = std::count(out.output.begin(), out.output.end(), c) == 1;
     if (!once || all.find(c) == std::string::npos) return invalid("its equation is none");
@@ -92,17 +142,20 @@ Result<Letters> letters_of(const std::string& equation) {
 }
 
 Result<Written> einsum(const NodeCall& call) {
-  auto letters = letters_of(call.word("equation"));
+  auto letters = letters_of(call);
   if (!letters) return std::move(letters).error();
-  if (letters->inputs.size() != call.inputs()) return invalid("its equation has other inputs");
   std::map<char, std::int64_t> extents;
   for (std::size_t i = 0; i < call.inputs(); ++i) {
     const Shape& shape = call.shape(i);
     if (letters->inputs[i].size() != shape.size())
       return invalid("a letter for each axis is missing");
     for (std::size_t d = 0; d < shape.size(); ++d) {
-      const auto [at, fresh] = extents.emplace(letters->inputs[i][d], shape[d]);
-      if (!fresh && at->second != shape[d]) return invalid("one letter for axes of two lengths");
+      const char letter = letters->inputs[i][d];
+      const auto [at, fresh] = extents.emplace(letter, shape[d]);
+      if (fresh || at->second == shape[d]) continue;
+      const bool repeats = is_unnamed(letter) && (at->second == 1 || shape[d] == 1);
+      if (!repeats) return invalid("one letter for axes of two lengths");
+      at->second = at->second * shape[d];  // one of them is 1
     }
   }
   Shape to;
@@ -121,7 +174,10 @@ Result<Written> einsum(const NodeCall& call) {
   ir::Expr product;
   for (std::size_t i = 0; i < call.inputs(); ++i) {
     std::vector<ir::Expr> indices;
-    for (const char c : letters->inputs[i]) indices.push_back(at.at(c));
+    for (std::size_t d = 0; d < letters->inputs[i].size(); ++d) {
+      const char letter = letters->inputs[i][d];
+      indices.push_back(call.shape(i)[d] < extents.at(letter) ? ir::int_imm(0) : at.at(letter));
+    }
     const ir::Expr factor = widened(element(call, i, indices));
     product = product ? product * factor : factor;
   }
