@@ -132,11 +132,12 @@ Result<void> export_files(ExportCommand& command) {
   if (!library) return std::move(library).error();
   if (auto made = make_folder(command.folder); !made) return made;
   const std::filesystem::path folder = command.folder;
-  auto written = write(folder / (name + ".h"), library->header.data(), library->header.size(),
-                       "the header of " + name);
+  // The larger one first: a full disk leaves no header of a library that is not there.
+  auto written = write(folder / ("lib" + name + ".a"), library->archive.data(),
+                       library->archive.size(), "the library " + name);
   if (!written) return written;
-  written = write(folder / ("lib" + name + ".a"), library->archive.data(), library->archive.size(),
-                  "the library " + name);
+  written = write(folder / (name + ".h"), library->header.data(), library->header.size(),
+                  "the header of " + name);
   if (!written) return written;
   print("{}_init, {}_run: {:.1f} MB of weights, a workspace of {:.1f} MB\n", name, name,
         static_cast<double>(library->constant_bytes) / 1e6,

@@ -7,6 +7,7 @@
 #include "host/app/output_file.h"
 #include "host/app/run_on_device.h"
 #include "host/app/run_page.h"
+#include "host/model/pieces/onnx_tasks.h"
 #include "runtime/run/run_network.h"
 
 namespace fettle::app {
@@ -19,6 +20,11 @@ struct RunCommand {
 };
 
 Result<void> run(const RunCommand& command) {
+  const std::string& file = command.options.network;
+  if (model::is_onnx_file(file)) {
+    return Error{ErrorCode::InvalidArgument,
+                 file + " is an ONNX file; `fettle build` makes a network of it that can be run"};
+  }
   auto report = command.device.key.empty()
                     ? fettle::run::run_network(command.options, std::chrono::steady_clock::now())
                     : run_on_device(command.options, command.device);
