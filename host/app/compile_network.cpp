@@ -100,8 +100,8 @@ Result<CompiledNetwork> compile_network(const CompileOptions& options, TargetChe
     if (!schedules) return std::move(schedules).error();
     accelerator.emplace(std::move(*schedules));
   }
-  auto graph = model::load_onnx_graph(options.source.what, options.source.extents,
-                                      accelerator.has_value(), warn);
+  auto graph =
+      model::load_onnx_graph(options.source.what, options.source.onnx, accelerator.has_value());
   if (!graph) return std::move(graph).error();
   auto bindings = model::bind(
       *graph,

@@ -91,7 +91,7 @@ Result<model::Graph> float_network(const QuantizeCommand& command) {
     return Error{ErrorCode::InvalidArgument,
                  path + " is no ONNX file (.onnx); `fettle zoo` writes some"};
   }
-  auto graph = model::import_onnx(path, {command.source.extents, {}, warn});
+  auto graph = model::import_onnx(path, command.source.onnx);
   if (!graph) return graph;
   for (const model::Node& node : graph->nodes) {
     if (!model::is_quantized_operator(node.op)) continue;
@@ -267,7 +267,7 @@ void add_quantize_command(CLI::App& app, int& status) {
   auto* quantize_command = app.add_subcommand(
       "quantize", "Makes a float32 network one of int8, by samples, and tells what that loses");
   auto command = std::make_shared<QuantizeCommand>();
-  add_extents(*quantize_command, command->source);
+  add_onnx_options(*quantize_command, command->source);
   quantize_command->add_option("MODEL", command->source.what, "An ONNX file (.onnx)")->required();
   quantize_command
       ->add_option("--samples", command->samples,

@@ -18,10 +18,12 @@ namespace {
 Result<model::TaskList> list_of(const TaskSource& source, const model::Accelerates& accelerates) {
   const std::string& what = source.what;
   if (model::is_onnx_file(what)) {
-    return model::load_onnx_tasks(what, source.extents, accelerates, warn);
+    return model::load_onnx_tasks(what, source.onnx, accelerates);
   }
-  if (!source.extents.empty()) {
-    return Error{ErrorCode::InvalidArgument, "--extent is for ONNX files", {}};
+  const bool extents = !source.onnx.extents.empty();
+  if (extents || !source.onnx.known_numbers.empty()) {
+    return Error{ErrorCode::InvalidArgument,
+                 std::string(extents ? "--extent" : "--constant") + " is for ONNX files"};
   }
   if (model::is_kernel_file(what)) return model::load_kernel(what);
   std::error_code none;  // a name that no file can have
@@ -42,7 +44,7 @@ void take_extent(TaskSource& source, const std::string& given) {
     throw CLI::ValidationError(
         "--extent", "takes one NAME=NUMBER, and may be given several times, not '" + given + "'");
   }
-  const auto [at, added] = source.extents.emplace(given.substr(0, equals), extent);
+  const auto [at, added] = source.onnx.extents.emplace(given.substr(0, equals), extent);
   if (!added && at->second != extent) {
     throw CLI::ValidationError("--extent", "gives " + at->first +
                                                " twice: " + std::to_string(at->second) + " and " +
@@ -50,9 +52,42 @@ void take_extent(TaskSource& source, const std::string& given) {
   }
 }
 
+void take_constant(TaskSource& source, const std::string& given) {
+  const std::size_t equals = given.rfind('=');
+  std::vector<double> numbers;
+  const char* at = given.data() + (equals == std::string::npos ? given.size() : equals);
+  const char* const end = given.data() + given.size();
+  while (at != end) {  // at '=' or ','
+    double number = 0;
+    const auto [stopped, failed] = std::from_chars(at + 1, end, number);
+    if (failed != std::errc{} || (stopped != end && *stopped != ',')) break;
+    numbers.push_back(number);
+    at = stopped;
+  }
+  if (at != end || equals == 0 || numbers.empty()) {
+    throw CLI::ValidationError("--constant", "'" + given + "' is not NAME=NUMBER[,NUMBER...]");
+  }
+  const auto [known, added] = source.onnx.known_numbers.emplace(given.substr(0, equals), numbers);
+  if (!added && known->second != numbers) {
+    throw CLI::ValidationError("--constant", "gives " + known->first + " twice");
+  }
+}
+
 }  // namespace
 
-void add_extents(CLI::App& command, TaskSource& source) {
+void add_onnx_options(CLI::App& command, TaskSource& source) {
+  source.onnx.warn = warn;
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--constant",
+          [&source](const std::vector<std::string>& given) {
+            for (const std::string& one : given) take_constant(source, one);
+          },
+          "An input of the ONNX file that is always this, such as rate=16000: the program has it "
+          "no "
+          "more; one number for all of its elements, or as many as it has, sizes=1,3,64,64; once "
+          "for each input")
+      ->type_name("NAME=NUMBERS");
   command
       .add_option_function<std::vector<std::string>>(
           "--extent",
@@ -64,12 +99,12 @@ void add_extents(CLI::App& command, TaskSource& source) {
 }
 
 CLI::Option* add_model_source(CLI::App& command, TaskSource& source, const std::string& help) {
-  add_extents(command, source);
+  add_onnx_options(command, source);
   return command.add_option("MODEL", source.what, help);
 }
 
 CLI::Option* add_task_source(CLI::App& command, TaskSource& source) {
-  add_extents(command, source);
+  add_onnx_options(command, source);
   return command.add_option(
       "NETWORK|MODEL|WORKLOADS|KERNEL", source.what,
       fmt::format("A network that fettle knows ({}), an ONNX file (.onnx), a JSON file of "

@@ -1,11 +1,11 @@
 // What commands tune or list: a network by name, an ONNX file, a workloads file, a kernel.
 #pragma once
 
-#include <map>
 #include <string>
 
 #include <CLI/CLI.hpp>
 
+#include "host/model/onnx/import.h"
 #include "host/model/pieces/accelerated.h"
 #include "host/model/task_list.h"
 #include "host/space/target.h"
@@ -14,13 +14,13 @@ namespace fettle::app {
 
 struct TaskSource {
   std::string what;
-  std::map<std::string, std::int64_t> extents;  // that an ONNX file leaves open
+  model::OnnxOptions onnx;  // of an ONNX file
 };
 
-// --extent.
-void add_extents(CLI::App& command, TaskSource& source);
+// --extent and --constant, which say what an ONNX file leaves open.
+void add_onnx_options(CLI::App& command, TaskSource& source);
 
-// The positional argument and --extent; the former, for the caller to add to.
+// The positional argument and those options; the former, for the caller to add to.
 CLI::Option* add_task_source(CLI::App& command, TaskSource& source);
 // The same of commands that take models alone: `help` says which.
 CLI::Option* add_model_source(CLI::App& command, TaskSource& source, const std::string& help);

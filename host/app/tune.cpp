@@ -20,7 +20,7 @@ void add_tune_command(CLI::App& app, int& status) {
   auto command = std::make_shared<TuneCommand>();
 
   auto* what = add_task_source(*tune, command->tasks);
-  tune->get_option("--extent")->group("Where");
+  for (const char* name : {"--extent", "--constant"}) tune->get_option(name)->group("Where");
   const auto option = [tune](const char* name, auto& value, const std::string& help) {
     // The last one counts: a script's own options can be followed by a user's.
     return tune->add_option(name, value, help)->capture_default_str()->take_last();
@@ -41,6 +41,7 @@ void add_tune_command(CLI::App& app, int& status) {
       ->group("Where");
   option("--broker-key", command->broker_key,
          "The broker's public key (default: of this account's own broker)")
+      ->needs("--broker")
       ->group("Where");
   option("--hardware", command->hardware, hardware_help())
       ->check([](const std::string& text) {

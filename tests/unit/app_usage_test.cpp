@@ -174,10 +174,24 @@ TEST_F(CommandLine, WhatIsNotTakenIsNamedWithWhatIs) {
   expect_error(with({"resnet-50"}), 2, {"fettle tune: one word too many: \"resnet-50\";"});
 }
 
+TEST_F(CommandLine, WhatIsOfAnotherCommandIsNamedWithIt) {
+  expect_error(fettle({"run", "x.onnx"}), 1, {"x.onnx is an ONNX file; `fettle build` makes"});
+  expect_error(fettle({"tune", "resnet-18", "--broker-key", std::string(40, '0')}), 2,
+               {"--broker-key requires --broker"});
+}
+
 TEST_F(CommandLine, ExtentsAreGivenOneByOne) {
   expect_error(fettle({"tasks", "x.onnx", "--extent", "N=1,H=16,W=16"}), 2,
                {"--extent: takes one NAME=NUMBER, and may be given several times", "N=1,H=16"});
   expect_error(fettle({"tasks", "x.onnx", "--extent", "N"}), 2, {"'N' is not NAME=NUMBER"});
+  for (const char* given : {"rate", "=1", "rate=", "rate=1,", "rate=1,,2", "rate=1;2", "rate=x"}) {
+    expect_error(fettle({"tasks", "x.onnx", "--constant", given}), 2,
+                 {std::string("'") + given + "' is not NAME=NUMBER[,NUMBER...]"});
+  }
+  expect_error(fettle({"tasks", "x.onnx", "--constant", "a=1", "--constant", "a=2"}), 2,
+               {"gives a twice"});
+  expect_error(fettle({"tasks", "resnet-18", "--constant", "a=1"}), 1,
+               {"--constant is for ONNX files"});
 }
 
 TEST_F(CommandLine, ModelsAreWhatBuildAndExportTake) {

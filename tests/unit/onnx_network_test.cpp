@@ -292,7 +292,9 @@ TEST_F(OnnxNetwork, ANewerOpsetIsWarnedOf) {
   const auto warned = [&](std::int64_t opset) {
     told.clear();
     model.proto().mutable_opset_import(0)->set_version(opset);
-    EXPECT_TRUE(imported(model.text(), {{}, {}, [&](const std::string& line) { told = line; }}));
+    OnnxOptions options;
+    options.warn = [&](const std::string& line) { told = line; };
+    EXPECT_TRUE(imported(model.text(), options));
     return told;
   };
   EXPECT_EQ(warned(17), "");

@@ -6,12 +6,16 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <set>
 #include <unordered_set>
+#include <utility>
 
 #include "host/model/graph/builder.h"
 #include "host/model/graph/node_stages.h"
+#include "host/model/onnx/local_functions.h"
+#include "host/model/onnx/model_inputs.h"
+#include "host/model/onnx/node_order.h"
 #include "host/model/onnx/node_reader.h"
+#include "host/model/onnx/old_meaning.h"
 
 namespace fettle::model {
 namespace {
@@ -28,7 +32,7 @@ class Importer {
 
   Result<Graph> run() {
     if (opset() < 1) return wrong(path_, "does not say which opset its operators are of");
-    find_unknown_operators();
+    find_unknown_operators(model_.graph());
     auto graph = read();
     // Of what is not done here all is told at once; what else is wrong may come of it.
     if (!unknown_.empty() || !unsupported_.empty()) {
@@ -48,6 +52,24 @@ class Importer {
 
   Result<Graph> read() {
     const onnx::GraphProto& graph = model_.graph();
+    if (auto taken = take_constants(graph); !taken) return std::move(taken).error();
+    auto inputs = model_inputs(graph, options_);
+    if (!inputs) return wrong(path_, inputs.error().message, inputs.error().code);
+    for (ModelInput& one : *inputs) {
+      values_[one.name] =
+          one.known ? builder_.constant(one.name, std::move(one.type), std::move(*one.known))
+                    : builder_.input(one.name, std::move(one.type));
+    }
+    auto outputs = take_nodes(graph);
+    if (!outputs) return std::move(outputs).error();
+    if (outputs->empty()) return wrong(path_, "has no outputs");
+    if (std::count(outputs->begin(), outputs->end(), kNoValue)) {
+      return wrong(path_, what_is_not_done(), ErrorCode::Unsupported);
+    }
+    return builder_.finish(std::move(*outputs));
+  }
+
+  Result<void> take_constants(const onnx::GraphProto& graph) {
     if (graph.sparse_initializer_size()) {
       return wrong(path_, "has sparse tensors", ErrorCode::Unsupported);
     }
@@ -55,68 +77,67 @@ class Importer {
     for (const onnx::TensorProto& tensor : graph.initializer()) {
       auto read = read_tensor(tensor, folder.empty() ? "." : folder.string());
       if (!read) return wrong(path_, read.error().message, read.error().code);
+      made_.push_back(tensor.name());
       values_[tensor.name()] =
           builder_.constant(tensor.name(), std::move(read->type), std::move(read->bytes));
     }
-    if (auto closed = check_extents(); !closed) return std::move(closed).error();
-    for (const onnx::ValueInfoProto& input : graph.input()) {
-      if (values_.count(input.name())) continue;  // an initializer that could be overridden
-      if (auto read = take_input(input); !read) return std::move(read).error();
-    }
-    for (const int node : in_order(graph)) {
+    return {};
+  }
+
+  // What it puts out; kNoValue: what depends on what is not done here.
+  Result<std::vector<ValueId>> take_nodes(const onnx::GraphProto& graph) {
+    for (const int node : node_order(graph)) {
       if (auto read = take_node(graph.node(node)); !read) return std::move(read).error();
     }
     std::vector<ValueId> outputs;
     for (const onnx::ValueInfoProto& output : graph.output()) {
-      const auto at = values_.find(output.name());
-      if (const auto lacks = missing_.find(output.name()); lacks != missing_.end()) {
-        return wrong(path_,
-                     "its output '" + output.name() + "' is one that " + lacks->second +
-                         " does not have here",
-                     ErrorCode::Unsupported);
+      const std::string& name = output.name();
+      if (left_out_.count(name)) {
+        outputs.push_back(kNoValue);
+        continue;
       }
-      if (at == values_.end())
-        return wrong(path_, "nothing makes its output '" + output.name() + "'");
+      const auto at = values_.find(name);
+      if (const auto lacks = missing_.find(name); lacks != missing_.end()) {
+        return wrong(
+            path_, "its output '" + name + "' is one that " + lacks->second + " does not have here",
+            ErrorCode::Unsupported);
+      }
+      if (at == values_.end()) return wrong(path_, "nothing makes its output '" + name + "'");
       outputs.push_back(at->second);
     }
-    if (outputs.empty()) return wrong(path_, "has no outputs");
-    return builder_.finish(std::move(outputs));
+    return outputs;
   }
 
-  // As they stand in the file, but for those that stand before what they read, as some tools leave
-  // them. Those that read one another in a circle stand at the end.
-  static std::vector<int> in_order(const onnx::GraphProto& graph) {
-    std::unordered_map<std::string, int> makers;
-    for (int i = 0; i < graph.node_size(); ++i) {
-      for (const std::string& output : graph.node(i).output()) makers.emplace(output, i);
+  // The branch that a condition chooses, which is known; in it what is outside can be read, and
+  // outside only what it puts out.
+  Result<void> take_if(const onnx::NodeProto& node, const NodeReader& reader) {
+    const auto condition = reader.numbers(0);
+    if (!condition) {
+      return refuse(node, reader.unsupported("a condition that is known only as the network runs"));
     }
-    std::vector<std::vector<int>> readers(static_cast<std::size_t>(graph.node_size()));
-    std::vector<int> waits(readers.size());
-    for (int i = 0; i < graph.node_size(); ++i) {
-      for (const std::string& input : graph.node(i).input()) {
-        const auto maker = makers.find(input);
-        if (input.empty() || maker == makers.end()) continue;
-        readers[static_cast<std::size_t>(maker->second)].push_back(i);
-        ++waits[static_cast<std::size_t>(i)];
-      }
+    if (condition->size() != 1) {
+      return refuse(node, reader.invalid("its condition is no single value"));
     }
-    std::set<int> ready;
-    for (int i = 0; i < graph.node_size(); ++i) {
-      if (waits[static_cast<std::size_t>(i)] == 0) ready.insert(i);
+    const auto* taken = reader.attribute(condition->front() != 0 ? "then_branch" : "else_branch");
+    if (!taken || !taken->has_g()) return refuse(node, reader.invalid("lacks the branch it takes"));
+    const onnx::GraphProto& branch = taken->g();
+    for (const onnx::TensorProto& tensor : branch.initializer()) {
+      if (values_.count(tensor.name())) return makes_again(node, tensor.name());
     }
-    std::vector<int> order;
-    while (!ready.empty()) {
-      const int node = *ready.begin();
-      ready.erase(ready.begin());
-      order.push_back(node);
-      for (const int reader : readers[static_cast<std::size_t>(node)]) {
-        if (--waits[static_cast<std::size_t>(reader)] == 0) ready.insert(reader);
-      }
+    find_unknown_operators(branch);
+    const auto outside = std::exchange(made_, {});
+    if (auto constants = take_constants(branch); !constants) return constants;
+    const auto outputs = take_nodes(branch);
+    if (!outputs) return outputs.error();
+    for (const std::string& name : made_) {
+      values_.erase(name), missing_.erase(name), left_out_.erase(name);
     }
-    for (int i = 0; i < graph.node_size(); ++i) {
-      if (waits[static_cast<std::size_t>(i)] > 0) order.push_back(i);
+    made_ = outside;
+    for (int i = 0; i < node.output_size(); ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      if (at < outputs->size() && (*outputs)[at] == kNoValue) leave_out(node.output(i));
     }
-    return order;
+    return keep(node, *outputs);
   }
 
   // Of ONNX's own operators; 0: the model does not say.
@@ -136,11 +157,16 @@ class Importer {
   }
 
   // Each once, with the first node that has it.
-  void find_unknown_operators() {
-    for (const onnx::NodeProto& node : model_.graph().node()) {
-      if (!find_reader(full_name(node))) unknown_.emplace(full_name(node), words_for(node));
+  void find_unknown_operators(const onnx::GraphProto& graph) {
+    for (const onnx::NodeProto& node : graph.node()) {
+      if (!is_known(node)) unknown_.emplace(full_name(node), words_for(node));
     }
   }
+
+  static bool is_known(const onnx::NodeProto& node) {
+    return is_if(node) || find_reader(full_name(node));
+  }
+  static bool is_if(const onnx::NodeProto& node) { return full_name(node) == "If"; }
 
   std::string what_is_not_done() const {
     std::string text;
@@ -156,110 +182,19 @@ class Importer {
     return text + (text.empty() ? "" : "; it ") + "asks for what is not done here: " + asked;
   }
 
-  // What is open has no name of its own where it goes by its place.
-  static std::string open_extent(const onnx::ValueInfoProto& input, int axis) {
-    const auto& dim = input.type().tensor_type().shape().dim(axis);
-    if (!dim.has_dim_param() && dim.dim_value() >= 1) return "";
-    return dim.dim_param().empty() ? input.name() + "." + std::to_string(axis) : dim.dim_param();
-  }
-
-  // Those that are open and not given, all in one message; those that are given and not open.
-  Result<void> check_extents() const {
-    std::set<std::string> open, missing;
-    std::string of, give;
-    for (const onnx::ValueInfoProto& input : model_.graph().input()) {
-      if (values_.count(input.name()) || !input.type().has_tensor_type()) continue;
-      const auto& shape = input.type().tensor_type().shape();
-      for (int d = 0; d < shape.dim_size(); ++d) {
-        const std::string name = open_extent(input, d);
-        if (name.empty()) continue;
-        open.insert(name);
-        if (options_.extents.count(name) || options_.known_inputs.count(input.name())) continue;
-        if (shape.dim(d).has_dim_value() && shape.dim(d).dim_value() == 0) {
-          return wrong(path_, "its input '" + input.name() +
-                                  "' holds nothing: its extent at axis " + std::to_string(d) +
-                                  " is 0 (--extent " + name + "=... puts another in its place)");
-        }
-        if (!missing.insert(name).second) continue;
-        give += " --extent " + name + "=...";
-        of += (of.empty() ? "'" : ", '") + name + "' of its input '" + input.name() + "'";
-      }
-    }
-    if (!missing.empty()) {
-      return wrong(path_, "leaves extents open: " + of + "; give them:" + give);
-    }
-    for (const auto& [name, extent] : options_.extents) {
-      if (open.count(name)) continue;
-      std::string known;
-      for (const std::string& one : open) known += (known.empty() ? "" : ", ") + one;
-      return wrong(path_, "--extent " + name + ": no extent of that name is open" +
-                              (known.empty() ? ", nor is any other" : "; those are: " + known));
-    }
-    return {};
-  }
-
-  Result<void> take_input(const onnx::ValueInfoProto& input) {
-    const auto known = options_.known_inputs.find(input.name());
-    if (known != options_.known_inputs.end()) {
-      values_[input.name()] =
-          builder_.constant(input.name(), known->second.first, known->second.second);
-      return {};
-    }
-    const std::string words = "its input '" + input.name() + "' ";
-    if (!input.type().has_tensor_type())
-      return wrong(path_, words + "is no tensor", ErrorCode::Unsupported);
-    const auto& tensor = input.type().tensor_type();
-    auto scalar = scalar_of(tensor.elem_type());
-    if (!scalar) return wrong(path_, words + scalar.error().message, scalar.error().code);
-    TensorType type{*scalar, {}};
-    if (!tensor.has_shape()) return wrong(path_, words + "has no shape", ErrorCode::Unsupported);
-    for (int d = 0; d < tensor.shape().dim_size(); ++d) {
-      const std::string open = open_extent(input, d);
-      type.shape.push_back(open.empty() ? tensor.shape().dim(d).dim_value()
-                                        : options_.extents.at(open));
-    }
-    if (auto right = check_tensor(type); !right) {
-      return wrong(path_, words + "is " + right.error().message, right.error().code);
-    }
-    values_[input.name()] = builder_.input(input.name(), std::move(type));
-    return {};
-  }
-
   static std::string words_for(const onnx::NodeProto& node) {
     if (!node.name().empty()) return "node '" + node.name() + "'";
     return node.output_size() ? "the node that makes '" + node.output(0) + "'" : "a node";
   }
 
-  // Before opset 7 a second operand's axes stand from `axis` on, not at the end, and a node may be
-  // one of training.
-  Result<void> take_old_meaning(const onnx::NodeProto& node, std::vector<ValueId>& inputs) {
-    const NodeReader reader(node, opset(), inputs, builder_);
-    if (reader.has("is_test") && reader.integer("is_test", 1) == 0) {
-      return reader.unsupported("training");
-    }
-    if (reader.integer("spatial", 1) == 0) return reader.unsupported("norms of single elements");
-    const bool slopes = node.op_type() == "PRelu";
-    const bool placed = reader.integer("broadcast", 0) == 1 && reader.has("axis");
-    if ((!slopes && !placed) || !reader.has_input(0) || !reader.has_input(1)) return {};
-    const auto rank = static_cast<std::int64_t>(reader.shape(0).size());
-    NodeReader::List shape = reader.shape(1);
-    std::int64_t axis = slopes ? 1 : reader.integer("axis", 0);
-    if (axis < 0) axis += rank;
-    const auto size = static_cast<std::int64_t>(shape.size());
-    if (slopes && (size != 1 || shape[0] == 1 || rank < 2)) return {};
-    if (axis < 0 || axis + size > rank) return reader.invalid("its second operand has no place");
-    shape.resize(static_cast<std::size_t>(rank - axis), 1);
-    auto moved = builder_.add("Reshape", {{"shape", shape}, {"allowzero", 0}}, {inputs[1]}, "");
-    if (!moved) return std::move(moved).error();
-    inputs[1] = *moved;
-    return {};
-  }
-
   // What a node would make that is not done here; nor is what reads it looked at.
+  void leave_out(const std::string& output) {
+    if (output.empty()) return;
+    made_.push_back(output);
+    left_out_.insert(output);
+  }
   void leave_out(const onnx::NodeProto& node) {
-    for (const std::string& output : node.output()) {
-      if (!output.empty()) left_out_.insert(output);
-    }
+    for (const std::string& output : node.output()) leave_out(output);
   }
 
   bool reads_what_is_left_out(const onnx::NodeProto& node) const {
@@ -267,20 +202,25 @@ class Importer {
                        [&](const std::string& name) { return left_out_.count(name) > 0; });
   }
 
+  // One that asks for too much is remembered, once for each thing that is asked.
+  Result<void> refuse(const onnx::NodeProto& node, const Error& error) {
+    if (error.code != ErrorCode::Unsupported) {
+      return wrong(path_, words_for(node) + ": " + error.message, error.code);
+    }
+    leave_out(node);
+    unsupported_.emplace(std::pair(node.op_type(), error.message), words_for(node));
+    return {};
+  }
+
+  Error makes_again(const onnx::NodeProto& node, const std::string& name) const {
+    return wrong(path_, words_for(node) + " makes '" + name + "' again");
+  }
+
   Result<void> take_node(const onnx::NodeProto& node) {
-    if (!find_reader(full_name(node)) || reads_what_is_left_out(node)) {
+    if (!is_known(node) || reads_what_is_left_out(node)) {
       leave_out(node);
       return {};
     }
-    // One that asks for too much is remembered, once for each thing that is asked.
-    const auto refused = [&](const Error& error) -> Result<void> {
-      if (error.code != ErrorCode::Unsupported) {
-        return wrong(path_, words_for(node) + ": " + error.message, error.code);
-      }
-      leave_out(node);
-      unsupported_.emplace(std::pair(node.op_type(), error.message), words_for(node));
-      return {};
-    };
     std::vector<ValueId> inputs;
     for (const std::string& name : node.input()) {
       const auto at = values_.find(name);
@@ -296,28 +236,33 @@ class Importer {
       inputs.push_back(name.empty() ? kNoValue : at->second);
     }
     if (opset() < 7) {
-      if (auto meant = take_old_meaning(node, inputs); !meant) return refused(meant.error());
+      const auto meant =
+          take_old_meaning(NodeReader(node, opset(), inputs, builder_), builder_, inputs);
+      if (!meant) return refuse(node, meant.error());
     }
     const NodeReader reader(node, opset(), inputs, builder_);
     if (!reader.has_input(0) && node.op_type() != "Constant") {
-      return refused(reader.invalid("lacks its first input"));
+      return refuse(node, reader.invalid("lacks its first input"));
     }
-    auto outputs = find_reader(full_name(node))(reader);
-    if (!outputs) return refused(outputs.error());
+    if (is_if(node)) return take_if(node, reader);
+    const auto outputs = find_reader(full_name(node))(reader);
+    return outputs ? keep(node, *outputs) : refuse(node, outputs.error());
+  }
+
+  // By the names that the node gives its outputs.
+  Result<void> keep(const onnx::NodeProto& node, const std::vector<ValueId>& outputs) {
     for (int i = 0; i < node.output_size(); ++i) {
-      if (node.output(i).empty()) continue;
+      const std::string& name = node.output(i);
+      if (name.empty() || left_out_.count(name)) continue;
       const auto at = static_cast<std::size_t>(i);
-      if (at >= outputs->size() || (*outputs)[at] == kNoValue) {
-        // Used or not, nobody can have it.
-        missing_[node.output(i)] = words_for(node);
+      if (values_.count(name)) return makes_again(node, name);
+      made_.push_back(name);
+      if (at >= outputs.size() || outputs[at] == kNoValue) {
+        missing_[name] = words_for(node);  // used or not, nobody can have it
         continue;
       }
-      if (values_.count(node.output(i))) {
-        return wrong(path_, words_for(node) + " makes '" + node.output(i) + "' again");
-      }
-      const ValueId made = (*outputs)[at];
-      values_[node.output(i)] = made;
-      builder_.name(made, node.output(i));
+      values_[name] = outputs[at];
+      builder_.name(outputs[at], name);
     }
     return {};
   }
@@ -332,6 +277,7 @@ class Importer {
   std::map<std::string, std::string> unknown_;
   std::map<std::pair<std::string, std::string>, std::string> unsupported_;  // operator, what of it
   std::unordered_set<std::string> left_out_;
+  std::vector<std::string> made_;  // names of the graph or branch that is being taken
 };
 
 }  // namespace
@@ -349,6 +295,9 @@ Result<Graph> import_onnx(const std::string& path, const OnnxOptions& options) {
   onnx::ModelProto model;
   if (!model.ParseFromIstream(&file)) return wrong(path, "is no ONNX file, or is cut off");
   if (!model.has_graph()) return wrong(path, "is no ONNX model: it has no graph");
+  if (auto plain = inline_local_functions(model); !plain) {
+    return wrong(path, plain.error().message, plain.error().code);
+  }
   return Importer(model, options, path).run();
 }
 

@@ -17,6 +17,8 @@ struct OnnxOptions {
   std::map<std::string, std::int64_t> extents;
   // Inputs that are always this: they become constants.
   std::map<std::string, std::pair<TensorType, std::vector<std::uint8_t>>> known_inputs;
+  // The same by numbers, one for all elements or as many as there are; a list's extent may be open.
+  std::map<std::string, std::vector<double>> known_numbers = {};
   // Told what a user should know of a model that is taken; null: nobody is.
   std::function<void(const std::string&)> warn = nullptr;
 };

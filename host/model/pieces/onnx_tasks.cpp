@@ -18,13 +18,8 @@ bool is_onnx_file(const std::string& path) {
                     [](char end, char c) { return end == (c >= 'A' && c <= 'Z' ? c | 32 : c); });
 }
 
-Result<Graph> load_onnx_graph(const std::string& path,
-                              const std::map<std::string, std::int64_t>& extents,
-                              bool beside_accelerator,
-                              const std::function<void(const std::string&)>& warn) {
-  OnnxOptions options;
-  options.extents = extents;
-  options.warn = warn;
+Result<Graph> load_onnx_graph(const std::string& path, const OnnxOptions& options,
+                              bool beside_accelerator) {
   auto graph = import_onnx(path, options);
   if (!graph) return graph;
   if (auto passed = run_passes(*graph); !passed) return std::move(passed).error();
@@ -32,11 +27,9 @@ Result<Graph> load_onnx_graph(const std::string& path,
   return graph;
 }
 
-Result<TaskList> load_onnx_tasks(const std::string& path,
-                                 const std::map<std::string, std::int64_t>& extents,
-                                 const Accelerates& accelerates,
-                                 const std::function<void(const std::string&)>& warn) {
-  auto graph = load_onnx_graph(path, extents, accelerates != nullptr, warn);
+Result<TaskList> load_onnx_tasks(const std::string& path, const OnnxOptions& options,
+                                 const Accelerates& accelerates) {
+  auto graph = load_onnx_graph(path, options, accelerates != nullptr);
   if (!graph) return std::move(graph).error();
   auto bindings = bind(*graph, pieces_of(*graph, accelerates));
   if (!bindings) return Error{bindings.error().code, path + ": " + bindings.error().message};
