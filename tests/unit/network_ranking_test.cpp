@@ -99,6 +99,52 @@ TEST_F(NetworkRanking, TheFirstInOrder) {
   }
 }
 
+// Toward zero, at the ends of the type too.
+TEST_F(NetworkRanking, QuotientsAtTheEndsOfInt32) {
+  constexpr std::int32_t kLeast = std::numeric_limits<std::int32_t>::min();
+  constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
+  const std::vector<std::int32_t> x = {kLeast, kLeast + 1, -8, -7, -6, -1, 0, 6, 7, kMost};
+  const std::vector<std::int32_t> divisors = {1, 7, kMost};
+  Model model;
+  model.input("x", {std::ssize(x)});
+  model.of_type(onnx::TensorProto::INT32);
+  for (const std::int32_t by : divisors) {
+    onnx::TensorProto& tensor = *model.proto().mutable_graph()->add_initializer();
+    tensor.set_name("by" + std::to_string(by)), tensor.set_data_type(onnx::TensorProto::INT32);
+    tensor.add_int32_data(by);
+    model.node("Div", {"x", tensor.name()}, "over" + tensor.name());
+    model.output("over" + tensor.name());
+  }
+  const auto graph = imported(model.text());
+  ASSERT_TRUE(graph) << graph.error().text();
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(x.data());
+  const auto outputs = model::evaluate_graph(
+      *graph, {std::make_shared<const std::vector<std::uint8_t>>(bytes, bytes + x.size() * 4)});
+  ASSERT_TRUE(outputs) << outputs.error().text();
+  for (std::size_t o = 0; o < divisors.size(); ++o) {
+    std::vector<std::int32_t> y(x.size()), right = x;
+    for (std::int32_t& number : right) number /= divisors[o];
+    ASSERT_EQ(outputs->at(o)->size(), y.size() * 4);
+    std::memcpy(y.data(), outputs->at(o)->data(), y.size() * 4);
+    EXPECT_EQ(y, right) << divisors[o];
+  }
+  agrees(model);
+}
+
+// Exporters write them for a bound that is not there.
+TEST_F(NetworkRanking, BoundsAtTheEndsOfInt64AreNone) {
+  Model model;
+  model.input("x", {7});
+  model.of_type(onnx::TensorProto::INT64);
+  model.whole_numbers("least", {}, {std::numeric_limits<std::int64_t>::min()});
+  model.whole_numbers("most", {}, {std::numeric_limits<std::int64_t>::max()});
+  model.whole_numbers("two", {}, {2});
+  model.node("Clip", {"x", "least", "most"}, "all"), model.output("all");
+  model.node("Clip", {"x", "two", "most"}, "above"), model.output("above");
+  model.node("Clip", {"x", "least", "two"}, "below"), model.output("below");
+  agrees(model);
+}
+
 TEST_F(NetworkRanking, MarksOfClasses) {
   Model model;
   model.input("x", {2, 3, 4});

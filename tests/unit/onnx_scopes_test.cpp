@@ -96,6 +96,28 @@ TEST_F(OnnxScopes, TheBranchThatAKnownConditionTakes) {
   }
 }
 
+// Users ask for outputs by their names: what a branch calls them is its own affair.
+TEST_F(OnnxScopes, OutputsHaveTheNamesThatTheModelGivesThem) {
+  Model model;
+  model.input("x", {1, 2});
+  ask(model, 1);
+  onnx::NodeProto& node = model.node("If", {"is it"}, "made");
+  onnx::GraphProto& then = branch(node, "then_branch", "Neg", "x");
+  onnx::TensorProto& ten = *then.add_initializer();
+  ten.set_name("ten"), ten.set_data_type(onnx::TensorProto::FLOAT), ten.add_float_data(10);
+  for (const char* output : {"ten", "x", "outer"}) then.add_output()->set_name(output);
+  for (const char* output : {"constant", "input", "again"}) node.add_output(output);
+  model.node("Abs", {"x"}, "outer");
+  for (const char* name : {"made", "constant", "input", "again", "outer"}) model.output(name);
+  const auto graph = imported(model.text());
+  ASSERT_TRUE(graph) << graph.error().text();
+  std::vector<std::string> names;
+  for (const ValueId output : graph->outputs) names.push_back(graph->values[output].name);
+  EXPECT_EQ(names, (std::vector<std::string>{"made", "constant", "input", "again", "outer"}));
+  EXPECT_EQ(graph->values[graph->inputs[0]].name, "x");
+  agrees(model);
+}
+
 TEST_F(OnnxScopes, BranchesHaveNamesAndConstantsOfTheirOwn) {
   Model model;
   model.input("x", {1, 2});
@@ -203,6 +225,7 @@ TEST_F(OnnxScopes, AnInputThatIsKnownDecides) {
             std::string::npos);
   EXPECT_NE(told("rate", {0.5}).find("--constant rate: 0.500000 is no int64"), std::string::npos)
       << told("rate", {0.5});
+  EXPECT_NE(told("rate", {0x1p53 + 2}).find("is no int64"), std::string::npos);
   EXPECT_NE(told("rate", {1, 2}).find("has 2 numbers, the input 1"), std::string::npos);
   EXPECT_NE(told("x", {1, 2, 3}).find("has 3 numbers, the input 2"), std::string::npos);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 
 #include "host/ir/interpreter.h"
 #include "host/space/operators/activations.h"
@@ -52,6 +53,26 @@ TEST(Activations, ExponentialIsRelativelyRight) {
   // Beyond its ends: nothing, and the largest value.
   for (const Point& p : over(exponential, -1000, -88)) EXPECT_EQ(p.value, 0);
   for (const Point& p : over(exponential, 89, 1000)) EXPECT_GT(p.value, 2e38);
+}
+
+TEST(Activations, ExponentialToItsEnds) {
+  double worst = 0;
+  for (const Point& p : over(exponential_to_its_ends, -87, 88.72)) {
+    worst = std::max(worst, std::fabs(p.value / std::exp(double{p.x}) - 1));
+  }
+  EXPECT_LT(worst, 3e-7);
+  for (const Point& p : over(exponential_to_its_ends, -120, -87)) {
+    EXPECT_NEAR(p.value, std::exp(double{p.x}), 1e-6 * std::exp(double{p.x}) + 0x1p-149) << p.x;
+  }
+  for (const Point& p : over(exponential_to_its_ends, 88.73, 1000)) {
+    EXPECT_EQ(p.value, std::numeric_limits<float>::infinity()) << p.x;
+  }
+}
+
+TEST(Activations, SinesOfLargeNumbersStayWithinOne) {
+  for (const auto& of : {sine, cosine}) {
+    for (const Point& p : over(of, -1e20, 1e20)) EXPECT_LE(std::fabs(p.value), 1) << p.x;
+  }
 }
 
 double worst_of(const std::function<ir::Expr(const ir::Expr&)>& function,

@@ -24,6 +24,9 @@ class GraphBuilder {
   // The model's own name for a value that nodes make; what else had it gets another. The first
   // that a value gets counts, and an input's stays.
   void name(ValueId id, const std::string& name);
+  // The next name() counts: what it was called was a name within a part of the model.
+  void forget_name(ValueId id) { made_up_.insert(id); }
+  std::size_t values() const { return graph_.values.size(); }
 
   // Until the next value is made.
   const Value& value(ValueId id) const { return graph_.values[id]; }

@@ -125,10 +125,20 @@ class Importer {
       if (values_.count(tensor.name())) return makes_again(node, tensor.name());
     }
     find_unknown_operators(branch);
+    const std::size_t before = builder_.values();
     const auto outside = std::exchange(made_, {});
     if (auto constants = take_constants(branch); !constants) return constants;
-    const auto outputs = take_nodes(branch);
+    auto outputs = take_nodes(branch);
     if (!outputs) return outputs.error();
+    for (ValueId& output : *outputs) {
+      if (output == kNoValue) continue;
+      if (output < before) {  // of outside, where it has another name
+        auto same = builder_.add("Identity", {}, {output}, "");
+        if (!same) return same.error();
+        output = *same;
+      }
+      builder_.forget_name(output);
+    }
     for (const std::string& name : made_) {
       values_.erase(name), missing_.erase(name), left_out_.erase(name);
     }

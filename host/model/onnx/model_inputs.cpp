@@ -1,6 +1,7 @@
 // Inputs of an ONNX model (model_inputs.h).
 #include "host/model/onnx/model_inputs.h"
 
+#include <cmath>
 #include <set>
 #include <unordered_set>
 
@@ -149,8 +150,11 @@ class Inputs {
     const auto kept = space::to_doubles(*bytes, {type.scalar, 1});
     if (!kept) return kept.error();
     const ir::DataType element{type.scalar, 1};
-    for (std::size_t i = 0; i < count && !element.is_float(); ++i) {
-      if ((*kept)[i] == all[i]) continue;
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool fits = element.is_float()  ? std::isfinite((*kept)[i]) || !std::isfinite(all[i])
+                        : element.is_bool() ? all[i] == 0 || all[i] == 1
+                                            : (*kept)[i] == all[i] && std::fabs(all[i]) <= 0x1p53;
+      if (fits) continue;
       return wrong(std::to_string(all[i]) + " is no " + ir::to_string(element));
     }
     return bytes;

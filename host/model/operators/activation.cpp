@@ -167,7 +167,7 @@ constexpr Operator kActivation[] = {
     {"Tanh", 1, 1, smooth<space::hyperbolic_tangent>, nullptr, Takes::Floats},
     {"Erf", 1, 1, smooth<space::error_function>, nullptr, Takes::Floats},
     {"Gelu", 1, 1, smooth<space::gelu>, nullptr, Takes::Floats},
-    {"Exp", 1, 1, smooth<space::exponential>, nullptr, Takes::Floats},
+    {"Exp", 1, 1, smooth<space::exponential_to_its_ends>, nullptr, Takes::Floats},
     {"Log", 1, 1, smooth<space::logarithm>, nullptr, Takes::Floats},
     {"Sin", 1, 1, smooth<space::sine>, nullptr, Takes::Floats},
     {"Cos", 1, 1, smooth<space::cosine>, nullptr, Takes::Floats},

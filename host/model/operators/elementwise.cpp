@@ -30,9 +30,10 @@ Result<Written> by_known(const NodeCall& call) {
   const ir::Expr x = widened(element(call, 0, indices_of(axes)));
   if (x->type.is_float()) return unsupported("of " + ir::to_string(ir::DataType{call.scalar(0)}));
   const ir::Expr divisor = ir::int_imm(by, x->type), zero = ir::zero_of(x->type);
-  const ir::Expr size = ir::binary(BinaryOp::Max, x, zero - x);
-  const ir::Expr part = ir::binary(BinaryOp::Div, size, divisor);
-  const ir::Expr quotient = ir::select(ir::binary(BinaryOp::Lt, x, zero), zero - part, part);
+  // IR's is rounded toward minus infinity.
+  const ir::Expr raised =
+      ir::select(ir::binary(BinaryOp::Lt, x, zero), x + ir::int_imm(by - 1, x->type), x);
+  const ir::Expr quotient = ir::binary(BinaryOp::Div, raised, divisor);
   ir::Expr value = quotient;
   if (rest) {
     value =

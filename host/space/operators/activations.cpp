@@ -20,18 +20,43 @@ ir::Expr polynomial(const ir::Expr& x, std::initializer_list<double> coefficient
 
 }  // namespace
 
-ir::Expr exponential(const ir::Expr& argument) {
-  // Below -87.7 n is -127, whose power of two has no bits: 0.
-  const ir::Expr x = clip(argument, -88.02, 88.3);
+namespace {
+
+// e^x = power * 2^n, power about 1.
+struct Parts {
+  ir::Expr power, n;
+};
+
+Parts parts_of(const ir::Expr& x) {
   const ir::Expr n = ir::unary(ir::UnaryOp::Floor, x * f(1.44269504088896341) + f(0.5));
   // ln 2: the first part has few bits, so that its product with n is exact.
   const ir::Expr r = x - n * f(0.693359375) - n * f(-2.12194440e-4);
   const ir::Expr tail = polynomial(r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3,
                                        4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
-  const ir::Expr power = tail * (r * r) + r + f(1);
+  return {tail * (r * r) + r + f(1), n};
+}
+
+// 2^n for a whole number from -127, where it is 0, to 127.
+ir::Expr two_to(const ir::Expr& n) {
   const ir::Expr exponent = ir::cast(ir::kInt32, n) + ir::int_imm(127);
-  return power * ir::reinterpret(ir::kFloat32,
-                                 ir::binary(ir::BinaryOp::ShiftLeft, exponent, ir::int_imm(23)));
+  return ir::reinterpret(ir::kFloat32,
+                         ir::binary(ir::BinaryOp::ShiftLeft, exponent, ir::int_imm(23)));
+}
+
+}  // namespace
+
+ir::Expr exponential(const ir::Expr& x) {
+  // Below -87.7 n is -127: 0.
+  const Parts e = parts_of(clip(x, -88.02, 88.3));
+  return e.power * two_to(e.n);
+}
+
+ir::Expr exponential_to_its_ends(const ir::Expr& x) {
+  // Of a product of two powers of two the larger ones overflow and the smaller ones lose their
+  // bits.
+  const Parts e = parts_of(clip(x, -105, 89.5));
+  const ir::Expr half = ir::unary(ir::UnaryOp::Floor, e.n * f(0.5));
+  return e.power * two_to(half) * two_to(e.n - half);
 }
 
 ir::Expr sigmoid(const ir::Expr& x) { return div(f(1), f(1) + exponential(f(0) - x)); }
@@ -109,10 +134,10 @@ constexpr double kTurns = 0.318309886183790672;  // 1 / pi
 
 }  // namespace
 
-ir::Expr sine(const ir::Expr& x) { return folded_sine(x, nearest(x * f(kTurns)), 0); }
+ir::Expr sine(const ir::Expr& x) { return clip(folded_sine(x, nearest(x * f(kTurns)), 0), -1, 1); }
 
 ir::Expr cosine(const ir::Expr& x) {
-  return f(0) - folded_sine(x, nearest(x * f(kTurns) - f(0.5)), 0.5);
+  return clip(f(0) - folded_sine(x, nearest(x * f(kTurns) - f(0.5)), 0.5), -1, 1);
 }
 
 ir::Expr softplus(const ir::Expr& x) {
@@ -140,7 +165,14 @@ ir::Expr clip(const ir::Expr& x, double low, double high) {
     return x->type.is_float() ? ir::float_imm(value, x->type)
                               : ir::int_imm(static_cast<std::int64_t>(value), x->type);
   };
-  return ir::binary(ir::BinaryOp::Min, ir::binary(ir::BinaryOp::Max, x, bound(low)), bound(high));
+  // A bound that is int64's end, or beyond, is none.
+  const auto counts = [&](double value) {
+    return x->type.is_float() || (value > -0x1p63 && value < 0x1p63);
+  };
+  ir::Expr clipped = x;
+  if (counts(low)) clipped = ir::binary(ir::BinaryOp::Max, clipped, bound(low));
+  if (counts(high)) clipped = ir::binary(ir::BinaryOp::Min, clipped, bound(high));
+  return clipped;
 }
 
 }  // namespace fettle::space

@@ -11,6 +11,10 @@ namespace fettle::space {
 // by -infinity has no share. Relative error below 3e-7 from -87 to 88.
 ir::Expr exponential(const ir::Expr& x);
 
+// The same where more than a share of a sum is asked: infinity above 88.73, and below -87.3 what
+// float32 still has, 0 from -104 on.
+ir::Expr exponential_to_its_ends(const ir::Expr& x);
+
 // 1 / (1 + e^-x). Absolute error below 2e-7.
 ir::Expr sigmoid(const ir::Expr& x);
 
@@ -38,7 +42,8 @@ ir::Expr gelu(const ir::Expr& x);
 ir::Expr logarithm(const ir::Expr& x);
 
 // x = k pi + r with pi in three parts, and Taylor's series of degree 11 of r in [-pi/2, pi/2].
-// Absolute error below 3e-7 for |x| <= 8000; it grows with x.
+// Absolute error below 3e-7 for |x| <= 8000; it grows with x, and beyond 1e7 nothing of it is right
+// but that it is from -1 to 1.
 ir::Expr sine(const ir::Expr& x);
 ir::Expr cosine(const ir::Expr& x);
 
