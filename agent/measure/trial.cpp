@@ -52,12 +52,24 @@ Result<void> check_all(TrialContext& context, const wire::MeasureRequestT& reque
   return {};
 }
 
-// What the request wants of a buffer as it is now.
-Result<Bytes> read_back(TrialContext& context, const wire::MeasureOptionsT& options) {
-  auto all = context.device.read(options.read_buffer);
-  if (!all) return std::move(all).error();
-  const ByteView part = all->subspan(options.read_offset, options.read_bytes);
-  return Bytes(part.begin(), part.end());
+// What the request wants of a buffer, and of outputs behind it, as they are now.
+Result<Bytes> read_back(TrialContext& context, const wire::MeasureRequestT& request) {
+  const wire::MeasureOptionsT& options = *request.options;
+  const auto& buffers = request.program->buffers;
+  Bytes bytes;
+  std::uint64_t offset = options.read_offset;
+  for (std::uint32_t b = options.read_buffer;
+       b < buffers.size() && bytes.size() < options.read_bytes; ++b) {
+    if (b != options.read_buffer && buffers[b]->role != wire::BufferRole::Output) continue;
+    auto all = context.device.read(b);
+    if (!all) return std::move(all).error();
+    const ByteView behind = all->subspan(offset);
+    const ByteView part =
+        behind.first(std::min<std::size_t>(behind.size(), options.read_bytes - bytes.size()));
+    bytes.insert(bytes.end(), part.begin(), part.end());
+    offset = 0;
+  }
+  return bytes;
 }
 
 // A candidate that maps memory for itself is stopped by the address-space limit;
@@ -214,7 +226,7 @@ wire::OutcomeT run_trial(TrialContext& context, wire::MeasureRequestT& request,
     if (auto idle = idle_now(context, request, times)) return failed(std::move(*idle), times);
   }
   if (options.read_bytes > 0) {
-    auto read = read_back(context, options);
+    auto read = read_back(context, request);
     if (!read) return failed(wire::Stage::Check, std::move(read).error(), times);
     measurement->read = std::move(*read);
   }

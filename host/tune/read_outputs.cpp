@@ -16,11 +16,39 @@ Result<Bytes> read_piece(Runner& runner, StopSignal& stop, wire::MeasureRequestT
   std::vector<Measured> others;  // no trial is under way
   auto outcome = run_undisturbed(runner, runner.board().id, stop, request, others);
   if (!outcome) return std::move(outcome).error();
-  if (wire::FailureT* failure = outcome->body.AsFailure()) return from_wire(*failure->error);
+  const Error old{ErrorCode::Unsupported,
+                  "the board's agent is too old to send what a program computed"};
+  if (wire::FailureT* failure = outcome->body.AsFailure()) {
+    // An older one that sends one output at a time takes the others for bytes that are not there.
+    return failure->error->code == ErrorCode::Malformed ? old : from_wire(*failure->error);
+  }
   wire::MeasurementT* measurement = outcome->body.AsMeasurement();
   if (measurement->read.size() == request.options->read_bytes) return std::move(measurement->read);
-  return Error{ErrorCode::Unsupported,
-               "the board's agent is too old to send what a kernel computed"};
+  return old;
+}
+
+// As many bytes as all of them have, one behind the other.
+Result<Bytes> read_all(Runner& runner, StopSignal& stop, wire::MeasureRequestT& request,
+                       const std::vector<std::uint32_t>& buffers) {
+  std::uint64_t left = 0;
+  for (const std::uint32_t b : buffers) left += request.program->buffers[b]->bytes;
+  Bytes all;
+  std::uint64_t begin = 0;  // of the buffer that is read
+  for (const std::uint32_t b : buffers) {
+    const std::uint64_t end = begin + request.program->buffers[b]->bytes;
+    while (all.size() < end) {
+      request.options->read_buffer = b;
+      request.options->read_offset = all.size() - begin;
+      request.options->read_bytes =
+          static_cast<std::uint32_t>(std::min<std::uint64_t>(left, limits::kPieceBytes));
+      auto piece = read_piece(runner, stop, request);
+      if (!piece) return piece;
+      all.insert(all.end(), piece->begin(), piece->end());
+      left -= piece->size();
+    }
+    begin = end;
+  }
+  return all;
 }
 
 }  // namespace
@@ -36,19 +64,18 @@ Result<std::vector<Bytes>> read_outputs(Runner& runner, StopSignal& stop,
   options.timeout_ms = kTimeoutMs;
   options.threads = static_cast<std::uint32_t>(threads);
   options.check = false;
-  std::vector<Bytes> outputs;
+  std::vector<std::uint32_t> buffers;
   for (std::uint32_t b = 0; b < program.buffers.size(); ++b) {
-    if (program.buffers[b]->role != wire::BufferRole::Output) continue;
-    Bytes& output = outputs.emplace_back();
-    while (output.size() < program.buffers[b]->bytes) {
-      options.read_buffer = b;
-      options.read_offset = output.size();
-      options.read_bytes = static_cast<std::uint32_t>(
-          std::min<std::uint64_t>(program.buffers[b]->bytes - output.size(), limits::kPieceBytes));
-      auto piece = read_piece(runner, stop, request);
-      if (!piece) return std::move(piece).error();
-      output.insert(output.end(), piece->begin(), piece->end());
-    }
+    if (program.buffers[b]->role == wire::BufferRole::Output) buffers.push_back(b);
+  }
+  const auto all = read_all(runner, stop, request, buffers);
+  if (!all) return all.error();
+  std::vector<Bytes> outputs;
+  auto at = all->begin();
+  for (const std::uint32_t b : buffers) {
+    const auto end = at + static_cast<std::ptrdiff_t>(program.buffers[b]->bytes);
+    outputs.emplace_back(at, end);
+    at = end;
   }
   return outputs;
 }

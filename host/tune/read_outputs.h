@@ -7,8 +7,9 @@
 
 namespace fettle::tune {
 
-// Bytes of each output buffer, in the buffers' order. Runs the program once for each piece of 1
-// MiB. Its own failure there as an Error; Unsupported: the agent is too old to send outputs.
+// Bytes of each output buffer, in the buffers' order. Runs the program once for each MiB of all of
+// them together. Its own failure there as an Error; Unsupported: the agent is too old to send
+// outputs.
 Result<std::vector<Bytes>> read_outputs(Runner& runner, StopSignal& stop,
                                         const wire::ProgramT& program, int threads);
 

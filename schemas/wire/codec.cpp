@@ -115,9 +115,14 @@ Result<wire::MeasureRequestT> decode_request(ByteView bytes) {
   const wire::MeasureOptionsT& options = *request.options;
   if (options.read_bytes > 0) {
     const auto& buffers = request.program->buffers;
+    std::uint64_t there = 0;
+    for (std::size_t b = options.read_buffer; b < buffers.size(); ++b) {
+      const bool read = b == options.read_buffer || buffers[b]->role == wire::BufferRole::Output;
+      if (read) there += buffers[b]->bytes;
+    }
     if (options.read_buffer >= buffers.size() ||
         options.read_offset > buffers[options.read_buffer]->bytes ||
-        options.read_bytes > buffers[options.read_buffer]->bytes - options.read_offset) {
+        options.read_bytes > there - options.read_offset) {
       return Error{ErrorCode::Malformed, "bytes to read that are in no buffer"};
     }
   }

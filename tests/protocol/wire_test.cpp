@@ -297,6 +297,13 @@ TEST(Wire, BoundsHold) {
       {"NaN tolerance", [nan](auto& r) { r.expected[0]->relative = nan; }},
   };
   ASSERT_TRUE(decode_request(encode(sample_request())).ok());
+  {
+    auto both = sample_request();  // of the other buffer, and the output behind it
+    both.options->read_buffer = 0, both.options->read_offset = 4090, both.options->read_bytes = 100;
+    EXPECT_TRUE(decode_request(encode(both)).ok());
+    both.options->read_bytes = 4103;
+    EXPECT_FALSE(decode_request(encode(both)).ok());
+  }
   for (const auto& [name, spoil] : breaks) {
     auto request = sample_request();
     spoil(request);

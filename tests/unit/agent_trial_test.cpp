@@ -17,6 +17,7 @@ class TiringDevice final : public ScriptedDevice {
   std::uint64_t works = std::numeric_limits<std::uint64_t>::max(), runs = 0;
   int poisoned = 0;
   Bytes output = Bytes(16, kPoison);
+  std::vector<Bytes> others;  // of the buffers behind it
 
   Result<Sample> run(std::uint32_t times, bool launch_ticks) override {
     if (runs < works) output.assign(output.size(), 1);
@@ -28,7 +29,9 @@ class TiringDevice final : public ScriptedDevice {
     output.assign(output.size(), kPoison);
     return {};
   }
-  Result<ByteView> read(std::uint32_t) override { return ByteView(output); }
+  Result<ByteView> read(std::uint32_t buffer) override {
+    return ByteView(buffer == 0 ? output : others[buffer - 1]);
+  }
 };
 
 class TrialTest : public SamplerTest {
@@ -102,6 +105,26 @@ TEST_F(TrialTest, NobodyAskedForAnAnswer) {
   tiring.works = 1;
   EXPECT_TRUE(trial().body.AsMeasurement());
   EXPECT_EQ(tiring.poisoned, 0);
+}
+
+TEST_F(TrialTest, SendsABufferAndTheOutputsBehindIt) {
+  for (const auto role :
+       {wire::BufferRole::Input, wire::BufferRole::Output, wire::BufferRole::Output}) {
+    request.program->buffers.push_back(std::make_unique<wire::BufferT>());
+    request.program->buffers.back()->role = role;
+  }
+  tiring.others = {Bytes(16, 2), Bytes(3, 3), Bytes(16, 4)};
+  const auto sent = [&](std::uint32_t buffer, std::uint64_t offset, std::uint32_t bytes) {
+    request.options->read_buffer = buffer;
+    request.options->read_offset = offset;
+    request.options->read_bytes = bytes;
+    const auto outcome = trial();
+    return outcome.body.AsMeasurement() ? outcome.body.AsMeasurement()->read : Bytes();
+  };
+  EXPECT_EQ(sent(0, 14, 7), (Bytes{1, 1, 3, 3, 3, 4, 4}));
+  EXPECT_EQ(sent(0, 16, 2), (Bytes{3, 3}));
+  EXPECT_EQ(sent(1, 15, 2), (Bytes{2, 3}));
+  EXPECT_EQ(sent(3, 0, 16), Bytes(16, 4));
 }
 
 TEST_F(TrialTest, ALostRaceIsNotRunOnceMore) {

@@ -46,6 +46,37 @@ TEST_F(NetworkOperators, GemmsThirdInputIsBroadcast) {
   agree({4, 7}, "Gemm", {{7, 1}, {4, 1}}, [](auto&) {});
 }
 
+// Of embeddings of places: 10000 to each of some known powers; weights before it do not keep it
+// from being computed.
+TEST_F(NetworkOperators, KnownPowersAreComputed) {
+  Model model;
+  model.opset(17);
+  model.input("x", {2, 3});
+  model.weights("large", {1024, 1024});
+  std::string before = "large";
+  for (int i = 0; i < 70; ++i) {  // more than is computed before the run
+    const std::string name = "turned" + std::to_string(i);
+    model.node("Transpose", {before}, name);
+    before = name;
+  }
+  model.numbers("base", {}, 4);
+  model.numbers("half", {1}, 0.5), model.numbers("two", {1}, 2), model.numbers("none", {1}, 0);
+  Model::integer(model.node("Concat", {"half", "two", "none"}, "exponents"), "axis", 0);
+  model.node("Pow", {"base", "exponents"}, "powers");
+  model.node("Mul", {"x", "powers"}, "y");
+  model.output("y");
+  const auto graph = imported(model.text());
+  ASSERT_TRUE(graph) << graph.error().text();
+  ASSERT_EQ(graph->nodes.size(), 1u);
+  const auto& powers = graph->values[graph->nodes[0].inputs[1]];
+  ASSERT_TRUE(powers.constant);
+  std::vector<float> numbers(3);
+  ASSERT_EQ(powers.constant->size(), sizeof(float) * 3);
+  std::memcpy(numbers.data(), powers.constant->data(), sizeof(float) * 3);
+  EXPECT_EQ(numbers, (std::vector<float>{2, 16, 1}));
+  agrees(model);
+}
+
 // An exponent of more axes gives them to the result.
 TEST_F(NetworkOperators, PowersTakeTheShapeOfBoth) {
   Model model;

@@ -118,6 +118,24 @@ TEST_F(OnnxScopes, OutputsHaveTheNamesThatTheModelGivesThem) {
   agrees(model);
 }
 
+TEST_F(OnnxScopes, ABranchsNameIsFreeBehindIt) {
+  Model model;
+  model.input("x", {1, 2});
+  ask(model, 1);
+  onnx::NodeProto& node = model.node("If", {"is it"}, "p");
+  onnx::GraphProto& then = branch(node, "then_branch");
+  add(then, "Neg", {"x"}, "q");
+  add(then, "Exp", {"q"}, "inner");
+  then.add_output()->set_name("inner");
+  model.node("Abs", {"x"}, "q");
+  model.output("q"), model.output("p");
+  const auto graph = imported(model.text());
+  ASSERT_TRUE(graph) << graph.error().text();
+  EXPECT_EQ(graph->values[graph->outputs[0]].name, "q");
+  EXPECT_EQ(graph->values[graph->outputs[1]].name, "p");
+  EXPECT_EQ(of(model, {-1, 2}), (std::vector<float>{1, 2}));
+}
+
 TEST_F(OnnxScopes, BranchesHaveNamesAndConstantsOfTheirOwn) {
   Model model;
   model.input("x", {1, 2});
@@ -257,6 +275,22 @@ TEST_F(OnnxScopes, FunctionsOfTheModelAreItsNodes) {
   EXPECT_EQ(of(model, {-1, 3}), (std::vector<float>{-2 * 0.125f * 0.125f, 3}));
   EXPECT_EQ(of(model, {-100, 3}), (std::vector<float>{-4 * 0.125f * 0.125f, 3}));
   agrees(model);
+}
+
+TEST_F(OnnxScopes, NamesWithinFunctionsAreNoOnesOutside) {
+  const auto model_of = [](const std::string& read) {
+    Model model;
+    model.input("x", {1, 2});
+    model.node("Neg", {"x"}, "call1/inside");
+    onnx::FunctionProto& f = function(model, "f", {"in"}, {"out"});
+    inner(f, "Exp", {"in"}, "inside");
+    inner(f, "Abs", {read}, "out");
+    own(model.node("f", {"call1/inside"}, "y"));
+    model.output("y");
+    return model;
+  };
+  EXPECT_EQ(of(model_of("in"), {-1, 2}), (std::vector<float>{1, 2}));
+  EXPECT_NE(refusal(model_of("x")).find("which nothing has made"), std::string::npos);
 }
 
 TEST_F(OnnxScopes, FunctionsWithinBranches) {

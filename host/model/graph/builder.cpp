@@ -69,8 +69,9 @@ Result<ValueId> GraphBuilder::add(const std::string& op, nlohmann::json attribut
   const std::int64_t steps = steps_of(*stages);
   // Passes that compute in integers want the integers (passes/quantized.h).
   known &= op != "DequantizeLinear";
-  if (known && steps <= steps_left_) {
-    steps_left_ -= steps;
+  std::int64_t& left = steps <= kFewSteps ? few_left_ : steps_left_;
+  if (known && steps <= left) {
+    left -= steps;
     auto value = evaluate_node(*stages, constants);
     if (!value) return std::move(value).error();
     graph_.values[id].constant = std::move(*value);

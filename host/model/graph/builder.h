@@ -42,7 +42,9 @@ class GraphBuilder {
   std::string unique(const std::string& name, ValueId id);
 
   Graph graph_;
-  std::int64_t steps_left_ = std::int64_t{1} << 26;  // of computing constants
+  // Of computing constants: shapes are known however many weights are computed.
+  static constexpr std::int64_t kFewSteps = 4096;
+  std::int64_t steps_left_ = std::int64_t{1} << 26, few_left_ = std::int64_t{1} << 26;
   std::unordered_map<std::string, ValueId> names_;
   std::unordered_set<ValueId> made_up_;  // whose names are
 };

@@ -137,7 +137,9 @@ class Importer {
         if (!same) return same.error();
         output = *same;
       }
-      builder_.forget_name(output);
+    }
+    for (std::size_t id = before; id < builder_.values(); ++id) {
+      builder_.forget_name(static_cast<ValueId>(id));  // names of within
     }
     for (const std::string& name : made_) {
       values_.erase(name), missing_.erase(name), left_out_.erase(name);
@@ -235,10 +237,9 @@ class Importer {
     for (const std::string& name : node.input()) {
       const auto at = values_.find(name);
       if (missing_.count(name)) {
-        return wrong(path_,
-                     words_for(node) + " reads '" + name + "', an output that " +
-                         missing_.at(name) + " does not have here",
-                     ErrorCode::Unsupported);
+        return refuse(node,
+                      Error{ErrorCode::Unsupported, "reads '" + name + "', an output that " +
+                                                        missing_.at(name) + " does not have here"});
       }
       if (!name.empty() && at == values_.end()) {
         return wrong(path_, words_for(node) + " reads '" + name + "', which nothing has made");

@@ -17,6 +17,7 @@ using Attributes = std::map<std::string, const onnx::AttributeProto*>;
 using Names = std::unordered_map<std::string, std::string>;
 
 constexpr int kMostNodes = 1 << 20;
+constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 constexpr int kDeepest = 64;
 
 std::int64_t plain_opset(const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>& sets) {
@@ -26,12 +27,26 @@ std::int64_t plain_opset(const google::protobuf::RepeatedPtrField<onnx::Operator
   return 0;
 }
 
-// Empty: it makes nothing.
-std::string first_output(const onnx::NodeProto& node) {
+bool makes_something(const onnx::NodeProto& node) {
   for (const std::string& name : node.output()) {
-    if (!name.empty()) return name;
+    if (!name.empty()) return true;
   }
-  return "";
+  return false;
+}
+
+// Until no name begins with it, of those that nodes make.
+void lengthen(std::string& mark, const onnx::GraphProto& graph) {
+  const auto avoid = [&](const std::string& name) {
+    while (name.compare(0, mark.size(), mark) == 0) mark += '_';
+  };
+  for (const onnx::TensorProto& tensor : graph.initializer()) avoid(tensor.name());
+  for (const onnx::ValueInfoProto& input : graph.input()) avoid(input.name());
+  for (const onnx::NodeProto& node : graph.node()) {
+    for (const std::string& output : node.output()) avoid(output);
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      if (attribute.has_g()) lengthen(mark, attribute.g());
+    }
+  }
 }
 
 // What its attributes are without a value at the call: FunctionProto.attribute_proto, field 11
@@ -53,8 +68,8 @@ std::vector<onnx::AttributeProto> defaults_of(const onnx::FunctionProto& functio
 // A function's nodes as one call has them.
 class Call {
  public:
-  Call(const onnx::NodeProto& node, const onnx::FunctionProto& function)
-      : prefix_(first_output(node)) {
+  Call(const onnx::NodeProto& node, const onnx::FunctionProto& function, std::string prefix)
+      : prefix_(std::move(prefix)) {
     // What the caller leaves out has no name.
     for (int i = 0; i < function.input_size(); ++i) {
       names_[function.input(i)] = i < node.input_size() ? node.input(i) : "";
@@ -122,6 +137,7 @@ class Call {
 class Inliner {
  public:
   explicit Inliner(const onnx::ModelProto& model) : opset_(plain_opset(model.opset_import())) {
+    lengthen(mark_, model.graph());
     for (const onnx::FunctionProto& function : model.functions()) {
       functions_[{function.domain(), function.name()}] = &function;
     }
@@ -162,10 +178,14 @@ class Inliner {
       return Error{ErrorCode::Unsupported, words + "is of opset " + std::to_string(opset) +
                                                ", the model of " + std::to_string(opset_)};
     }
-    if (first_output(node).empty()) return {};
-    const Call call(node, function);
+    if (!makes_something(node)) return {};
+    const Call call(node, function, mark_ + std::to_string(++calls_));
     for (const onnx::NodeProto& inner : function.node()) {
       onnx::NodeProto adapted = call.of(inner);
+      bytes_ += adapted.ByteSizeLong();
+      if (bytes_ > kMostBytes) {
+        return Error{ErrorCode::InvalidArgument, "its functions make more than 1 GiB of nodes"};
+      }
       if (auto taken = take(adapted, depth + 1, plain); !taken) return taken;
     }
     return {};
@@ -173,7 +193,9 @@ class Inliner {
 
   std::map<std::pair<std::string, std::string>, const onnx::FunctionProto*> functions_;
   std::int64_t opset_;
-  int taken_ = 0;  // nodes and calls
+  std::string mark_ = "call";  // that names within calls begin with
+  int taken_ = 0, calls_ = 0;  // nodes and calls; calls
+  std::size_t bytes_ = 0;      // of nodes that calls became
 };
 
 }  // namespace

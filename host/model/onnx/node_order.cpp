@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "host/model/onnx/onnx_proto.h"
 
@@ -18,8 +19,17 @@ void for_each_read(const onnx::NodeProto& node,
   }
   for (const onnx::AttributeProto& attribute : node.attribute()) {
     if (!attribute.has_g()) continue;
-    for (const onnx::NodeProto& inner : attribute.g().node()) for_each_read(inner, read);
-    for (const onnx::ValueInfoProto& output : attribute.g().output()) read(output.name());
+    const onnx::GraphProto& branch = attribute.g();
+    std::unordered_set<std::string> own;
+    for (const onnx::TensorProto& tensor : branch.initializer()) own.insert(tensor.name());
+    for (const onnx::NodeProto& inner : branch.node()) {
+      own.insert(inner.output().begin(), inner.output().end());
+    }
+    const auto read_outside = [&](const std::string& name) {
+      if (!own.count(name)) read(name);
+    };
+    for (const onnx::NodeProto& inner : branch.node()) for_each_read(inner, read_outside);
+    for (const onnx::ValueInfoProto& output : branch.output()) read_outside(output.name());
   }
 }
 

@@ -1,7 +1,9 @@
 // Operators that are ours by the same name, and constants.
+#include <cmath>
 #include <limits>
 
 #include "host/model/onnx/composer.h"
+#include "host/space/tensor.h"
 
 namespace fettle::model {
 namespace {
@@ -51,7 +53,28 @@ Outputs clip(const NodeReader& node) {
   return make.end({make(has_low ? "Max" : "Min", {node.input(0), bound})});
 }
 
+// Both are known, as in embeddings of places: base and exponent of one length, or one number.
+std::optional<ValueId> known_power(const NodeReader& node) {
+  const auto base = node.numbers(0), exponent = node.numbers(1);
+  if (!base || !exponent || exponent->size() == 1 || !ir::DataType{node.type(0).scalar}.is_float())
+    return std::nullopt;
+  if (base->size() != 1 && node.shape(0) != node.shape(1)) return std::nullopt;
+  if (node.shape(0).size() > node.shape(1).size()) return std::nullopt;
+  std::vector<double> powers;
+  for (std::size_t i = 0; i < exponent->size(); ++i) {
+    powers.push_back(std::pow((*base)[base->size() == 1 ? 0 : i], (*exponent)[i]));
+  }
+  const TensorType type{node.type(0).scalar, node.shape(1)};
+  auto bytes = space::to_bytes(powers, {type.scalar, 1});
+  if (!bytes) return std::nullopt;
+  return node.constant({type, std::move(*bytes)});
+}
+
 Outputs power(const NodeReader& node) {
+  if (const auto known = known_power(node)) return std::vector<ValueId>{*known};
+  if (const auto exponents = node.numbers(1); exponents && exponents->size() != 1) {
+    return node.unsupported("exponents of its elements");
+  }
   auto exponent = node.number_parameter("exponent", 1, 1);
   if (!exponent) return std::move(exponent).error();
   // One with more axes gives them to the result.
