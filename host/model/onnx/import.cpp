@@ -113,7 +113,9 @@ class Importer {
   Result<void> take_if(const onnx::NodeProto& node, const NodeReader& reader) {
     const auto condition = reader.numbers(0);
     if (!condition) {
-      return refuse(node, reader.unsupported("a condition that is known only as the network runs"));
+      return refuse(node, reader.unsupported("a condition that is known only as the network runs "
+                                             "(--constant NAME=NUMBER says what an "
+                                             "input always is)"));
     }
     if (condition->size() != 1) {
       return refuse(node, reader.invalid("its condition is no single value"));

@@ -84,6 +84,7 @@ struct ReaderRow {
   Reader read;
 };
 // Rows by family.
+std::span<const ReaderRow> attention_readers();
 std::span<const ReaderRow> plain_readers();
 std::span<const ReaderRow> composed_readers();
 std::span<const ReaderRow> normalization_readers();
