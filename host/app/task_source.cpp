@@ -84,9 +84,8 @@ void add_onnx_options(CLI::App& command, TaskSource& source) {
             for (const std::string& one : given) take_constant(source, one);
           },
           "An input of the ONNX file that is always this, such as rate=16000: the program has it "
-          "no "
-          "more; one number for all of its elements, or as many as it has, sizes=1,3,64,64; once "
-          "for each input")
+          "no more; one number for all of its elements, or as many as it has, sizes=1,3,64,64; "
+          "once for each input")
       ->type_name("NAME=NUMBERS");
   command
       .add_option_function<std::vector<std::string>>(

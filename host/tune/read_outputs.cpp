@@ -16,14 +16,18 @@ Result<Bytes> read_piece(Runner& runner, StopSignal& stop, wire::MeasureRequestT
   std::vector<Measured> others;  // no trial is under way
   auto outcome = run_undisturbed(runner, runner.board().id, stop, request, others);
   if (!outcome) return std::move(outcome).error();
+  const wire::MeasureOptionsT& options = *request.options;
   const Error old{ErrorCode::Unsupported,
                   "the board's agent is too old to send what a program computed"};
   if (wire::FailureT* failure = outcome->body.AsFailure()) {
     // An older one that sends one output at a time takes the others for bytes that are not there.
-    return failure->error->code == ErrorCode::Malformed ? old : from_wire(*failure->error);
+    const bool several = options.read_offset + options.read_bytes >
+                         request.program->buffers[options.read_buffer]->bytes;
+    if (several && failure->error->code == ErrorCode::Malformed) return old;
+    return from_wire(*failure->error);
   }
   wire::MeasurementT* measurement = outcome->body.AsMeasurement();
-  if (measurement->read.size() == request.options->read_bytes) return std::move(measurement->read);
+  if (measurement->read.size() == options.read_bytes) return std::move(measurement->read);
   return old;
 }
 

@@ -76,6 +76,14 @@ TEST_F(ReadOutputs, LargeOnesTakeARunForEachMiBOfAll) {
   EXPECT_EQ(runs, 5);
 }
 
+TEST_F(ReadOutputs, WhatIsWrongWithOneOutputIsNoOldAgentsDoing) {
+  buffers({8, 16});
+  code = ErrorCode::Malformed;
+  const auto outputs = read();
+  ASSERT_FALSE(outputs);
+  EXPECT_EQ(outputs.error().code, ErrorCode::Malformed);
+}
+
 TEST_F(ReadOutputs, AnOldAgentIsNamed) {
   buffers({8, 16, 8, 16});
   code = ErrorCode::Malformed;

@@ -114,8 +114,8 @@ class Importer {
     const auto condition = reader.numbers(0);
     if (!condition) {
       return refuse(node, reader.unsupported("a condition that is known only as the network runs "
-                                             "(--constant NAME=NUMBER says what an "
-                                             "input always is)"));
+                                             "(--constant NAME=NUMBER says what an input always "
+                                             "is)"));
     }
     if (condition->size() != 1) {
       return refuse(node, reader.invalid("its condition is no single value"));

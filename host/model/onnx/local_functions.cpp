@@ -34,7 +34,7 @@ bool makes_something(const onnx::NodeProto& node) {
   return false;
 }
 
-// Until no name begins with it, of those that nodes make.
+// Until no name of the graph begins with it.
 void lengthen(std::string& mark, const onnx::GraphProto& graph) {
   const auto avoid = [&](const std::string& name) {
     while (name.compare(0, mark.size(), mark) == 0) mark += '_';
@@ -42,7 +42,8 @@ void lengthen(std::string& mark, const onnx::GraphProto& graph) {
   for (const onnx::TensorProto& tensor : graph.initializer()) avoid(tensor.name());
   for (const onnx::ValueInfoProto& input : graph.input()) avoid(input.name());
   for (const onnx::NodeProto& node : graph.node()) {
-    for (const std::string& output : node.output()) avoid(output);
+    for (const std::string& name : node.input()) avoid(name);
+    for (const std::string& name : node.output()) avoid(name);
     for (const onnx::AttributeProto& attribute : node.attribute()) {
       if (attribute.has_g()) lengthen(mark, attribute.g());
     }

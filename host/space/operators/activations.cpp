@@ -18,10 +18,6 @@ ir::Expr polynomial(const ir::Expr& x, std::initializer_list<double> coefficient
   return sum;
 }
 
-}  // namespace
-
-namespace {
-
 // e^x = power * 2^n, power about 1.
 struct Parts {
   ir::Expr power, n;
