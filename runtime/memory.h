@@ -30,6 +30,9 @@ class BufferMemory {
   // "" or what a stray write did around the data, or to data that is only read: "wrote 16
   // bytes behind it, …". An Error when the device does not let it be seen.
   virtual Result<std::string> damage() const = 0;
+  // The same, but it may pass over what lies further off the data than an overrun by a row: for a
+  // look that another, at all, follows.
+  virtual Result<std::string> close_damage() const { return damage(); }
   virtual void mend() = 0;  // as if there had been no damage
   // Makes every byte of the data that one, behind all that was started before. Never of what is
   // read-only. Overridden where the data lie beyond the CPU's reach.

@@ -54,6 +54,9 @@ class Device {
   virtual std::uint8_t unwritten_byte(wire::ScalarType type) const = 0;
   // StrayWrite when bytes around any buffer have changed.
   virtual Result<void> check_surroundings() = 0;
+  // The same, but it may pass over what lies far off: check_surroundings() follows, at the latest
+  // in reset().
+  virtual Result<void> check_close_surroundings() { return check_surroundings(); }
   // What the driver tells of the device's state, before and after each sample.
   virtual DriverReading conditions() const { return {}; }
   // Evicts the caches that a run could profit from; devices without do nothing.

@@ -34,8 +34,15 @@ wire::OutcomeT failed(wire::Stage stage, Error error, const wire::StageTimesT& t
   return failed(make_failure(stage, std::move(error)), times);
 }
 
-Result<void> check_all(TrialContext& context, const wire::MeasureRequestT& request) {
-  if (auto checked = context.device.check_surroundings(); !checked) return checked;
+// How far around the buffers it is looked: to the last look of a trial belongs all.
+enum class Surroundings { Close, All };
+
+Result<void> check_all(TrialContext& context, const wire::MeasureRequestT& request,
+                       Surroundings around) {
+  Device& device = context.device;
+  auto intact =
+      around == Surroundings::All ? device.check_surroundings() : device.check_close_surroundings();
+  if (!intact) return intact;
   if (!request.options->check) return {};
   for (const auto& expected : request.expected) {
     const wire::BufferT& buffer = *request.program->buffers[expected->buffer];
@@ -108,10 +115,11 @@ Result<Sample> run_once(TrialContext& context, wire::StageTimesT& times) {
 
 // `when`: of outputs that were right at first.
 std::optional<wire::FailureT> wrong_now(TrialContext& context, const wire::MeasureRequestT& request,
-                                        const char* when, wire::StageTimesT& times) {
+                                        const char* when, Surroundings around,
+                                        wire::StageTimesT& times) {
   StageTimer timer(times.check_ns);
   context.status.enter(WorkerPhase::Check);
-  auto checked = check_all(context, request);
+  auto checked = check_all(context, request, around);
   if (checked) return std::nullopt;
   Error error = std::move(checked).error().in(when);
   if (error.code == ErrorCode::WrongAnswer || error.code == ErrorCode::UnwrittenOutput) {
@@ -132,7 +140,8 @@ std::optional<wire::FailureT> idle_now(TrialContext& context, const wire::Measur
   if (auto sample = run_once(context, times); !sample) {
     return make_failure(wire::Stage::Run, std::move(sample).error());
   }
-  return wrong_now(context, request, "in a run over poisoned outputs behind the samples", times);
+  return wrong_now(context, request, "in a run over poisoned outputs behind the samples",
+                   Surroundings::All, times);
 }
 
 }  // namespace
@@ -163,7 +172,7 @@ wire::OutcomeT run_trial(TrialContext& context, wire::MeasureRequestT& request,
                     times);
     }
     // Packing of constants may have gone astray already.
-    if (auto intact = context.device.check_surroundings(); !intact) {
+    if (auto intact = context.device.check_close_surroundings(); !intact) {
       return failed(wire::Stage::Load, std::move(intact).error(), times);
     }
   }
@@ -186,7 +195,7 @@ wire::OutcomeT run_trial(TrialContext& context, wire::MeasureRequestT& request,
     if (auto same = check_growth(context); !same) {
       return failed(wire::Stage::Run, std::move(same).error(), times);
     }
-    if (auto checked = check_all(context, request); !checked) {
+    if (auto checked = check_all(context, request, Surroundings::Close); !checked) {
       const wire::Stage stage = stage_of(checked.error());
       return failed(stage, std::move(checked).error(), times);
     }
@@ -216,13 +225,15 @@ wire::OutcomeT run_trial(TrialContext& context, wire::MeasureRequestT& request,
   measurement->before = std::make_unique<wire::ConditionsT>(before);
   measurement->after = std::make_unique<wire::ConditionsT>(context.conditions.read());
 
+  // Not of a candidate that lost its race: idling makes nothing slow.
+  const bool runs_again = checks && !sample_is_checked && !measurement->censored;
   // After many runs over their own results: a kernel must not depend on what its output held
   // before.
-  if (auto wrong = wrong_now(context, request, "checking again behind the samples", times)) {
+  if (auto wrong = wrong_now(context, request, "checking again behind the samples",
+                             runs_again ? Surroundings::Close : Surroundings::All, times)) {
     return failed(std::move(*wrong), times);
   }
-  // Not of a candidate that lost its race: idling makes nothing slow.
-  if (checks && !sample_is_checked && !measurement->censored) {
+  if (runs_again) {
     if (auto idle = idle_now(context, request, times)) return failed(std::move(*idle), times);
   }
   if (options.read_bytes > 0) {

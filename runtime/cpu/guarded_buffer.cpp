@@ -163,7 +163,7 @@ void GuardedBuffer::write_sentinels() {
   fill_sentinels(behind());
 }
 
-std::string GuardedBuffer::sentinel_damage() const {
+std::string GuardedBuffer::sentinel_damage(std::size_t within) const {
   if (read_only_) return "";
   auto damage = [](std::span<std::uint8_t> area, bool front) -> std::string {
     if (sentinels_intact(area)) return "";
@@ -178,8 +178,9 @@ std::string GuardedBuffer::sentinel_damage() const {
            (front ? "before" : "behind") + " it, the nearest " + std::to_string(nearest + 1) +
            (nearest == 0 ? " byte" : " bytes") + " off its edge";
   };
-  const std::string behind_it = damage(behind(), false);
-  return behind_it.empty() ? damage(before(), true) : behind_it;
+  const std::span<std::uint8_t> front = before(), back = behind();
+  const std::string behind_it = damage(back.first(std::min(back.size(), within)), false);
+  return behind_it.empty() ? damage(front.last(std::min(front.size(), within)), true) : behind_it;
 }
 
 }  // namespace fettle::runtime

@@ -41,8 +41,9 @@ class GuardedBuffer {
   void make_read_only();  // a write faults from now on
   bool read_only() const { return read_only_; }
   void write_sentinels();
-  // "" or what is wrong: "wrote 16 bytes behind it, the first at +0".
-  std::string sentinel_damage() const;
+  // "" or what is wrong: "wrote 16 bytes behind it, the first at +0". `within`: so many bytes of
+  // the data on each side.
+  std::string sentinel_damage(std::size_t within = SIZE_MAX) const;
 
  private:
   GuardedBuffer() = default;

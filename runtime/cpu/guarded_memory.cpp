@@ -10,6 +10,9 @@ namespace fettle::runtime {
 namespace {
 
 constexpr std::size_t kMostTooLarge = 4;  // times the bytes of a buffer that takes a spare's pages
+// An overrun by a row of most tensors. Beside a buffer in huge pages there may be two megabytes of
+// sentinels: to read them takes as long as a small kernel.
+constexpr std::size_t kClose = 65536;
 
 }  // namespace
 
@@ -19,7 +22,9 @@ struct GuardedMemory::Part {
   std::unique_ptr<GuardedBuffer> own;
 
   const GuardedBuffer& buffer() const { return own ? *own : *shared; }
-  std::string damage() const { return own ? own->sentinel_damage() : ""; }
+  std::string damage(std::size_t within = SIZE_MAX) const {
+    return own ? own->sentinel_damage(within) : "";
+  }
   void mend() const {
     if (own) own->write_sentinels();
   }
@@ -39,6 +44,10 @@ class GuardedMemory::Block final : public BufferMemory {
   Result<std::string> damage() const override {
     std::string found = first_.damage();
     return found.empty() ? others_.damage() : found;
+  }
+  Result<std::string> close_damage() const override {
+    std::string found = first_.damage(kClose);
+    return found.empty() ? others_.damage(kClose) : found;
   }
   void mend() override {
     first_.mend();

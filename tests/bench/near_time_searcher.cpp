@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <unordered_set>
 
+#include "host/tune/lowered_features.h"
 #include "host/tune/unseen.h"
 
 namespace fettle::bench {
@@ -15,8 +17,13 @@ constexpr int kTriesPerParent = 8;
 
 class NearTimeSearcher final : public tune::Searcher {
  public:
-  NearTimeSearcher(const space::SearchSpace& space, double nanoseconds, std::uint64_t seed)
-      : space_(space), unseen_(space), wanted_(nanoseconds), rng_(seed) {}
+  NearTimeSearcher(const space::SearchSpace& space, tune::FeatureFunction features,
+                   double nanoseconds, std::uint64_t seed)
+      : space_(space),
+        features_(std::move(features)),
+        unseen_(space),
+        wanted_(nanoseconds),
+        rng_(seed) {}
 
   std::vector<space::Configuration> propose(std::size_t n) override {
     std::vector<space::Configuration> proposed;
@@ -24,6 +31,7 @@ class NearTimeSearcher final : public tune::Searcher {
       auto next = neighbour();
       if (!next) next = unseen_.draw(rng_);
       if (!next) break;
+      if (!new_program(*next)) continue;
       proposed.push_back(std::move(*next));
     }
     return proposed;
@@ -56,8 +64,16 @@ class NearTimeSearcher final : public tune::Searcher {
     return std::nullopt;
   }
 
+  // What makes no program is left to the builder to tell.
+  bool new_program(const space::Configuration& configuration) {
+    const auto features = features_(configuration);
+    return !features || programs_.insert(tune::features_hash(*features)).second;
+  }
+
   const space::SearchSpace& space_;
+  tune::FeatureFunction features_;
   tune::Unseen unseen_;
+  std::unordered_set<std::size_t> programs_;  // hashes of their features
   double wanted_;
   std::mt19937_64 rng_;
   std::vector<Parent> parents_;  // nearest first
@@ -66,8 +82,9 @@ class NearTimeSearcher final : public tune::Searcher {
 }  // namespace
 
 std::unique_ptr<tune::Searcher> make_near_time_searcher(const space::SearchSpace& space,
+                                                        tune::FeatureFunction features,
                                                         double nanoseconds, std::uint64_t seed) {
-  return std::make_unique<NearTimeSearcher>(space, nanoseconds, seed);
+  return std::make_unique<NearTimeSearcher>(space, std::move(features), nanoseconds, seed);
 }
 
 }  // namespace fettle::bench

@@ -1,6 +1,6 @@
 // A searcher for benchmarks: proposes configurations whose kernels run about a
 // given time, not the fastest ones. Random ones at first, then neighbours of
-// those that came nearest.
+// those that came nearest; no program twice, as a session's searchers see to it.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,10 @@
 
 namespace fettle::bench {
 
-// The space must outlive the searcher.
+// The space, and what `features` refers to, must outlive the searcher. Configurations of equal
+// features most likely make one program: only the first of them is proposed.
 std::unique_ptr<tune::Searcher> make_near_time_searcher(const space::SearchSpace& space,
+                                                        tune::FeatureFunction features,
                                                         double nanoseconds, std::uint64_t seed);
 
 }  // namespace fettle::bench

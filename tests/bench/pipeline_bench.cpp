@@ -33,6 +33,7 @@ namespace fs = std::filesystem;
 
 constexpr unsigned kSizing = 12;    // trials that find how fast the layer runs here
 constexpr unsigned kSettling = 24;  // trials that find kernels of about the wanted time
+constexpr int kLayersTried = 4;     // until the kernels that are found take that time
 
 // Records go into a real database: storing them is part of the loop's work.
 class Store final : public tune::RecordSink {
@@ -89,8 +90,10 @@ Result<std::vector<Seen>> run_trials(Bench& bench, const space::Workload& worklo
   std::vector<tune::TuneTask> tasks(1);
   tasks[0].task.workload = workload;
   tasks[0].space = space;
-  tasks[0].searcher = near_ns > 0 ? make_near_time_searcher(*space, near_ns, bench.options.seed)
-                                  : tune::make_random(*space, {bench.options.seed});
+  const auto features = [&](const space::Configuration& c) { return (*task)->features(c); };
+  tasks[0].searcher = near_ns > 0
+                          ? make_near_time_searcher(*space, features, near_ns, bench.options.seed)
+                          : tune::make_random(*space, {bench.options.seed});
   Result<std::unique_ptr<Store>> store = Store::make();
   if (!store) return std::move(store).error();
   tune::ExpectedOutputs expected({workload});
@@ -116,6 +119,36 @@ Result<std::vector<Seen>> run_trials(Bench& bench, const space::Workload& worklo
                  {}};
   }
   return runner.seen();
+}
+
+// The layer whose kernels take about the wanted time where such kernels are sought:
+// first by the rate of kernels drawn at random, then by that of the kernels found.
+Result<space::Workload> fitting_layer(Bench& bench, std::uint64_t& next_trial) {
+  const double wanted_ms = bench.options.kernel_ms;
+  Result<space::Workload> workload = sizing_layer();
+  if (!workload) return workload;
+  double near_ns = 0;
+  unsigned trials = kSizing;
+  for (int tried = 0; tried < kLayersTried; ++tried) {
+    Result<std::vector<Seen>> seen = run_trials(bench, *workload, trials, near_ns, next_trial);
+    if (!seen) return std::move(seen).error().in("finding the layer's size");
+    next_trial += trials;
+    // By the middling candidate, not the best: most of a session's trials are like it.
+    const std::size_t late = std::min<std::size_t>(seen->size(), kSizing);
+    const std::vector<Seen> last(seen->end() - static_cast<std::ptrdiff_t>(late), seen->end());
+    const double usual_ms = summarise(account(last), 0).kernel_ms_median;
+    if (!(usual_ms > 0)) {
+      return Error{
+          ErrorCode::Internal, "too few trials of " + workload->title() + " gave a time", {}};
+    }
+    const double operations = workload->operations();
+    Result<space::Workload> next = layer_of_operations(operations / usual_ms * wanted_ms);
+    if (!next || (near_ns > 0 && next->operations() == operations)) return next;
+    workload = std::move(next);
+    near_ns = wanted_ms * 1e6;
+    trials = kSettling;
+  }
+  return workload;
 }
 
 void print(const PipelineBenchOptions& options, const space::Workload& workload,
@@ -207,21 +240,11 @@ Result<void> run_pipeline_bench(const PipelineBenchOptions& options) {
       app::lends_cores(builder->get(), nullptr, connection->free_cores(), all_cores));
   Bench bench{options, runner, **builder, interrupt, *target};
 
-  Result<space::Workload> workload = sizing_layer();
+  std::uint64_t next_trial = 1;
+  Result<space::Workload> workload = fitting_layer(bench, next_trial);
   if (!workload) return std::move(workload).error();
-  Result<std::vector<Seen>> sizing = run_trials(bench, *workload, kSizing, 0, 1);
-  if (!sizing) return std::move(sizing).error().in("finding the layer's size");
-  // By the middling candidate, not the best: most of a session's trials are like it.
-  const double usual_ms = summarise(account(*sizing), 0).kernel_ms_median;
-  if (!(usual_ms > 0)) {
-    return Error{
-        ErrorCode::Internal, "too few trials of " + workload->title() + " gave a time", {}};
-  }
-  const double rate = workload->operations() / (usual_ms * 1e6);
-  workload = layer_of_operations(rate * options.kernel_ms * 1e6);
-  if (!workload) return std::move(workload).error();
-  Result<std::vector<Seen>> run = run_trials(bench, *workload, kSettling + options.trials,
-                                             options.kernel_ms * 1e6, kSizing + 1);
+  Result<std::vector<Seen>> run =
+      run_trials(bench, *workload, kSettling + options.trials, options.kernel_ms * 1e6, next_trial);
   if (!run) return std::move(run).error().in("measuring the pipeline");
 
   // The last ones count, and one before them: its end is where account() starts.

@@ -21,7 +21,11 @@ constexpr Layer kLayers[] = {
     {96, 3, 8},       // MobileNet at 96x96 with a quarter of its channels, the first
     {32, 16, 32},     // ResNet-20 on CIFAR-10
     {28, 64, 128},    // ResNet-18 at 112x112
+    {40, 64, 128},    // ResNet-18 at 160x160
+    {48, 64, 128},    // ResNet-18 at 192x192
     {56, 64, 128},    // ResNet-18
+    {64, 64, 128},    // ResNet-18 at 256x256
+    {80, 64, 128},    // ResNet-18 at 320x320
     {28, 256, 512},   // Darknet-53 at 224x224
     {32, 256, 512},   // YOLOv3 at 256x256
     {40, 256, 512},   // YOLOv3 at 320x320

@@ -92,6 +92,21 @@ TEST_F(WorkerFault, WritesFarBehindItsOutput) {
   expect_failure(kWriteFar, ErrorCode::StrayWrite, wire::Stage::Run,
                  "behind output buffer 'result'");
 }
+// So far off that only the last look of a trial sees it: in front of a large buffer, which ends
+// where a huge page ends.
+TEST_F(WorkerFault, WritesFarBeforeALargeBuffer) {
+  if (sizeof(void*) == 4) GTEST_SKIP() << "32-bit boards have no huge pages";
+  auto request = candidate_request(kWriteFarBefore, station->answer());
+  auto large = std::make_unique<wire::BufferT>();
+  large->name = "large";
+  large->bytes = 300 << 10;
+  large->role = wire::BufferRole::Scratch;
+  request.program->buffers.push_back(std::move(large));
+  request.program->launches[0]->args.emplace_back(wire::ArgKind::Buffer, 2, 0, 0, 0);
+  const auto outcome = station->wait_for(station->submit(request));
+  ASSERT_TRUE(outcome);
+  expect_failure(*outcome, ErrorCode::StrayWrite, wire::Stage::Run, "bytes before it");
+}
 TEST_F(WorkerFault, LeavesPartUnwritten) {
   expect_failure(kLeavePart, ErrorCode::UnwrittenOutput, wire::Stage::Check, "10 of 1001");
 }

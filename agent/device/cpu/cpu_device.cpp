@@ -85,20 +85,12 @@ class CpuDevice final : public Device {
     return runtime::unwritten_byte(type);
   }
 
-  // Tells of the first damage and mends all.
   Result<void> check_surroundings() override {
-    Result<void> found;
     unchecked_ = false;
-    if (!program_) return found;
-    for (std::size_t i = 0; i < names_.size(); ++i) {
-      runtime::BufferMemory& memory = *program_->buffers()[i];
-      const auto damage = memory.damage();
-      if (!damage) return damage.error();
-      if (damage->empty()) continue;
-      memory.mend();
-      if (found) found = Error{ErrorCode::StrayWrite, names_[i] + ": " + *damage};
-    }
-    return found;
+    return check(&runtime::BufferMemory::damage);
+  }
+  Result<void> check_close_surroundings() override {
+    return check(&runtime::BufferMemory::close_damage);
   }
 
   void flush_caches() override {
@@ -128,6 +120,21 @@ class CpuDevice final : public Device {
   }
 
  private:
+  // Tells of the first damage and mends all.
+  Result<void> check(Result<std::string> (runtime::BufferMemory::*look)() const) {
+    Result<void> found;
+    if (!program_) return found;
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      runtime::BufferMemory& memory = *program_->buffers()[i];
+      const auto damage = (memory.*look)();
+      if (!damage) return damage.error();
+      if (damage->empty()) continue;
+      memory.mend();
+      if (found) found = Error{ErrorCode::StrayWrite, names_[i] + ": " + *damage};
+    }
+    return found;
+  }
+
   // Twice what the largest cache holds is not in it any more. A board's memory is for other things.
   std::uint32_t copies_within(const wire::ProgramT& program, std::uint64_t wanted) const {
     std::uint64_t most = std::uint64_t{1} << 20;

@@ -187,5 +187,6 @@ __attribute__((section(".text.entry"))) void entry(void* const* args, int32 begi
   if (kind == kWriteBehind) { out[kElements] = 1; out[kElements + 1] = 1; }
   if (kind == kWriteBefore) out[-1] = 1;
   if (kind == kWriteFar) out[kElements + 10000] = 1;
+  if (kind == kWriteFarBefore) ((int32*)args[3])[-30000] = 1;
   if (kind == kOneWrong) out[7] += 0.01f;
 }

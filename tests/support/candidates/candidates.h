@@ -38,7 +38,8 @@ enum CandidateKind {
   kMoveOverCode,      /* good, and moves its own image over the worker's code */
   kOpenKey,   /* reads secret.key where the worker was started; ends the process if it can */
   kLockFutex, /* good, and locks a futex with priority inheritance */
-  kIdle       /* good once for each element; a fourth argument, kElements zeros, says for which */
+  kIdle,      /* good once for each element; a fourth argument, kElements zeros, says for which */
+  kWriteFarBefore /* good, and 120,000 bytes before its fourth argument, a large buffer */
 };
 
 /* Elements of input and output: 4,004 bytes, so that there is room for sentinels. */
