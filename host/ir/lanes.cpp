@@ -51,10 +51,10 @@ void apply(BinaryOp op, DataType operands, Value& out, const Value& b, int l) {
       out.f[l] = round_to(x / y, operands.scalar);
       break;
     case BinaryOp::Min:
-      out.f[l] = x < y ? x : y;
+      out.f[l] = x < y || std::isnan(x) ? x : y;
       break;
     case BinaryOp::Max:
-      out.f[l] = x > y ? x : y;
+      out.f[l] = x > y || std::isnan(x) ? x : y;
       break;
     case BinaryOp::Eq:
       out.i[l] = x == y;
@@ -112,6 +112,10 @@ void cast_lane(DataType from, DataType to, Value& v, int l) {
   if (from.is_float() && to.is_float()) {
     v.f[l] = round_to(v.f[l], to.scalar);
   } else if (from.is_float()) {
+    if (std::isnan(v.f[l])) {
+      v.i[l] = 0;  // any would do
+      return;
+    }
     if (!(std::fabs(v.f[l]) < 9.2e18)) throw Stop{"a float too large for its cast"};
     v.i[l] = wrap(static_cast<std::int64_t>(v.f[l]), to.scalar);
   } else if (to.is_float()) {

@@ -24,9 +24,9 @@ inline double apply(ir::BinaryOp op, double x, double y) {
     case ir::BinaryOp::Div:
       return x / y;
     case ir::BinaryOp::Min:
-      return std::min(x, y);
+      return x < y || std::isnan(x) ? x : y;
     case ir::BinaryOp::Max:
-      return std::max(x, y);
+      return x > y || std::isnan(x) ? x : y;
     case ir::BinaryOp::And:
       return x != 0 && y != 0;
     case ir::BinaryOp::Or:
@@ -46,6 +46,7 @@ inline double apply(ir::BinaryOp op, double x, double y) {
 
 // Integers up to 2^53 are exact in a double.
 inline double apply_int(ir::BinaryOp op, double x, double y, ir::Scalar scalar) {
+  if (std::isnan(x) || std::isnan(y)) return std::nan("");
   const auto value =
       ir::fold_int(op, static_cast<std::int64_t>(x), static_cast<std::int64_t>(y), scalar);
   return value ? double(*value) : std::nan("");

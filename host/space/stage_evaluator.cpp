@@ -103,7 +103,7 @@ class StageEvaluator {
       const std::int64_t step = root.column ? 1 : 0;
       for (std::int64_t i = 0; i < program_.length; ++i) {
         const double value = root.values[i * step];
-        to[i] = max ? std::max(to[i], value) : std::min(to[i], value);
+        to[i] = reference::apply(max ? ir::BinaryOp::Max : ir::BinaryOp::Min, to[i], value);
       }
       return;
     }

@@ -45,6 +45,7 @@ RunningProgram::RunningProgram(const std::vector<std::string>& argv,
 
 RunningProgram::~RunningProgram() {
   if (status_ < 0) {
+    ::kill(-pid_, SIGKILL);  // what it started, as an emulator, too
     ::kill(pid_, SIGKILL);
     wait(std::chrono::seconds(10));
   }

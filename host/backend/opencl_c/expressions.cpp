@@ -209,9 +209,8 @@ Code Expressions::value_of(const ir::ExprNode& node, const ir::Binary& n) {
       fail("a remainder of floats");
       return {"0"};
     case BinaryOp::Min:
-      return call("min", {n.a, n.b});
     case BinaryOp::Max:
-      return call("max", {n.a, n.b});
+      return extreme(node, n);
     case BinaryOp::And:
       if (!wide) return joined("&&", Level::AllOf, Level::Equality);
       return {value(n.a).within(Level::Unary) + " & " + value(n.b).within(Level::Unary),
@@ -235,6 +234,13 @@ Code Expressions::value_of(const ir::ExprNode& node, const ir::Binary& n) {
       return compared(n, " <= ", Level::Relation);
   }
   return {"0"};
+}
+
+// max and min say nothing of what is no number, and fmax and fmin make one of it.
+Code Expressions::extreme(const ir::ExprNode& node, const ir::Binary& n) {
+  const bool less = n.op == ir::BinaryOp::Min;
+  if (!node.type.is_float()) return call(less ? "min" : "max", {n.a, n.b});
+  return call(helpers.extreme(types_.value(node.type), node.type.lanes, less), {n.a, n.b});
 }
 
 // Of vectors as wide as their elements are, which is made ints.
@@ -299,8 +305,7 @@ Code Expressions::converted(ir::DataType to, const Expr& from) {
       code = to.lanes > 1 ? Code{"convert_float" + lanes + "(" + code.text + ")"}
                           : Code{"(float)" + code.within(Level::Unary), Level::Unary};
     }
-    rounds_halves.insert(to.lanes);
-    return {"half_round" + lanes + "(" + code.text + ")"};
+    return {helpers.half_round(to.lanes) + "(" + code.text + ")"};
   }
   const std::string source = types_.value(was), target = types_.value(to);
   if (source == target) return code;

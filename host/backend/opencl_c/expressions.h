@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "host/backend/opencl_c/helpers.h"
 #include "host/backend/opencl_c/scopes.h"
 #include "host/backend/opencl_c/types.h"
 #include "host/ir/affine.h"
@@ -58,9 +59,9 @@ class Expressions {
   }
 
   std::vector<std::string> lines;
-  std::string problem;          // "": none
-  ir::Ranges ranges;            // of variables
-  std::set<int> rounds_halves;  // lanes for which half_round is called
+  std::string problem;  // "": none
+  ir::Ranges ranges;    // of variables
+  Helpers helpers;      // that are called
 
  private:
   Code computed(const ir::Expr& expr);
@@ -76,6 +77,7 @@ class Expressions {
   std::string loaded_texels(const Array& from, ir::DataType type, const ir::Expr& base);
   Code instruction(const ir::Intrinsic& n);
   Code call(const std::string& function, const std::vector<ir::Expr>& args);
+  Code extreme(const ir::ExprNode& node, const ir::Binary& binary);
   Code narrowed(ir::DataType type, Code code) const;
 
   Types types_;

@@ -60,7 +60,7 @@ class Kernel {
     }
     return head + scopes_.text() + "}\n";
   }
-  const std::set<int>& rounds_halves() const { return expressions_.rounds_halves; }
+  const Helpers& helpers() const { return expressions_.helpers; }
 
  private:
   void line(const std::string& text) { scopes_.line(text); }
@@ -338,34 +338,25 @@ const DotRow* dot_of(const space::GpuTarget& target) {
   return nullptr;
 }
 
-// What float16 makes of a float, where it is no type.
-std::string rounding(int lanes) {
-  const std::string n = lanes_text(lanes), count = std::to_string(lanes);
-  return "float" + n + " half_round" + n + "(float" + n + " x) {\n  ushort bits[" + count +
-         "];\n  vstore_half" + n + "(x, 0, (half*)bits);\n  return vload_half" + n +
-         "(0, (const half*)bits);\n}\n\n";
-}
-
 }  // namespace
 
 Result<std::string> make_source(const ir::Module& module, const space::GpuTarget& target) {
   const Types types{target.half};
   const DotRow* dot = dot_of(target);
   std::string kernels;
-  std::set<int> roundings;
+  Helpers helpers;
   for (const ir::Function& function : module.functions) {
     Kernel kernel(function, types, dot ? dot->dot : nullptr);
     Result<std::string> text = kernel.text();
     if (!text) return text;
     kernels += (kernels.empty() ? "" : "\n") + *text;
-    roundings.insert(kernel.rounds_halves().begin(), kernel.rounds_halves().end());
+    helpers.add(kernel.helpers());
   }
   std::string head = "// OpenCL C 1.2, written by fettle\n";
   if (target.half) head += "#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n";
   if (dot) head += std::string("#pragma OPENCL EXTENSION ") + dot->extension + " : enable\n";
   head += "\n";
-  for (const int lanes : roundings) head += rounding(lanes);
-  return head + kernels;
+  return head + helpers.text() + kernels;
 }
 
 }  // namespace fettle::backend::opencl_c

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "host/model/onnx/readers.h"
-#include "host/space/tensor.h"
 
 namespace fettle::model {
 namespace {
@@ -88,44 +87,10 @@ Outputs running_sum(const NodeReader& node) {
              {node.input(0)});
 }
 
-// Masks are made so, of what is known: elements or slices put at places.
-Outputs scatter_at(const NodeReader& node) {
-  if (node.word("reduction", "none") != "none") return node.unsupported("its reduction");
-  auto data = node.numbers(0);
-  const auto places = node.numbers(1), updates = node.numbers(2);
-  if (!data || !places || !updates) {
-    return node.unsupported("its inputs are not known before the network runs");
-  }
-  const NodeReader::List shape = node.shape(0), of_places = node.shape(1);
-  const std::int64_t named = of_places.empty() ? 0 : of_places.back();
-  if (named < 1 || named > std::ssize(shape) || node.type(2).scalar != node.type(0).scalar) {
-    return node.invalid("its places do not fit its input");
-  }
-  std::int64_t slice = 1;
-  for (std::size_t d = static_cast<std::size_t>(named); d < shape.size(); ++d) slice *= shape[d];
-  const std::size_t count = places->size() / static_cast<std::size_t>(named);
-  if (updates->size() != count * static_cast<std::size_t>(slice)) {
-    return node.invalid("its updates do not fit its places");
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    std::int64_t at = 0;
-    for (std::size_t d = 0; d < static_cast<std::size_t>(named); ++d) {
-      auto place = static_cast<std::int64_t>((*places)[i * static_cast<std::size_t>(named) + d]);
-      if (place < 0) place += shape[d];
-      if (place < 0 || place >= shape[d]) return node.invalid("a place outside its input");
-      at = at * shape[d] + place;
-    }
-    std::copy_n(updates->begin() + static_cast<std::ptrdiff_t>(i) * slice, slice,
-                data->begin() + at * slice);
-  }
-  auto bytes = space::to_bytes(*data, {node.type(0).scalar, 1});
-  if (!bytes) return std::move(bytes).error();
-  return std::vector<ValueId>{node.constant(OnnxTensor{node.type(0), std::move(*bytes)})};
-}
-
 constexpr ReaderRow kGatherReaders[] = {
-    {"ScatterND", scatter_at}, {"Gather", gather},  {"GatherElements", gather_elements},
-    {"GatherND", gather_at},   {"Trilu", triangle}, {"CumSum", running_sum},
+    {"Gather", gather},      {"GatherElements", gather_elements},
+    {"GatherND", gather_at}, {"Trilu", triangle},
+    {"CumSum", running_sum},
 };
 
 }  // namespace

@@ -94,6 +94,7 @@ std::span<const ReaderRow> quantized_readers();
 std::span<const ReaderRow> shape_readers();
 std::span<const ReaderRow> slice_readers();
 std::span<const ReaderRow> gather_readers();
+std::span<const ReaderRow> scatter_readers();
 std::span<const ReaderRow> recurrent_readers();
 std::span<const ReaderRow> resize_readers();
 std::span<const ReaderRow> reduction_readers();

@@ -1,4 +1,5 @@
 // Operators that are ours by the same name, and constants.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -70,10 +71,18 @@ std::optional<ValueId> known_power(const NodeReader& node) {
   return node.constant({type, std::move(*bytes)});
 }
 
+// Those that need no e^x.
+constexpr double kPlainPowers[] = {1, 2, 3, 4, 0.5, -0.5, -1};
+
 Outputs power(const NodeReader& node) {
   if (const auto known = known_power(node)) return std::vector<ValueId>{*known};
-  if (const auto exponents = node.numbers(1); exponents && exponents->size() != 1) {
-    return node.unsupported("exponents of its elements");
+  if (!node.has_input(1)) return node.invalid("has no exponent");
+  const auto exponents = node.numbers(1);
+  if (!exponents || exponents->size() != 1 ||
+      !std::ranges::count(kPlainPowers, exponents->front())) {
+    Composer make(node);
+    const ValueId exponent = make.cast(node.input(1), ir::Scalar::Float32);
+    return make.end({make("PowerOf", {node.input(0), exponent})});
   }
   auto exponent = node.number_parameter("exponent", 1, 1);
   if (!exponent) return std::move(exponent).error();
@@ -197,9 +206,9 @@ Reader find_reader(const std::string& op) {
     std::unordered_map<std::string, Reader> all;
     for (const auto family :
          {plain_readers(), quantized_readers(), shape_readers(), slice_readers(), gather_readers(),
-          recurrent_readers(), resize_readers(), reduction_readers(), window_readers(),
-          composed_readers(), normalization_readers(), onnxruntime_readers(), ranking_readers(),
-          attention_readers()}) {
+          scatter_readers(), recurrent_readers(), resize_readers(), reduction_readers(),
+          window_readers(), composed_readers(), normalization_readers(), onnxruntime_readers(),
+          ranking_readers(), attention_readers()}) {
       for (const ReaderRow& row : family) all[row.op] = row.read;
     }
     return all;

@@ -82,14 +82,14 @@ Result<Written> mean(const NodeCall& call) {
   return out;
 }
 
-template <BinaryOp op, bool negated>
+// What is no number is neither less nor greater.
+template <BinaryOp op, bool turned>
 Result<Written> compared(const NodeCall& call) {
   auto shape = broadcast({call.shape(0), call.shape(1)});
   if (!shape) return std::move(shape).error();
   const auto axes = axes_of(*shape);
-  ir::Expr value = ir::binary(op, widened(broadcast_element(call, 0, axes)),
-                              widened(broadcast_element(call, 1, axes)));
-  if (negated) value = ir::unary(ir::UnaryOp::Not, value);
+  const ir::Expr value = ir::binary(op, widened(broadcast_element(call, turned ? 1 : 0, axes)),
+                                    widened(broadcast_element(call, turned ? 0 : 1, axes)));
   Written out = written(call.add("truth", axes, {}, value));
   out.shape = *shape;
   return out;
@@ -108,6 +108,33 @@ Result<Written> logical(const NodeCall& call) {
   const ir::Expr value =
       op == BinaryOp::Ne ? ir::binary(op, number(a), number(b)) : ir::binary(op, a, b);
   Written out = written(call.add("truth", axes, {}, value));
+  out.shape = *shape;
+  return out;
+}
+
+// x^y by e^(y ln |x|): to the float32's ends, as C's pow() where one of the two is 0, 1 or below 0.
+Result<Written> raised(const NodeCall& call) {
+  auto shape = broadcast({call.shape(0), call.shape(1)});
+  if (!shape) return std::move(shape).error();
+  const auto axes = axes_of(*shape);
+  const ir::Expr x = widened(broadcast_element(call, 0, axes)),
+                 y = widened(broadcast_element(call, 1, axes));
+  const ir::Expr zero = ir::float_imm(0), one = ir::float_imm(1);
+  const auto same = [](const ir::Expr& a, const ir::Expr& b) {
+    return ir::binary(BinaryOp::Eq, a, b);
+  };
+  const auto floor = [](const ir::Expr& a) { return ir::unary(ir::UnaryOp::Floor, a); };
+  const ir::Expr size =
+      space::exponential_to_its_ends(y * space::logarithm(ir::unary(ir::UnaryOp::Abs, x)));
+  const ir::Expr half = y * ir::float_imm(0.5);
+  const ir::Expr signed_size = ir::select(same(half, floor(half)), size, zero - size);
+  // The root of -1 is no number.
+  const ir::Expr of_negative =
+      ir::select(same(y, floor(y)), signed_size, ir::unary(ir::UnaryOp::Sqrt, zero - one));
+  const ir::Expr usual = ir::select(ir::binary(BinaryOp::Lt, x, zero), of_negative, size);
+  const ir::Expr is_one = ir::binary(BinaryOp::Or, same(x, one), same(y, zero));
+  Written out = written(
+      call.add("power", axes, {}, narrowed(ir::select(is_one, one, usual), call.scalar(0))));
   out.shape = *shape;
   return out;
 }
@@ -136,11 +163,12 @@ constexpr Operator kElementwise[] = {
     {"Min", 1, 64, folded<BinaryOp::Min>, nullptr},
     {"Sum", 1, 64, folded<BinaryOp::Add>, nullptr},
     {"Mean", 1, 64, mean, nullptr, Takes::Floats},
+    {"PowerOf", 2, 2, raised, nullptr, Takes::Floats},
     {"Equal", 2, 2, compared<BinaryOp::Eq, false>, nullptr, Takes::Alike},
     {"Less", 2, 2, compared<BinaryOp::Lt, false>, nullptr, Takes::Alike},
     {"LessOrEqual", 2, 2, compared<BinaryOp::Le, false>, nullptr, Takes::Alike},
-    {"Greater", 2, 2, compared<BinaryOp::Le, true>, nullptr, Takes::Alike},
-    {"GreaterOrEqual", 2, 2, compared<BinaryOp::Lt, true>, nullptr, Takes::Alike},
+    {"Greater", 2, 2, compared<BinaryOp::Lt, true>, nullptr, Takes::Alike},
+    {"GreaterOrEqual", 2, 2, compared<BinaryOp::Le, true>, nullptr, Takes::Alike},
     {"And", 2, 2, logical<BinaryOp::And>, nullptr},
     {"Or", 2, 2, logical<BinaryOp::Or>, nullptr},
     {"Xor", 2, 2, logical<BinaryOp::Ne>, nullptr},

@@ -100,6 +100,7 @@ std::span<const Operator> elementwise_operators();
 std::span<const Operator> activation_operators();
 std::span<const Operator> gather_operators();
 std::span<const Operator> grid_sample_operators();
+std::span<const Operator> scatter_operators();
 std::span<const Operator> movement_operators();
 std::span<const Operator> product_operators();
 std::span<const Operator> quantized_operators();

@@ -11,7 +11,7 @@ const Operator* find_operator(const std::string& name) {
     for (const auto family :
          {elementwise_operators(), activation_operators(), movement_operators(),
           product_operators(), quantized_operators(), reduction_operators(), view_operators(),
-          window_operators(), gather_operators(), resample_operators(),
+          window_operators(), gather_operators(), scatter_operators(), resample_operators(),
           transposed_convolution_operators(), ranking_operators(), grid_sample_operators()}) {
       for (const Operator& row : family) all[row.name] = &row;
     }

@@ -106,7 +106,7 @@ ir::Expr logarithm(const ir::Expr& argument) {
   const ir::Expr infinite = ir::float_imm(std::numeric_limits<double>::infinity());
   const ir::Expr at_ends = ir::select(
       ir::binary(ir::BinaryOp::Lt, argument, f(0)), ir::unary(ir::UnaryOp::Sqrt, argument),
-      ir::select(ir::binary(ir::BinaryOp::Lt, argument, infinite), f(0) - infinite, infinite));
+      ir::select(ir::binary(ir::BinaryOp::Lt, argument, infinite), f(0) - infinite, argument));
   const ir::Expr usual = ir::binary(ir::BinaryOp::And, ir::binary(ir::BinaryOp::Lt, f(0), argument),
                                     ir::binary(ir::BinaryOp::Lt, argument, infinite));
   return ir::select(usual, value, at_ends);

@@ -1,0 +1,30 @@
+// Functions that kernels call (helpers.h).
+#include "host/backend/opencl_c/helpers.h"
+
+#include "host/backend/opencl_c/types.h"
+
+namespace fettle::backend::opencl_c {
+
+std::string Helpers::half_round(int lanes) {
+  const std::string n = lanes_text(lanes), count = std::to_string(lanes), name = "half_round" + n;
+  text_[name] = "float" + n + " " + name + "(float" + n + " x) {\n  ushort bits[" + count +
+                "];\n  vstore_half" + n + "(x, 0, (half*)bits);\n  return vload_half" + n +
+                "(0, (const half*)bits);\n}\n\n";
+  return name;
+}
+
+std::string Helpers::extreme(const std::string& type, int lanes, bool less) {
+  const std::string name = (less ? "fettle_min_" : "fettle_max_") + type;
+  const std::string first = less ? "a < b" : "a > b", either = lanes > 1 ? " | " : " || ";
+  text_[name] = type + " " + name + "(" + type + " a, " + type + " b) {\n  return (" + first +
+                either + "a != a) ? a : b;\n}\n\n";
+  return name;
+}
+
+std::string Helpers::text() const {
+  std::string all;
+  for (const auto& [name, text] : text_) all += text;
+  return all;
+}
+
+}  // namespace fettle::backend::opencl_c
