@@ -98,7 +98,9 @@ Result<std::vector<model::Sample>> read_samples(const model::Graph& graph,
     tensor.shape = input.type.shape;
     for (std::size_t s = 0; s < samples.size(); ++s) {
       const std::string& file = (*of_inputs)[i][s];
-      auto bytes = run::input_of_file(tensor, file, image);
+      auto bytes = run::input_of_file(
+          tensor, file, image,
+          graph.inputs.size() == 1 ? LoneArray::OfAnyName : LoneArray::OfItsName);
       if (!bytes) return std::move(bytes).error();
       if (auto finite = check_finite(input, file, *bytes); !finite) {
         return std::move(finite).error();

@@ -29,6 +29,7 @@ std::unique_ptr<wire::BufferT> buffer_of(const KernelArgument& argument, std::ui
   buffer->name = argument.name;
   buffer->bytes = bytes;
   buffer->role = space::wire_role(argument.role);
+  if (argument.role == ir::Role::Scratch) return buffer;  // holds nothing before a run
   buffer->fill = std::make_unique<wire::FillT>();
   buffer->fill->kind = space::wire_kind(argument.fill.kind);
   buffer->fill->dtype = space::wire_type(argument.type.scalar);

@@ -31,7 +31,9 @@ std::string upper_case(std::string text) {
 std::string in_comment(std::string text) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (static_cast<unsigned char>(text[at]) < ' ') text[at] = ' ';
-    if (text[at] == '*') text[at] = '_';
+    // Neither the comment's end, nor the beginning of another one, which compilers warn of.
+    const bool ends = text.compare(at, 2, "*/") == 0, begins = text.compare(at, 2, "/*") == 0;
+    if (ends || begins) text[ends ? at : at + 1] = '_';
     // What turns the direction of the text around (U+202A to U+202E, U+2066 to U+2069), which
     // compilers warn of.
     const auto byte = [&](std::size_t i) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "host/network/c_text.h"
+#include "host/space/own_kernel/kernel_space.h"
 
 namespace fettle::network {
 namespace {
@@ -54,6 +55,19 @@ std::string described(const std::vector<Parameter>& parameters) {
 std::vector<std::int64_t> shape_of(const space::Workload& workload, const wire::BufferT& buffer) {
   for (const space::Stage& stage : workload.dag().stages) {
     if (stage.name == buffer.name || stage.buffer->name == buffer.name) return stage.buffer->shape;
+  }
+  if (const space::OwnKernel* kernel = workload.kernel()) {
+    const space::KernelValues constants = space::constants_of(*kernel);
+    for (const space::KernelArgument& argument : kernel->arguments) {
+      if (argument.name != buffer.name) continue;
+      std::vector<std::int64_t> shape;
+      for (const std::string& extent : argument.shape) {
+        const auto value = space::evaluate_integer(extent, constants);
+        if (!value) break;  // by a knob: as one axis
+        shape.push_back(*value);
+      }
+      if (shape.size() == argument.shape.size()) return shape;
+    }
   }
   const std::size_t each = buffer.fill ? bytes_of(buffer.fill->dtype) : 1;
   return {static_cast<std::int64_t>(buffer.bytes / each)};

@@ -38,6 +38,14 @@ std::size_t usable_cores() {
                                                      : 1;
 }
 
+// How many fork() have made children that led to this process, since the first pool was there.
+std::atomic<std::uint32_t> forks{0};
+void count_forks() {
+  static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+  (void)registered;
+}
+
 void pin(std::uint32_t core) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -59,20 +67,27 @@ void Barrier::arrive_and_wait() {
 }
 
 ThreadPool::ThreadPool(const std::vector<std::uint32_t>& cores, std::uint32_t count)
-    : count_(count == 0 ? 1 : count),
+    : cores_(cores),
+      count_(count == 0 ? 1 : count),
       spin_(count <= (cores.empty() ? usable_cores() : cores.size())),
       barrier_(spin_) {
+  if (count_ > 1) count_forks();
   if (!cores.empty()) pin(cores.front());
+  start();
+}
+
+void ThreadPool::start() {
+  forks_ = forks.load(std::memory_order_relaxed);
   starts_.resize(count_);
   for (std::uint32_t thread = 1; thread < count_; ++thread) {
     starts_[thread] = {this, thread};
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, kStackBytes);
-    if (!cores.empty()) {
+    if (!cores_.empty()) {
       cpu_set_t set;
       CPU_ZERO(&set);
-      CPU_SET(cores[thread % cores.size()], &set);
+      CPU_SET(cores_[thread % cores_.size()], &set);
       pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
     }
     auto main = [](void* start) -> void* {
@@ -100,6 +115,7 @@ ThreadPool::ThreadPool(const std::vector<std::uint32_t>& cores, std::uint32_t co
 }
 
 ThreadPool::~ThreadPool() {
+  if (forks_ != forks.load(std::memory_order_relaxed)) return;  // its threads are the parent's
   stop_.store(true);
   generation_.fetch_add(1, std::memory_order_release);
   generation_.notify_all();
@@ -107,6 +123,11 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::run(std::uint32_t threads, void (*job)(void*, std::uint32_t), void* context) {
+  if (threads > 1 && forks_ != forks.load(std::memory_order_relaxed)) {
+    threads_.clear();
+    started_.store(false), generation_.store(0);
+    start();
+  }
   if (threads > count_) threads = count_;
   barrier_.reset(threads);
   if (threads <= 1) {

@@ -34,14 +34,18 @@ class ThreadPool {
 
   std::uint32_t size() const { return count_; }
   Barrier& barrier() { return barrier_; }
-  // job(context, thread) on threads [0, threads); returns when all have ended.
+  // job(context, thread) on threads [0, threads); returns when all have ended. In a child of
+  // fork(), which has none of the threads, new ones are made first.
   void run(std::uint32_t threads, void (*job)(void*, std::uint32_t), void* context);
 
  private:
+  void start();
   void work(std::uint32_t thread);
 
+  std::vector<std::uint32_t> cores_;
   std::uint32_t count_;
   bool spin_;
+  std::uint32_t forks_;  // before its threads were made
   Barrier barrier_;
   std::atomic<std::uint32_t> generation_{0}, running_{0};
   std::atomic<bool> started_{false}, stop_{false};

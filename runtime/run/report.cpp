@@ -130,7 +130,12 @@ std::string text_of(const Report& report) {
   add_conditions(text, timing);
   if (!report.layers.empty()) add_layers(text, report);
   if (!report.classes.empty()) text += "\n";
-  for (const Class& one : report.classes) {
+  const bool batch = !report.classes.empty() && report.classes.back().row > 0;
+  for (std::size_t i = 0; i < report.classes.size(); ++i) {
+    const Class& one = report.classes[i];
+    if (batch && (i == 0 || report.classes[i - 1].row != one.row)) {
+      text += "  row " + std::to_string(one.row) + "\n";
+    }
     add(text, "%9.4f  %zu", one.score, one.index);
     text += (one.label.empty() ? "" : " " + one.label) + "\n";
   }
@@ -172,7 +177,8 @@ std::string json_of(const Report& report) {
                               {"origin", wire::EnumNameScheduleOrigin(layer.origin)}});
   }
   for (const Class& one : report.classes) {
-    json["classes"].push_back({{"index", one.index}, {"score", one.score}, {"label", one.label}});
+    json["classes"].push_back(
+        {{"row", one.row}, {"index", one.index}, {"score", one.score}, {"label", one.label}});
   }
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }

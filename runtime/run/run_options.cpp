@@ -156,7 +156,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_flag("--json", options.json, "tell everything as JSON");
   app.add_flag("--check", options.check,
                "look at all of the file first: whether its weights are whole");
-  app.add_option("--top", options.top, "tell the K classes of the highest scores")
+  app.add_option("--top", options.top, "tell the K classes of the highest scores, of each row")
       ->check(CLI::Range(1u, 1'000'000u))
       ->type_name("K");
   app.add_option("--labels", options.labels, "names of the classes, one a line")->type_name("FILE");

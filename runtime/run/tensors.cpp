@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -59,13 +60,24 @@ void fill_at_random(wire::ScalarType type, std::uint64_t stream, std::span<std::
 // Without a name: that of the only input, or an archive that holds all of them by theirs.
 bool is_of_all(const std::string& file) { return file.ends_with(".npz"); }
 
-const std::string* file_of(const RunOptions& options, const std::string& name, bool only) {
-  const std::string* found = nullptr;
+struct InputFile {
+  const std::string* name = nullptr;  // null: there is none
+  LoneArray lone = LoneArray::OfAnyName;
+};
+
+InputFile file_of(const RunOptions& options, const std::string& name, bool only) {
+  InputFile found;
   for (const auto& [input, file] : options.inputs) {
-    if (input == name) return &file;
-    if (input.empty() && (only || is_of_all(file)) && !found) found = &file;
+    if (input == name) return {&file, LoneArray::OfAnyName};
+    if (input.empty()) found = {&file, only ? LoneArray::OfAnyName : LoneArray::OfItsName};
   }
   return found;
+}
+
+bool is_usual(const ImageRule& rule) {
+  const ImageRule usual;
+  return std::equal(rule.mean, rule.mean + 3, usual.mean) &&
+         std::equal(rule.std, rule.std + 3, usual.std) && rule.height == 0;
 }
 
 Result<void> check_names(const wire::NetworkT& network, const RunOptions& options) {
@@ -81,12 +93,28 @@ Result<void> check_names(const wire::NetworkT& network, const RunOptions& option
                    (name.empty() ? "--input " + file + " names no input" : "no input " + name) +
                        "; the network has" + known};
     }
+    const auto same = [&](const auto& other) { return other.first == name; };
+    if (std::count_if(options.inputs.begin(), options.inputs.end(), same) > 1) {
+      return Error{ErrorCode::InvalidArgument, name.empty()
+                                                   ? "two --input without a name: give NAME=FILE"
+                                                   : "--input " + name + " is given twice"};
+    }
+  }
+  const auto image = [](const auto& input) { return is_image(input.second); };
+  if (!is_usual(options.image) &&
+      std::none_of(options.inputs.begin(), options.inputs.end(), image)) {
+    return Error{ErrorCode::InvalidArgument,
+                 "--mean, --std and --size are of images, and no --input is one"};
   }
   return {};
 }
 
-// A file name for what a model calls its output, which none of `taken` is.
+// A file name for what a model calls its output, which none of `taken` is. Not hidden, and no
+// longer than file systems bear.
 std::string file_name(std::string name, std::set<std::string>& taken) {
+  constexpr std::size_t kLongest = 200;
+  if (name.size() > kLongest) name.resize(kLongest);
+  if (name.starts_with('.')) name[0] = '_';
   for (char& c : name) {
     if (!std::isalnum(static_cast<unsigned char>(c)) && !std::strchr("._-", c)) c = '_';
   }
@@ -126,12 +154,35 @@ Result<void> write_outputs(const wire::NetworkT& network, std::span<const ByteVi
   return write_file(path, *made);
 }
 
+struct Scores {
+  std::size_t rows, classes;
+};
+
+// One score for each class, or a row of them for each of a batch. Axes of 1 behind it are those of
+// a pooled image.
+Result<Scores> scores_of(const wire::NetworkTensorT& tensor) {
+  if (tensor.dtype != wire::ScalarType::Float32) {
+    return Error{ErrorCode::Unsupported, "--top takes scores of float32"};
+  }
+  std::vector<std::size_t> shape;
+  for (const std::int64_t extent : tensor.shape) {
+    if (extent != 1) shape.push_back(static_cast<std::size_t>(extent));
+  }
+  // The batch may be one of several, and the class the only one.
+  if (shape.size() == 1 && tensor.shape.size() == 2 && tensor.shape[1] == 1) shape.push_back(1);
+  if (shape.size() > 2) {
+    return Error{ErrorCode::Unsupported, "--top takes a row of scores, the first output is " +
+                                             fettle::text_of(tensor.dtype, tensor.shape)};
+  }
+  return Scores{shape.size() == 2 ? shape[0] : 1, shape.empty() ? 1 : shape.back()};
+}
+
 Result<std::vector<Class>> best_classes(const wire::NetworkT& network,
                                         std::span<const ByteView> outputs, std::uint32_t count,
                                         const std::string& labels_file) {
-  if (outputs.empty() || network.outputs[0]->dtype != wire::ScalarType::Float32) {
-    return Error{ErrorCode::Unsupported, "--top takes scores of float32"};
-  }
+  if (outputs.empty()) return Error{ErrorCode::Unsupported, "--top takes scores of float32"};
+  const auto scores = scores_of(*network.outputs[0]);
+  if (!scores) return scores.error();
   std::vector<std::string> labels;
   if (!labels_file.empty()) {
     auto contents = read_whole(labels_file, kMostTextBytes);
@@ -139,26 +190,30 @@ Result<std::vector<Class>> best_classes(const wire::NetworkT& network,
     std::istringstream lines(*contents);
     for (std::string line; std::getline(lines, line);) labels.push_back(line);
     while (!labels.empty() && labels.back().empty()) labels.pop_back();
+    if (labels.size() != scores->classes) {
+      return Error{ErrorCode::InvalidArgument,
+                   "--labels: " + labels_file + " names " + std::to_string(labels.size()) +
+                       " classes, the network has " + std::to_string(scores->classes)};
+    }
   }
-  const ByteView data = outputs[0];
-  if (const std::size_t classes = data.size() / sizeof(float);
-      !labels_file.empty() && labels.size() != classes) {
-    return Error{ErrorCode::InvalidArgument,
-                 "--labels: " + labels_file + " names " + std::to_string(labels.size()) +
-                     " classes, the network has " + std::to_string(classes)};
-  }
-  std::vector<std::size_t> order(data.size() / sizeof(float));
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto kept = static_cast<std::ptrdiff_t>(std::min<std::size_t>(count, order.size()));
-  std::partial_sort(order.begin(), order.begin() + kept, order.end(),
-                    [&](std::size_t a, std::size_t b) {
-                      const float x = score_at(data, a), y = score_at(data, b);
-                      return x > y || (x == y && a < b);
-                    });
-  order.resize(static_cast<std::size_t>(kept));
   std::vector<Class> best;
-  for (const std::size_t index : order) {
-    best.push_back({index, score_at(data, index), index < labels.size() ? labels[index] : ""});
+  for (std::size_t row = 0; row < scores->rows; ++row) {
+    const auto score = [&](std::size_t index) {
+      return score_at(outputs[0], row * scores->classes + index);
+    };
+    std::vector<std::size_t> order(scores->classes);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto kept = static_cast<std::ptrdiff_t>(std::min<std::size_t>(count, order.size()));
+    std::partial_sort(order.begin(), order.begin() + kept, order.end(),
+                      [&](std::size_t a, std::size_t b) {
+                        const float x = score(a), y = score(b);
+                        if (std::isnan(x) != std::isnan(y)) return std::isnan(y);
+                        return x > y || (!(x < y) && a < b);
+                      });
+    order.resize(static_cast<std::size_t>(kept));
+    for (const std::size_t index : order) {
+      best.push_back({row, index, score(index), index < labels.size() ? labels[index] : ""});
+    }
   }
   return best;
 }
@@ -166,10 +221,10 @@ Result<std::vector<Class>> best_classes(const wire::NetworkT& network,
 }  // namespace
 
 Result<Bytes> input_of_file(const wire::NetworkTensorT& tensor, const std::string& file,
-                            const ImageRule& rule) {
+                            const ImageRule& rule, LoneArray lone) {
   auto contents = read_whole(file, kMostTensorBytes);
   if (!contents) return std::move(contents).error();
-  auto bytes = tensor_of_file(tensor, file, *contents, rule);
+  auto bytes = tensor_of_file(tensor, file, *contents, rule, lone);
   if (!bytes) {
     Error error = std::move(bytes).error();
     error.message = file + ": " + error.message;
@@ -184,12 +239,12 @@ Result<void> fill_inputs(const wire::NetworkT& network, const RunOptions& option
   for (std::size_t i = 0; i < network.inputs.size(); ++i) {
     const wire::NetworkTensorT& tensor = *network.inputs[i];
     const auto to = inputs[i];
-    const std::string* file = file_of(options, tensor.name, network.inputs.size() == 1);
-    if (!file) {
+    const InputFile file = file_of(options, tensor.name, network.inputs.size() == 1);
+    if (!file.name) {
       fill_at_random(tensor.dtype, options.seed + i, to);
       continue;
     }
-    auto bytes = input_of_file(tensor, *file, options.image);
+    auto bytes = input_of_file(tensor, *file.name, options.image, file.lone);
     if (!bytes) return std::move(bytes).error();
     std::memcpy(to.data(), bytes->data(), to.size());
   }

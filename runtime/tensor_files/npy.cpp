@@ -40,7 +40,7 @@ std::optional<std::string> value_of(const std::string& header, const std::string
 Result<const TypeRow*> type_of(const std::string& text) {
   // '<f4', '|i1'
   const std::string code = text.size() >= 5 ? text.substr(2, 2) : "";
-  if (text.size() == 5 && text[1] != '>') {
+  if (text.size() == 5) {
     for (const TypeRow& row : kTypes) {
       if (code == row.code) return &row;
     }
@@ -58,6 +58,31 @@ Result<std::vector<std::int64_t>> shape_of(const std::string& text) {
     at = std::size_t(read.ptr - text.data());
   }
   return shape;
+}
+
+void turn_bytes(std::size_t element, Bytes& bytes) {
+  for (std::size_t at = 0; at < bytes.size(); at += element) {
+    std::reverse(&bytes[at], &bytes[at] + element);
+  }
+}
+
+// Of an array whose first axis is the innermost one.
+Bytes last_axis_innermost(std::size_t element, const std::vector<std::int64_t>& shape,
+                          const Bytes& from) {
+  Bytes to(from.size());
+  std::vector<std::int64_t> at(shape.size(), 0);
+  for (std::size_t done = 0; done < from.size(); done += element) {
+    std::size_t place = 0;
+    for (std::size_t d = shape.size(); d-- > 0;) {
+      place = place * std::size_t(shape[d]) + std::size_t(at[d]);
+    }
+    std::copy_n(&from[place * element], element, &to[done]);
+    for (std::size_t d = shape.size(); d-- > 0;) {
+      if (++at[d] < shape[d]) break;
+      at[d] = 0;
+    }
+  }
+  return to;
 }
 
 }  // namespace
@@ -79,7 +104,7 @@ Result<NpyArray> parse_npy(const std::string& contents) {
   const auto type = value_of(header, "descr"), order = value_of(header, "fortran_order"),
              shape = value_of(header, "shape");
   if (!type || !order || !shape) return bad("its header says too little");
-  if (*order != "False") return Error{ErrorCode::Unsupported, "an .npy in Fortran's order"};
+  if (*order != "False" && *order != "True") return bad("its order " + *order);
   NpyArray array;
   auto element = type_of(*type);
   if (!element) return std::move(element).error();
@@ -94,6 +119,10 @@ Result<NpyArray> parse_npy(const std::string& contents) {
   }
   if (contents.size() - at != bytes) return bad("it has not as many bytes as its header says");
   array.bytes.assign(contents.begin() + std::ptrdiff_t(at), contents.end());
+  if ((*type)[1] == '>') turn_bytes((*element)->bytes, array.bytes);
+  if (*order == "True") {
+    array.bytes = last_axis_innermost((*element)->bytes, array.shape, array.bytes);
+  }
   return array;
 }
 

@@ -16,8 +16,8 @@ struct NpyArray {
   std::vector<std::uint8_t> bytes;  // row-major, little-endian
 };
 
-// Malformed: it is none, or ends early. Unsupported: big-endian, Fortran's order, or a type that
-// tensors here do not have.
+// Malformed: it is none, or ends early. Unsupported: a type that tensors here do not have.
+// Big-endian numbers and Fortran's order are turned.
 Result<NpyArray> parse_npy(const std::string& contents);
 
 // A file of version 1. `bytes` are all of its elements.

@@ -87,10 +87,12 @@ Result<Bytes> of_array(const wire::NetworkTensorT& tensor, NpyArray array) {
   return bytes;
 }
 
-Result<Bytes> of_archive(const wire::NetworkTensorT& tensor, const std::string& contents) {
+Result<Bytes> of_archive(const wire::NetworkTensorT& tensor, const std::string& contents,
+                         LoneArray lone) {
   auto entries = parse_zip(contents);
   if (!entries) return std::move(entries).error();
-  const ZipEntry* found = entries->size() == 1 ? &entries->front() : nullptr;
+  const bool any = lone == LoneArray::OfAnyName && entries->size() == 1;
+  const ZipEntry* found = any ? &entries->front() : nullptr;
   std::string names;
   for (const ZipEntry& entry : *entries) {
     if (entry.name == tensor.name + ".npy") found = &entry;
@@ -110,16 +112,28 @@ Result<Image> decoded(const std::string& contents) {
   return decode_image(contents);
 }
 
-// Channels first or last, by where the three are.
+// How bright a pixel is: by ITU-R BT.601, as Pillow's grey is.
+std::uint8_t brightness(const std::uint8_t* rgb) {
+  return static_cast<std::uint8_t>((rgb[0] * 19595 + rgb[1] * 38470 + rgb[2] * 7471 + 0x8000) >>
+                                   16);
+}
+
+// Channels first or last, by where the three are, or the one.
 Result<Bytes> of_image(const wire::NetworkTensorT& tensor, const std::string& contents,
                        const ImageRule& rule) {
   const auto& shape = tensor.shape;
-  const bool batch = shape.size() == 4 && shape[0] == 1;
+  const bool batch = shape.size() == 4;
   const std::size_t first = batch ? 1 : 0;
-  const bool three = batch || shape.size() == 3;
-  const bool channels_first = three && shape[first] == 3;
-  if (!three || (!channels_first && shape[first + 2] != 3)) {
-    return unfit(tensor, "an image has three channels");
+  if (batch && shape[0] != 1) return unfit(tensor, "an image is a batch of one");
+  const bool axes = batch || shape.size() == 3;
+  const auto channels_lie = [&](std::size_t axis, std::int64_t count) {
+    return axes && shape[first + axis] == count;
+  };
+  const bool three = channels_lie(0, 3) || channels_lie(2, 3);
+  const int channels = three ? 3 : 1;
+  const bool channels_first = channels_lie(0, channels);
+  if (!channels_first && !channels_lie(2, channels)) {
+    return unfit(tensor, "an image has three channels, or one");
   }
   if (tensor.dtype != ScalarType::UInt8 && !is_float(tensor.dtype)) {
     return unfit(tensor, "an image is of floats or uint8");
@@ -137,13 +151,16 @@ Result<Bytes> of_image(const wire::NetworkTensorT& tensor, const std::string& co
   const Image image = resized(*picture, to_height, to_width);
   const int top = (to_height - height) / 2, left = (to_width - width) / 2;
   const std::size_t bytes = bytes_of(tensor.dtype);
-  Bytes out(bytes * 3 * static_cast<std::size_t>(height) * static_cast<std::size_t>(width));
+  Bytes out(bytes * static_cast<std::size_t>(channels) * static_cast<std::size_t>(height) *
+            static_cast<std::size_t>(width));
   for (int y = 0; y < height; ++y) {
     for (int x = 0; x < width; ++x) {
-      for (int c = 0; c < 3; ++c) {
-        const int from = ((y + top) * to_width + x + left) * 3 + c;
-        const int to = channels_first ? (c * height + y) * width + x : (y * width + x) * 3 + c;
-        const std::uint8_t pixel = image.pixels[static_cast<std::size_t>(from)];
+      const std::uint8_t* from =
+          &image.pixels[static_cast<std::size_t>(((y + top) * to_width + x + left) * 3)];
+      for (int c = 0; c < channels; ++c) {
+        const int to =
+            channels_first ? (c * height + y) * width + x : (y * width + x) * channels + c;
+        const std::uint8_t pixel = three ? from[c] : brightness(from);
         std::uint8_t* at = &out[static_cast<std::size_t>(to) * bytes];
         if (tensor.dtype == ScalarType::UInt8) *at = pixel;
         put_float(tensor.dtype, (pixel / 255.0 - rule.mean[c]) / rule.std[c], at);
@@ -164,10 +181,14 @@ std::string text_of(ScalarType type, std::span<const std::int64_t> shape) {
   return text;
 }
 
+bool is_image(const std::string& name) {
+  return !ends_with(name, ".npz") && !ends_with(name, ".npy");
+}
+
 Result<Bytes> tensor_of_file(const wire::NetworkTensorT& tensor, const std::string& name,
-                             const std::string& contents, const ImageRule& rule) {
-  if (ends_with(name, ".npz")) return of_archive(tensor, contents);
-  if (!ends_with(name, ".npy")) return of_image(tensor, contents, rule);
+                             const std::string& contents, const ImageRule& rule, LoneArray lone) {
+  if (ends_with(name, ".npz")) return of_archive(tensor, contents, lone);
+  if (is_image(name)) return of_image(tensor, contents, rule);
   auto array = parse_npy(contents);
   if (!array) return std::move(array).error();
   return of_array(tensor, std::move(*array));

@@ -15,9 +15,16 @@ namespace {
 constexpr std::uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50;
 constexpr std::size_t kLocalBytes = 30, kCentralBytes = 46, kEndBytes = 22;
 constexpr std::size_t kMost = 0xffff'fffe;
+// A flag of 4.4.4; else a name is of code page 437.
+constexpr std::uint32_t kUtf8 = 0x800;
 
 Error bad(const char* what) {
   return {ErrorCode::Malformed, std::string("no ZIP archive: ") + what};
+}
+
+bool is_ascii(const std::string& name) {
+  return std::all_of(name.begin(), name.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
 std::uint32_t word(const std::string& text, std::size_t at, std::size_t bytes) {
@@ -123,10 +130,11 @@ Result<std::string> zip_archive(const std::vector<ZipEntry>& entries) {
         local + entry.contents.size() > kMost - (1 << 20)) {
       return Error{ErrorCode::InvalidArgument, "too much for a ZIP archive of 4 GiB"};
     }
-    // What both headers say: version 2.0, stored, the first of January 1980.
+    // What both headers say: version 2.0, whether the name is UTF-8, stored, the first of January
+    // 1980.
     std::string facts;
     put(facts, 20, 2);
-    put(facts, 0, 2);
+    put(facts, is_ascii(entry.name) ? 0 : kUtf8, 2);
     put(facts, 0, 2);
     put(facts, 0, 2);
     put(facts, 0x21, 2);

@@ -231,6 +231,19 @@ TEST_F(KernelTasks, CFindsNoLibraryOnABoard) {
   EXPECT_NE(wrong.error().text().find("twice.c:1:"), std::string::npos) << wrong.error().text();
 }
 
+// Writable data, all of which is zero at first: nothing of it is in the file.
+TEST_F(KernelTasks, CMayHaveZeroedStatics) {
+  use_c();
+  sample.write("twice.c",
+               "static int calls;\n" +
+                   std::string(kC).insert(std::string(kC).find('{') + 1, "\n++calls;\n"));
+  const auto output = built("twice.c", cpu_target("", "x86_64"));
+  if (!output && output.error().code == ErrorCode::Unsupported) {
+    GTEST_SKIP() << output.error().text();
+  }
+  ASSERT_TRUE(output.ok()) << output.error().text();
+}
+
 TEST_F(KernelTasks, CDoesNotCallTheSystem) {
   use_c();
   sample.write("twice.c",

@@ -104,6 +104,31 @@ TEST_F(NetworkNan, OfARowOrAWindow) {
   }
 }
 
+TEST_F(NetworkNan, IsNeitherLessNorGreater) {
+  for (const char* op : {"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"}) {
+    for (const bool turned : {false, true}) {
+      Model model = roots();
+      model.node(op,
+                 turned ? std::vector<std::string>{"low", "root"}
+                        : std::vector<std::string>{"root", "low"},
+                 "holds");
+      model.node("Where", {"holds", "root", "x"}, "y");
+      model.output("y");
+      SCOPED_TRACE(op);
+      agrees(model);
+      EXPECT_EQ(none_of(model, -1), 0u);
+    }
+  }
+}
+
+TEST_F(NetworkNan, ArgMaxIsWhereItFirstIs) {
+  Model model = roots();
+  Model::integer(model.node("ArgMax", {"root"}, "place"), "axis", 3);
+  Model::integer(model.node("Cast", {"place"}, "y"), "to", onnx::TensorProto::FLOAT);
+  model.output("y");
+  agrees(model);
+}
+
 // As places in memory they are inside it.
 TEST_F(NetworkNan, NamesNoPlaceOutside) {
   Model model;

@@ -89,6 +89,21 @@ TEST_F(NetworkRanking, TheFirstInOrder) {
     EXPECT_EQ(as<std::int64_t>(made[1]),
               (largest ? Places{1, 3, 2, 0, 1, 2} : Places{4, 0, 2, 0, 1, 2}));
   }
+  // What is no number is larger than all, as numpy's and onnxruntime's are.
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const bool largest : {false, true}) {
+    Model model;
+    model.input("x", {6});
+    model.whole_numbers("k", {1}, {3});
+    auto& node = model.node("TopK", {"x", "k"}, "v");
+    node.add_output("p");
+    Model::integer(node, "largest", largest);
+    model.output("p");
+    const auto made = values(model, {1, nan, 5, 3, nan, 4});
+    ASSERT_EQ(made.size(), 1u);
+    using Places = std::vector<std::int64_t>;
+    EXPECT_EQ(as<std::int64_t>(made[0]), (largest ? Places{1, 4, 2} : Places{0, 3, 5}));
+  }
   for (const auto& [k, extent] : {std::pair{0, 5}, {6, 5}, {1, 16385}}) {
     Model model;
     model.input("x", {extent});

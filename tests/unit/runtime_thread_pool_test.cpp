@@ -2,6 +2,9 @@
 // ThreadSanitizer, that what one launch wrote may be read by the next.
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "runtime/cpu/thread_pool.h"
 
 namespace fettle::runtime {
@@ -22,6 +25,34 @@ TEST(ThreadPool, RunsAJobOnceOnEachOfTheFirstThreads) {
       EXPECT_EQ(runs[i], i < std::min(threads, 3u) ? 1 : 0) << threads << " threads, " << i;
     }
   }
+}
+
+// As Python's multiprocessing makes children.
+TEST(ThreadPool, RunsInAChildToo) {
+  ThreadPool pool({}, 3);
+  const auto ran_right = [&pool] {
+    std::vector<int> runs(3, 0);
+    for (int round = 1; round <= 20; ++round) {
+      pool.run(
+          3,
+          [](void* context, std::uint32_t thread) {
+            ++(*static_cast<std::vector<int>*>(context))[thread];
+          },
+          &runs);
+      if (runs != std::vector<int>(3, round)) return false;
+    }
+    return true;
+  };
+  EXPECT_TRUE(ran_right());
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);  // it would wait for threads that are not there
+    _exit(ran_right() ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(ran_right()) << "and the parent's are its own";
 }
 
 // Every thread reads what its neighbour wrote before the barrier.

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <limits>
 #include <random>
 
 #include "runtime/run/tensors.h"
@@ -104,6 +106,43 @@ TEST(TensorFile, AnArchivesArrayByNameOrItsOnlyOne) {
   auto refused = tensor_of_file(wanted, "x.npz", *wrong, {});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().message, "no array image.npy in it, but a.npy b.npy");
+}
+
+// Of several inputs one that is missing must not be filled with another one's numbers.
+TEST(TensorFile, AnArchivesOnlyArrayMayHaveToBeOfTheName) {
+  const auto one = zip_archive({{"other.npy", npy_of<float>(ScalarType::Float32, {2}, {4, 5})}});
+  const auto refused =
+      tensor_of_file(tensor_of(ScalarType::Float32, {2}), "x.npz", *one, {}, LoneArray::OfItsName);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message, "no array image.npy in it, but other.npy");
+}
+
+TEST(Npy, FortransOrderAndBigEndianNumbersAreTurned) {
+  std::string file = npy_of<std::int16_t>(ScalarType::Int16, {2, 3}, {1, 4, 2, 5, 3, 6});
+  file.replace(file.find("False"), 6, "True, ");  // the header stays as long
+  auto array = parse_npy(file);
+  ASSERT_TRUE(array.ok()) << array.error().text();
+  std::int16_t numbers[6];
+  std::memcpy(numbers, array->bytes.data(), sizeof numbers);
+  EXPECT_TRUE(std::ranges::equal(numbers, std::vector<std::int16_t>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(array->shape, (std::vector<std::int64_t>{2, 3}));
+
+  file = npy_of<std::int16_t>(ScalarType::Int16, {2}, {0x0102, -2});
+  file[file.find('<')] = '>';
+  array = parse_npy(file);
+  ASSERT_TRUE(array.ok()) << array.error().text();
+  EXPECT_EQ(array->bytes, (std::vector<std::uint8_t>{1, 2, 0xff, 0xfe}));
+}
+
+// numpy reads names without the flag as those of code page 437.
+TEST(Zip, NamesBeyondAsciiAreSaidToBeUtf8) {
+  for (const auto& [name, flag] : {std::pair{"é.npy", 8}, {"e.npy", 0}}) {
+    const auto archive = zip_archive({{name, "x"}});
+    ASSERT_TRUE(archive.ok());
+    EXPECT_EQ((*archive)[7], flag);
+    EXPECT_EQ((*archive)[archive->find("PK\x01\x02") + 9], flag);
+    EXPECT_EQ(parse_zip(*archive)->front().name, name);
+  }
 }
 
 TEST(Zip, DeflatedEntriesUnpack) {
@@ -290,11 +329,107 @@ TEST(TensorFile, WhatIsNoImage) {
             0u);
   EXPECT_EQ(
       tensor_of_file(tensor_of(ScalarType::Float32, {1, 10}), "i.ppm", kImage, {}).error().message,
-      "an image has three channels, the input image is float32 1x10");
+      "an image has three channels, or one, the input image is float32 1x10");
   ImageRule small;
   small.height = small.width = 1;
   EXPECT_EQ(tensor_of_file(wanted, "i.ppm", kImage, small).error().message,
             "the image is resized to 1x1, the input image is float32 1x3x2x2");
+}
+
+TEST(TensorFile, AnImageOfOneChannelIsItsBrightness) {
+  const std::string image("P6\n1 2\n255\n\xff\x00\x00\x80\x80\x80", 17);
+  for (const std::vector<std::int64_t>& shape :
+       {std::vector<std::int64_t>{1, 1, 2, 1}, {1, 2, 1}, {1, 2, 1, 1}}) {
+    const auto bytes = tensor_of_file(tensor_of(ScalarType::UInt8, shape), "i.ppm", image, {});
+    ASSERT_TRUE(bytes.ok()) << bytes.error().text();
+    EXPECT_EQ(*bytes, (std::vector<std::uint8_t>{76, 128})) << "as Pillow's";
+  }
+  const auto two = tensor_of_file(tensor_of(ScalarType::UInt8, {2, 3, 2, 1}), "i.ppm", image, {});
+  ASSERT_FALSE(two.ok());
+  EXPECT_EQ(two.error().message, "an image is a batch of one, the input image is uInt8 2x3x2x1");
+}
+
+wire::NetworkT of_two_inputs() {
+  wire::NetworkT network;
+  for (const char* name : {"a", "b"}) {
+    network.inputs.push_back(std::make_unique<wire::NetworkTensorT>());
+    *network.inputs.back() = tensor_of(ScalarType::Float32, {2});
+    network.inputs.back()->name = name;
+  }
+  return network;
+}
+
+TEST(Inputs, AreFilledByTheirOwnNames) {
+  const auto network = of_two_inputs();
+  const std::string folder = ::testing::TempDir() + "fettle-inputs-" + std::to_string(::getpid());
+  std::filesystem::create_directories(folder);
+  const std::string file = folder + "/a.npz", array = folder + "/a.npy";
+  const auto write = [](const std::string& path, const std::string& contents) {
+    std::ofstream(path, std::ios::binary) << contents;
+  };
+  const std::string a = npy_of<float>(ScalarType::Float32, {2}, {4, 5});
+  write(file, *zip_archive({{"a.npy", a}})), write(array, a);
+  std::vector<std::uint8_t> first(8), second(8);
+  const std::vector<std::span<std::uint8_t>> to = {first, second};
+  const auto said = [&](const std::vector<std::pair<std::string, std::string>>& inputs,
+                        float mean = 0) {
+    run::RunOptions options;
+    options.inputs.assign(inputs.begin(), inputs.end());
+    options.image.mean[0] = mean;
+    const auto filled = run::fill_inputs(network, options, to);
+    return filled ? "" : filled.error().message;
+  };
+  EXPECT_EQ(said({{"", file}}), file + ": no array b.npy in it, but a.npy");
+  EXPECT_EQ(said({{"a", file}, {"b", file}}), "") << "under another name where that is said";
+  EXPECT_EQ(floats(second), (std::vector<float>{4, 5}));
+  EXPECT_EQ(said({{"a", array}, {"a", array}}), "--input a is given twice");
+  EXPECT_EQ(said({{"", file}, {"", file}}), "two --input without a name: give NAME=FILE");
+  EXPECT_EQ(said({{"a", array}, {"b", array}}, 0.5),
+            "--mean, --std and --size are of images, and no --input is one");
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Outputs, BestClassesOfEachRow) {
+  wire::NetworkT network;
+  network.outputs.push_back(std::make_unique<wire::NetworkTensorT>());
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> scores = {1, 3, 3, nan, nan, 0, nan, 2};
+  const std::vector<ByteView> outputs = {
+      {reinterpret_cast<const std::uint8_t*>(scores.data()), scores.size() * sizeof(float)}};
+  run::RunOptions options;
+  options.top = 3;
+  const auto places = [&](std::vector<std::int64_t> shape) {
+    *network.outputs[0] = tensor_of(ScalarType::Float32, std::move(shape));
+    const auto classes = run::deliver_outputs(network, outputs, options);
+    std::vector<std::size_t> out;
+    if (!classes) return out;
+    for (const run::Class& one : *classes) out.push_back(one.row * 10 + one.index);
+    return out;
+  };
+  using Places = std::vector<std::size_t>;
+  EXPECT_EQ(places({2, 4}), (Places{1, 2, 0, 13, 11, 10})) << "what is no number comes last";
+  EXPECT_EQ(places({2, 4, 1, 1}), (Places{1, 2, 0, 13, 11, 10}));
+  EXPECT_EQ(places({1, 8}), (Places{1, 2, 7}));
+  EXPECT_EQ(places({2, 2, 2}), Places()) << "no row of scores";
+}
+
+TEST(Outputs, LongAndHiddenNamesAreFilesToo) {
+  wire::NetworkT network;
+  const float value = 1;
+  std::vector<ByteView> outputs;
+  for (const std::string& name : {std::string(300, 'n'), std::string("../y")}) {
+    network.outputs.push_back(std::make_unique<wire::NetworkTensorT>());
+    *network.outputs.back() = tensor_of(ScalarType::Float32, {1});
+    network.outputs.back()->name = name;
+    outputs.emplace_back(reinterpret_cast<const std::uint8_t*>(&value), sizeof value);
+  }
+  run::RunOptions options;
+  options.output = ::testing::TempDir() + "fettle-long-" + std::to_string(::getpid());
+  const auto delivered = run::deliver_outputs(network, outputs, options);
+  ASSERT_TRUE(delivered.ok()) << delivered.error().text();
+  EXPECT_TRUE(std::filesystem::exists(options.output + "/" + std::string(200, 'n') + ".npy"));
+  EXPECT_TRUE(std::filesystem::exists(options.output + "/_._y.npy"));
+  std::filesystem::remove_all(options.output);
 }
 
 TEST(Outputs, OfNamesThatLookAlikeAreFilesOfTheirOwn) {

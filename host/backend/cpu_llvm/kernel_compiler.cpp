@@ -62,7 +62,8 @@ class CKernelCompiler final : public KernelCompiler {
     auto image = link_image(objects, names, target_, /*bytes=*/true);
     if (!image && image.error().code == ErrorCode::BuildError) {
       return std::move(image).error().in("linking " + kernel.source.file +
-                                         ", which finds no library on a board");
+                                         ", which finds no library on a board; what is an "
+                                         "instruction there is clang's __builtin_fabsf() and such");
     }
     return image;
   }

@@ -25,7 +25,8 @@ constexpr const char* kScript = R"(
 SECTIONS {
   .text 0 : { *(.text .text.*) }
   .rodata : { *(.rodata .rodata.*) }
-  .data ALIGN(0x10000) : { *(.data.rel.ro .data.rel.ro.* .data .data.*) *(.got) *(.got.plt) }
+  . = ALIGN(0x10000);
+  .data : { *(.data.rel.ro .data.rel.ro.* .data .data.*) *(.got) *(.got.plt) }
   .bss : { *(.bss .bss.* COMMON) }
   .dynsym ALIGN(0x10000) : { *(.dynsym) }
   .hash : { *(.hash) }

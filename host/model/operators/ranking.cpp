@@ -34,6 +34,22 @@ Apart apart(const Shape& shape, std::size_t axis, const char* name) {
   return out;
 }
 
+// Of two of one type. What is no number stands beyond all numbers, and beside its like.
+struct Order {
+  ir::Expr below, same;
+};
+Order order_of(const ir::Expr& x, const ir::Expr& y) {
+  const ir::Expr below = ir::binary(BinaryOp::Lt, x, y), same = ir::binary(BinaryOp::Eq, x, y);
+  if (!x->type.is_float()) return {below, same};
+  const auto both = [](const ir::Expr& a, const ir::Expr& b) {
+    return ir::binary(BinaryOp::And, a, b);
+  };
+  const auto none = [](const ir::Expr& a) { return ir::binary(BinaryOp::Ne, a, a); };
+  const auto some = [](const ir::Expr& a) { return ir::binary(BinaryOp::Eq, a, a); };
+  return {ir::binary(BinaryOp::Or, below, both(some(x), none(y))),
+          ir::binary(BinaryOp::Or, same, both(none(x), none(y)))};
+}
+
 ir::Expr int64_within(const ir::Expr& place, std::int64_t extent) {
   return ir::cast(ir::kInt64, space::clip(place, 0, static_cast<double>(extent - 1)));
 }
@@ -55,13 +71,16 @@ Result<Written> extreme_place(const NodeCall& call) {
   of_extreme[*axis] = ir::int_imm(0);
   const ir::Expr x = widened(element(call, 0, s.indices)),
                  bound = widened(element(call, 1, of_extreme));
-  const ir::Expr reached =
+  // The extreme of numbers and of what is none is none.
+  const ir::Expr numbers =
       smallest ? ir::binary(BinaryOp::Le, x, bound) : ir::binary(BinaryOp::Le, bound, x);
+  const ir::Expr reached = x->type.is_float()
+                               ? ir::binary(BinaryOp::Or, numbers, ir::binary(BinaryOp::Ne, x, x))
+                               : numbers;
   const ir::Expr nowhere = ir::int_imm(last ? -1 : extent);
   const space::Stage place =
       call.add("place", s.kept, {s.along}, ir::select(reached, ir::var_ref(s.along.var), nowhere),
                last ? Combiner::Max : Combiner::Min);
-  // Nothing is reached by what is no number.
   const ir::Expr value = int64_within(space::at(place, indices_of(place.axes)), extent);
   Written out{call.add("value", place.axes, {}, value), kept};
   if (call.integer("keepdims") == 0)
@@ -70,7 +89,7 @@ Result<Written> extreme_place(const NodeCall& call) {
 }
 
 // How many elements of an axis stand before each: larger ones, or smaller ones, and of equal ones
-// those that come first.
+// those that come first. What is no number is larger than all.
 Result<Written> ranks(const NodeCall& call) {
   const Shape& shape = call.shape(0);
   auto axis = axis_number(call.integer("axis"), shape.size());
@@ -85,10 +104,10 @@ Result<Written> ranks(const NodeCall& call) {
   const ir::Expr own = at[*axis], x = widened(element(call, 0, at));
   at[*axis] = ir::var_ref(other.var);
   const ir::Expr y = widened(element(call, 0, at));
-  const ir::Expr beyond = call.integer("largest") != 0 ? ir::binary(BinaryOp::Lt, x, y)
-                                                       : ir::binary(BinaryOp::Lt, y, x);
-  const ir::Expr earlier = ir::binary(BinaryOp::And, ir::binary(BinaryOp::Eq, x, y),
-                                      ir::binary(BinaryOp::Lt, ir::var_ref(other.var), own));
+  const Order order = order_of(x, y);
+  const ir::Expr beyond = call.integer("largest") != 0 ? order.below : order_of(y, x).below;
+  const ir::Expr earlier =
+      ir::binary(BinaryOp::And, order.same, ir::binary(BinaryOp::Lt, ir::var_ref(other.var), own));
   return written(call.add(
       "rank", axes, {other},
       ir::select(ir::binary(BinaryOp::Or, beyond, earlier), ir::int_imm(1), ir::int_imm(0))));
@@ -115,7 +134,6 @@ Result<Written> places_of_ranks(const NodeCall& call) {
       call.add("place", axes, {from},
                ir::select(ir::binary(BinaryOp::Eq, element(call, 0, ranked), wanted),
                           ir::var_ref(from.var), ir::int_imm(0)));
-  // Of what is no number several have one rank.
   return written(
       call.add("value", place.axes, {}, int64_within(space::at(place, indices_of(axes)), extent)));
 }
