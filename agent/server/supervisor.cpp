@@ -58,6 +58,7 @@ Supervisor::Supervisor(const AgentOptions& options, wire::BoardT board,
       silence_ns_(10'000 * kMs),
       worker_patience_ns_(options.worker_seconds * 1000 * kMs),
       started_(StatusPage::monotonic_ns()),
+      unregistered_(started_),
       next_complaint_(started_ + kComplainAfter) {
   for (wire::DeviceInfoT& info : devices) {
     // The broker, who has a real clock, must not give us up.
@@ -163,7 +164,7 @@ void Supervisor::on_welcome(wire::WelcomeT& welcome) {
   silence_ns_ = std::max<std::uint64_t>(welcome.silence_ms, 100) * kMs;
   if (!welcomed_) {
     log(LogLevel::Info, "registered with %s after %llu ms", url_.c_str(),
-        static_cast<unsigned long long>((last_heard_ - started_) / kMs));
+        static_cast<unsigned long long>((last_heard_ - unregistered_) / kMs));
     service_.status("registered with " + url_);
   }
   welcomed_ = true;
@@ -176,15 +177,20 @@ void Supervisor::on_reject(wire::RejectT& reject) {
 }
 
 void Supervisor::on_hello_needed(wire::HelloNeededT&) {
-  welcomed_ = false;
+  forgotten(StatusPage::monotonic_ns(), kComplainAfter);
   say_hello();
+}
+
+void Supervisor::forgotten(std::uint64_t now, std::uint64_t complain_after) {
+  if (welcomed_) unregistered_ = now, next_complaint_ = now + complain_after;
+  welcomed_ = false;
 }
 
 void Supervisor::on_heartbeat(wire::HeartbeatT& heartbeat) {
   // Another broker at the same address: it must learn who we are.
   if (broker_instance_ == 0) return;
   if (heartbeat.instance == broker_instance_) return kept_.heartbeat_answered();
-  welcomed_ = false;
+  forgotten(StatusPage::monotonic_ns(), kComplainAfter);
   say_hello();
 }
 
@@ -335,8 +341,7 @@ int Supervisor::on_time() {
     log(LogLevel::Warning, "no word from the broker for %llu ms: dialling on",
         static_cast<unsigned long long>((now - last_heard_) / kMs));
     service_.status("no word from " + url_ + ": dialling on");
-    welcomed_ = false;
-    next_complaint_ = now + kComplainEvery;
+    forgotten(now, kComplainEvery);
   }
   if (!welcomed_) {
     // The first Hello waits for the workers, whose sandbox level it tells; a worker

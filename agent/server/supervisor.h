@@ -33,6 +33,8 @@ class Supervisor {
   void on_welcome(wire::WelcomeT& welcome);
   void on_reject(wire::RejectT& reject);
   void on_hello_needed(wire::HelloNeededT&);
+  // The broker does not know this agent any more. Both in nanoseconds.
+  void forgotten(std::uint64_t now, std::uint64_t complain_after);
   void on_heartbeat(wire::HeartbeatT& heartbeat);
   void on_put_blob(wire::PutBlobT& blob);
   void on_assign(wire::AssignT& assign);
@@ -75,7 +77,9 @@ class Supervisor {
   std::uint64_t broker_instance_ = 0;
   std::uint64_t heartbeat_ns_, silence_ns_, worker_patience_ns_;
   std::uint64_t clock_lag_ = 1;  // real seconds in one of ours, at most
-  std::uint64_t started_, last_heard_ = 0, last_hello_ = 0, last_heartbeat_ = 0, last_alive_ = 0;
+  std::uint64_t started_;
+  std::uint64_t unregistered_;  // since when no broker knows it, where none does
+  std::uint64_t last_heard_ = 0, last_hello_ = 0, last_heartbeat_ = 0, last_alive_ = 0;
   std::uint64_t next_complaint_;
   int exit_status_ = -1;  // >= 0: stop
 };

@@ -4,11 +4,21 @@
 #include <fmt/format.h>
 #include <httplib.h>
 
+#include <condition_variable>
+#include <mutex>
+#include <optional>
 #include <thread>
 
+#include "host/app/connections.h"
 #include "host/fleet/broker_status.h"
 
 namespace fettle::app {
+namespace {
+
+constexpr int kThreads = 16;
+constexpr std::chrono::seconds kLongestRequest{5};
+
+}  // namespace
 
 Result<MonitorAddress> monitor_address(const std::string& text) {
   MonitorAddress out;
@@ -27,6 +37,19 @@ struct BrokerMonitor::Server {
   httplib::Server http;
   std::thread thread;
   int port = 0;
+  // Limits of httplib are of one read: who sends a byte a second would stay for ever.
+  std::optional<Connections> connections;
+  std::mutex mutex;
+  std::condition_variable ended;
+  bool stop = false;
+  std::thread looks;
+
+  void look() {
+    std::unique_lock lock(mutex);
+    while (!ended.wait_for(lock, std::chrono::seconds(1), [&] { return stop; })) {
+      connections->end_older_than(kLongestRequest);
+    }
+  }
 };
 
 Result<std::unique_ptr<BrokerMonitor>> BrokerMonitor::start(const MonitorAddress& address,
@@ -34,7 +57,7 @@ Result<std::unique_ptr<BrokerMonitor>> BrokerMonitor::start(const MonitorAddress
   std::unique_ptr<BrokerMonitor> out(new BrokerMonitor);
   out->server_ = std::make_unique<Server>();
   Server& server = *out->server_;
-  server.http.new_task_queue = [] { return new httplib::ThreadPool(2); };
+  server.http.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   server.http.set_read_timeout(2);
   server.http.set_write_timeout(2);
   server.http.set_keep_alive_max_count(1);
@@ -60,6 +83,8 @@ Result<std::unique_ptr<BrokerMonitor>> BrokerMonitor::start(const MonitorAddress
   }
   if (address.port != 0) server.port = address.port;
   server.thread = std::thread([&server] { server.http.listen_after_bind(); });
+  server.connections.emplace(server.port);
+  server.looks = std::thread([&server] { server.look(); });
   return out;
 }
 
@@ -70,6 +95,14 @@ BrokerMonitor::~BrokerMonitor() {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   server_->http.stop();
+  {
+    const std::lock_guard lock(server_->mutex);
+    server_->stop = true;
+  }
+  server_->ended.notify_all();
+  server_->looks.join();
+  // It waits for requests that were begun.
+  server_->connections->end_older_than(std::chrono::seconds(0));
   server_->thread.join();
 }
 

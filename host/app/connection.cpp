@@ -39,6 +39,7 @@ class LocalRunner final : public tune::Runner {
     return measured;
   }
   std::size_t boards_there() const override { return session_->boards_there(); }
+  bool reachable() const override { return session_->reachable(); }
   int ready_fd() const override { return session_->ready_fd(); }
   const wire::DeviceInfoT& device() const override { return session_->device(); }
   const wire::BoardT& board() const override { return session_->board(); }

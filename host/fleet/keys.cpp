@@ -185,8 +185,8 @@ Result<KeyPair> KeyFolder::load(const std::string& name) const {
   auto derived = public_key_of(pair.secret_key);
   if (!derived || *derived != pair.public_key) {
     return Error{ErrorCode::Malformed, path.string() +
-                                           " holds no valid key pair: make a new one "
-                                           "with `fettle keys new`"};
+                                           " holds no valid key pair: move it away and "
+                                           "make a new one with `fettle keys new`"};
   }
   return pair;
 }

@@ -28,6 +28,12 @@ std::size_t Session::boards_there() const {
   return boards;
 }
 
+bool Session::reachable() const {
+  bool there = true;
+  loop_->look([&](const SessionCore& core) { there = core.open(); });
+  return there;
+}
+
 std::size_t Session::capacity() const {
   std::size_t capacity = 0;
   loop_->look([&](const SessionCore& core) { capacity = core.capacity(); });

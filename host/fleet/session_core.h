@@ -23,7 +23,7 @@ struct SessionPlan {
   std::string where;                   // the broker's address, for messages
   std::string public_key;              // this client's, for messages
   milliseconds answer_within{10'000};  // the first answer; then it is Unreachable
-  milliseconds away_at_most{120'000};  // a broker that answered before
+  milliseconds away_at_most{600'000};  // a broker that answered before
   std::size_t window = 1024;           // submitted at one time
 };
 
@@ -65,6 +65,7 @@ class SessionCore {
   // Of builders it may be 0.
   std::size_t capacity() const { return capacity_; }
   std::size_t boards() const { return boards_; }
+  bool open() const { return state_ == State::Open; }  // the broker answers, and knows it
   std::size_t in_flight() const { return trials_.size(); }
   const wire::DeviceInfoT& device() const { return device_; }
   const wire::BoardT& board() const { return board_; }

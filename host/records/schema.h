@@ -14,7 +14,7 @@ namespace fettle::records {
 struct OpenOptions {
   bool read_only = false;
   bool create = true;  // false: a missing database is NotFound
-  std::chrono::milliseconds lock_wait{10'000};
+  std::chrono::milliseconds lock_wait{60'000};
   const FileSystemProbe* file_system = nullptr;  // null: the system's; must outlive the call
 
   // --- of servers: what happens when one is lost and comes back ---

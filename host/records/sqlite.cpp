@@ -156,7 +156,10 @@ Error SqliteConnection::error(int code) const {
         ErrorCode::DiskFull,
         "disk full: " + name +
             " cannot grow; what was stored before is safe: free some space (or copy the file to a "
-            "larger disk) and run this again, a tuning session with --resume",
+            "larger disk, and '" +
+            path_ +
+            "-wal' with it, which holds the newest of it) and run "
+            "this again, a tuning session with --resume",
         {}};
   }
   const bool closed =

@@ -116,7 +116,7 @@ TuneSummary tune(std::vector<TuneTask>& tasks, const space::Target& target,
   Trials trials(tasks, target, options, parts);
   Watch watch(parts, trials);
   TuneSummary summary;
-  bool told = false, alone = false;
+  bool told = false, alone = false, cut_off = false;
   const auto end_by = [&](Error error) {
     const bool stopped = parts.stop.requested() && error.code == ErrorCode::Canceled;
     summary.end = stopped ? SessionEnd::Interrupted : SessionEnd::Failed;
@@ -131,6 +131,10 @@ TuneSummary tune(std::vector<TuneTask>& tasks, const space::Target& target,
       told = true;
       parts.listener.warn("all of the first " + std::to_string(trials.tally().finished()) +
                           " trials failed: " + trials.tally().main_cause());
+    }
+    if (const bool was = std::exchange(cut_off, !parts.runner.reachable()); was != cut_off) {
+      parts.listener.warn(cut_off ? "the broker does not answer: trying again"
+                                  : "the broker answers again");
     }
     if (!std::exchange(alone, parts.runner.boards_there() == 0) && alone) {
       parts.listener.warn("no board of '" + options.device_key + "' is there: waiting for one");
@@ -152,8 +156,9 @@ TuneSummary tune(std::vector<TuneTask>& tasks, const space::Target& target,
     }
     if (trials.working()) watch.wait();
   }
+  // An interrupted session's finals are made up for where all its trials are there.
   if (summary.end == SessionEnd::Finished && options.finalists > 0 &&
-      trials.tally().finished() > 0) {
+      trials.progress().trials > 0) {
     watch.finals();
     const auto held = hold_finals(tasks, target, options, parts, trials.finalists(),
                                   trials.progress(), [&] { watch.tick(); });

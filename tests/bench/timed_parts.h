@@ -50,6 +50,7 @@ class TimedRunner final : public tune::Runner {
   }
   void cancel_pending() override { inner_.cancel_pending(); }
   std::size_t boards_there() const override { return inner_.boards_there(); }
+  bool reachable() const override { return inner_.reachable(); }
   int ready_fd() const override { return inner_.ready_fd(); }
   const wire::DeviceInfoT& device() const override { return inner_.device(); }
   const wire::BoardT& board() const override { return inner_.board(); }

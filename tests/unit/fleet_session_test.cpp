@@ -26,10 +26,11 @@ class SessionTest : public ::testing::Test {
   }
   TimePoint now = TimePoint() + std::chrono::hours(1);
   SessionCore core{plan(), 11, 22, now};
+  SessionCore* hears = &core;
 
   template <typename BodyT>
   void hear(BodyT body) {
-    core.receive(encode(message_of(std::move(body))), now);
+    hears->receive(encode(message_of(std::move(body))), now);
   }
 
   std::vector<wire::MessageT> said() {
@@ -86,6 +87,28 @@ class SessionTest : public ::testing::Test {
 };
 
 using wire::Body;
+
+// Else none of its requests would wait where a place becomes free, and others' would.
+TEST_F(SessionTest, OneMoreRequestWaitsForABoardWhereItComesFirst) {
+  SessionPlan first = plan();
+  first.priority = 1;
+  SessionCore urgent{first, 11, 22, now};
+  hears = &urgent;
+  open_all();
+  EXPECT_EQ(urgent.capacity(), 3u);
+}
+
+TEST_F(SessionTest, IsNotOpenWhileItsBrokerIsSilent) {
+  EXPECT_FALSE(core.open());
+  open_all();
+  EXPECT_TRUE(core.open());
+  now += milliseconds(6000);
+  core.tick(now);
+  EXPECT_FALSE(core.open());
+  welcome(7);
+  opened();
+  EXPECT_TRUE(core.open());
+}
 
 TEST_F(SessionTest, OpensStepByStep) {
   EXPECT_EQ(kinds(), std::vector<Body>{Body::Hello});

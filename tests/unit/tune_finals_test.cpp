@@ -168,6 +168,21 @@ TEST(TuneFinals, AResumedTaskIsNotConfirmedTwice) {
           ->nanoseconds);
 }
 
+// As after an interrupt while they were held: no trial is left.
+TEST(TuneFinals, AResumedTaskMakesUpForItsFinals) {
+  FinalsRig first;
+  first.options.finalists = 0;
+  first.run();
+  ASSERT_TRUE(first.finals.empty());
+  FinalsRig again;
+  again.tasks[0].history = first.records.records;
+  const TuneSummary summary = again.run();
+  EXPECT_EQ(summary.end, SessionEnd::Finished);
+  EXPECT_TRUE(again.records.records.empty());
+  EXPECT_EQ(again.finals.size(), summary.progress.finals_wanted);
+  EXPECT_EQ(again.records.confirmed.size(), 1u);
+}
+
 // Of a resumed task whose last trial does not build nothing had to wait for the right answers yet.
 TEST(TuneFinals, WaitForTheRightAnswers) {
   FinalsRig first;

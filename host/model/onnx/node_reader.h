@@ -92,6 +92,7 @@ std::span<const ReaderRow> onnxruntime_readers();
 std::span<const ReaderRow> ranking_readers();
 std::span<const ReaderRow> quantized_readers();
 std::span<const ReaderRow> shape_readers();
+std::span<const ReaderRow> signal_readers();
 std::span<const ReaderRow> slice_readers();
 std::span<const ReaderRow> gather_readers();
 std::span<const ReaderRow> scatter_readers();

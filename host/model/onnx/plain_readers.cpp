@@ -208,7 +208,7 @@ Reader find_reader(const std::string& op) {
          {plain_readers(), quantized_readers(), shape_readers(), slice_readers(), gather_readers(),
           scatter_readers(), recurrent_readers(), resize_readers(), reduction_readers(),
           window_readers(), composed_readers(), normalization_readers(), onnxruntime_readers(),
-          ranking_readers(), attention_readers()}) {
+          ranking_readers(), attention_readers(), signal_readers()}) {
       for (const ReaderRow& row : family) all[row.op] = row.read;
     }
     return all;
