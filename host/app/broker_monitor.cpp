@@ -4,18 +4,30 @@
 #include <fmt/format.h>
 #include <httplib.h>
 
+#include <cctype>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <thread>
 
-#include "host/app/connections.h"
 #include "host/fleet/broker_status.h"
+#include "host/web/connections.h"
+#include "host/web/web_address.h"
 
 namespace fettle::app {
 namespace {
 
 constexpr int kThreads = 16;
+
+// False: some other site's page was led here, whose name now is this machine's address (DNS
+// rebinding). Whatever the port: it may be another one's end of a tunnel.
+bool names_this_machine(std::string host) {
+  if (const std::size_t end = host.rfind(':'); end != host.npos && host.back() != ']') {
+    host.resize(end);
+  }
+  for (char& c : host) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return host.empty() || host == "localhost" || host == "[::1]" || host.starts_with("127.");
+}
 constexpr std::chrono::seconds kLongestRequest{5};
 
 }  // namespace
@@ -38,7 +50,7 @@ struct BrokerMonitor::Server {
   std::thread thread;
   int port = 0;
   // Limits of httplib are of one read: who sends a byte a second would stay for ever.
-  std::optional<Connections> connections;
+  std::optional<web::Connections> connections;
   std::mutex mutex;
   std::condition_variable ended;
   bool stop = false;
@@ -67,6 +79,17 @@ Result<std::unique_ptr<BrokerMonitor>> BrokerMonitor::start(const MonitorAddress
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
+  if (web::WebAddress{address.host, address.port}.loopback()) {
+    server.http.set_pre_routing_handler(
+        [](const httplib::Request& asked, httplib::Response& answer) {
+          if (names_this_machine(asked.get_header_value("Host"))) {
+            return httplib::Server::HandlerResponse::Unhandled;
+          }
+          answer.status = 421;
+          answer.set_content("The Host header names another machine.\n", "text/plain");
+          return httplib::Server::HandlerResponse::Handled;
+        });
+  }
   server.http.Get("/metrics", [&broker](const httplib::Request&, httplib::Response& answer) {
     answer.set_content(fleet::to_prometheus(broker.status()), "text/plain; version=0.0.4");
   });

@@ -196,6 +196,8 @@ Result<Connection> Connection::open(const ConnectionOptions& options) {
   plan.name = options.name;
   plan.priority = connection.priority_ = options.priority;
   plan.where = connection.address_.url;
+  plan.shares = !options.broker.empty();
+  if (options.away_at_most) plan.away_at_most = *options.away_at_most;
   auto session = fleet::Session::open(connection.address_, std::move(plan), options.stop);
   if (!session) return session.error();
   connection.session_ = session->get();

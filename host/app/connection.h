@@ -2,7 +2,9 @@
 // and an agent of this machine are started for it and end with it.
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,8 @@ struct ConnectionOptions {
   int local_threads = 0;                   // cores of the embedded device; 0: all but one
   const tune::StopSignal* stop = nullptr;  // ends the waiting; null: nothing does
   int priority = 0;                        // of the session: higher goes first
+  // A broker that is away is waited for so long; null: as long as sessions usually do.
+  std::optional<std::chrono::milliseconds> away_at_most = {};
 };
 
 class Connection {

@@ -45,6 +45,7 @@ Result<void> list_keys(const fleet::KeyFolder& folder, const KeysOptions& option
                              {"allowed", nlohmann::json::array()}};
     for (const auto& pair : *pairs) {
       object["keys"].push_back({{"name", pair.name}, {"public_key", pair.public_key}});
+      if (!pair.fault.empty()) object["keys"].back()["fault"] = pair.fault;
     }
     for (const auto& entry : *allowed) {
       object["allowed"].push_back({{"name", entry.name},
@@ -57,7 +58,9 @@ Result<void> list_keys(const fleet::KeyFolder& folder, const KeysOptions& option
     return {};
   }
   print("key pairs in {}:\n", folder.folder().string());
-  for (const auto& pair : *pairs) print("  {:<16} {}\n", pair.name, pair.public_key);
+  for (const auto& pair : *pairs) {
+    print("  {:<16} {}\n", pair.name, pair.fault.empty() ? pair.public_key : pair.fault);
+  }
   print("let in by the broker of this account:{}\n", allowed->empty() ? " nobody" : "");
   for (const auto& entry : *allowed) {
     std::string bound;

@@ -33,7 +33,8 @@ namespace {
 
 // Trials of a kernel that a user wrote, all failed: there is a mistake in it.
 constexpr std::uint32_t kHopeless = 100;
-constexpr std::chrono::seconds kListWithin{5};  // a broker lists its boards
+constexpr std::chrono::seconds kListWithin{5};   // a broker lists its boards
+constexpr std::chrono::minutes kBrokerAway{10};  // a session of a night bears its restart
 
 // Compilers of this machine (null: none are wanted), and what the session builds with.
 struct Compilers {
@@ -94,7 +95,7 @@ Result<int> run(const TuneCommand& command) {
   const int local_threads = static_cast<int>(threads.value_or(0));
   auto connection =
       Connection::open({command.broker, command.broker_key, command.device, command.tasks.what,
-                        local_threads, &interrupt, command.priority});
+                        local_threads, &interrupt, command.priority, kBrokerAway});
   if (!connection) return connection.error();
   if (!made) opened.emplace(open_to_write(command.db, &interrupt));
   auto& database = *opened;

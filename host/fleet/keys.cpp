@@ -206,8 +206,9 @@ Result<std::vector<KeyFolder::Entry>> KeyFolder::list() const {
   for (const auto& file : std::filesystem::directory_iterator(folder_, failed)) {
     if (file.path().extension() != ".key") continue;
     auto pair = load(file.path().stem().string());
-    if (!pair) return std::move(pair).error();
-    entries.push_back({file.path().stem().string(), pair->public_key});
+    const std::string name = file.path().stem().string();
+    entries.push_back(pair ? Entry{name, pair->public_key, ""}
+                           : Entry{name, "", std::move(pair).error().message});
   }
   if (failed) return io_error("listing " + folder_.string(), failed.value());
   std::sort(entries.begin(), entries.end(),

@@ -52,6 +52,7 @@ class KeyFolder {
 
   struct Entry {
     std::string name, public_key;
+    std::string fault;  // "", or why its file cannot be used: there is no public key then
   };
 
   // Makes and stores a new pair; InvalidArgument when `name` is taken.

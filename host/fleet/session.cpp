@@ -30,7 +30,7 @@ std::size_t Session::boards_there() const {
 
 bool Session::reachable() const {
   bool there = true;
-  loop_->look([&](const SessionCore& core) { there = core.open(); });
+  loop_->look([&](const SessionCore& core) { there = core.reachable(); });
   return there;
 }
 

@@ -126,9 +126,7 @@ void SessionCore::on_opened(wire::SessionOpenedT& opened, TimePoint now) {
   if (opened.board) board_ = std::move(*opened.board);
   boards_ = opened.boards;
   const std::size_t boards = std::max(opened.boards, builds_ ? 0u : 1u);
-  // Beside what a board keeps, one request waits here for its next free place, if this session's
-  // are to come before others': else it would never have one when the place is free.
-  capacity_ = boards * (std::max(device_.queue_depth, 1u) + (plan_.priority > 0 ? 1u : 0u));
+  capacity_ = boards * (std::max(device_.queue_depth, 1u) + (plan_.shares ? 1u : 0u));
   opened_once_ = true;
   if (was_open || state_ == State::Dialling) return;
   state_ = State::Open;

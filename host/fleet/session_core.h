@@ -23,8 +23,12 @@ struct SessionPlan {
   std::string where;                   // the broker's address, for messages
   std::string public_key;              // this client's, for messages
   milliseconds answer_within{10'000};  // the first answer; then it is Unreachable
-  milliseconds away_at_most{600'000};  // a broker that answered before
-  std::size_t window = 1024;           // submitted at one time
+  milliseconds away_at_most{120'000};  // a broker that answered before
+  // Others may have sessions there. Beside what a board keeps, one request waits at the broker for
+  // its next free place: else none would wait when the place is free, and another session's turn it
+  // would be, whatever the priorities.
+  bool shares = false;
+  std::size_t window = 1024;  // submitted at one time
 };
 
 // How a trial ended that was submitted by submit_build.
@@ -65,7 +69,8 @@ class SessionCore {
   // Of builders it may be 0.
   std::size_t capacity() const { return capacity_; }
   std::size_t boards() const { return boards_; }
-  bool open() const { return state_ == State::Open; }  // the broker answers, and knows it
+  // The broker answers, if only that the boards have not dialled in again.
+  bool reachable() const { return state_ == State::Open || refused_; }
   std::size_t in_flight() const { return trials_.size(); }
   const wire::DeviceInfoT& device() const { return device_; }
   const wire::BoardT& board() const { return board_; }

@@ -46,7 +46,13 @@ inline double apply(ir::BinaryOp op, double x, double y) {
 
 // Integers up to 2^53 are exact in a double.
 inline double apply_int(ir::BinaryOp op, double x, double y, ir::Scalar scalar) {
-  if (std::isnan(x) || std::isnan(y)) return std::nan("");
+  // Neither is rounded, nor out of an int64's range, as the least and the most of it may be here.
+  if (op == ir::BinaryOp::Min || op == ir::BinaryOp::Max) return apply(op, x, y);
+  if (std::isnan(x) || std::isnan(y)) {
+    const bool compares = op == ir::BinaryOp::Eq || op == ir::BinaryOp::Ne ||
+                          op == ir::BinaryOp::Lt || op == ir::BinaryOp::Le;
+    return compares ? double(op == ir::BinaryOp::Ne) : std::nan("");
+  }
   const auto value =
       ir::fold_int(op, static_cast<std::int64_t>(x), static_cast<std::int64_t>(y), scalar);
   return value ? double(*value) : std::nan("");
@@ -62,6 +68,7 @@ inline double converted(double x, ir::DataType from, ir::DataType to) {
 
 // Between int32 and float32.
 inline double same_bits(double x, ir::DataType to) {
+  if (to.is_float() && std::isnan(x)) return x;
   if (to.is_float()) return std::bit_cast<float>(static_cast<std::int32_t>(x));
   return std::bit_cast<std::int32_t>(static_cast<float>(x));
 }

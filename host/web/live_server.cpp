@@ -10,6 +10,7 @@
 
 #include "host/plot/embedded.h"
 #include "host/web/access.h"
+#include "host/web/connections.h"
 #include "host/web/embedded.h"
 
 namespace fettle::web {
@@ -223,6 +224,8 @@ LiveServer::~LiveServer() {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   server_->http.stop();
+  // It waits for requests that were begun, however slowly they come.
+  Connections(server_->options.address.port).end_older_than(std::chrono::seconds(0));
   server_->thread.join();
 }
 

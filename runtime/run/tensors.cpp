@@ -168,8 +168,9 @@ Result<Scores> scores_of(const wire::NetworkTensorT& tensor) {
   for (const std::int64_t extent : tensor.shape) {
     if (extent != 1) shape.push_back(static_cast<std::size_t>(extent));
   }
-  // The batch may be one of several, and the class the only one.
-  if (shape.size() == 1 && tensor.shape.size() == 2 && tensor.shape[1] == 1) shape.push_back(1);
+  // A batch of several whose class is the only one.
+  const bool only = tensor.shape.size() > 1 && shape.size() == 1 && tensor.shape[0] != 1;
+  if (only) shape.push_back(1);
   if (shape.size() > 2) {
     return Error{ErrorCode::Unsupported, "--top takes a row of scores, the first output is " +
                                              fettle::text_of(tensor.dtype, tensor.shape)};

@@ -8,7 +8,7 @@
 namespace fettle {
 namespace {
 
-constexpr std::size_t kMagicBytes = 6, kVersionBytes = 2;
+constexpr std::size_t kMagicBytes = 6, kVersionBytes = 2, kMostAxes = 64;
 
 struct TypeRow {
   const char* code;
@@ -112,6 +112,7 @@ Result<NpyArray> parse_npy(const std::string& contents) {
   auto extents = shape_of(*shape);
   if (!extents) return std::move(extents).error();
   array.shape = std::move(*extents);
+  if (array.shape.size() > kMostAxes) return bad("more axes than numpy has");
   std::size_t bytes = (*element)->bytes;
   for (const std::int64_t extent : array.shape) {
     if (extent > 0 && bytes > contents.size() / std::size_t(extent)) return bad("it ends early");

@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "tests/support/raw_http.h"
 #include "tests/unit/command_line.h"
 
 namespace fettle::testing {
@@ -278,6 +279,10 @@ TEST_F(CommandLine, ABrokerSaysHowItIsAndWhoDidWhat) {
   EXPECT_EQ(numbers["agents"], 0);
   EXPECT_NE(fettle({"broker", "--status", "--metrics", port}).out.find("endpoint"),
             std::string::npos);
+  EXPECT_EQ(test::http_answer(std::stoi(port), "evil.example").substr(9, 3), "421");
+  EXPECT_EQ(test::http_answer(std::stoi(port), "localhost:1").substr(9, 3), "200") << "a tunnel's";
+  // A request that never ends does not keep it.
+  const test::Drip drip(std::stoi(port));
   broker.signal(SIGTERM);
   EXPECT_EQ(broker.wait(std::chrono::seconds(10)), 0);
   std::ifstream file(audit);

@@ -6,9 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "host/app/connections.h"
+#include "host/web/connections.h"
 
-namespace fettle::app {
+namespace fettle::web {
 namespace {
 
 using std::chrono::milliseconds;
@@ -69,4 +69,4 @@ TEST(Connections, OldOnesEndAndOthersDoNot) {
 }
 
 }  // namespace
-}  // namespace fettle::app
+}  // namespace fettle::web

@@ -50,6 +50,11 @@ TEST_F(Keys, AreMadeStoredAndReadBack) {
   auto cut = folder.create("cut");
   ASSERT_FALSE(cut.ok()) << "it could be a key that is in use";
   EXPECT_NE(cut.error().message.find("holds no valid key pair"), std::string::npos);
+  const auto both = folder.list();
+  ASSERT_TRUE(both.ok());
+  ASSERT_EQ(both->size(), 2u) << "the others are there all the same";
+  EXPECT_EQ(both->at(0).public_key, made->public_key);
+  EXPECT_NE(both->at(1).fault.find("holds no valid key pair"), std::string::npos);
   std::filesystem::remove(folder.key_file("cut"));
   const auto all = folder.list();
   ASSERT_TRUE(all.ok());

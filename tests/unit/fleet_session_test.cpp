@@ -89,25 +89,27 @@ class SessionTest : public ::testing::Test {
 using wire::Body;
 
 // Else none of its requests would wait where a place becomes free, and others' would.
-TEST_F(SessionTest, OneMoreRequestWaitsForABoardWhereItComesFirst) {
+TEST_F(SessionTest, OneMoreRequestWaitsForABoardThatIsShared) {
   SessionPlan first = plan();
-  first.priority = 1;
-  SessionCore urgent{first, 11, 22, now};
-  hears = &urgent;
+  first.shares = true;
+  SessionCore sharing{first, 11, 22, now};
+  hears = &sharing;
   open_all();
-  EXPECT_EQ(urgent.capacity(), 3u);
+  EXPECT_EQ(sharing.capacity(), 3u);
 }
 
-TEST_F(SessionTest, IsNotOpenWhileItsBrokerIsSilent) {
-  EXPECT_FALSE(core.open());
+TEST_F(SessionTest, IsNotReachableWhileItsBrokerIsSilent) {
+  EXPECT_FALSE(core.reachable());
   open_all();
-  EXPECT_TRUE(core.open());
+  EXPECT_TRUE(core.reachable());
   now += milliseconds(6000);
   core.tick(now);
-  EXPECT_FALSE(core.open());
+  EXPECT_FALSE(core.reachable());
   welcome(7);
+  refused(ErrorCode::NotFound);
+  EXPECT_TRUE(core.reachable()) << "though no board has come back";
   opened();
-  EXPECT_TRUE(core.open());
+  EXPECT_TRUE(core.reachable());
 }
 
 TEST_F(SessionTest, OpensStepByStep) {

@@ -136,7 +136,9 @@ TEST_F(NetworkNan, NamesNoPlaceOutside) {
   model.input("x", {1, 2, 5, 5}), model.input("g", {1, 4, 4, 2});
   model.node("Sqrt", {"g"}, "grid");
   Model::word(model.node("GridSample", {"x", "grid"}, "y"), "padding_mode", "border");
-  model.output("y");
+  auto& node = model.node("GridSample", {"x", "grid"}, "z");
+  Model::word(node, "mode", "nearest");
+  model.output("y"), model.output("z");
   agrees(model);
 }
 

@@ -96,6 +96,31 @@ TEST_F(NetworkScatter, SlicesAtPlaces) {
   }
 }
 
+// What has no update stays as it is, in its own type.
+TEST_F(NetworkScatter, WholeNumbersKeepTheirType) {
+  for (const auto type : {onnx::TensorProto::INT8, onnx::TensorProto::INT64}) {
+    for (const std::string reduction : {"max", "min", "add"}) {
+      Model model;
+      model.opset(18);
+      places(model, "x", {5}), places(model, "ids", {2}), places(model, "by", {2});
+      Model::integer(model.node("Cast", {"x"}, "data"), "to", type);
+      Model::integer(model.node("Cast", {"by"}, "updates"), "to", type);
+      Model::word(model.node("ScatterElements", {"data", "ids", "updates"}, "z"), "reduction",
+                  reduction);
+      Model::integer(model.node("Cast", {"z"}, "y"), "to", onnx::TensorProto::FLOAT);
+      model.output("y");
+      SCOPED_TRACE(reduction);
+      agrees(model);
+      const auto ours = values(
+          model, {bytes_of(Shape{-5, 7, -7, 3, 0}), bytes_of(Shape{0, 3}), bytes_of(Shape{-9, 4})});
+      const std::vector<float> right = reduction == "max"   ? std::vector<float>{-5, 7, -7, 4, 0}
+                                       : reduction == "min" ? std::vector<float>{-9, 7, -7, 3, 0}
+                                                            : std::vector<float>{-14, 7, -7, 7, 0};
+      EXPECT_EQ(ours, right);
+    }
+  }
+}
+
 // As where a network assigns to a slice: the places are known, what is put there is not.
 TEST_F(NetworkScatter, AtKnownPlaces) {
   Model model;

@@ -410,6 +410,7 @@ TEST(Outputs, BestClassesOfEachRow) {
   EXPECT_EQ(places({2, 4}), (Places{1, 2, 0, 13, 11, 10})) << "what is no number comes last";
   EXPECT_EQ(places({2, 4, 1, 1}), (Places{1, 2, 0, 13, 11, 10}));
   EXPECT_EQ(places({1, 8}), (Places{1, 2, 7}));
+  EXPECT_EQ(places({8, 1, 1, 1}), (Places{0, 10, 20, 30, 40, 50, 60, 70})) << "one class";
   EXPECT_EQ(places({2, 2, 2}), Places()) << "no row of scores";
 }
 

@@ -14,7 +14,7 @@ std::string Helpers::half_round(int lanes) {
 }
 
 std::string Helpers::extreme(const std::string& type, int lanes, bool less) {
-  const std::string name = (less ? "fettle_min_" : "fettle_max_") + type;
+  const std::string name = (less ? "min_or_nan_" : "max_or_nan_") + type;
   const std::string first = less ? "a < b" : "a > b", either = lanes > 1 ? " | " : " || ";
   text_[name] = type + " " + name + "(" + type + " a, " + type + " b) {\n  return (" + first +
                 either + "a != a) ? a : b;\n}\n\n";

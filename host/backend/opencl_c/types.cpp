@@ -34,9 +34,9 @@ const std::set<std::string> kReserved = {
 // functions and constants of its headers, and all that is written in capitals.
 bool is_taken(const std::string& word) {
   if (kReserved.count(word) != 0) return true;
-  for (const char* begin :
-       {"__", "as_", "async_", "atom", "cl_", "convert_", "fettle_", "get_", "image", "native_",
-        "half_", "sub_group", "vec_", "vload", "vstore", "work_group", "write_", "read_"}) {
+  for (const char* begin : {"__", "as_", "async_", "atom", "cl_", "convert_", "get_", "image",
+                            "native_", "half_", "max_or_nan_", "min_or_nan_", "sub_group", "vec_",
+                            "vload", "vstore", "work_group", "write_", "read_"}) {
     if (word.starts_with(begin)) return true;
   }
   const auto is_lower = [](char c) { return std::islower(static_cast<unsigned char>(c)) != 0; };

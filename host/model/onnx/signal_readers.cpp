@@ -88,7 +88,13 @@ Outputs fourier_transform(const NodeReader& node) {
   there.push_back(axis), there.push_back(rank - 1);
   for (std::size_t d = 0; d < there.size(); ++d) back[std::size_t(there[d])] = std::int64_t(d);
   Composer make(node);
-  const ValueId turned = make("Transpose", {node.input(0)}, {{"perm", there}});
+  ValueId signal = node.input(0);
+  if (t.points < t.given) {  // what is cut off has no part in it, whatever it is
+    t.given = t.points;
+    const ValueId kept = make.reshape(make.places(t.points, 0, ir::Scalar::Int64), {t.points});
+    signal = make("Take", {signal, kept}, {{"axis", axis}});
+  }
+  const ValueId turned = make("Transpose", {signal}, {{"perm", there}});
   List rows = make.shape(turned);
   if (make.error()) return make.end({});
   rows.pop_back(), rows.back() = t.given * t.parts;
@@ -179,7 +185,7 @@ Outputs mel_weights(const NodeReader& node) {
   }
   const auto [bands_given, points_given, rate, lowest, highest] = given;
   if (!(bands_given >= 1 && bands_given <= 65536 && points_given >= 1 && points_given <= 65536 &&
-        rate >= 1 && lowest >= 0 && highest >= lowest && highest <= rate)) {
+        rate >= 1 && rate <= 1e9 && lowest >= 0 && highest >= lowest && highest <= rate)) {
     return node.invalid("bands that there are not");
   }
   auto type = scalar_of(static_cast<int>(node.integer("output_datatype", 1)));

@@ -112,7 +112,8 @@ Result<Written> logical(const NodeCall& call) {
   return out;
 }
 
-// x^y by e^(y ln |x|): to the float32's ends, as C's pow() where one of the two is 0, 1 or below 0.
+// x^y by e^(y ln |x|): to the float32's ends, and as C's pow() where one of the two is 0, 1 or
+// below 0, but for the sign of a zero and infinite ones.
 Result<Written> raised(const NodeCall& call) {
   auto shape = broadcast({call.shape(0), call.shape(1)});
   if (!shape) return std::move(shape).error();

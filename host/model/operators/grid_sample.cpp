@@ -42,11 +42,12 @@ struct SampledAxis {
                       rest + number(low));
   }
 
-  // A whole place as an index, and whether an element is there. What is far outside, or no number,
-  // stays outside of int32's bounds otherwise.
+  // A whole place as an index, and whether an element is there: none where the place is no number.
+  // What is far outside would be outside of int32's bounds.
   std::pair<ir::Expr, ir::Expr> element(const ir::Expr& whole) const {
+    const ir::Expr placed = ir::select(ir::binary(BinaryOp::Eq, whole, whole), whole, number(-2));
     const ir::Expr near =
-        ir::cast(ir::kInt32, space::clip(whole, -2, static_cast<double>(extent + 1)));
+        ir::cast(ir::kInt32, space::clip(placed, -2, static_cast<double>(extent + 1)));
     const ir::Expr there = ir::binary(BinaryOp::And, ir::binary(BinaryOp::Le, ir::int_imm(0), near),
                                       ir::binary(BinaryOp::Lt, near, ir::int_imm(extent)));
     return {space::clip(near, 0, static_cast<double>(extent - 1)), there};

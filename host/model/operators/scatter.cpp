@@ -46,10 +46,9 @@ Written put(const NodeCall& call, const std::vector<space::Axis>& axes, const sp
     return written(call.add("last", axes, {k},
                             ir::select(here, ir::var_ref(k.var), ir::int_imm(-1)), Combiner::Max));
   }
-  const ir::Expr value = widened(update());
-  return written(call.add("put", axes, {k},
-                          ir::select(here, value, space::neutral_of(combiner, value->type)),
-                          combiner));
+  // Neutral in the input's own type, to which it is made again.
+  const ir::Expr none = widened(space::neutral_of(combiner, {call.scalar(1), 1}));
+  return written(call.add("put", axes, {k}, ir::select(here, widened(update()), none), combiner));
 }
 
 Result<Combiner> combiner_of(const NodeCall& call) {

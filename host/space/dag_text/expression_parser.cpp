@@ -194,11 +194,13 @@ class Parser {
       real_ = negative ? -value : value;
       return ir::float_imm(real_);
     }
-    std::int64_t value = 0;
-    const auto read = std::from_chars(from, text_.data() + end, value);
-    if (read.ec != std::errc()) fail("no such number");
+    // The least one has no positive of its own.
+    constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+    std::uint64_t size = 0;
+    const auto read = std::from_chars(from, text_.data() + end, size);
+    if (read.ec != std::errc() || size > kMost + (negative ? 1 : 0)) fail("no such number");
     at_ = end;
-    if (negative) value = -value;
+    const auto value = static_cast<std::int64_t>(negative ? 0 - size : size);
     whole_ = value;
     if (value < std::numeric_limits<std::int32_t>::min() ||
         value > std::numeric_limits<std::int32_t>::max()) {

@@ -1,6 +1,6 @@
 // OpenCL C 1.2, written by fettle
 
-float4 fettle_max_float4(float4 a, float4 b) {
+float4 max_or_nan_float4(float4 a, float4 b) {
   return (a > b | a != a) ? a : b;
 }
 
@@ -189,8 +189,8 @@ void fettle_rounded(__read_only image1d_buffer_t conv_stored, int conv_stored_be
   conv_rows[3] = t_6;
   const float4 t_7 = read_imagef(conv_stored, conv_stored_begin + conv_stored_at_1 + 448) - read_imagef(conv_stored, conv_stored_begin + conv_stored_at_1 + 704) + read_imagef(conv_stored, conv_stored_begin + conv_stored_at_1 + 960);
   conv_rows[7] = t_7;
-  vstore_half4(fettle_max_float4(conv_rows[0] + (conv_rows[1] + conv_rows[2]) + read_imagef(bias, bias_begin + oc_outer), (float4)(0.0f)), 0, rounded + rounded_at_2);
-  vstore_half4(fettle_max_float4(conv_rows[1] - conv_rows[2] + conv_rows[3] + read_imagef(bias, bias_begin + oc_outer), (float4)(0.0f)), 0, rounded + rounded_at_2 + 16);
-  vstore_half4(fettle_max_float4(conv_rows[4] + (conv_rows[5] + conv_rows[6]) + read_imagef(bias, bias_begin + oc_outer), (float4)(0.0f)), 0, rounded + rounded_at_2 + 128);
-  vstore_half4(fettle_max_float4(conv_rows[5] - conv_rows[6] + conv_rows[7] + read_imagef(bias, bias_begin + oc_outer), (float4)(0.0f)), 0, rounded + rounded_at_2 + 144);
+  vstore_half4(max_or_nan_float4(conv_rows[0] + (conv_rows[1] + conv_rows[2]) + read_imagef(bias, bias_begin + oc_outer), (float4)(0.0f)), 0, rounded + rounded_at_2);
+  vstore_half4(max_or_nan_float4(conv_rows[1] - conv_rows[2] + conv_rows[3] + read_imagef(bias, bias_begin + oc_outer), (float4)(0.0f)), 0, rounded + rounded_at_2 + 16);
+  vstore_half4(max_or_nan_float4(conv_rows[4] + (conv_rows[5] + conv_rows[6]) + read_imagef(bias, bias_begin + oc_outer), (float4)(0.0f)), 0, rounded + rounded_at_2 + 128);
+  vstore_half4(max_or_nan_float4(conv_rows[5] - conv_rows[6] + conv_rows[7] + read_imagef(bias, bias_begin + oc_outer), (float4)(0.0f)), 0, rounded + rounded_at_2 + 144);
 }

@@ -1,6 +1,6 @@
 // OpenCL C 1.2, written by fettle
 
-float4 fettle_max_float4(float4 a, float4 b) {
+float4 max_or_nan_float4(float4 a, float4 b) {
   return (a > b | a != a) ? a : b;
 }
 
@@ -73,8 +73,8 @@ void fettle_activated(__global const float* restrict pad,
     conv_sums[2] = mad((float4)(pad[pad_at_1 + 7]), vload4(0, conv_second + conv_second_at_1 + 48), conv_sums[2]);
     conv_sums[3] = mad((float4)(pad[pad_at_1 + 7]), vload4(0, conv_second + conv_second_at_1 + 52), conv_sums[3]);
   }
-  vstore4(fettle_max_float4(conv_sums[0] + vload4(0, bias + conv_second_at), (float4)(0.0f)), 0, activated + activated_at);
-  vstore4(fettle_max_float4(conv_sums[1] + vload4(0, bias + conv_second_at + 4), (float4)(0.0f)), 0, activated + activated_at + 4);
-  vstore4(fettle_max_float4(conv_sums[2] + vload4(0, bias + conv_second_at), (float4)(0.0f)), 0, activated + activated_at + 16);
-  vstore4(fettle_max_float4(conv_sums[3] + vload4(0, bias + conv_second_at + 4), (float4)(0.0f)), 0, activated + activated_at + 20);
+  vstore4(max_or_nan_float4(conv_sums[0] + vload4(0, bias + conv_second_at), (float4)(0.0f)), 0, activated + activated_at);
+  vstore4(max_or_nan_float4(conv_sums[1] + vload4(0, bias + conv_second_at + 4), (float4)(0.0f)), 0, activated + activated_at + 4);
+  vstore4(max_or_nan_float4(conv_sums[2] + vload4(0, bias + conv_second_at), (float4)(0.0f)), 0, activated + activated_at + 16);
+  vstore4(max_or_nan_float4(conv_sums[3] + vload4(0, bias + conv_second_at + 4), (float4)(0.0f)), 0, activated + activated_at + 20);
 }

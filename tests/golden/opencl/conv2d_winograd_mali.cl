@@ -1,6 +1,6 @@
 // OpenCL C 1.2, written by fettle
 
-float4 fettle_max_float4(float4 a, float4 b) {
+float4 max_or_nan_float4(float4 a, float4 b) {
   return (a > b | a != a) ? a : b;
 }
 
@@ -181,8 +181,8 @@ void fettle_activated(__global const float* restrict conv,
   conv_rows[6] = vload4(0, conv + conv_at_2 + 1536) - vload4(0, conv + conv_at_2 + 2560) + vload4(0, conv + conv_at_2 + 3584);
   conv_rows[3] = vload4(0, conv + conv_at_2 + 768) + (vload4(0, conv + conv_at_2 + 1792) + vload4(0, conv + conv_at_2 + 2816));
   conv_rows[7] = vload4(0, conv + conv_at_2 + 1792) - vload4(0, conv + conv_at_2 + 2816) + vload4(0, conv + conv_at_2 + 3840);
-  vstore4(fettle_max_float4(conv_rows[0] + (conv_rows[1] + conv_rows[2]) + vload4(0, bias + conv_at), (float4)(0.0f)), 0, activated + activated_at_1);
-  vstore4(fettle_max_float4(conv_rows[1] - conv_rows[2] + conv_rows[3] + vload4(0, bias + conv_at), (float4)(0.0f)), 0, activated + activated_at_1 + 16);
-  vstore4(fettle_max_float4(conv_rows[4] + (conv_rows[5] + conv_rows[6]) + vload4(0, bias + conv_at), (float4)(0.0f)), 0, activated + activated_at_1 + 128);
-  vstore4(fettle_max_float4(conv_rows[5] - conv_rows[6] + conv_rows[7] + vload4(0, bias + conv_at), (float4)(0.0f)), 0, activated + activated_at_1 + 144);
+  vstore4(max_or_nan_float4(conv_rows[0] + (conv_rows[1] + conv_rows[2]) + vload4(0, bias + conv_at), (float4)(0.0f)), 0, activated + activated_at_1);
+  vstore4(max_or_nan_float4(conv_rows[1] - conv_rows[2] + conv_rows[3] + vload4(0, bias + conv_at), (float4)(0.0f)), 0, activated + activated_at_1 + 16);
+  vstore4(max_or_nan_float4(conv_rows[4] + (conv_rows[5] + conv_rows[6]) + vload4(0, bias + conv_at), (float4)(0.0f)), 0, activated + activated_at_1 + 128);
+  vstore4(max_or_nan_float4(conv_rows[5] - conv_rows[6] + conv_rows[7] + vload4(0, bias + conv_at), (float4)(0.0f)), 0, activated + activated_at_1 + 144);
 }

@@ -1,10 +1,10 @@
 // OpenCL C 1.2, written by fettle
 
-float fettle_max_float(float a, float b) {
+float max_or_nan_float(float a, float b) {
   return (a > b || a != a) ? a : b;
 }
 
-float fettle_min_float(float a, float b) {
+float min_or_nan_float(float a, float b) {
   return (a < b || a != a) ? a : b;
 }
 
@@ -26,7 +26,7 @@ void fettle_softmax(__global const float* restrict input,
   for (int outer = 0; outer < 2; ++outer) {
     const int input_at_1 = input_at + outer * 64;
     const bool t = outer * 64 + thread_x < 100;
-    largest_threads_local = fettle_max_float(largest_threads_local, t ? (t ? input[input_at_1] : 0.0f) : -INFINITY);
+    largest_threads_local = max_or_nan_float(largest_threads_local, t ? (t ? input[input_at_1] : 0.0f) : -INFINITY);
   }
   largest_threads[thread_x] = largest_threads_local;
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -35,45 +35,45 @@ void fettle_softmax(__global const float* restrict input,
     largest_warp_local = -INFINITY;
     for (int outer_1 = 0; outer_1 < 2; ++outer_1) {
       const int largest_threads_at = thread_x + outer_1 * 32;
-      largest_warp_local = fettle_max_float(largest_warp_local, largest_threads[largest_threads_at]);
+      largest_warp_local = max_or_nan_float(largest_warp_local, largest_threads[largest_threads_at]);
     }
     largest_warp[thread_x] = largest_warp_local;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
   float largest_local;
   largest_local = -INFINITY;
-  largest_local = fettle_max_float(largest_local, largest_warp[0]);
-  largest_local = fettle_max_float(largest_local, largest_warp[1]);
-  largest_local = fettle_max_float(largest_local, largest_warp[2]);
-  largest_local = fettle_max_float(largest_local, largest_warp[3]);
-  largest_local = fettle_max_float(largest_local, largest_warp[4]);
-  largest_local = fettle_max_float(largest_local, largest_warp[5]);
-  largest_local = fettle_max_float(largest_local, largest_warp[6]);
-  largest_local = fettle_max_float(largest_local, largest_warp[7]);
-  largest_local = fettle_max_float(largest_local, largest_warp[8]);
-  largest_local = fettle_max_float(largest_local, largest_warp[9]);
-  largest_local = fettle_max_float(largest_local, largest_warp[10]);
-  largest_local = fettle_max_float(largest_local, largest_warp[11]);
-  largest_local = fettle_max_float(largest_local, largest_warp[12]);
-  largest_local = fettle_max_float(largest_local, largest_warp[13]);
-  largest_local = fettle_max_float(largest_local, largest_warp[14]);
-  largest_local = fettle_max_float(largest_local, largest_warp[15]);
-  largest_local = fettle_max_float(largest_local, largest_warp[16]);
-  largest_local = fettle_max_float(largest_local, largest_warp[17]);
-  largest_local = fettle_max_float(largest_local, largest_warp[18]);
-  largest_local = fettle_max_float(largest_local, largest_warp[19]);
-  largest_local = fettle_max_float(largest_local, largest_warp[20]);
-  largest_local = fettle_max_float(largest_local, largest_warp[21]);
-  largest_local = fettle_max_float(largest_local, largest_warp[22]);
-  largest_local = fettle_max_float(largest_local, largest_warp[23]);
-  largest_local = fettle_max_float(largest_local, largest_warp[24]);
-  largest_local = fettle_max_float(largest_local, largest_warp[25]);
-  largest_local = fettle_max_float(largest_local, largest_warp[26]);
-  largest_local = fettle_max_float(largest_local, largest_warp[27]);
-  largest_local = fettle_max_float(largest_local, largest_warp[28]);
-  largest_local = fettle_max_float(largest_local, largest_warp[29]);
-  largest_local = fettle_max_float(largest_local, largest_warp[30]);
-  largest_local = fettle_max_float(largest_local, largest_warp[31]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[0]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[1]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[2]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[3]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[4]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[5]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[6]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[7]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[8]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[9]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[10]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[11]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[12]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[13]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[14]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[15]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[16]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[17]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[18]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[19]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[20]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[21]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[22]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[23]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[24]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[25]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[26]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[27]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[28]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[29]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[30]);
+  largest_local = max_or_nan_float(largest_local, largest_warp[31]);
   largest[0] = largest_local;
   barrier(CLK_LOCAL_MEM_FENCE);
   float sum_threads_local;
@@ -81,7 +81,7 @@ void fettle_softmax(__global const float* restrict input,
   for (int outer_2 = 0; outer_2 < 2; ++outer_2) {
     const int input_at_2 = input_at + outer_2 * 64;
     const bool t_1 = outer_2 * 64 + thread_x < 100;
-    const float t_2 = fettle_min_float(fettle_max_float((t_1 ? input[input_at_2] : 0.0f) - largest[0], -88.0199966f), 88.3000031f);
+    const float t_2 = min_or_nan_float(max_or_nan_float((t_1 ? input[input_at_2] : 0.0f) - largest[0], -88.0199966f), 88.3000031f);
     const float t_3 = floor(mad(t_2, 1.44269502f, 0.5f));
     const float t_4 = t_2 - t_3 * 0.693359375f - t_3 * -0.000212194442f;
     const float t_5 = (mad(mad(mad(mad(mad(mad(0.000198756912f, t_4, 0.00139819994f), t_4, 0.00833345205f), t_4, 0.0416657962f), t_4, 0.166666657f), t_4, 0.5f), t_4 * t_4, t_4) + 1.0f) * as_float(((int)t_3 + 127) << 23);
@@ -140,7 +140,7 @@ void fettle_softmax(__global const float* restrict input,
   for (int round = 0; round < 2; ++round) {
     const int input_at_3 = input_at + round * 64;
     if (round * 64 + thread_x < 100) {
-      const float t_6 = fettle_min_float(fettle_max_float(input[input_at_3] - largest[0], -88.0199966f), 88.3000031f);
+      const float t_6 = min_or_nan_float(max_or_nan_float(input[input_at_3] - largest[0], -88.0199966f), 88.3000031f);
       const float t_7 = floor(mad(t_6, 1.44269502f, 0.5f));
       const float t_8 = t_6 - t_7 * 0.693359375f - t_7 * -0.000212194442f;
       const float t_9 = (mad(mad(mad(mad(mad(mad(0.000198756912f, t_8, 0.00139819994f), t_8, 0.00833345205f), t_8, 0.0416657962f), t_8, 0.166666657f), t_8, 0.5f), t_8 * t_8, t_8) + 1.0f) * as_float(((int)t_7 + 127) << 23);

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <map>
 
-namespace fettle::app {
+namespace fettle::web {
 
 // Used by one thread at a time.
 class Connections {
@@ -21,4 +21,4 @@ class Connections {
   std::map<ino_t, TimePoint> since_;  // by the socket's number
 };
 
-}  // namespace fettle::app
+}  // namespace fettle::web

@@ -1,5 +1,5 @@
 // Connections to a port, by this process's descriptors (connections.h).
-#include "host/app/connections.h"
+#include "host/web/connections.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace fettle::app {
+namespace fettle::web {
 namespace {
 
 // Never copied: closing a copy of a file's descriptor would give up the locks on it.
@@ -51,4 +51,4 @@ void Connections::end_older_than(std::chrono::milliseconds age) {
   }
 }
 
-}  // namespace fettle::app
+}  // namespace fettle::web
