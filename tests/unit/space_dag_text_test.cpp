@@ -221,12 +221,26 @@ TEST(DagText, ExpressionsKeepTheirTreeTypesAndNumbers) {
   const ir::Var i = ir::make_var("i");
   ExpressionScope scope{{{"x", x}}, {{"i", ir::var_ref(i)}}};
   const ExpressionNames names{{{x, "x"}}, {{i, "i"}}};
-  for (const char* text :
-       {"x[i] - (x[i] - x[i])", "x[i] - x[i] - x[i]", "(x[i] + 1.0) * 2.5", "-(x[i])", "-1.5",
-        "1e-05 * x[i]", "0.1 + x[i]", "float16(0.1)", "int8(-128)", "float16((1.5)) + float16(2.0)",
-        "select(i < 3 && !(2 <= i) || i == 7, x[i], inf)", "bits_as_int32(x[i]) << 3 >> 1",
-        "min(x[i], max(x[i], -inf))", "x[i | 0 <= i && i < 5]", "int64(5000000000)",
-        "float32(i % 3 * 2 / 5)", "abs(floor(sqrt(x[i])))", "round(x[i] / 3.0)", "i * (i - -3)"}) {
+  for (const char* text : {"x[i] - (x[i] - x[i])",
+                           "x[i] - x[i] - x[i]",
+                           "(x[i] + 1.0) * 2.5",
+                           "-(x[i])",
+                           "-1.5",
+                           "1e-05 * x[i]",
+                           "0.1 + x[i]",
+                           "float16(0.1)",
+                           "int8(-128)",
+                           "float16((1.5)) + float16(2.0)",
+                           "select(i < 3 && !(2 <= i) || i == 7, x[i], inf)",
+                           "bits_as_int32(x[i]) << 3 >> 1",
+                           "min(x[i], max(x[i], -inf))",
+                           "x[i | 0 <= i && i < 5]",
+                           "int64(5000000000)",
+                           "int64(-9223372036854775808)",
+                           "float32(i % 3 * 2 / 5)",
+                           "abs(floor(sqrt(x[i])))",
+                           "round(x[i] / 3.0)",
+                           "i * (i - -3)"}) {
     const auto parsed = parse_expression(text, scope);
     ASSERT_TRUE(parsed) << text << ": " << parsed.error().text();
     const auto printed = print_index(parsed->value, names);
