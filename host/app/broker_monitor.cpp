@@ -19,6 +19,8 @@ namespace {
 
 constexpr int kThreads = 16;
 
+constexpr std::chrono::seconds kLongestRequest{5};
+
 // False: some other site's page was led here, whose name now is this machine's address (DNS
 // rebinding). Whatever the port: it may be another one's end of a tunnel.
 bool names_this_machine(std::string host) {
@@ -26,9 +28,9 @@ bool names_this_machine(std::string host) {
     host.resize(end);
   }
   for (char& c : host) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return host.empty() || host == "localhost" || host == "[::1]" || host.starts_with("127.");
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return host.empty() || web::WebAddress{host, 0}.loopback();
 }
-constexpr std::chrono::seconds kLongestRequest{5};
 
 }  // namespace
 

@@ -70,7 +70,7 @@ class SessionCore {
   std::size_t capacity() const { return capacity_; }
   std::size_t boards() const { return boards_; }
   // The broker answers, if only that the boards have not dialled in again.
-  bool reachable() const { return state_ == State::Open || refused_; }
+  bool reachable() const { return state_ != State::Dialling; }
   std::size_t in_flight() const { return trials_.size(); }
   const wire::DeviceInfoT& device() const { return device_; }
   const wire::BoardT& board() const { return board_; }

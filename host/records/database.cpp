@@ -29,14 +29,15 @@ Result<TuningRecord> read_trial(const Statement& row) {
   r.peak_gflops = row.real(11);
   r.build_ns = static_cast<std::uint64_t>(row.integer(12));
   r.reused = row.integer(13) != 0;
-  const std::string id = std::to_string(r.id);
-  const std::string where = "reading trial " + id +
-                            " of the table trials; without the row (DELETE " +
-                            "FROM trials WHERE id = " + id + ") the others can be read";
+  const auto where = [&] {
+    const std::string id = std::to_string(r.id);
+    return "reading trial " + id + "; without its row (DELETE FROM trials WHERE id = " + id +
+           ") the others can be read";
+  };
   Result<Json> json = parse_json(row.text(14));
-  if (!json) return std::move(json).error().in(where);
+  if (!json) return std::move(json).error().in(where());
   Result<wire::OutcomeT> outcome = outcome_from_json(*json);
-  if (!outcome) return std::move(outcome).error().in(where);
+  if (!outcome) return std::move(outcome).error().in(where());
   r.outcome = std::move(*outcome);
   r.emulated = row.integer(15) != 0;
   r.device_row = row.integer(16);

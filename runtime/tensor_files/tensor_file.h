@@ -26,10 +26,9 @@ enum class LoneArray { OfAnyName, OfItsName };
 bool is_image(const std::string& name);
 
 // The bytes for that tensor out of a file's contents; `name`: of the file, whose ending says what
-// it is. Of an .npz its array of the tensor's name, or its only one where that may
-// be so. Numbers become the tensor's
-// type where they keep their value, but for rounding to a narrower float; leading axes of length 1
-// need not be there. InvalidArgument says both shapes or both types.
+// it is. Of an .npz its array of the tensor's name, or its only one where that may be so. Numbers
+// become the tensor's type where they keep their value, but for rounding to a narrower float;
+// leading axes of length 1 need not be there. InvalidArgument says both shapes or both types.
 Result<Bytes> tensor_of_file(const wire::NetworkTensorT& tensor, const std::string& name,
                              const std::string& contents, const ImageRule& rule,
                              LoneArray lone = LoneArray::OfAnyName);

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kParents = 8;
 constexpr int kTriesPerParent = 8;
+constexpr std::size_t kMostTwins = 1000;  // passed over at once
 
 class NearTimeSearcher final : public tune::Searcher {
  public:
@@ -27,7 +28,7 @@ class NearTimeSearcher final : public tune::Searcher {
 
   std::vector<space::Configuration> propose(std::size_t n) override {
     std::vector<space::Configuration> proposed;
-    while (proposed.size() < n) {
+    for (std::size_t tries = 0; proposed.size() < n && tries < n + kMostTwins; ++tries) {
       auto next = neighbour();
       if (!next) next = unseen_.draw(rng_);
       if (!next) break;

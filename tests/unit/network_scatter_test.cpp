@@ -159,6 +159,20 @@ TEST_F(NetworkScatter, WhatDoesNotFitIsTold) {
   }
 }
 
+TEST_F(NetworkScatter, KnownPlacesOutsideAreTold) {
+  for (const char* op : {"ScatterND", "ScatterElements"}) {
+    Model model;
+    model.opset(18);
+    model.input("x", {4}), model.input("updates", {1});
+    model.whole_numbers("ids", std::string(op) == "ScatterND" ? Shape{1, 1} : Shape{1}, {4});
+    model.node(op, {"x", "ids", "updates"}, "y");
+    model.output("y");
+    const auto graph = imported(model.text());
+    ASSERT_FALSE(graph) << op;
+    EXPECT_NE(graph.error().text().find("an index outside its input"), std::string::npos);
+  }
+}
+
 TEST_F(NetworkScatter, PowersOfTwoTensors) {
   Model model;
   model.opset(18);
@@ -182,7 +196,7 @@ TEST_F(NetworkScatter, PowersOfTwoTensors) {
 }
 
 TEST_F(NetworkScatter, PowersByANumber) {
-  for (const float exponent : {1.7f, -2.f, 2.f, 5.f}) {
+  for (const float exponent : {1.7f, -2.f, 2.f, 5.f, 0.f}) {
     Model model;
     model.opset(18);
     model.input("x", {3, 5});

@@ -11,6 +11,7 @@
 
 #include "host/web/fleet_page.h"
 #include "host/web/live_server.h"
+#include "tests/support/raw_http.h"
 
 namespace fettle::web {
 namespace {
@@ -115,6 +116,16 @@ TEST_F(WebServer, ServesItsFilesUnderAPolicyThatLetsNothingElseIn) {
   EXPECT_EQ(page.find("onclick"), page.npos);
   EXPECT_EQ(status("/etc/passwd"), 404);
   EXPECT_EQ(status("/../live.js"), 404);
+}
+
+TEST_F(WebServer, ARequestThatNeverEndsDoesNotKeepIt) {
+  start();
+  const test::Drip drip(port);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // it is being read
+  const auto before = std::chrono::steady_clock::now();
+  server.reset();
+  // For ever, once; a stream's patience is within.
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(10));
 }
 
 TEST_F(WebServer, MetricsAreTheNewestThatWerePublished) {

@@ -31,6 +31,7 @@ const ExportRow* export_row(const std::string& op) {
       {"MaxPool", {}, {}},
       {"Pad", {"pads", "value"}, {}},
       {"Pow", {"exponent"}, {}},
+      {"PowerOf", {}, {}, "Pow"},
       {"QuantizeLinear", {}, {"to"}},
       {"ReduceL2", {}, {"noop_with_empty_axes"}},
       {"ReduceMax", {}, {"noop_with_empty_axes"}},

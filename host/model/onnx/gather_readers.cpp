@@ -5,13 +5,7 @@
 #include "host/model/onnx/readers.h"
 
 namespace fettle::model {
-namespace {
 
-// A few places that are known: slices, joined.
-constexpr std::int64_t kMostSlices = 64;
-
-// Those of the second input that are known name elements of axes of these extents, one after the
-// other.
 Result<void> check_known_places(const NodeReader& node, const NodeReader::List& extents) {
   const auto places = node.numbers(1);
   for (std::size_t i = 0; places && i < places->size(); ++i) {
@@ -22,6 +16,11 @@ Result<void> check_known_places(const NodeReader& node, const NodeReader::List& 
   }
   return {};
 }
+
+namespace {
+
+// A few places that are known: slices, joined.
+constexpr std::int64_t kMostSlices = 64;
 
 Outputs gather(const NodeReader& node) {
   const auto& x = node.shape(0);

@@ -1,5 +1,4 @@
 // Operators that are ours by the same name, and constants.
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -71,15 +70,11 @@ std::optional<ValueId> known_power(const NodeReader& node) {
   return node.constant({type, std::move(*bytes)});
 }
 
-// Those that need no e^x.
-constexpr double kPlainPowers[] = {1, 2, 3, 4, 0.5, -0.5, -1};
-
 Outputs power(const NodeReader& node) {
   if (const auto known = known_power(node)) return std::vector<ValueId>{*known};
   if (!node.has_input(1)) return node.invalid("has no exponent");
   const auto exponents = node.numbers(1);
-  if (!exponents || exponents->size() != 1 ||
-      !std::ranges::count(kPlainPowers, exponents->front())) {
+  if (!exponents || exponents->size() != 1) {
     Composer make(node);
     const ValueId exponent = make.cast(node.input(1), ir::Scalar::Float32);
     return make.end({make("PowerOf", {node.input(0), exponent})});

@@ -18,6 +18,10 @@ inline Outputs one(const NodeReader& node, json attributes = json::object()) {
   return one(node, node.op(), std::move(attributes), node.all_inputs());
 }
 
+// Those of the second input that are known name elements of axes of these extents, one after the
+// other.
+Result<void> check_known_places(const NodeReader& node, const NodeReader::List& extents);
+
 // strides, dilations, pads and group of a convolution of input 0 by the weights that input `weight`
 // is.
 Result<json> convolution_window(const NodeReader& node, std::size_t weight);

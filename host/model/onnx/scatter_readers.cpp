@@ -90,6 +90,7 @@ Outputs scatter_at(const NodeReader& node) {
   NodeReader::List wanted(of_places.begin(), of_places.end() - 1);
   wanted.insert(wanted.end(), slices.begin(), slices.end());
   if (node.shape(2) != wanted) return node.invalid("its updates do not fit its places");
+  if (auto inside = check_known_places(node, extents); !inside) return std::move(inside).error();
   slices.insert(slices.begin(), count);
   Composer make(node);
   const ValueId flat = make.reshape(node.input(1), {count, named});
@@ -112,6 +113,8 @@ Outputs scatter_elements(const NodeReader& node) {
   if (places.size() != shape.size() || node.shape(2) != places) {
     return node.invalid("its places and updates do not fit its input");
   }
+  const NodeReader::List extents = {shape[std::size_t(axis)]};
+  if (auto inside = check_known_places(node, extents); !inside) return std::move(inside).error();
   Composer make(node);
   const auto put = [&](const std::string& combine, bool with_updates) {
     std::vector<ValueId> inputs = {node.input(1)};

@@ -120,15 +120,14 @@ Result<Written> sign(const NodeCall& call) {
 Result<Written> power(const NodeCall& call) {
   const double exponent = call.number("exponent");
   const bool whole = exponent == 1 || exponent == 2 || exponent == 3 || exponent == 4;
-  if (!whole && exponent != 0.5 && exponent != -0.5 && exponent != -1) {
-    return unsupported("the exponent " + std::to_string(exponent));
-  }
+  const bool plain = exponent == 0.5 || exponent == -0.5 || exponent == -1;
   if (!whole) {
     if (auto right = check_types(call, Takes::Floats); !right) return std::move(right).error();
   }
   return each(
       call,
       [&](const ir::Expr& x) {
+        if (!whole && !plain) return space::power(x, ir::float_imm(exponent));
         if (!whole) {
           const ir::Expr root = exponent == -1 ? x : square_root(x);
           return exponent < 0 ? reciprocal(root) : root;

@@ -112,30 +112,13 @@ Result<Written> logical(const NodeCall& call) {
   return out;
 }
 
-// x^y by e^(y ln |x|): to the float32's ends, and as C's pow() where one of the two is 0, 1 or
-// below 0, but for the sign of a zero and infinite ones.
 Result<Written> raised(const NodeCall& call) {
   auto shape = broadcast({call.shape(0), call.shape(1)});
   if (!shape) return std::move(shape).error();
   const auto axes = axes_of(*shape);
-  const ir::Expr x = widened(broadcast_element(call, 0, axes)),
-                 y = widened(broadcast_element(call, 1, axes));
-  const ir::Expr zero = ir::float_imm(0), one = ir::float_imm(1);
-  const auto same = [](const ir::Expr& a, const ir::Expr& b) {
-    return ir::binary(BinaryOp::Eq, a, b);
-  };
-  const auto floor = [](const ir::Expr& a) { return ir::unary(ir::UnaryOp::Floor, a); };
-  const ir::Expr size =
-      space::exponential_to_its_ends(y * space::logarithm(ir::unary(ir::UnaryOp::Abs, x)));
-  const ir::Expr half = y * ir::float_imm(0.5);
-  const ir::Expr signed_size = ir::select(same(half, floor(half)), size, zero - size);
-  // The root of -1 is no number.
-  const ir::Expr of_negative =
-      ir::select(same(y, floor(y)), signed_size, ir::unary(ir::UnaryOp::Sqrt, zero - one));
-  const ir::Expr usual = ir::select(ir::binary(BinaryOp::Lt, x, zero), of_negative, size);
-  const ir::Expr is_one = ir::binary(BinaryOp::Or, same(x, one), same(y, zero));
-  Written out = written(
-      call.add("power", axes, {}, narrowed(ir::select(is_one, one, usual), call.scalar(0))));
+  const ir::Expr power = space::power(widened(broadcast_element(call, 0, axes)),
+                                      widened(broadcast_element(call, 1, axes)));
+  Written out = written(call.add("power", axes, {}, narrowed(power, call.scalar(0))));
   out.shape = *shape;
   return out;
 }

@@ -112,6 +112,22 @@ ir::Expr logarithm(const ir::Expr& argument) {
   return ir::select(usual, value, at_ends);
 }
 
+ir::Expr power(const ir::Expr& x, const ir::Expr& y) {
+  const auto same = [](const ir::Expr& a, const ir::Expr& b) {
+    return ir::binary(ir::BinaryOp::Eq, a, b);
+  };
+  const auto floor = [](const ir::Expr& a) { return ir::unary(ir::UnaryOp::Floor, a); };
+  const ir::Expr size = exponential_to_its_ends(y * logarithm(ir::unary(ir::UnaryOp::Abs, x)));
+  const ir::Expr half = y * f(0.5);
+  const ir::Expr with_sign = ir::select(same(half, floor(half)), size, f(0) - size);
+  // The root of -1 is no number.
+  const ir::Expr of_negative =
+      ir::select(same(y, floor(y)), with_sign, ir::unary(ir::UnaryOp::Sqrt, f(-1)));
+  const ir::Expr usual = ir::select(ir::binary(ir::BinaryOp::Lt, x, f(0)), of_negative, size);
+  const ir::Expr is_one = ir::binary(ir::BinaryOp::Or, same(x, f(1)), same(y, f(0)));
+  return ir::select(is_one, f(1), usual);
+}
+
 namespace {
 
 // (-1)^k times the sine of r = x - (k + half) pi.

@@ -40,6 +40,9 @@ ir::Expr gelu(const ir::Expr& x);
 // below 3e-7, absolute one below 1e-7 near 1. Of 0: -inf; of less: not a number; of what is smaller
 // than 1.2e-38, and not 0: that of 1.2e-38.
 ir::Expr logarithm(const ir::Expr& x);
+// x^y by e^(y ln |x|): to float32's ends, and as C's pow() where one of the two is 0, 1 or below 0,
+// but for the sign of a zero and infinite ones.
+ir::Expr power(const ir::Expr& x, const ir::Expr& y);
 
 // x = k pi + r with pi in three parts, and Taylor's series of degree 11 of r in [-pi/2, pi/2].
 // Absolute error below 3e-7 for |x| <= 8000; it grows with x, and beyond 1e7 nothing of it is right
