@@ -27,9 +27,13 @@ class Finalists {
   void add(const records::TuningRecord& record);
   // Each program once, the fastest first.
   const std::vector<Finalist>& all() const { return all_; }
+  // True where earlier sessions' finals measured it again or passed it over: those whom they found
+  // slower than their trials leave their places to it, which is no reason to begin anew.
+  bool decided(const Finalist& one) const;
 
  private:
   std::size_t most_;
+  std::set<std::string> held_;  // sessions whose finals were held
   std::vector<Finalist> all_;
 };
 

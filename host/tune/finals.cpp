@@ -174,7 +174,7 @@ Result<void> hold_finals(std::vector<TuneTask>& tasks, const space::Target& targ
     counts.push_back(finalist_count(progress.tasks[i].trials, most));
     // Of a resumed task nothing may be left to find out.
     if (std::all_of(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(counts.back()),
-                    [](const Finalist& one) { return one.confirmed; })) {
+                    [&](const Finalist& one) { return finalists[i].decided(one); })) {
       counts.back() = 0;
     }
     progress.finals_wanted += static_cast<std::uint32_t>(counts.back() * kFinalRounds);

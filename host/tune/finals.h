@@ -27,10 +27,10 @@ std::vector<double> final_times(const std::vector<double>& trials,
                                 const std::vector<std::vector<double>>& rounds);
 
 // Confirms in parts.records what each task's finalists take, and tells the task's best time in
-// `progress`. Nothing is done where earlier sessions confirmed all of them. A task whose finalists
-// cannot all be measured any more stays as its trials left it, with a warning; a lost board ends
-// the finals. `tick` is called now and then. Error: Canceled by parts.stop, which leaves the tasks
-// that were done; what parts say.
+// `progress`. Nothing is done where earlier sessions' finals decided on all of them. A task whose
+// finalists cannot all be measured any more stays as its trials left it, with a warning; a lost
+// board ends the finals. `tick` is called now and then. Error: Canceled by parts.stop, which leaves
+// the tasks that were done; what parts say.
 Result<void> hold_finals(std::vector<TuneTask>& tasks, const space::Target& target,
                          const TuneOptions& options, TuneParts& parts,
                          const std::vector<Finalists>& finalists, Progress& progress,

@@ -168,6 +168,26 @@ TEST(TuneFinals, AResumedTaskIsNotConfirmedTwice) {
           ->nanoseconds);
 }
 
+// The finals found them slower than others that they passed over, which took their places.
+TEST(TuneFinals, WhatTheyPassedOverIsNoReasonToHoldThemAgain) {
+  FinalsRig first;
+  first.run();
+  ASSERT_FALSE(first.finals.empty());
+  FinalsRig again;
+  again.tasks[0].history = first.records.records;
+  std::size_t slower = 0;
+  for (records::TuningRecord& record : again.tasks[0].history) {
+    for (const auto& one : first.records.confirmed[0]) {
+      if (one.program_hash != record.program_hash) continue;
+      record.confirmed_nanoseconds = 2 * kBase;
+      ++slower;
+    }
+  }
+  ASSERT_GE(slower, 4u);
+  EXPECT_EQ(again.run().end, SessionEnd::Finished);
+  EXPECT_TRUE(again.finals.empty());
+}
+
 // As after an interrupt while they were held: no trial is left.
 TEST(TuneFinals, AResumedTaskMakesUpForItsFinals) {
   FinalsRig first;
