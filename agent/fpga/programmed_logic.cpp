@@ -96,9 +96,18 @@ Result<ProgrammedLogic> ProgrammedLogic::open(const SystemRoot& root, WantedLogi
   if (!manager) return std::move(manager).error();
   ProgrammedLogic out(root, std::move(wanted), std::move(*manager), std::move(map));
   out.hash_ = bitstream.hash;
-  const bool loaded = out.manager_.operating() &&
-                      root.text(kLoaded) == loaded_note(root, bitstream.hash) && out.find_core();
-  if (loaded) return out;
+  const std::string note = loaded_note(root, bitstream.hash);
+  // Somebody else may have programmed it since, and only our cores can say that they are there.
+  const bool noted = out.wanted_.design.core == vta::Core::Fettle && out.manager_.operating() &&
+                     root.text(kLoaded) == note;
+  if (noted) {
+    // Where no core answers, touching it ends this process: the next one has no note of it.
+    ::unlink(root.path(kLoaded).c_str());
+    if (out.find_core()) {
+      if (auto kept = write_file(root.path(kLoaded), note); !kept) return std::move(kept).error();
+      return out;
+    }
+  }
   if (auto programmed = out.program(bitstream); !programmed) return std::move(programmed).error();
   return out;
 }

@@ -6,13 +6,18 @@
 namespace fettle::agent {
 namespace {
 constexpr int kSamples = 5;
-}
+constexpr double kMargin = 1.5;  // of the first one's time, which looks at the clock more often
+}  // namespace
 
-Result<std::vector<double>> measure_launches(const SamplerInput& input, std::uint32_t number) {
+Result<std::vector<double>> measure_launches(const SamplerInput& input, std::uint32_t number,
+                                             double run_ns) {
   std::vector<std::vector<double>> taken;  // of each launch, per run
   const std::uint64_t limit = std::uint64_t{input.options.timeout_ms} * 1'000'000;
   const int samples = input.device.exact() ? 1 : kSamples;
+  double next = kMargin * run_ns * number;
   for (int i = 0; i < samples; ++i) {
+    // A run beyond the limit ends the worker, and with it all that was measured.
+    if (static_cast<double>(input.status.run_ns.load()) + next > static_cast<double>(limit)) break;
     input.status.enter(WorkerPhase::Run);
     const std::uint64_t start = StatusPage::monotonic_ns();
     Result<Sample> sample = [&] {
@@ -26,8 +31,7 @@ Result<std::vector<double>> measure_launches(const SamplerInput& input, std::uin
     for (std::size_t launch = 0; launch < taken.size(); ++launch) {
       taken[launch].push_back(static_cast<double>(sample->launch_ticks[launch]) / number);
     }
-    // The next would pass the time limit.
-    if (input.status.run_ns.load() + 2 * lasted > limit) break;
+    next = 2 * static_cast<double>(lasted);
   }
   std::vector<double> medians;
   for (const auto& values : taken) medians.push_back(median_interval(values).median);

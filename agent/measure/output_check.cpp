@@ -29,6 +29,17 @@ using Real = std::conditional_t<std::is_same_v<T, float> || std::is_same_v<T, Ha
 template <typename T>
 constexpr bool kIsReal = std::is_floating_point_v<T> || std::is_same_v<T, Half>;
 
+// Of whole numbers beyond 2^53, which doubles do not tell apart, too.
+template <typename T>
+Real<T> distance(T actual, T expected) {
+  if constexpr (std::is_same_v<T, std::int64_t>) {
+    const auto a = static_cast<std::uint64_t>(actual), e = static_cast<std::uint64_t>(expected);
+    return static_cast<double>(actual > expected ? a - e : e - a);
+  } else {
+    return std::fabs(static_cast<Real<T>>(actual) - static_cast<Real<T>>(expected));
+  }
+}
+
 template <typename T>
 bool within(T actual, T expected, double absolute, double relative) {
   if (std::memcmp(&actual, &expected, sizeof actual) == 0) return true;
@@ -37,8 +48,8 @@ bool within(T actual, T expected, double absolute, double relative) {
     if (std::isnan(a) || std::isnan(e)) return std::isnan(a) && std::isnan(e);
     if (std::isinf(a) || std::isinf(e)) return a == e;
   }
-  const double a = static_cast<double>(actual), e = static_cast<double>(expected);
-  return std::fabs(a - e) <= absolute + relative * std::fabs(e);
+  return static_cast<double>(distance(actual, expected)) <=
+         absolute + relative * std::fabs(static_cast<double>(expected));
 }
 
 // True when every element of the block is surely right; false asks for a closer look
@@ -50,8 +61,8 @@ bool block_is_right(const T* actual, const T* expected, std::size_t n, double ab
   constexpr Real<T> kLargest = std::numeric_limits<Real<T>>::max();
   unsigned right = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const Real<T> a = static_cast<Real<T>>(actual[i]), e = static_cast<Real<T>>(expected[i]);
-    const Real<T> difference = std::fabs(a - e), size = std::fabs(e);
+    const Real<T> difference = distance(actual[i], expected[i]);
+    const Real<T> size = std::fabs(static_cast<Real<T>>(expected[i]));
     // An expected infinity would make any bound infinite.
     right += unsigned(difference <= bound + slope * size) & unsigned(size <= kLargest);
   }
@@ -78,8 +89,7 @@ Result<void> compare(ByteView actual_bytes, ByteView expected_bytes,
         if (unwritten++ == 0) first_unwritten = i;
       }
       if (wrong++ == 0) first_wrong = i;
-      const double off =
-          std::fabs(static_cast<double>(actual[i]) - static_cast<double>(expected[i]));
+      const auto off = static_cast<double>(distance(actual[i], expected[i]));
       if (off > largest) largest = off;
     }
   }

@@ -7,6 +7,7 @@
 #include "agent/measure/launch_ticks.h"
 #include "agent/measure/output_check.h"
 #include "agent/measure/sampler.h"
+#include "schemas/wire/clock_domain.h"
 
 namespace fettle::agent {
 namespace {
@@ -217,7 +218,10 @@ wire::OutcomeT run_trial(TrialContext& context, wire::MeasureRequestT& request,
   auto measurement = take_samples(input);
   if (!measurement) return failed(wire::Stage::Run, std::move(measurement).error(), times);
   if (options.launch_ticks && !measurement->censored) {
-    auto launches = measure_launches(input, measurement->number);
+    auto launches = measure_launches(
+        input, measurement->number,
+        ticks_to_nanoseconds(measurement->median, measurement->clock, measurement->ticks_per_second)
+            .value_or(0));
     if (!launches) return failed(wire::Stage::Run, std::move(launches).error(), times);
     measurement->launch_ticks = std::move(*launches);
   }

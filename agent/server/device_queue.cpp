@@ -14,6 +14,7 @@ namespace fettle::agent {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr std::uint64_t kRefusedAfter = 2 * kSecond;
 constexpr int kTimesToAskAgain = 3;  // two devices could go on displacing one another's blobs
 constexpr std::uint64_t kSecondsBetweenLooks = 600;  // for what is not here: a look takes a core
 
@@ -70,7 +71,8 @@ void DeviceQueue::start_worker() {
 std::vector<wire::Hash> DeviceQueue::accept(std::uint64_t lease, std::uint64_t session,
                                             Bytes request) {
   std::vector<wire::Hash> missing;
-  Trial trial{lease, session, std::move(request), {}, StatusPage::monotonic_ns()};
+  const std::uint64_t now = StatusPage::monotonic_ns();
+  Trial trial{lease, session, std::move(request), {}, now, now};
   auto decoded = decode_request(trial.request);
   if (!decoded) {
     trials_.push_back(std::move(trial));
@@ -109,6 +111,12 @@ void DeviceQueue::release_all() {
 void DeviceQueue::abandon(Trial& in_work) {
   in_work.released = true;
   kill_worker(KillReason::Unwanted, in_work.lease);
+}
+
+void DeviceQueue::blob_grew(const wire::Hash& hash) {
+  for (Trial& trial : trials_) {
+    if (trial.blobs.contains(hash)) trial.wanted_ns = StatusPage::monotonic_ns();
+  }
 }
 
 void DeviceQueue::blob_arrived(const wire::Hash& hash, std::uint64_t bytes) {
@@ -217,9 +225,15 @@ void DeviceQueue::fail_all(ErrorCode code, const std::string& why) {
   while (!trials_.empty()) fail(trials_.front(), make_failure(wire::Stage::Load, {code, why}));
 }
 
-// No fault of theirs: a session ends that meets nothing else.
-void DeviceQueue::refuse_all() {
-  fail_all(ErrorCode::DeviceLost, "the device cannot be opened: " + refusal_);
+// No fault of theirs: a session ends that meets nothing else. Not at once, or one such device takes
+// and loses more trials than all boards that work can answer.
+void DeviceQueue::refuse_late(std::uint64_t now) {
+  for (std::size_t i = 0; i < trials_.size(); ++i) {
+    if (now - trials_[i].came_ns < kRefusedAfter) continue;
+    fail(trials_[i], make_failure(wire::Stage::Load, {ErrorCode::DeviceLost,
+                                                      "the device cannot be opened: " + refusal_}));
+    --i;
+  }
 }
 
 DeviceQueue::Trial* DeviceQueue::in_work() {
@@ -269,6 +283,8 @@ bool DeviceQueue::take_first(const Reply& reply) {
   }
   if (reply.kind != ReplyKind::Ready || !take_facts(info_, reply.info)) return false;
   ready_ = worker_ready_ = true;
+  // What it could not open before says nothing of what it does from now on.
+  if (!refusal_.empty()) early_deaths_ = 0;
   refusal_.clear();
   const std::uint64_t now = StatusPage::monotonic_ns();
   work_since_ = now;
@@ -350,7 +366,7 @@ void DeviceQueue::worker_died(int wait_status) {
   }
   // A worker that cannot live must not keep the queue for ever, nor burn the board.
   if (!refusal_.empty() && early_deaths_ >= 2) {
-    refuse_all();
+    ready_ = false;  // the broker hears of it where there are others
   } else if (early_deaths_ >= 5) {
     fail_all(ErrorCode::WorkerLost,
              "the device's worker dies as soon as it starts; see the agent's log");
@@ -423,7 +439,7 @@ int DeviceQueue::on_time() {
   const std::uint64_t now = StatusPage::monotonic_ns();
   fail_those_without_blobs(now);
   if (!worker_) {
-    if (!refusal_.empty() && early_deaths_ >= 2) refuse_all();
+    if (!refusal_.empty() && early_deaths_ >= 2) refuse_late(now);
     if (restart_at_ != 0 && now >= restart_at_) start_worker();
     return 200;
   }

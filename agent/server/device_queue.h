@@ -31,7 +31,8 @@ class DeviceQueue {
   ~DeviceQueue();
 
   const wire::DeviceInfoT& info() const { return info_; }
-  bool ready() const { return ready_; }  // a worker has said what the device is
+  // A worker has said what the device is, and none since that it cannot be opened.
+  bool ready() const { return ready_; }
   // "" or why there is no such device here, in its worker's words. It is tried again.
   const std::string& refusal() const { return refusal_; }
   int fd() const { return worker_ ? worker_->fd() : -1; }  // of the worker; -1: none now
@@ -45,6 +46,8 @@ class DeviceQueue {
   // Not wanted any more: dropped, and its worker ended when it is on it.
   void release(std::uint64_t lease);
   void release_all();
+  // A piece of it came, over a link that may be slow.
+  void blob_grew(const wire::Hash& hash);
   void blob_arrived(const wire::Hash& hash, std::uint64_t bytes);
   // The store cannot hold it: ends the trials that wait for it.
   void blob_refused(const wire::Hash& hash, const Error& error);
@@ -63,7 +66,8 @@ class DeviceQueue {
       bool asked = false;       // and not here since
     };
     std::map<wire::Hash, Blob, HashLess> blobs;
-    std::uint64_t wanted_ns;  // when its blobs were asked for last
+    std::uint64_t wanted_ns;  // when its blobs were asked for last, or the last of them grew
+    std::uint64_t came_ns;
     int times_asked_again = 0;
     std::uint64_t run_limit_ns = 0, whole_limit_ns = 0;
     std::uint64_t refused_ns = 0;  // since when it could not be passed; 0: not tried, or passed
@@ -89,7 +93,7 @@ class DeviceQueue {
   bool take(Result<Reply> reply, std::optional<Finished>& finished);
   bool take_first(const Reply& reply);
   void fail_all(ErrorCode code, const std::string& why);
-  void refuse_all();
+  void refuse_late(std::uint64_t now);
   Trial* in_work();  // the first, when the worker has it; null: it has none
   void abandon(Trial& in_work);
   void kill_worker(KillReason reason, std::uint64_t lease);

@@ -202,7 +202,10 @@ void Supervisor::on_put_blob(wire::PutBlobT& blob) {
     for (auto& device : devices_) device->blob_refused(*blob.hash, stored.error());
     return;
   }
-  if (!*stored) return;
+  if (!*stored) {
+    for (auto& device : devices_) device->blob_grew(*blob.hash);
+    return;
+  }
   for (auto& device : devices_) device->blob_arrived(*blob.hash, total_bytes(blob));
 }
 

@@ -48,6 +48,9 @@ class MappedBlobs {
       }
       const auto bytes = static_cast<std::size_t>(blob.bytes);
       void* memory = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, blob.fd.get(), 0);
+      if (memory == MAP_FAILED && keep_only(blobs)) {
+        memory = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, blob.fd.get(), 0);
+      }
       if (memory == MAP_FAILED) return Error{ErrorCode::OutOfMemory, "no memory to map a blob"};
       entries_.push_front({blob.hash, static_cast<const std::uint8_t*>(memory), bytes});
       held_ += bytes;
@@ -76,6 +79,21 @@ class MappedBlobs {
       if (!HashLess()(at->hash, hash) && !HashLess()(hash, at->hash)) return at;
     }
     return entries_.end();
+  }
+  // False: there were no others.
+  bool keep_only(const std::vector<ReceivedBlob>& wanted) {
+    const std::size_t before = entries_.size();
+    for (auto at = entries_.begin(); at != entries_.end();) {
+      const bool kept = std::any_of(wanted.begin(), wanted.end(), [&](const ReceivedBlob& blob) {
+        return !HashLess()(at->hash, blob.hash) && !HashLess()(blob.hash, at->hash);
+      });
+      if (!kept) {
+        unmap(*at);
+        held_ -= at->bytes;
+      }
+      at = kept ? std::next(at) : entries_.erase(at);
+    }
+    return entries_.size() < before;
   }
   static void unmap(const Entry& entry) {
     munmap(const_cast<std::uint8_t*>(entry.data), entry.bytes);

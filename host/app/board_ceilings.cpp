@@ -5,6 +5,7 @@
 
 #include "host/app/message.h"
 #include "host/app/record_store.h"
+#include "host/fleet/device_kind.h"
 #include "host/space/profile.h"
 
 namespace fettle::app {
@@ -16,19 +17,6 @@ double data_sheet_gflops(const wire::DeviceInfoT& device, int threads) {
   const space::Profile* profile = space::profile_of(device);
   const bool is_board = profile && profile->name == device.profile;
   return is_board ? profile->peak_gflops(threads, device.cpu->max_khz) : 0;
-}
-
-// What runs on one runs on the other, and about as fast.
-bool of_one_kind(const wire::DeviceInfoT& a, const wire::DeviceInfoT& b) {
-  if (a.kind != b.kind || a.name != b.name || (a.cpu == nullptr) != (b.cpu == nullptr))
-    return false;
-  return !a.cpu || (a.cpu->arch == b.cpu->arch && a.cpu->features == b.cpu->features &&
-                    a.cpu->cores.size() == b.cpu->cores.size());
-}
-
-std::string words_of(const wire::DeviceInfoT& device) {
-  return device.cpu ? fmt::format("{}, cores: {}", device.name, device.cpu->cores.size())
-                    : device.name;
 }
 
 }  // namespace
@@ -68,12 +56,12 @@ Result<wire::DeviceInfoT> BoardCeilings::get_to_know(const std::string& board_id
       const bool alike = device.emulated == own.emulated && device.clock == own.clock;
       if (key->boards[i]->id != board_id || device.key != own.key || !alike) continue;
       seen_[board_id].device_index = device.index;
-      if (!of_one_kind(device, own)) {
+      // A broker before such were kept apart, or two devices of one key on one board.
+      if (fleet::kind_of(device) != fleet::kind_of(own)) {
         warn(fmt::format(
-            "board {} has another kind of device under the key '{}' ({}) than board {} ({}), which "
-            "the programs are made for: they may fail there, and times are not to be compared; "
-            "give its agent another --key",
-            board_id, own.key, words_of(device), runner_.board().id, words_of(own)));
+            "board {} is of another kind ({}) than {} ({}), which the programs are made "
+            "for: they may fail there, and times are not to be compared",
+            board_id, fleet::kind_text(device), runner_.board().id, fleet::kind_text(own)));
       }
       if (auto done = database_.register_device(*key->boards[i], device); !done) {
         return done.error();

@@ -5,10 +5,13 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "host/app/build_version.h"
 #include "host/app/cores.h"
 #include "host/app/message.h"
 #include "host/backend/backend.h"
+#include "host/fleet/device_kind.h"
 
 namespace fettle::app {
 namespace {
@@ -39,6 +42,7 @@ class LocalRunner final : public tune::Runner {
     return measured;
   }
   std::size_t boards_there() const override { return session_->boards_there(); }
+  std::size_t boards_unlike() const override { return session_->boards_unlike(); }
   bool reachable() const override { return session_->reachable(); }
   int ready_fd() const override { return session_->ready_fd(); }
   const wire::DeviceInfoT& device() const override { return session_->device(); }
@@ -200,6 +204,14 @@ Result<Connection> Connection::open(const ConnectionOptions& options) {
   if (options.away_at_most) plan.away_at_most = *options.away_at_most;
   auto session = fleet::Session::open(connection.address_, std::move(plan), options.stop);
   if (!session) return session.error();
+  if (const std::size_t unlike = (*session)->boards_unlike(); unlike > 0) {
+    warn(fmt::format(
+        "{} {} of the key '{}' {} of another kind than {} ({}): no trials for {}; give {} agent "
+        "another --key (`fettle devices` lists them)",
+        unlike, unlike == 1 ? "board" : "boards", options.device_key, unlike == 1 ? "is" : "are",
+        (*session)->board().hostname, fleet::kind_text((*session)->device()),
+        unlike == 1 ? "it" : "them", unlike == 1 ? "its" : "their"));
+  }
   connection.session_ = session->get();
   connection.runner_ = std::make_unique<LocalRunner>(std::move(*session), connection.agent_.get());
   return connection;

@@ -47,6 +47,7 @@ class IdleRunner final : public tune::Runner {
     return measured;
   }
   std::size_t boards_there() const override { return inner_.boards_there(); }
+  std::size_t boards_unlike() const override { return inner_.boards_unlike(); }
   bool reachable() const override { return inner_.reachable(); }
   int ready_fd() const override { return inner_.ready_fd(); }
   const wire::DeviceInfoT& device() const override { return inner_.device(); }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "host/fleet/device_kind.h"
 #include "host/fleet/pool.h"
 
 namespace fettle::app {
@@ -27,7 +28,9 @@ std::string pool_among(const std::string& asked, const wire::DeviceInfoT& device
 
 SessionBoards::SessionBoards(const wire::BoardT& own, const wire::DeviceInfoT& device,
                              const std::string& asked, DeviceList devices)
-    : pool_(pool_among(asked, device)), devices_(std::move(devices)) {
+    : pool_(pool_among(asked, device)),
+      kind_(fleet::kind_of(device)),
+      devices_(std::move(devices)) {
   Known& known = known_[own.id];
   known.board.id = own.id;
   known.board.name = name_of(own);
@@ -60,7 +63,8 @@ void SessionBoards::take(const wire::DeviceListT& list) {
   for (auto& [id, known] : known_) known.there = false;
   for (const auto& key : list.keys) {
     for (std::size_t i = 0; i < key->boards.size() && i < key->devices.size(); ++i) {
-      if (!fleet::works_in(*key->devices[i], pool_)) continue;
+      const wire::DeviceInfoT& device = *key->devices[i];
+      if (!fleet::works_in(device, pool_) || fleet::kind_of(device) != kind_) continue;
       const wire::BoardT& board = *key->boards[i];
       if (known_.size() >= kMost && known_.count(board.id) == 0) continue;
       Known& known = known_[board.id];
@@ -68,7 +72,7 @@ void SessionBoards::take(const wire::DeviceListT& list) {
       known.board.id = board.id;
       known.board.name = name_of(board);
       known.board.model = board.model;
-      known.board.device = key->devices[i]->name;
+      known.board.device = device.name;
     }
   }
 }

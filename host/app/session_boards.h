@@ -60,7 +60,7 @@ class SessionBoards {
   void take(const wire::DeviceListT& list);
 
   const Clock::time_point begin_ = Clock::now();
-  const std::string pool_;
+  const std::string pool_, kind_;
   const DeviceList devices_;
   mutable std::mutex mutex_;
   std::map<std::string, Known> known_;  // by board id; bounded: kMost

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "host/fleet/broker_core.h"
+#include "host/fleet/device_kind.h"
 #include "host/fleet/pool.h"
 #include "schemas/wire/limits.h"
 
@@ -106,7 +107,11 @@ void BrokerCore::on_agent_hello(const PeerId& from, const Permission& who, wire:
   for (const Lease& lease : ended) give_back(lease, now);
   agent->board = *hello.board;
   agent->devices.clear();
-  for (auto& device : hello.devices) agent->devices.push_back(std::move(*device));
+  agent->kinds.clear();
+  for (auto& device : hello.devices) {
+    if (!builds(*agent)) agent->kinds.push_back(kind_of(*device));
+    agent->devices.push_back(std::move(*device));
+  }
   // Leases of a device that is gone from the list may still end: never shrinks.
   agent->last_done.resize(
       std::max<std::size_t>(agent->last_done.size(), agent->devices.back().index + 1));

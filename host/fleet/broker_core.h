@@ -181,6 +181,7 @@ class BrokerCore {
     Permission who;
     wire::BoardT board;
     std::vector<wire::DeviceInfoT> devices;
+    std::vector<std::string> kinds;    // of these (device_kind.h); empty: of builders
     std::vector<TimePoint> last_done;  // by the device's index
     std::set<wire::Hash, HashLess> blobs;
     std::size_t most_leases = 0;   // that it can hold, as far as the broker knows
@@ -194,6 +195,7 @@ class BrokerCore {
   struct Session {
     SessionKey key;
     std::string device_key, name;
+    std::string kind;  // of the devices that its programs are made for (device_kind.h); "": of any
     int priority = 0;
     std::uint64_t number = 0;  // the broker's own; agents keep workers of two apart by it
     std::unordered_map<std::uint64_t, TrialPtr> trials;
@@ -334,6 +336,11 @@ class BrokerCore {
   static Result<void> by_its_clock(const Agent& agent, std::uint32_t index,
                                    const wire::OutcomeT& outcome);
   void on_done(Agent& agent, wire::DoneT& done, TimePoint now);
+  SavedSession saved(const Session& session) const;
+  // What most of the boards that take its trials are, or of those reserved for its client alone.
+  std::string kind_of_most(const std::string& pool, const std::string& client_key) const;
+  // Its programs', which its client knows best.
+  void set_kind(Session& session, const std::string& kind);
   wire::SessionOpenedT describe(const Session& session) const;
   void trial_ready(const TrialPtr& trial, TimePoint now, bool front);
   void assign(Placement placement, TimePoint now);

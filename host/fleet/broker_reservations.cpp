@@ -124,7 +124,11 @@ void BrokerCore::reopen_board(const std::string& board_id, TimePoint now) {
 
 DeviceAccess BrokerCore::access_of(const Agent& agent, std::uint32_t index) const {
   if (builds(agent)) return {};
-  return {reservations_.key_of(agent.board.id), left_out(agent, index)};
+  std::string kind;
+  for (std::size_t i = 0; i < agent.kinds.size(); ++i) {
+    if (agent.devices[i].index == index) kind = agent.kinds[i];
+  }
+  return {reservations_.key_of(agent.board.id), left_out(agent, index), std::move(kind)};
 }
 
 // Why a client has none of a pool's boards, where others have them; "": there are none.

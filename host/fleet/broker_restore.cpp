@@ -33,6 +33,7 @@ void BrokerCore::restore(BrokerState state, TimePoint now) {
     session.key = saved.key;
     session.device_key = std::move(saved.device_key);
     session.name = std::move(saved.name);
+    session.kind = std::move(saved.kind);
     session.priority = std::clamp(saved.priority, -limits::kPriority, limits::kPriority);
     session.number = saved.number;
   }
@@ -72,6 +73,7 @@ TrialPtr BrokerCore::restore_trial(SavedTrial& saved, TimePoint now) {
   trial->device_key = session->device_key;
   trial->client_key = clients_.at(session->key.client).who.public_key;
   trial->board_id = std::move(saved.board_id);
+  trial->kind = session->kind;
   trial->priority = session->priority;
   trial->worker_session = session->number;
   trial->build = is_build_key(trial->device_key);

@@ -1,5 +1,7 @@
 // The broker's sessions: opened, told of their boards, given trials, closed.
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "host/fleet/broker_core.h"
@@ -23,17 +25,53 @@ BrokerCore::Session* BrokerCore::find_session(const SessionKey& key) {
   return session == client->second.sessions.end() ? nullptr : &session->second;
 }
 
+SavedSession BrokerCore::saved(const Session& session) const {
+  return {session.key,        clients_.at(session.key.client).who,
+          session.device_key, session.name,
+          session.priority,   session.number,
+          session.kind};
+}
+
+std::string BrokerCore::kind_of_most(const std::string& pool, const std::string& client_key) const {
+  if (is_build_key(pool)) return "";
+  std::map<std::string, std::set<std::string>> boards, reserved;  // by kind
+  for (const auto& [id, agent] : agents_) {
+    for (std::size_t i = 0; i < agent.kinds.size(); ++i) {
+      const std::uint32_t index = agent.devices[i].index;
+      if (!scheduler_.knows({id, index}) || !works_in(agent.devices[i], pool)) continue;
+      const DeviceAccess access = access_of(agent, index);
+      if (access.named_only || (!access.only_of.empty() && access.only_of != client_key)) continue;
+      (access.only_of.empty() ? boards : reserved)[access.kind].insert(agent.board.id);
+    }
+  }
+  const auto& among = reserved.empty() ? boards : reserved;
+  const auto most = std::max_element(among.begin(), among.end(), [](const auto& a, const auto& b) {
+    return a.second.size() < b.second.size();
+  });
+  return most == among.end() ? "" : most->first;
+}
+
+void BrokerCore::set_kind(Session& session, const std::string& kind) {
+  if (kind.empty() || !session.kind.empty()) return;
+  session.kind = kind;
+  for (const auto& [number, trial] : session.trials) trial->kind = kind;
+  note_change(saved(session));
+}
+
 wire::SessionOpenedT BrokerCore::describe(const Session& session) const {
   wire::SessionOpenedT opened;
   opened.session = session.key.session;
   opened.broker_instance = instance_;
   const std::string& mine = clients_.at(session.key.client).who.public_key;
-  opened.boards = scheduler_.devices_for(session.device_key, mine);
+  opened.boards = scheduler_.devices_for(session.device_key, mine, session.kind);
+  opened.unlike = scheduler_.devices_for(session.device_key, mine, "") - opened.boards;
   for (const auto& [id, agent] : agents_) {
     const std::string only_of = access_of(agent, 0).only_of;
     if (agent.peer.empty() || (!only_of.empty() && only_of != mine)) continue;
     for (const auto& device : agent.devices) {
       if (!works_in(device, session.device_key)) continue;
+      const std::string kind = access_of(agent, device.index).kind;
+      if (!session.kind.empty() && !kind.empty() && kind != session.kind) continue;
       opened.board = std::make_unique<wire::BoardT>(agent.board);
       opened.device = std::make_unique<wire::DeviceInfoT>(device);
       return opened;
@@ -55,7 +93,10 @@ std::vector<Outgoing> BrokerCore::take_outgoing() {
 
 void BrokerCore::on_open_session(Client& client, const wire::OpenSessionT& open, TimePoint now) {
   const auto known = client.sessions.find(open.session);
-  if (known != client.sessions.end()) return send(client.peer, describe(known->second));
+  if (known != client.sessions.end()) {
+    set_kind(known->second, open.kind);
+    return send(client.peer, describe(known->second));
+  }
   wire::SessionOpenedT refused;
   refused.session = open.session;
   refused.broker_instance = instance_;
@@ -96,12 +137,12 @@ void BrokerCore::on_open_session(Client& client, const wire::OpenSessionT& open,
   session.key = {client.id, open.session};
   session.device_key = *pool;
   session.name = open.name;
+  session.kind = open.kind.empty() ? kind_of_most(*pool, client.who.public_key) : open.kind;
   session.priority = std::clamp(open.priority, -limits::kPriority, limits::kPriority);
   session.number = next_session_++;
   if (next_session_ == 0) next_session_ = 1;
   tell(BrokerEventKind::SessionOpened, client.who, session.device_key).session = session.number;
-  note_change(SavedSession{session.key, client.who, session.device_key, session.name,
-                           session.priority, session.number});
+  note_change(saved(session));
   send(client.peer, describe(session));
 }
 
@@ -142,6 +183,7 @@ void BrokerCore::on_submit(Client& client, wire::SubmitT& submit, TimePoint now)
   trial->device_key = session.device_key;
   trial->client_key = client.who.public_key;
   trial->board_id = std::move(submit.board_id);
+  trial->kind = session.kind;
   trial->priority = session.priority;
   trial->worker_session = session.number;
   trial->build = is_build_key(session.device_key);

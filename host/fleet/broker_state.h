@@ -25,6 +25,7 @@ struct SavedSession {
   std::string device_key, name;
   int priority = 0;
   std::uint64_t number = 0;
+  std::string kind;  // that its programs are made for
 };
 struct SavedTrial {
   TrialKey key;

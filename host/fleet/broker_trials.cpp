@@ -246,12 +246,13 @@ void BrokerCore::fail_without_boards(TimePoint now) {
     // A farm's worker may stand in a cluster's queue for hours, and a session with compilers of its
     // own takes its candidates back by itself.
     if (trial->build) continue;
-    const std::string what = trial->device_key + "\n" + trial->board_id + "\n" + trial->client_key;
+    const std::string what =
+        trial->device_key + "\n" + trial->board_id + "\n" + trial->client_key + "\n" + trial->kind;
     const auto [there, unasked] = known.try_emplace(what, false);
     if (unasked) {
       there->second =
           trial->board_id.empty()
-              ? scheduler_.devices_for(trial->device_key, trial->client_key) > 0
+              ? scheduler_.devices_for(trial->device_key, trial->client_key, trial->kind) > 0
               : scheduler_.has_board(trial->device_key, trial->board_id, trial->client_key);
     }
     if (there->second) continue;
@@ -260,7 +261,11 @@ void BrokerCore::fail_without_boards(TimePoint now) {
     without[what] = since;
     if (now - since < times_.no_board) continue;
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(times_.no_board).count();
-    const std::string kept = kept_boards_text(trial->device_key, trial->client_key, now);
+    std::string kept = kept_boards_text(trial->device_key, trial->client_key, now);
+    if (kept.empty() && trial->board_id.empty() &&
+        scheduler_.devices_for(trial->device_key, trial->client_key, "") > 0) {
+      kept = "those that are there are of another kind than its programs are made for";
+    }
     fail(trial, wire::Stage::Dispatch,
          {ErrorCode::DeviceLost,
           "no board of the key '" + trial->device_key + "'" +

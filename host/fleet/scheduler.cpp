@@ -16,9 +16,11 @@ bool Scheduler::Share::goes_before(const Share& other) const {
          std::tuple(other.active, waited, other.last_served);
 }
 
-bool Scheduler::Device::takes(const std::string& client_key, const std::string& board) const {
+bool Scheduler::Device::takes(const std::string& client_key, const std::string& board,
+                              const std::string& kind) const {
   if (!access.only_of.empty() && access.only_of != client_key) return false;
-  return board.empty() ? !access.named_only : board == board_id;
+  if (!board.empty()) return board == board_id;
+  return !access.named_only && (kind.empty() || access.kind.empty() || kind == access.kind);
 }
 
 // Keys that nobody has or wants any more: peers may name any number of them.
@@ -72,9 +74,10 @@ std::optional<Placement> Scheduler::fill(DeviceId id) {
       // A request for just this board goes before one that any board may take.
       std::deque<TrialPtr>* mine = nullptr;
       for (const std::string& board : {found->second.board_id, std::string()}) {
-        if (!found->second.takes(share.client_key, board)) continue;
         const auto waiting = share.by_board.find(board);
-        if (!mine && waiting != share.by_board.end() && !waiting->second.empty()) {
+        if (mine || waiting == share.by_board.end() || waiting->second.empty()) continue;
+        // All that wait in one queue are made for one kind.
+        if (found->second.takes(share.client_key, board, waiting->second.front()->kind)) {
           mine = &waiting->second;
         }
       }
@@ -131,7 +134,7 @@ void Scheduler::remove_device(DeviceId id) {
 std::optional<Placement> Scheduler::enqueue(TrialPtr trial, bool front) {
   Key& key = keys_[trial->device_key];
   for (const auto& [used, last_use, id] : key.open) {
-    if (devices_.at(id).takes(trial->client_key, trial->board_id)) {
+    if (devices_.at(id).takes(trial->client_key, trial->board_id, trial->kind)) {
       return place(std::move(trial), id);
     }
   }
@@ -219,13 +222,15 @@ std::uint32_t Scheduler::devices_of(const std::string& key) const {
   return found == keys_.end() ? 0 : static_cast<std::uint32_t>(found->second.devices.size());
 }
 
-std::uint32_t Scheduler::devices_for(const std::string& key, const std::string& client_key) const {
+std::uint32_t Scheduler::devices_for(const std::string& key, const std::string& client_key,
+                                     const std::string& kind) const {
   const auto found = keys_.find(key);
   if (found == keys_.end()) return 0;
-  if (found->second.kept == 0) return static_cast<std::uint32_t>(found->second.devices.size());
-  return static_cast<std::uint32_t>(
-      std::count_if(found->second.devices.begin(), found->second.devices.end(),
-                    [&](const DeviceId& id) { return devices_.at(id).takes(client_key, ""); }));
+  if (found->second.kept == 0 && kind.empty())
+    return static_cast<std::uint32_t>(found->second.devices.size());
+  return static_cast<std::uint32_t>(std::count_if(
+      found->second.devices.begin(), found->second.devices.end(),
+      [&](const DeviceId& id) { return devices_.at(id).takes(client_key, "", kind); }));
 }
 
 bool Scheduler::reaches(const std::string& key, const std::string& client_key) const {
@@ -234,7 +239,7 @@ bool Scheduler::reaches(const std::string& key, const std::string& client_key) c
   return std::any_of(found->second.devices.begin(), found->second.devices.end(),
                      [&](const DeviceId& id) {
                        const Device& device = devices_.at(id);
-                       return device.takes(client_key, device.board_id);
+                       return device.takes(client_key, device.board_id, "");
                      });
 }
 
@@ -244,7 +249,7 @@ bool Scheduler::has_board(const std::string& key, const std::string& board_id,
   if (found == keys_.end()) return false;
   return std::any_of(
       found->second.devices.begin(), found->second.devices.end(),
-      [&](const DeviceId& id) { return devices_.at(id).takes(client_key, board_id); });
+      [&](const DeviceId& id) { return devices_.at(id).takes(client_key, board_id, ""); });
 }
 
 Scheduler::ShareStatus Scheduler::share_of(const std::string& name,

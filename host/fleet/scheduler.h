@@ -1,8 +1,8 @@
 // Which waiting trial a free device gets next. Pure: no clock, no sockets.
 //
 // Devices offer credits (places in their queue) under each of their keys; trials wait for one key,
-// for any board or for one of them. A device may be for the trials of one client's key alone, or
-// for those alone that name its board: to the others it is not there.
+// for any board of a kind or for one of them. A device may be for the trials of one client's key
+// alone, or for those alone that name its board: to the others it is not there.
 //
 // Among the sessions that wait for a device, the one of the highest weight goes first:
 //
@@ -43,6 +43,7 @@ struct Placement {
 struct DeviceAccess {
   std::string only_of;      // this client's public key; "": of all
   bool named_only = false;  // those that name its board
+  std::string kind;         // device_kind.h; "": what is made for any
   bool free_for_all() const { return only_of.empty() && !named_only; }
 };
 
@@ -74,8 +75,9 @@ class Scheduler {
   // wait for that.
   std::map<std::string, KeyStatus> status() const;
   std::uint32_t devices_of(const std::string& key) const;
-  // Those that take trials of that client's key which name no board.
-  std::uint32_t devices_for(const std::string& key, const std::string& client_key) const;
+  // Those that take trials of that client's key and of that kind ("": of any) which name no board.
+  std::uint32_t devices_for(const std::string& key, const std::string& client_key,
+                            const std::string& kind) const;
   // Whether there is one that takes trials of that client's key, if they name its board.
   bool reaches(const std::string& key, const std::string& client_key) const;
   // One that takes those of that client's key which name it.
@@ -99,7 +101,8 @@ class Scheduler {
     std::uint32_t credits = 0, used = 0;
     std::uint64_t last_use = 0;
     DeviceAccess access;
-    bool takes(const std::string& client_key, const std::string& board) const;
+    bool takes(const std::string& client_key, const std::string& board,
+               const std::string& kind) const;
   };
   // Waiting trials of one session for one key; "" holds those that any board may take.
   struct Share {

@@ -28,6 +28,12 @@ std::size_t Session::boards_there() const {
   return boards;
 }
 
+std::size_t Session::boards_unlike() const {
+  std::size_t boards = 0;
+  loop_->look([&](const SessionCore& core) { boards = core.unlike(); });
+  return boards;
+}
+
 bool Session::reachable() const {
   bool there = true;
   loop_->look([&](const SessionCore& core) { there = core.reachable(); });
@@ -64,7 +70,7 @@ void Session::submit_to(const std::string& board_id, std::uint64_t trial,
     blobs = blobs_of(slim);
   }
   loop_->with_core([&](SessionCore& core) {
-    for (const Bytes& image : images) core.offer_blob(content_hash(image), image);
+    for (const Bytes& image : images) core.offer_image(content_hash(image), image);
     core.submit(trial, encoded, std::move(blobs), board_id);
   });
 }

@@ -25,6 +25,7 @@ class Session final : public tune::Runner {
 
   std::size_t capacity() const override;
   std::size_t boards_there() const override;
+  std::size_t boards_unlike() const override;
   bool reachable() const override;
   void offer_blob(const wire::Hash& hash, Bytes bytes) override;
   // The broker has that blob from a builder: requests may name it.

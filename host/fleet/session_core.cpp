@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "host/fleet/build_key.h"
+#include "host/fleet/device_kind.h"
 #include "host/fleet/keys.h"
 #include "host/fleet/pool.h"
 #include "schemas/wire/blob_pieces.h"
@@ -74,6 +75,7 @@ void SessionCore::say_open(TimePoint now) {
   open.device_key = opened_once_ ? pool_of(plan_.device_key, device_) : plan_.device_key;
   open.name = plan_.name;
   open.priority = plan_.priority;
+  open.kind = kind_;
   send(pack_message(std::move(open)));
 }
 
@@ -122,9 +124,14 @@ void SessionCore::on_opened(wire::SessionOpenedT& opened, TimePoint now) {
     return;
   }
   const bool was_open = state_ == State::Open;
-  if (opened.device) device_ = std::move(*opened.device);
+  if (opened.device) {
+    // What the caller makes programs for is the first that it was told of.
+    if (!builds_ && kind_.empty()) kind_ = kind_of(*opened.device);
+    device_ = std::move(*opened.device);
+  }
   if (opened.board) board_ = std::move(*opened.board);
   boards_ = opened.boards;
+  unlike_ = opened.unlike;
   const std::size_t boards = std::max(opened.boards, builds_ ? 0u : 1u);
   capacity_ = boards * (std::max(device_.queue_depth, 1u) + (plan_.shares ? 1u : 0u));
   opened_once_ = true;
@@ -133,7 +140,10 @@ void SessionCore::on_opened(wire::SessionOpenedT& opened, TimePoint now) {
   // A broker that still knows a trial takes no notice; one that finished it answers again.
   unsent_.clear();
   sent_ = 0;
-  std::erase_if(trials_, [](const auto& entry) { return entry.second.canceled; });
+  std::erase_if(trials_, [this](const auto& entry) {
+    if (entry.second.canceled) let_go(entry.second.blobs);
+    return entry.second.canceled;
+  });
   for (auto& [number, trial] : trials_) {
     trial.sent = false;
     unsent_.push_back(number);
@@ -154,11 +164,28 @@ void SessionCore::send_submits() {
 
 void SessionCore::offer_blob(const wire::Hash& hash, ByteView bytes) {
   Offered& blob = blobs_[hash];
+  blob.of_trials = false;
   if (!blob.messages.empty()) return;
   for_each_piece(hash, bytes, [&](wire::PutBlobT piece) {
     blob.messages.push_back(pack_message(std::move(piece)));
     blob.bytes += blob.messages.back()->size();
   });
+}
+
+void SessionCore::offer_image(const wire::Hash& hash, ByteView bytes) {
+  const auto known = blobs_.find(hash);
+  const bool of_trials = known == blobs_.end() || known->second.of_trials;
+  offer_blob(hash, bytes);
+  blobs_.at(hash).of_trials = of_trials;
+}
+
+void SessionCore::let_go(const std::vector<wire::Hash>& blobs, bool entered) {
+  for (const wire::Hash& hash : blobs) {
+    const auto found = blobs_.find(hash);
+    if (found == blobs_.end()) continue;
+    if (entered && found->second.trials > 0) --found->second.trials;
+    if (found->second.of_trials && found->second.trials == 0) blobs_.erase(found);
+  }
 }
 
 void SessionCore::submit(std::uint64_t trial, ByteView request, std::vector<wire::Hash> blobs,
@@ -172,7 +199,7 @@ void SessionCore::submit(std::uint64_t trial, ByteView request, std::vector<wire
                       "the request names the blob " + to_hex(hash) + ", which was not offered",
                       {}}));
     results_.push_back({trial, 0, std::move(outcome)});
-    return;
+    return let_go(blobs, false);
   }
   if (request.size() > limits::kRequestBytes) {
     wire::OutcomeT outcome;
@@ -183,7 +210,7 @@ void SessionCore::submit(std::uint64_t trial, ByteView request, std::vector<wire
              std::to_string(limits::kRequestBytes),
          {}}));
     results_.push_back({trial, 0, std::move(outcome)});
-    return;
+    return let_go(blobs, false);
   }
   wire::SubmitT submit;
   submit.blobs = std::move(blobs);
@@ -213,6 +240,7 @@ void SessionCore::enter(std::uint64_t trial, wire::SubmitT submit) {
   submit.trial = trial;
   InFlight& in_flight = trials_[trial];
   in_flight.blobs = submit.blobs;
+  for (const wire::Hash& hash : in_flight.blobs) ++blobs_.at(hash).trials;
   in_flight.message = pack_message(std::move(submit));
   unsent_.push_back(trial);
   send_submits();
@@ -312,6 +340,7 @@ bool SessionCore::take_out(std::uint64_t trial, const wire::FailureT* failure) {
   if (found->second.sent) --sent_;
   const bool dropped =
       found->second.canceled && failure && failure->error->code == ErrorCode::Canceled;
+  let_go(found->second.blobs);
   trials_.erase(found);
   return !dropped;
 }
@@ -320,6 +349,7 @@ void SessionCore::cancel_pending() {
   for (auto trial = trials_.begin(); trial != trials_.end();) {
     if (!trial->second.sent || state_ != State::Open) {
       if (trial->second.sent) --sent_;
+      let_go(trial->second.blobs);
       trial = trials_.erase(trial);
       continue;
     }

@@ -47,6 +47,9 @@ class SessionCore {
   std::vector<Outgoing> take_outgoing() { return std::exchange(outgoing_, {}); }
 
   void offer_blob(const wire::Hash& hash, ByteView bytes);
+  // For a trial that is submitted next: forgotten when no trial that names it is left, unless it
+  // was offered otherwise.
+  void offer_image(const wire::Hash& hash, ByteView bytes);
   // `blobs`: every hash the request names; one that was not offered fails the trial.
   // `board_id`: only this board, when set.
   void submit(std::uint64_t trial, ByteView request, std::vector<wire::Hash> blobs,
@@ -54,7 +57,7 @@ class SessionCore {
   // In a session of builders: an encoded BuildRequest.
   void submit_build(std::uint64_t trial, ByteView request);
   // A builder brought that blob to the broker. If the broker loses it, trials that name it fail.
-  void blob_is_there(const wire::Hash& hash) { blobs_.try_emplace(hash); }
+  void blob_is_there(const wire::Hash& hash) { blobs_[hash].of_trials = false; }
   // Drops what no board has taken yet, without an outcome; what is on a board
   // may still end. A broker that was restarted is not asked for them again.
   void cancel_pending();
@@ -69,6 +72,9 @@ class SessionCore {
   // Of builders it may be 0.
   std::size_t capacity() const { return capacity_; }
   std::size_t boards() const { return boards_; }
+  // Boards of its key that are of another kind than device(): they get no trials but those that
+  // name them.
+  std::size_t unlike() const { return unlike_; }
   // The broker answers, if only that the boards have not dialled in again.
   bool reachable() const { return state_ != State::Dialling; }
   std::size_t in_flight() const { return trials_.size(); }
@@ -92,6 +98,8 @@ class SessionCore {
   void send_blob(const wire::Hash& hash, TimePoint now);
   void enter(std::uint64_t trial, wire::SubmitT submit);
   void lost_blob(const wire::Hash& hash);
+  // Of a trial that is over, or was never entered.
+  void let_go(const std::vector<wire::Hash>& blobs, bool entered = true);
   bool take_out(std::uint64_t trial, const wire::FailureT* failure);
   void finish(std::uint64_t trial, std::uint32_t attempt, wire::OutcomeT outcome);
   void finish_build(std::uint64_t trial, ByteView built);
@@ -110,6 +118,8 @@ class SessionCore {
     std::vector<SharedBytes> messages;  // its pieces; none: a builder brought it
     std::size_t bytes = 0;              // of these
     int sent = 0;                       // since a trial was last completed
+    bool of_trials = false;             // offered by offer_image alone
+    std::size_t trials = 0;             // that name it
   };
   std::map<wire::Hash, Offered, HashLess> blobs_;
   std::map<std::uint64_t, InFlight> trials_;
@@ -120,8 +130,9 @@ class SessionCore {
   std::vector<Outgoing> outgoing_;
   std::optional<Error> error_;
   const bool builds_;
-  std::size_t boards_ = 1;  // as the broker said last
+  std::size_t boards_ = 1, unlike_ = 0;  // as the broker said last
   std::size_t capacity_ = builds_ ? 0 : 1;
+  std::string kind_;  // of the first device_; "": none yet, or of builders
   wire::DeviceInfoT device_;
   wire::BoardT board_;
 };

@@ -13,7 +13,7 @@ using records::Connection;
 using records::Statement;
 
 constexpr std::int64_t kApplication = 0x46425354;  // "FBST"
-constexpr std::int64_t kVersion = 2;               // 1: without reservations
+constexpr std::int64_t kVersion = 3;               // 1: without reservations; 2: without kinds
 
 constexpr const char* kTables =
     "CREATE TABLE run (instance INTEGER NOT NULL);"
@@ -30,6 +30,7 @@ constexpr const char* kTables =
     "CREATE TABLE pins (key TEXT PRIMARY KEY, name TEXT NOT NULL, device_keys TEXT NOT NULL, board "
     "TEXT NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE blobs (hash TEXT PRIMARY KEY, owner TEXT NOT NULL) WITHOUT ROWID;";
+constexpr const char* kKinds = "ALTER TABLE sessions ADD COLUMN kind TEXT NOT NULL DEFAULT ''";
 constexpr const char* kReservations =
     "CREATE TABLE reservations (board TEXT PRIMARY KEY, board_name TEXT NOT NULL, key TEXT NOT "
     "NULL, key_name TEXT NOT NULL, note TEXT NOT NULL, until_unix_ms INTEGER NOT NULL) "
@@ -54,7 +55,7 @@ enum Write : std::size_t {
   kDropReservation
 };
 constexpr const char* kStatements[] = {
-    "INSERT OR REPLACE INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    "INSERT OR REPLACE INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
     "DELETE FROM sessions WHERE client = ?1 AND session = ?2",
     "DELETE FROM trials WHERE client = ?1 AND session = ?2",
     "DELETE FROM outcomes WHERE client = ?1 AND session = ?2",
@@ -181,7 +182,7 @@ Result<void> check_tables(const Connection& connection, std::uint64_t instance) 
     auto transaction = records::Transaction::begin(connection);
     if (!transaction) return std::move(transaction).error();
     for (const std::string& sql :
-         {std::string(kTables), std::string(kReservations),
+         {std::string(kTables), std::string(kReservations), std::string(kKinds),
           "PRAGMA application_id = " + std::to_string(kApplication),
           "PRAGMA user_version = " + std::to_string(kVersion),
           "INSERT INTO run VALUES (" + std::to_string(signed_of(instance)) + ")"}) {
@@ -189,12 +190,13 @@ Result<void> check_tables(const Connection& connection, std::uint64_t instance) 
     }
     return transaction->commit();
   }
-  if (*application == kApplication && *version == 1) {
+  if (*application == kApplication && *version >= 1 && *version < kVersion) {
     if (auto whole = check_pages(connection); !whole) return whole;
     auto transaction = records::Transaction::begin(connection);
     if (!transaction) return std::move(transaction).error();
     for (const std::string& sql :
-         {std::string(kReservations), "PRAGMA user_version = " + std::to_string(kVersion)}) {
+         {std::string(*version < 2 ? kReservations : ""), std::string(kKinds),
+          "PRAGMA user_version = " + std::to_string(kVersion)}) {
       if (auto done = connection.execute(sql.c_str()); !done) return done;
     }
     return transaction->commit();
@@ -226,7 +228,8 @@ Result<BrokerState> read_rows(const Connection& connection) {
                               row.text(4),
                               row.text(5),
                               static_cast<int>(row.integer(6)),
-                              unsigned_of(row.integer(7))});
+                              unsigned_of(row.integer(7)),
+                              row.text(8)});
     return Result<void>();
   });
   if (read) {
@@ -293,6 +296,7 @@ struct StateRows::Row {
         .bind(6, std::string_view(saved.name))
         .bind(7, std::int64_t{saved.priority})
         .bind(8, signed_of(saved.number))
+        .bind(9, std::string_view(saved.kind))
         .run();
   }
   Result<void> operator()(const SessionEnded& ended) {

@@ -34,6 +34,7 @@ struct Trial {
   std::string device_key;
   std::string client_key;  // public key of its client
   std::string board_id;    // only this board, when set
+  std::string kind;        // else boards of this kind alone (device_kind.h), when set
   int priority = 0;
   std::uint64_t worker_session =
       0;                // its session by the broker's own number: agents keep them apart

@@ -111,6 +111,8 @@ void apply(UnaryOp op, DataType type, Value& out, int l) {
 void cast_lane(DataType from, DataType to, Value& v, int l) {
   if (from.is_float() && to.is_float()) {
     v.f[l] = round_to(v.f[l], to.scalar);
+  } else if (from.is_float() && to.is_bool()) {
+    v.i[l] = v.f[l] != 0;
   } else if (from.is_float()) {
     if (std::isnan(v.f[l])) {
       v.i[l] = 0;  // any would do

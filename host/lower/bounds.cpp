@@ -186,8 +186,8 @@ class Inference {
     return {};
   }
 
-  // Whether a loop that `part` has become stands inside a reduction loop.
-  static bool is_inside_reduction(const StagePlan& plan, const ir::Var& part) {
+  // Loops that `part` has become, and itself.
+  static std::set<ir::Var> made_of(const StagePlan& plan, const ir::Var& part) {
     std::set<ir::Var> parts{part};
     for (const space::Relation& relation : plan.relations) {
       if (const auto* split = std::get_if<space::SplitRelation>(&relation)) {
@@ -199,12 +199,25 @@ class Inference {
         }
       }
     }
+    return parts;
+  }
+  // Whether one of them stands inside a reduction loop.
+  static bool is_inside_reduction(const StagePlan& plan, const ir::Var& part) {
+    const std::set<ir::Var> parts = made_of(plan, part);
     bool reduction = false;
     for (const space::Loop& loop : plan.loops) {
       if (reduction && parts.count(loop.var)) return true;
       reduction |= loop.reduce;
     }
     return false;
+  }
+
+  // Whether threads divide one of them among each other, which all see the stage's values.
+  static bool is_shared_by_threads(const StagePlan& plan, const ir::Var& part) {
+    const std::set<ir::Var> parts = made_of(plan, part);
+    return !plan.at && std::any_of(plan.loops.begin(), plan.loops.end(), [&](const auto& loop) {
+      return loop.kind == ir::ForKind::Parallel && parts.count(loop.var) != 0;
+    });
   }
 
   // Computed only where value < extent; its variables may be beyond that, and so what is
@@ -274,6 +287,11 @@ class Inference {
         if (overlaps && extent % split->factor != 0 && is_inside_reduction(plan, split->outer)) {
           return unfit(stage, "tiles of loop " + split->parent->name +
                                   " overlap inside a reduction loop, which would add twice");
+        }
+        if (overlaps && extent % split->factor != 0 && !stage.reduce_axes.empty() &&
+            is_shared_by_threads(plan, split->outer)) {
+          return unfit(stage, "tiles of loop " + split->parent->name +
+                                  " overlap between threads, which would add to one sum together");
         }
         extents[split->outer] = (extent + split->factor - 1) / split->factor;
         extents[split->inner] = split->factor;

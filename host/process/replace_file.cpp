@@ -1,6 +1,7 @@
 // A part beside it, and a rename (replace_file.h).
 #include "host/process/replace_file.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,6 +17,28 @@ namespace fs = std::filesystem;
 Error cannot_write(const std::string& path, const std::string& why) {
   return {ErrorCode::Io, "cannot write " + path + ": " + why, {}};
 }
+
+// A file of `folder` without a name yet, which the system takes away again if this process ends.
+class Unnamed {
+ public:
+  explicit Unnamed(const fs::path& folder)
+      : fd_(::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666)) {}
+  ~Unnamed() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Unnamed(const Unnamed&) = delete;
+  Unnamed& operator=(const Unnamed&) = delete;
+  // Not on each file system, and by its path in /proc alone.
+  explicit operator bool() const { return fd_ >= 0 && ::access(path().c_str(), W_OK) == 0; }
+  std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
+  // Where there is none of that name.
+  bool give_name(const std::string& name) const {
+    return ::linkat(AT_FDCWD, path().c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  }
+
+ private:
+  int fd_;
+};
 
 // Writes all of `path`, from its beginning.
 Result<void> write_all(const std::string& path, const std::string& shown,
@@ -44,7 +67,12 @@ Result<void> replace_file(const std::string& path,
   if (fs::exists(there) && !fs::is_regular_file(there)) return write_all(path, path, write);
   const fs::path place = fs::exists(there) ? fs::canonical(path, error) : fs::path(path);
   const std::string beside = place.string() + "." + std::to_string(::getpid()) + ".part";
-  auto written = write_all(beside, path, write);
+  const Unnamed unnamed(place.parent_path());
+  auto written = write_all(unnamed ? unnamed.path() : beside, path, write);
+  if (written && unnamed) {
+    fs::remove(beside, error);  // of a process that had our number
+    if (!unnamed.give_name(beside)) written = cannot_write(path, std::strerror(errno));
+  }
   if (written && fs::exists(there)) fs::permissions(beside, there.permissions(), error);
   if (written) {
     fs::rename(beside, place, error);

@@ -343,7 +343,7 @@ Result<LineCounts> distill(const Database& from, const Filter& filter, int k, Da
       if (Result<void> put = importer.put(device, device.id); !put) return put;
     }
     for (const Session& session : context.sessions) {
-      if (Result<bool> put = to.put_session(session); !put) return std::move(put).error();
+      if (Result<void> put = importer.put(session); !put) return put;
     }
     for (const Calibration& calibration : context.calibrations) {
       if (Result<void> put = to.put_calibration(calibration); !put) return put;

@@ -58,7 +58,14 @@ inline double apply_int(ir::BinaryOp op, double x, double y, ir::Scalar scalar) 
   return value ? double(*value) : std::nan("");
 }
 
+// As an integer type holds it, wrapped; reals and what is no number stay.
+inline double held(double x, ir::DataType type) {
+  if (!type.is_int() || !(std::fabs(x) < 9.2e18)) return x;
+  return double(ir::wrap(static_cast<std::int64_t>(x), type.scalar));
+}
+
 inline double converted(double x, ir::DataType from, ir::DataType to) {
+  if (to.is_bool()) return x != 0;
   // Values of float types stay unrounded; integers that float32 cannot hold are not such values.
   if (to.is_float()) return from.is_int() && to.scalar == ir::Scalar::Float32 ? float(x) : x;
   if (from.is_float()) x = std::trunc(x);
@@ -66,8 +73,9 @@ inline double converted(double x, ir::DataType from, ir::DataType to) {
   return double(ir::wrap(static_cast<std::int64_t>(x), to.scalar));
 }
 
-// Between int32 and float32.
-inline double same_bits(double x, ir::DataType to) {
+// Between int32 and float32, or integers of one size.
+inline double same_bits(double x, ir::DataType from, ir::DataType to) {
+  if (from.is_int() && to.is_int()) return held(x, to);
   if (to.is_float() && std::isnan(x)) return x;
   if (to.is_float()) return std::bit_cast<float>(static_cast<std::int32_t>(x));
   return std::bit_cast<std::int32_t>(static_cast<float>(x));

@@ -1,6 +1,7 @@
 // Steps that let a reduction run in parts side by side: rfactor, and a constant in the order
 // that it is read in then (schedule.h).
 #include <algorithm>
+#include <cmath>
 
 #include "host/ir/loads.h"
 #include "host/ir/mutator.h"
@@ -19,13 +20,23 @@ bool moves_with(const ir::Load& load, const ir::Var& var) {
                      [&](const ir::Expr& index) { return ir::mentions(index, var); });
 }
 
+// Surely no infinity, which times 0 is no number.
+bool is_finite(const ir::Expr& e) {
+  if (const auto* real = std::get_if<ir::FloatImm>(&e->node)) return std::isfinite(real->value);
+  if (const auto* wide = std::get_if<ir::Cast>(&e->node)) return is_finite(wide->value);
+  return !e->type.is_float();
+}
+
 // Whether it is 0 where loads that move with the variable are.
 bool is_zero_without(const ir::Expr& e, const ir::Var& var) {
   if (const auto* load = std::get_if<ir::Load>(&e->node)) return moves_with(*load, var);
   if (const auto* wide = std::get_if<ir::Cast>(&e->node)) return is_zero_without(wide->value, var);
   const auto* product = std::get_if<ir::Binary>(&e->node);
-  return product && product->op == ir::BinaryOp::Mul &&
-         (is_zero_without(product->a, var) || is_zero_without(product->b, var));
+  if (!product || product->op != ir::BinaryOp::Mul) return false;
+  const auto zero_times = [&](const ir::Expr& zero, const ir::Expr& other) {
+    return is_zero_without(zero, var) && (is_finite(other) || is_zero_without(other, var));
+  };
+  return zero_times(product->a, product->b) || zero_times(product->b, product->a);
 }
 
 }  // namespace

@@ -50,6 +50,11 @@ class StageEvaluator {
         accumulate(to);
       } while (!stop.stop_requested() && next_reduction(at));
       if (stop.stop_requested()) return Error{ErrorCode::Canceled, "stopped", {}};
+      if (stage_.body->type.is_int()) {
+        for (std::int64_t i = 0; i < program_.length; ++i) {
+          to[i] = reference::held(to[i], stage_.body->type);
+        }
+      }
     }
     if (!stage_.store_at.empty()) return stored(out);
     return out;
@@ -126,14 +131,16 @@ class StageEvaluator {
         return;
       case StageNode::Kind::Index: {
         const std::int64_t base = n.at.value(at);
-        for (std::int64_t i = 0; i < count; ++i) n.buffer[i] = double(base + i * n.at.column);
+        for (std::int64_t i = 0; i < count; ++i)
+          n.buffer[i] = reference::held(double(base + i * n.at.column), n.type);
         return;
       }
       case StageNode::Kind::Load:
         return evaluate_load(n, n.at.value(at), count);
       case StageNode::Kind::Unary: {
         const double* a = program_.nodes[n.a].values;
-        for (std::int64_t i = 0; i < count; ++i) n.buffer[i] = reference::apply(n.unary, a[i]);
+        for (std::int64_t i = 0; i < count; ++i)
+          n.buffer[i] = reference::held(reference::apply(n.unary, a[i]), n.type);
         return;
       }
       case StageNode::Kind::Cast: {
@@ -144,7 +151,8 @@ class StageEvaluator {
       }
       case StageNode::Kind::Reinterpret: {
         const double* a = program_.nodes[n.a].values;
-        for (std::int64_t i = 0; i < count; ++i) n.buffer[i] = reference::same_bits(a[i], n.type);
+        for (std::int64_t i = 0; i < count; ++i)
+          n.buffer[i] = reference::same_bits(a[i], n.operand, n.type);
         return;
       }
       case StageNode::Kind::Binary:
@@ -156,9 +164,10 @@ class StageEvaluator {
         const double *a = program_.nodes[n.a].values, *b = program_.nodes[n.b].values,
                      *c = program_.nodes[n.c].values;
         for (std::int64_t i = 0; i < count; ++i) {
-          n.buffer[i] = n.kind == StageNode::Kind::MulAdd ? a[i * sa] * b[i * sb] + c[i * sc]
-                        : a[i * sa] != 0                  ? b[i * sb]
-                                                          : c[i * sc];
+          n.buffer[i] = n.kind == StageNode::Kind::MulAdd
+                            ? reference::held(a[i * sa] * b[i * sb] + c[i * sc], n.type)
+                        : a[i * sa] != 0 ? b[i * sb]
+                                         : c[i * sc];
         }
         return;
       }

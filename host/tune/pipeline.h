@@ -55,6 +55,8 @@ class Runner {
   virtual std::size_t capacity() const = 0;
   // 0: none is there now, and what is sent waits for one.
   virtual std::size_t boards_there() const = 0;
+  // Boards of the key that are of another kind than device(), and get no trials.
+  virtual std::size_t boards_unlike() const { return 0; }
   // False: what leads to the boards has been silent for a while, and is tried again.
   virtual bool reachable() const { return true; }
   // Trial numbers are unique in the runner's life: a repeated one is answered again.

@@ -137,7 +137,12 @@ TuneSummary tune(std::vector<TuneTask>& tasks, const space::Target& target,
                                   : "the broker answers again");
     }
     if (!std::exchange(alone, parts.runner.boards_there() == 0) && alone) {
-      parts.listener.warn("no board of '" + options.device_key + "' is there: waiting for one");
+      const std::size_t unlike = parts.runner.boards_unlike();
+      parts.listener.warn(
+          "no board of '" + options.device_key + "'" +
+          (unlike == 0 ? std::string() : " and of the kind that its programs are made for") +
+          " is there: waiting for one" +
+          (unlike == 0 ? std::string() : "; of another kind: " + std::to_string(unlike)));
     }
     if (parts.stop.requested()) {
       summary.end = SessionEnd::Interrupted;

@@ -56,7 +56,8 @@ class CpuSeries final : public LaunchSeries {
     times_ = times;
     launch_ticks_ = launch_ticks;
     const std::uint64_t start = raw_ns();
-    if (threads_ == 1 && launch_ticks.empty()) {
+    sharing_ = pool_.ready(threads_);
+    if (sharing_ == 1 && launch_ticks.empty()) {
       for (std::uint32_t i = 0; i < times; ++i) {
         for (const Bound& launch : launches_) {
           launch.entry(launch.args_of(round_ + i), 0, launch.extent, 0);
@@ -64,7 +65,7 @@ class CpuSeries final : public LaunchSeries {
       }
     } else {
       pool_.run(
-          threads_,
+          sharing_,
           [](void* self, std::uint32_t thread) { static_cast<CpuSeries*>(self)->share(thread); },
           this);
     }
@@ -120,12 +121,12 @@ class CpuSeries final : public LaunchSeries {
       for (std::size_t n = 0; n < launches_.size(); ++n) {
         const Bound& launch = launches_[n];
         const auto extent = static_cast<std::int64_t>(launch.extent);
-        const auto begin = static_cast<std::int32_t>(extent * thread / threads_);
-        const auto end = static_cast<std::int32_t>(extent * (thread + 1) / threads_);
+        const auto begin = static_cast<std::int32_t>(extent * thread / sharing_);
+        const auto end = static_cast<std::int32_t>(extent * (thread + 1) / sharing_);
         if (begin < end) {
           launch.entry(launch.args_of(round_ + i), begin, end, static_cast<std::int32_t>(thread));
         }
-        if (threads_ > 1) pool_.barrier().arrive_and_wait();
+        if (sharing_ > 1) pool_.barrier().arrive_and_wait();
         if (!timed) continue;
         const std::uint64_t now = raw_ns();
         launch_ticks_[n] += now - last;
@@ -136,7 +137,8 @@ class CpuSeries final : public LaunchSeries {
 
   ThreadPool& pool_;
   std::uint32_t threads_, times_ = 0;
-  std::uint32_t round_ = 0;  // of the next run
+  std::uint32_t sharing_ = 1;  // of these, in this run
+  std::uint32_t round_ = 0;    // of the next run
   std::span<std::uint64_t> launch_ticks_;
   std::vector<Bound> launches_;
   std::deque<std::uint64_t> scalars_;  // addresses stay

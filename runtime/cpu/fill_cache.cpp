@@ -14,6 +14,16 @@ void FillCache::shrink(std::uint64_t needed) {
   }
 }
 
+bool FillCache::drop_unused() {
+  const std::size_t before = entries_.size();
+  for (auto at = entries_.begin(); at != entries_.end();) {
+    const bool used = at->buffer.use_count() > 1;
+    if (!used) held_bytes_ -= at->buffer->memory_bytes();
+    at = used ? std::next(at) : entries_.erase(at);
+  }
+  return entries_.size() < before;
+}
+
 Result<std::shared_ptr<const GuardedBuffer>> FillCache::get(const wire::BufferT& buffer,
                                                             const BlobLookup& blobs,
                                                             std::uint32_t copies) {

@@ -19,6 +19,8 @@ class FillCache {
   Result<std::shared_ptr<const GuardedBuffer>> get(const wire::BufferT& buffer,
                                                    const BlobLookup& blobs, std::uint32_t copies);
   void clear() { entries_.clear(); }
+  // What no program has. False: there was nothing.
+  bool drop_unused();
 
  private:
   struct Entry {

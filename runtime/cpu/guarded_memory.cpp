@@ -67,9 +67,24 @@ class GuardedMemory::Block final : public BufferMemory {
   std::uint64_t stride_ = 0;  // of the others
 };
 
+bool GuardedMemory::drop_kept() {
+  const bool spares = !spares_.empty();
+  spares_.clear();
+  spare_bytes_ = 0;
+  return fills_.drop_unused() || spares;
+}
+
+// What is kept for later programs is no reason to refuse this one.
 Result<GuardedMemory::Part> GuardedMemory::take_part(const wire::BufferT& buffer,
                                                      const BlobLookup& blobs,
                                                      std::uint32_t copies) {
+  auto part = try_part(buffer, blobs, copies);
+  if (part || part.error().code != ErrorCode::OutOfMemory || !drop_kept()) return part;
+  return try_part(buffer, blobs, copies);
+}
+
+Result<GuardedMemory::Part> GuardedMemory::try_part(const wire::BufferT& buffer,
+                                                    const BlobLookup& blobs, std::uint32_t copies) {
   if (buffer.role == wire::BufferRole::Input || buffer.role == wire::BufferRole::Constant) {
     auto filled = fills_.get(buffer, blobs, copies);
     if (!filled) return std::move(filled).error();

@@ -31,6 +31,8 @@ class GuardedMemory final : public Memory {
   class Block;
   Result<Part> take_part(const wire::BufferT& buffer, const BlobLookup& blobs,
                          std::uint32_t copies);
+  Result<Part> try_part(const wire::BufferT& buffer, const BlobLookup& blobs, std::uint32_t copies);
+  bool drop_kept();  // false: nothing was kept
   std::list<std::unique_ptr<GuardedBuffer>>::iterator best_spare(std::uint64_t bytes,
                                                                  std::uint32_t alignment);
   Result<std::unique_ptr<GuardedBuffer>> take_spare(std::uint64_t bytes, std::uint32_t alignment);

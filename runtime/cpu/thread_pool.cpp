@@ -122,13 +122,17 @@ ThreadPool::~ThreadPool() {
   for (pthread_t handle : threads_) pthread_join(handle, nullptr);
 }
 
-void ThreadPool::run(std::uint32_t threads, void (*job)(void*, std::uint32_t), void* context) {
+std::uint32_t ThreadPool::ready(std::uint32_t threads) {
   if (threads > 1 && forks_ != forks.load(std::memory_order_relaxed)) {
     threads_.clear();
     started_.store(false), generation_.store(0);
     start();
   }
-  if (threads > count_) threads = count_;
+  return threads > count_ ? count_ : threads;
+}
+
+void ThreadPool::run(std::uint32_t threads, void (*job)(void*, std::uint32_t), void* context) {
+  threads = ready(threads);
   barrier_.reset(threads);
   if (threads <= 1) {
     job(context, 0);

@@ -34,8 +34,10 @@ class ThreadPool {
 
   std::uint32_t size() const { return count_; }
   Barrier& barrier() { return barrier_; }
-  // job(context, thread) on threads [0, threads); returns when all have ended. In a child of
-  // fork(), which has none of the threads, new ones are made first.
+  // How many of so many threads there are. In a child of fork(), which has none of its parent's,
+  // new ones are made, and the system may refuse some.
+  std::uint32_t ready(std::uint32_t threads);
+  // job(context, thread) on threads [0, ready(threads)); returns when all have ended.
   void run(std::uint32_t threads, void (*job)(void*, std::uint32_t), void* context);
 
  private:

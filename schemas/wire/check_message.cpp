@@ -119,6 +119,7 @@ Result<void> check_message(const wire::Message& message) {
   } else if (const auto* open = message.body_as_OpenSession()) {
     bounds.text(open->device_key(), limits::kKeyBytes, "a device key");
     bounds.text(open->name(), limits::kTextBytes, "a session's name");
+    bounds.text(open->kind(), limits::kKeyBytes, "a kind of devices");
   } else if (const auto* submit = message.body_as_Submit()) {
     bounds.list(submit->blobs(), limits::kRequestBlobs, "a request's list of blobs");
     bounds.text(submit->board_id(), limits::kKeyBytes, "a board's id");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -163,6 +164,27 @@ TEST_F(ExecutedWorker, IsMissing) {
   Station station("/nowhere/worker");
   expect_unusable(station,
                   "cannot execute the worker program /nowhere/worker: No such file or directory");
+}
+
+// As a driver that is unloaded while the agent runs. At once it would lose more trials than all
+// boards that work can answer.
+TEST_F(ExecutedWorker, GoesAwayIsNotOfferedAndRefusesSlowly) {
+  const std::string path = testing::TempDir() + "/a_worker_that_goes_away";
+  std::filesystem::copy_file(FETTLE_EXECUTED_WORKER, path,
+                             std::filesystem::copy_options::overwrite_existing);
+  Station station(path);
+  EXPECT_EQ(station.measure(kGood), "measured");
+  EXPECT_TRUE(station.queues[0]->ready());
+  std::filesystem::remove(path);
+  kill(station.queues[0]->worker_pid(), SIGKILL);
+  ASSERT_TRUE(station.pump([&] { return !station.queues[0]->ready(); }));
+  EXPECT_NE(station.queues[0]->refusal(), "");
+  const std::uint64_t begin = StatusPage::monotonic_ns();
+  const auto waiting = station.submit(kGood), behind = station.submit(kGood);
+  EXPECT_NE(station.wait_for(waiting).find("cannot execute the worker program"), std::string::npos);
+  EXPECT_NE(station.wait_for(behind).find("cannot execute the worker program"), std::string::npos);
+  EXPECT_GT(StatusPage::monotonic_ns() - begin, kSecond);
+  EXPECT_EQ(station.measure(kGood, 1), "measured");
 }
 
 TEST_F(ExecutedWorker, IsNotExecutable) {

@@ -36,7 +36,7 @@ class StateFileTest : public ::testing::Test {
     return opened.ok() ? std::move(*opened) : nullptr;
   }
   static SavedSession session() {
-    return {{1, 2}, {"me", wire::Role::Client, "key", {}, {}}, "pynq", "tuning", -3, 9};
+    return {{1, 2}, {"me", wire::Role::Client, "key", {}, {}}, "pynq", "tuning", -3, 9, "a kind"};
   }
   static SavedTrial trial(std::uint64_t number) {
     return {{{1, 2}, number}, "board", share(encode(small_request(double(number)))), {}, 1};
@@ -81,6 +81,7 @@ TEST_F(StateFileTest, GivesBackWhatWasSaved) {
   EXPECT_EQ(state.instance, instance);
   ASSERT_EQ(state.sessions.size(), 1u);
   EXPECT_EQ(state.sessions[0].priority, -3);
+  EXPECT_EQ(state.sessions[0].kind, "a kind");
   EXPECT_EQ(state.sessions[0].who, session().who);
   ASSERT_EQ(state.trials.size(), 192u) << "one of three has ended";
   EXPECT_EQ(*state.trials[0].request, *trial(1).request);
@@ -110,25 +111,31 @@ TEST_F(StateFileTest, GivesBackWhatWasSaved) {
   EXPECT_TRUE(logged.empty()) << logged[0];
 }
 
-// As brokers wrote it before boards could be reserved.
+// As brokers wrote it before boards could be reserved, and before sessions had kinds.
 TEST_F(StateFileTest, AnOlderStateIsTakenOver) {
-  fill();
-  {
-    auto raw = records::SqliteConnection::open((folder / "broker.db").string(),
-                                               SQLITE_OPEN_READWRITE, milliseconds(100));
-    ASSERT_TRUE(raw.ok());
-    ASSERT_TRUE((*raw)->execute("DROP TABLE reservations; PRAGMA user_version = 1").ok());
+  for (const std::string older :
+       {"DROP TABLE reservations; PRAGMA user_version = 1", "PRAGMA user_version = 2"}) {
+    std::filesystem::remove_all(folder);
+    fill();
+    {
+      auto raw = records::SqliteConnection::open((folder / "broker.db").string(),
+                                                 SQLITE_OPEN_READWRITE, milliseconds(100));
+      ASSERT_TRUE(raw.ok());
+      const std::string sql = "ALTER TABLE sessions DROP COLUMN kind; " + older;
+      ASSERT_TRUE((*raw)->execute(sql.c_str()).ok());
+    }
+    auto file = open();
+    ASSERT_TRUE(file);
+    EXPECT_TRUE(logged.empty()) << logged[0];
+    const BrokerState state = file->take_state();
+    EXPECT_EQ(state.sessions.size(), 1u);
+    EXPECT_EQ(state.trials.size(), 192u);
+    EXPECT_EQ(state.sessions.at(0).kind, "");
+    EXPECT_EQ(state.reservations.size(), older.starts_with("DROP") ? 0u : 1u);
+    file->save({SavedReservation{"board", "pynq-1", session().who, "", seconds(60)}});
+    file.reset();
+    EXPECT_EQ(open()->take_state().reservations.size(), 1u);
   }
-  auto file = open();
-  ASSERT_TRUE(file);
-  EXPECT_TRUE(logged.empty()) << logged[0];
-  const BrokerState state = file->take_state();
-  EXPECT_EQ(state.sessions.size(), 1u);
-  EXPECT_EQ(state.trials.size(), 192u);
-  EXPECT_TRUE(state.reservations.empty());
-  file->save({SavedReservation{"board", "pynq-1", session().who, "", seconds(60)}});
-  file.reset();
-  EXPECT_EQ(open()->take_state().reservations.size(), 1u);
 }
 
 TEST_F(StateFileTest, OneBrokerAtATimeHasIt) {

@@ -14,6 +14,7 @@
 #include "host/space/workload.h"
 #include "schemas/wire/codec.h"
 #include "tests/property/random_workload.h"
+#include "tests/property/stated_dags.h"
 #include "tests/support/compare.h"
 #include "tests/support/emulated_run.h"
 #include "tests/support/native_run.h"
@@ -62,6 +63,33 @@ bool has_dot_products(const space::Workload& workload, const space::CpuTarget& t
   const auto module = lower::lower_configuration(*task, configuration);
   return module &&
          ir::print(*module).find(target.sums_of_byte_products()->name) != std::string::npos;
+}
+
+// One configuration of it, drawn at random.
+void check_one(const space::Workload& workload, const space::CpuTarget& target,
+               std::mt19937_64& rng) {
+  const auto task = backend::open_task(workload.dag(), target.target());
+  ASSERT_TRUE(task.ok()) << workload.canonical() << task.error().text();
+  const space::Configuration configuration = (*task)->space().random(rng);
+  SCOPED_TRACE(workload.canonical() + " " + target.canonical() + " " +
+               (*task)->space().to_json(configuration));
+  const auto built = (*task)->build(configuration);
+  ASSERT_TRUE(built.ok()) << built.error().text();
+  const auto travelled = decode_program(encode(*built->program));
+  ASSERT_TRUE(travelled.ok()) << travelled.error().text();
+  const auto actual = target.arch == native_target().arch
+                          ? run_natively(*travelled, target.threads)
+                          : run_emulated(*travelled, target.threads);
+  ASSERT_TRUE(actual.ok()) << actual.error().text();
+  const auto expected = space::evaluate(workload.dag());
+  ASSERT_TRUE(expected.ok()) << expected.error().text();
+  const space::ExpectedTensor& right = expected->front();
+  const auto numbers = [&](const std::vector<std::uint8_t>& bytes) {
+    return as_numbers(bytes, space::wire_type(right.type.scalar));
+  };
+  EXPECT_EQ("", difference(numbers((*actual)[output_of(*travelled)]), numbers(right.bytes),
+                           right.tolerance.absolute * built->facts->error_growth,
+                           right.tolerance.relative));
 }
 
 // int8: of that type only, for targets with dot products.
@@ -116,6 +144,19 @@ void check(const std::vector<space::CpuTarget>& targets, std::uint64_t count, bo
 }
 
 TEST(CpuProperty, RandomConfigurationsEqualTheReferenceNatively) { check(native_variants(), 500); }
+
+TEST(CpuProperty, TypesWrapAndRoundAsTheReferences) {
+  std::mt19937_64 rng(7);
+  for (const auto* dags : {&property::stated_dags(), &property::stated_dags_of_doubles()}) {
+    for (const property::StatedDag& dag : *dags) {
+      const auto workload = space::Workload::parse(property::json_of(dag));
+      ASSERT_TRUE(workload.ok()) << property::json_of(dag) << workload.error().text();
+      for (const space::CpuTarget& target : native_variants()) {
+        for (int i = 0; i < 3; ++i) check_one(*workload, target, rng);
+      }
+    }
+  }
+}
 
 TEST(CpuProperty, DotProductsEqualTheReferenceNatively) {
   space::CpuTarget full = native_target();

@@ -1,10 +1,12 @@
 // Random workloads × random configurations as OpenCL C: the built program, compiled and run by
 // this machine's driver, equals the reference evaluator. For its device, and for devices that the
 // driver only plays.
+#include <algorithm>
 #include <map>
 
 #include "tests/property/interpreted.h"
 #include "tests/property/opencl_cases.h"
+#include "tests/property/stated_dags.h"
 #include "tests/support/opencl_candidates.h"
 #include "tests/support/opencl_run.h"
 
@@ -45,6 +47,34 @@ TEST(OpenClProperty, RandomConfigurationsEqualTheReference) {
   for (const auto& [name, times] : met) std::printf("%s: %d\n", name.c_str(), times);
   EXPECT_TRUE(met.size() >= 12u || count < 60)
       << "each sketch, type and product of bytes, and images";
+}
+
+TEST(OpenClProperty, TypesWrapAndRoundAsTheReferences) {
+  if (const std::string why = test::why_no_opencl(); !why.empty()) GTEST_SKIP() << why;
+  auto device = OpenClRun::open();
+  ASSERT_TRUE(device) << device.error().text();
+  const auto mine = space::opencl_target_for(device->info(), "opencl_c");
+  ASSERT_TRUE(mine) << mine.error().text();
+  const auto& extensions = device->info().gpu->extensions;
+  const bool doubles = std::count(extensions.begin(), extensions.end(), "cl_khr_fp64") > 0;
+  const auto targets = property::opencl_targets(*mine);
+  std::mt19937_64 rng(7);
+  for (const auto* dags : {&property::stated_dags(), &property::stated_dags_of_doubles()}) {
+    if (dags == &property::stated_dags_of_doubles() && !doubles) continue;
+    for (const property::StatedDag& dag : *dags) {
+      const auto workload = space::Workload::parse(property::json_of(dag));
+      ASSERT_TRUE(workload) << property::json_of(dag) << workload.error().text();
+      for (std::size_t i = 0; i < 3; ++i) {
+        const auto each = property::case_of(rng, *workload, targets[i], false);
+        if (HasFailure()) return;
+        const auto buffers = device->run(each.program);
+        ASSERT_TRUE(buffers) << each.what << "\n" << buffers.error().text() << "\n" << each.source;
+        ASSERT_EQ("", property::wrong_output(each.program, *buffers, each.expected))
+            << each.what << "\n"
+            << each.source;
+      }
+    }
+  }
 }
 
 // Through images, on a Mali that the driver plays.

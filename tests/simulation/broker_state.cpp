@@ -100,7 +100,8 @@ std::string broken_invariant(const BrokerCore& core) {
         if (trial->waiting && core.scheduler_.keys_.count(trial->device_key) != 0) {
           const auto& key = core.scheduler_.keys_.at(trial->device_key);
           for (const auto& [used, last, device] : key.open) {
-            if (core.scheduler_.devices_.at(device).takes(trial->client_key, trial->board_id)) {
+            if (core.scheduler_.devices_.at(device).takes(trial->client_key, trial->board_id,
+                                                          trial->kind)) {
               return name_of(*trial) + " waits, and a device that could take it is free";
             }
           }

@@ -52,6 +52,13 @@ TEST_F(Fpga, ProgramsOnceInABoot) {
   EXPECT_EQ(board.programmings(), 5u) << "the note says loaded, the hardware does not";
 }
 
+// Whoever loads another design, with the same tools or others, writes no note of ours.
+TEST_F(Fpga, DoesNotBelieveItsNoteOfACoreThatSaysNothing) {
+  ASSERT_TRUE(open("vta-stock").ok());
+  ASSERT_TRUE(open("vta-stock").ok());
+  EXPECT_EQ(board.programmings(), 2u);
+}
+
 TEST_F(Fpga, RunsStreamsOnBothCores) {
   for (const char* design : {"pynq", "vta-stock"}) {
     auto logic = open(design);

@@ -100,6 +100,16 @@ TEST(OutputCheck, UnwrittenIsToldFromWrong) {
 
 TEST(OutputCheck, IntegersAreExact) {
   using wire::ScalarType;
+  // Doubles do not tell these apart.
+  const std::int64_t large = std::int64_t{1} << 60, least = INT64_MIN;
+  const auto exact = tolerance(0, 0, ScalarType::Int64);
+  EXPECT_EQ(verdict<std::int64_t>({large, least}, {large, least}, exact), kRight);
+  EXPECT_EQ(verdict<std::int64_t>({large + 1}, {large}, exact), ErrorCode::WrongAnswer);
+  EXPECT_EQ(verdict<std::int64_t>({large}, {large + 1}, exact), ErrorCode::WrongAnswer);
+  EXPECT_EQ(verdict<std::int64_t>({INT64_MAX}, {least}, tolerance(1e18, 0, ScalarType::Int64)),
+            ErrorCode::WrongAnswer);
+  EXPECT_EQ(verdict<std::int64_t>({large + 1}, {large}, tolerance(1, 0, ScalarType::Int64)),
+            kRight);
   EXPECT_EQ(verdict<std::int8_t>({1, -128}, {1, -128}, tolerance(0, 0, ScalarType::Int8)), kRight);
   EXPECT_EQ(verdict<std::int8_t>({1, 127}, {1, -128}, tolerance(0, 0, ScalarType::Int8)),
             ErrorCode::WrongAnswer);

@@ -178,9 +178,15 @@ TEST_F(SamplerTest, LaunchesAreTimedApart) {
   std::uint64_t warmup = 0, run = 0;
   ConditionsReader conditions(SystemRoot(root.string()), {0});
   const SamplerInput input{device, conditions, status, options, 0, &warmup, &run};
-  const auto ticks = measure_launches(input, 100);
+  const auto ticks = measure_launches(input, 100, 1000);
   ASSERT_TRUE(ticks.ok());
   EXPECT_EQ(*ticks, (std::vector<double>{250, 750})) << "the median, per run";
+  EXPECT_EQ(device.calls, 5u);
+  // A run beyond the limit would end the worker, and with it all that was measured.
+  status.run_ns = std::uint64_t{options.timeout_ms} * 1'000'000 - 100 * 1000;
+  const auto none = measure_launches(input, 100, 1000);
+  ASSERT_TRUE(none.ok());
+  EXPECT_TRUE(none->empty());
   EXPECT_EQ(device.calls, 5u);
 }
 

@@ -163,6 +163,35 @@ TEST_F(SessionTest, ABlobThatNeverArrivesIsAnError) {
   EXPECT_NE(core.error()->message.find("11th time"), std::string::npos) << core.error()->text();
 }
 
+// A night's programs would fill the host's memory.
+TEST_F(SessionTest, AnImageIsForgottenWithTheLastTrialThatNamesIt) {
+  const Bytes bytes(1 << 20, 7), kept(1 << 20, 8);
+  const wire::Hash image = content_hash(bytes), weights = content_hash(kept);
+  open_all();
+  core.offer_blob(weights, kept);
+  core.offer_image(weights, kept);
+  for (const std::uint64_t trial : {1, 2}) {
+    core.offer_image(image, bytes);
+    core.submit(trial, encode(request_with_blob(image)), {image, weights});
+  }
+  wire::BlobsWantedT wanted;
+  wanted.hashes = {image};
+  completed(1, encode(measured(1)));
+  kinds();
+  hear(wanted);
+  EXPECT_EQ(kinds(), std::vector<Body>{Body::PutBlob}) << "the second trial names it, too";
+  completed(2, encode(measured(1)));
+  hear(wanted);
+  EXPECT_TRUE(kinds().empty());
+  wanted.hashes = {weights};
+  hear(wanted);
+  EXPECT_EQ(kinds(), std::vector<Body>{Body::PutBlob}) << "offered for good";
+  core.submit(3, encode(request_with_blob(image)), {image});
+  const auto refused = core.take_results();
+  ASSERT_EQ(refused.size(), 3u);
+  EXPECT_EQ(refused[2].outcome.body.AsFailure()->error->code, ErrorCode::MissingBlob);
+}
+
 TEST_F(SessionTest, KeepsToItsWindow) {
   open_all();
   for (std::uint64_t i = 0; i < 10; ++i) submit(i);

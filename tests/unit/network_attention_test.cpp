@@ -137,6 +137,57 @@ TEST_F(NetworkAttention, Masks) {
   }
 }
 
+// A padded batch has such rows: zeros, by an erratum of ONNX, and not what is no number.
+TEST_F(NetworkAttention, AQueryThatMayLookAtNothingHasZeros) {
+  const Sizes s;
+  const auto q = numbers(s.batch * s.heads * s.queries * s.size, 4);
+  const auto k = numbers(s.batch * s.kv_heads * s.keys * s.size, 5);
+  const auto v = numbers(s.batch * s.kv_heads * s.keys * s.value_size, 6);
+  const std::vector<double> none(std::size_t(s.queries * s.keys));
+  Model model = model_of(s);
+  model.input("mask", {s.queries, s.keys});
+  model.node("Attention", {"q", "k", "v", "mask"}, "y");
+  std::vector<float> mask(std::size_t(s.queries * s.keys));
+  std::fill_n(mask.begin() + s.keys, s.keys, -std::numeric_limits<float>::infinity());
+  auto expected = right(s, q, k, v, none, 0.5);
+  for (std::int64_t i = 0; i < std::ssize(expected); ++i) {
+    if (i / s.value_size % s.queries == 1) expected[std::size_t(i)] = 0;
+  }
+  expect_near(of(model, {q, k, v, mask}), expected);
+  agrees(model);
+}
+
+// Decoders with a cache: what came before, all may look at.
+TEST_F(NetworkAttention, CausalBehindWhatCameBefore) {
+  Sizes s;
+  s.batch = s.heads = s.kv_heads = 1;
+  const std::int64_t old = 2, now = s.keys - old;
+  const auto q = numbers(s.queries * s.size, 7), k = numbers(s.keys * s.size, 8);
+  const auto v = numbers(s.keys * s.value_size, 9);
+  std::vector<double> bias(std::size_t(s.queries * s.keys));
+  for (std::int64_t i = 0; i < s.queries; ++i) {
+    for (std::int64_t j = i + old + 1; j < s.keys; ++j) {
+      bias[std::size_t(i * s.keys + j)] = -std::numeric_limits<double>::infinity();
+    }
+  }
+  Model model;
+  model.opset(23);
+  model.input("q", {1, 1, s.queries, s.size}), model.input("k", {1, 1, now, s.size});
+  model.input("v", {1, 1, now, s.value_size});
+  model.input("old k", {1, 1, old, s.size}), model.input("old v", {1, 1, old, s.value_size});
+  onnx::NodeProto& node = model.node("Attention", {"q", "k", "v", "", "old k", "old v"}, "y");
+  Model::integer(node, "is_causal", 1);
+  model.output("y");
+  const auto part = [](const std::vector<float>& all, std::int64_t begin, std::int64_t end) {
+    return std::vector<float>(all.begin() + begin, all.begin() + end);
+  };
+  expect_near(of(model, {q, part(k, old * s.size, std::ssize(k)),
+                         part(v, old * s.value_size, std::ssize(v)), part(k, 0, old * s.size),
+                         part(v, 0, old * s.value_size)}),
+              right(s, q, k, v, bias, 0.5));
+  agrees(model);
+}
+
 TEST_F(NetworkAttention, HeadsOfOneAxisAndWhatCameBefore) {
   Sizes s;
   s.batch = 1, s.heads = s.kv_heads = 1;

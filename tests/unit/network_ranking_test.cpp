@@ -70,6 +70,95 @@ TEST_F(NetworkRanking, WhatIsNoNumberNamesNoPlaceOutside) {
   }
 }
 
+// What is far from 1, and what is infinite.
+TEST_F(NetworkRanking, SumsOfExponentialsKeepWhatTheyAre) {
+  const float inf = std::numeric_limits<float>::infinity();
+  Model sums;
+  sums.input("x", {3, 2});
+  Model::integers(sums.node("ReduceLogSumExp", {"x"}, "y"), "axes", {1});
+  sums.output("y");
+  const auto far = as<float>(values(sums, {inf, 1, -inf, -inf, -inf, 3}).at(0));
+  EXPECT_EQ(far[0], inf);
+  EXPECT_EQ(far[1], -inf);
+  EXPECT_EQ(far[2], 3);
+  agrees(sums);
+  Model softplus;
+  softplus.input("x", {4});
+  softplus.node("Softplus", {"x"}, "y");
+  softplus.output("y");
+  const auto small = as<float>(values(softplus, {-20, -7, -6.8f, 2}).at(0));
+  const double x[] = {-20, -7, double(-6.8f), 2};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(small[i] / std::log1p(std::exp(x[i])), 1, 3e-4) << x[i];
+  }
+  agrees(softplus);
+}
+
+// Bounds that are known as the network runs, and scales that are broadcast.
+TEST_F(NetworkRanking, BoundsAndScalesOfAllShapes) {
+  Model clip;
+  clip.input("x", {4});
+  Model::integer(clip.node("ReduceMin", {"x"}, "least"), "keepdims", 0);
+  clip.node("Abs", {"least"}, "low");
+  clip.node("Clip", {"x", "low"}, "y");
+  clip.output("y");
+  EXPECT_EQ(as<float>(values(clip, {-1, 0, 3, 2}).at(0)), (std::vector<float>{1, 1, 3, 2}));
+  agrees(clip);
+  Model norm;
+  norm.opset(17);
+  norm.input("x", {2, 3, 4});
+  norm.weights("scale", {4}), norm.weights("shift", {3, 1});
+  Model::integer(norm.node("LayerNormalization", {"x", "scale", "shift"}, "y"), "axis", -2);
+  norm.output("y");
+  agrees(norm);
+}
+
+TEST_F(NetworkRanking, WholeNumbersBeyondDoublesAreNotFolded) {
+  const std::int64_t large = std::int64_t{1} << 62;
+  for (const std::int64_t number : {large, std::int64_t{5}, std::int64_t{INT64_MAX}}) {
+    Model model;
+    model.input("x", {1});
+    model.whole_numbers("a", {1}, {number}), model.whole_numbers("b", {1}, {1});
+    Model::integer(model.node("Concat", {"a", "b"}, "c"), "axis", 0);
+    Model::integer(model.node("Cast", {"x"}, "whole"), "to", onnx::TensorProto::INT64);
+    model.node("Add", {"whole", "c"}, "y");
+    model.output("y");
+    const auto graph = imported(model.text());
+    ASSERT_TRUE(graph) << graph.error().text();
+    const auto joined = std::count_if(graph->nodes.begin(), graph->nodes.end(),
+                                      [](const auto& node) { return node.op == "Concat"; });
+    EXPECT_EQ(joined, number == large ? 1 : 0) << number;
+  }
+}
+
+TEST_F(NetworkRanking, QuotientsOfWholeNumbersGoTowardZero) {
+  for (const std::int64_t by : {2, -2}) {
+    Model model;
+    model.input("x", {4});
+    model.whole_numbers("by", {1}, {by});
+    Model::integer(model.node("Cast", {"x"}, "whole"), "to", onnx::TensorProto::INT64);
+    model.node("Div", {"whole", "by"}, "q");
+    Model::integer(model.node("Cast", {"q"}, "y"), "to", onnx::TensorProto::FLOAT);
+    model.output("y");
+    const float one = by > 0 ? 1 : -1;
+    EXPECT_EQ(as<float>(values(model, {-7, 7, 1, -4}).at(0)),
+              (std::vector<float>{-3 * one, 3 * one, 0, -2 * one}));
+    agrees(model);
+  }
+}
+
+TEST_F(NetworkRanking, AConstantOfNoShapeIsOneNumber) {
+  Model model;
+  model.input("x", {});
+  model.whole_numbers("none", {0}, {});
+  model.node("ConstantOfShape", {"none"}, "c");
+  model.node("Add", {"x", "c"}, "y");
+  model.output("y");
+  const auto graph = imported(model.text());
+  ASSERT_TRUE(graph) << graph.error().text();
+  EXPECT_TRUE(graph->values[graph->outputs.front()].type.shape.empty());
+}
+
 TEST_F(NetworkRanking, TheFirstInOrder) {
   for (const bool largest : {false, true}) {
     Model model;

@@ -1,7 +1,13 @@
 // The CPU's executor with functions of this program as entry points: what it passes them.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cstdio>
 #include <cstring>
+#include <functional>
 
 #include "runtime/cpu/cpu_executor.h"
 #include "runtime/cpu/cpu_image.h"
@@ -75,6 +81,80 @@ TEST(GuardedMemory, SharesWhatIsOnlyRead) {
   EXPECT_NE((*own)->data().data(), (*other)->data().data());
   EXPECT_EQ((*own)->data()[0], unwritten_byte(wire::ScalarType::Float32));
 }
+
+#ifndef __SANITIZE_THREAD__  // which refuses threads in a child of a process that had some
+// What `done` says in a child that may map only so many bytes more.
+bool in_a_child_with(std::uint64_t bytes, const std::function<bool()>& done, bool threads = true) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(30);
+    if (!threads && geteuid() == 0 && setuid(65534) != 0) _exit(4);  // root would get them
+    const rlimit one{1, 1};
+    if (!threads && setrlimit(RLIMIT_NPROC, &one) != 0) _exit(5);
+    unsigned long pages = 0;
+    FILE* statm = fopen("/proc/self/statm", "r");
+    if (!statm || fscanf(statm, "%lu", &pages) != 1) _exit(2);
+    const rlim_t all = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + bytes;
+    const rlimit limit{all, RLIM_INFINITY};
+    if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(3);
+    _exit(done() ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) < 2) << status;
+  return status == 0;
+}
+
+TEST(GuardedMemory, WhatItKeepsGivesWay) {
+  const BlobLookup no_blobs = [](const wire::Hash&) { return ByteView(); };
+  constexpr std::uint64_t kLarge = std::uint64_t{96} << 20;
+  GuardedMemory memory(std::uint64_t{1} << 30);
+  wire::BufferT scratch, input;
+  scratch.role = wire::BufferRole::Scratch;
+  scratch.bytes = input.bytes = kLarge;
+  for (const wire::BufferT* buffer : {&scratch, &input}) {
+    auto taken = memory.take(*buffer, no_blobs);
+    ASSERT_TRUE(taken.ok());
+    memory.give_back(std::move(*taken));
+  }
+  EXPECT_TRUE(in_a_child_with(std::uint64_t{16} << 20, [&] {
+    wire::BufferT larger;
+    larger.role = wire::BufferRole::Scratch;
+    larger.bytes = 2 * kLarge;
+    auto taken = memory.take(larger, no_blobs);
+    if (!taken.ok()) return false;
+    larger.bytes = 4 * kLarge;
+    const auto none = memory.take(larger, no_blobs);
+    return !none.ok() && none.error().code == ErrorCode::OutOfMemory;
+  }));
+}
+
+std::atomic<int> iterations = 0;
+void count_iterations(void* const*, std::int32_t begin, std::int32_t end, std::int32_t) {
+  iterations += end - begin;
+}
+
+// A child of fork() has none of the threads, and may get none.
+TEST(CpuExecutor, FewerThreadsDoAllOfTheWork) {
+  CpuExecutor executor({}, 3);
+  executor.use_threads(3);
+  const Function image(count_iterations);
+  auto series = executor.make_series();
+  wire::LaunchT launch;
+  launch.parallel_extent = 6;
+  ASSERT_TRUE(series->add(launch, image, {}).ok());
+  for (const bool all : {true, false}) {
+    EXPECT_TRUE(in_a_child_with(
+        std::uint64_t{1} << 30,
+        [&] {
+          iterations = 0;
+          return series->run(2, {}).ok() && iterations == 12;
+        },
+        all))
+        << all;
+  }
+}
+#endif
 
 TEST(GuardedMemory, CopiesHoldTheSameAndAreGuarded) {
   GuardedMemory memory(1 << 20);

@@ -2,6 +2,7 @@
 // ThreadSanitizer, that what one launch wrote may be read by the next.
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,6 +55,32 @@ TEST(ThreadPool, RunsInAChildToo) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(ran_right()) << "and the parent's are its own";
+}
+
+// In a child that gets no other threads; of a user, where root would get them all the same.
+void allow_no_threads() {
+  if (geteuid() == 0 && setuid(65534) != 0) _exit(4);
+  const rlimit one{1, 1};
+  if (setrlimit(RLIMIT_NPROC, &one) != 0) _exit(3);
+}
+
+// Whoever divides work has to know of it: the others' parts would not be done.
+TEST(ThreadPool, AChildThatGetsNoThreadsSaysSo) {
+  ThreadPool pool({}, 3);
+  EXPECT_EQ(pool.ready(2), 2u);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    allow_no_threads();
+    std::uint32_t ran = 0;
+    pool.run(
+        3, [](void* context, std::uint32_t) { ++*static_cast<std::uint32_t*>(context); }, &ran);
+    _exit(pool.ready(3) == 1 && ran == 1 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(pool.ready(4), 3u);
 }
 #endif
 

@@ -249,5 +249,46 @@ TEST(DagText, ExpressionsKeepTheirTreeTypesAndNumbers) {
   }
 }
 
+std::string of_axis(const std::string& value) {
+  return R"j({"title": "t", "stages": [{"name": "o", "role": "output", "axes": [["i", 4096]],
+          "value": ")j" +
+         value + R"j("}]})j";
+}
+
+// Loops are made of what axes add up to as if it were exact, and code wraps it.
+TEST(DagText, WhatAxesComeToMustFitItsType) {
+  for (const char* value :
+       {"float32(i * 524287)", "float32(int64(i) * 1000000)", "uint8(i / 16)", "int8(i / 32)"}) {
+    const auto fits = Workload::parse(of_axis(value));
+    EXPECT_TRUE(fits) << value << ": " << fits.error().text();
+  }
+  for (const char* value : {"float32(i * 1000000)", "select(i * 1000000 < 0, 1.0, 0.0)", "int8(i)",
+                            "float32(i * -1000000)"}) {
+    const auto refused = Workload::parse(of_axis(value));
+    ASSERT_FALSE(refused) << value;
+    EXPECT_NE(refused.error().text().find("does not hold"), std::string::npos)
+        << refused.error().text();
+  }
+}
+
+// Each use of a let counts: 1 KB of JSON would keep the search busy for minutes.
+TEST(DagText, LetsThatDoubleAreBounded) {
+  const Json axes = Json::array({Json::array({"i", 64})});
+  Json stage = {{"name", "o"}, {"role", "output"}, {"axes", axes}, {"value", "x30"}};
+  Json lets = Json::array({{"x0", "a[i]"}});
+  for (int i = 1; i <= 30; ++i) {
+    const std::string before = "x" + std::to_string(i - 1);
+    lets.push_back({"x" + std::to_string(i), before + " * 0.5 * " + before});
+  }
+  stage["let"] = lets;
+  const Json input = {{"name", "a"}, {"role", "input"}, {"axes", axes}};
+  Json dag = {{"title", "t"}};
+  dag["stages"] = Json::array({input, stage});
+  const auto refused = Workload::parse(dag.dump());
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().text().find("200,000 operations"), std::string::npos)
+      << refused.error().text();
+}
+
 }  // namespace
 }  // namespace fettle::space

@@ -202,6 +202,13 @@ void FunctionEmitter::emit(const ir::Let& let) {
   }
   if (error_) return;
   binding.non_negative = non_negative(let.value);
+  // Copies of an unrolled body bind one variable to several values.
+  if (variables_.contains(let.var.get())) {
+    for (Loop& loop : loops_) {
+      std::erase_if(loop.known,
+                    [&](const auto& at) { return std::get<1>(at.first) == let.var.get(); });
+    }
+  }
   variables_[let.var.get()] = binding;
   emit(let.body);
 }

@@ -24,6 +24,9 @@ void count(const Expr& e, std::unordered_map<Expr, int>& uses) {
 
 bool is_signed(ir::DataType type) { return type.scalar != ir::Scalar::UInt8; }
 
+// Lanes of conditions, which are 0 and -1.
+bool truths(const ir::Binary& n) { return n.a->type.is_bool() && n.a->type.lanes > 1; }
+
 }  // namespace
 
 std::string component(int lane) { return std::string("s") + "0123456789abcdef"[lane]; }
@@ -228,17 +231,18 @@ Code Expressions::value_of(const ir::ExprNode& node, const ir::Binary& n) {
       return compared(n, " == ", Level::Equality);
     case BinaryOp::Ne:
       return compared(n, " != ", Level::Equality);
+    // True is -1 in a lane of a vector, and less than false there.
     case BinaryOp::Lt:
-      return compared(n, " < ", Level::Relation);
+      return compared(n, truths(n) ? " > " : " < ", Level::Relation);
     case BinaryOp::Le:
-      return compared(n, " <= ", Level::Relation);
+      return compared(n, truths(n) ? " >= " : " <= ", Level::Relation);
   }
   return {"0"};
 }
 
 // max and min say nothing of what is no number, and fmax and fmin make one of it.
 Code Expressions::extreme(const ir::ExprNode& node, const ir::Binary& n) {
-  const bool less = n.op == ir::BinaryOp::Min;
+  const bool less = (n.op == ir::BinaryOp::Min) != truths(n);
   if (!node.type.is_float()) return call(less ? "min" : "max", {n.a, n.b});
   return call(helpers.extreme(types_.value(node.type), node.type.lanes, less), {n.a, n.b});
 }
@@ -264,12 +268,15 @@ Code Expressions::divided(const ir::Binary& n) {
     if (quotient) return narrowed(type, {a + " >> " + std::to_string(bits), Level::Shift});
     return narrowed(type, {a + " & " + std::to_string(*by - 1), Level::And});
   }
-  const std::string below = "(" + a + " % " + b + " < 0)";
   const bool wide = type.lanes > 1;
+  // No int beside vectors of less.
+  const std::string none = wide ? "(" + types_.value(type) + ")(0)" : "0";
+  const std::string below = "(" + a + " % " + b + " < " + none + ")";
   if (quotient) {
     return narrowed(type, {a + " / " + b + (wide ? " + " : " - ") + below, Level::Sum});
   }
-  return narrowed(type, {a + " % " + b + " + (" + below + " ? " + b + " : 0)", Level::Sum});
+  return narrowed(type,
+                  {a + " % " + b + " + (" + below + " ? " + b + " : " + none + ")", Level::Sum});
 }
 
 Code Expressions::chosen(const ir::ExprNode& node, const ir::Select& n) {

@@ -96,10 +96,11 @@ Code Types::literal(double value, ir::DataType type) const {
     text = value > 0 ? "INFINITY" : "-INFINITY";
   } else {
     char digits[40];
-    std::snprintf(digits, sizeof digits, "%.9g", value);
+    const bool wide = type.scalar == ir::Scalar::Float64;
+    std::snprintf(digits, sizeof digits, wide ? "%.17g" : "%.9g", value);
     text = digits;
     if (text.find_first_of(".e") == std::string::npos) text += ".0";
-    text += "f";
+    if (!wide) text += "f";
   }
   const Level level = text[0] == '-' ? Level::Unary : Level::Primary;
   if (type.scalar != ir::Scalar::Float16 || !half) return {text, level};

@@ -2,12 +2,31 @@
 #include "host/model/graph/builder.h"
 
 #include <cstring>
+#include <limits>
 
 #include "host/model/graph/node_stages.h"
 #include "host/model/graph/users.h"
 #include "host/space/tensor.h"
 
 namespace fettle::model {
+namespace {
+
+// Whether doubles, which nodes are evaluated in, hold its elements: of int64 those beyond 2^53 they
+// do not, but its ends, which stand for "all".
+bool held_by_doubles(ir::Scalar scalar, const TensorBytes& bytes) {
+  if (scalar != ir::Scalar::Int64 || !bytes) return true;
+  constexpr std::int64_t kMost = std::int64_t{1} << 53;
+  for (std::size_t at = 0; at + sizeof kMost <= bytes->size(); at += sizeof kMost) {
+    std::int64_t value;
+    std::memcpy(&value, bytes->data() + at, sizeof value);
+    const bool end = value == std::numeric_limits<std::int64_t>::min() ||
+                     value == std::numeric_limits<std::int64_t>::max();
+    if (!end && (value < -kMost || value > kMost)) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 ValueId GraphBuilder::new_value(const std::string& name, TensorType type) {
   const auto id = static_cast<ValueId>(graph_.values.size());
@@ -74,8 +93,15 @@ Result<ValueId> GraphBuilder::add(const std::string& op, nlohmann::json attribut
     left -= steps;
     auto value = evaluate_node(*stages, constants);
     if (!value) return std::move(value).error();
-    graph_.values[id].constant = std::move(*value);
-    return id;
+    // Else it is computed as the network runs, where integers are integers.
+    bool held = held_by_doubles(stages->output.scalar, *value);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      held &= !types[i] || held_by_doubles(types[i]->scalar, constants[i]);
+    }
+    if (held || stages->view) {
+      graph_.values[id].constant = std::move(*value);
+      return id;
+    }
   }
   graph_.nodes.push_back({op, node, std::move(attributes), std::move(inputs), {id}});
   return id;

@@ -17,12 +17,14 @@ ValueId by_heads(Composer& make, ValueId x, std::int64_t heads) {
   return make("Transpose", {split}, {{"perm", List{0, 2, 1, 3}}});
 }
 
-// 0 where a place may look at another one, -infinity where that comes later.
-ValueId causal_mask(Composer& make, std::int64_t queries, std::int64_t keys, ir::Scalar scalar) {
+// 0 where a place may look at another one, -infinity where that comes later. The first `past` of
+// the keys come before the first query.
+ValueId causal_mask(Composer& make, std::int64_t queries, std::int64_t keys, std::int64_t past,
+                    ir::Scalar scalar) {
   std::vector<double> values;
   for (std::int64_t q = 0; q < queries; ++q) {
     for (std::int64_t k = 0; k < keys; ++k) {
-      values.push_back(k <= q ? 0 : -std::numeric_limits<double>::infinity());
+      values.push_back(k <= q + past ? 0 : -std::numeric_limits<double>::infinity());
     }
   }
   return make.constant(values, {scalar, {queries, keys}});
@@ -69,13 +71,13 @@ Outputs attention(const NodeReader& node) {
   if (node.has_input(6)) return node.unsupported("lengths that are known as the network runs");
   if (past != node.has_input(5))
     return node.invalid("has past keys without values, or those alone");
-  if (past && causal) return node.unsupported("a causal mask behind past keys");
   auto of = checked(node);
   if (!of) return std::move(of).error();
   const ir::Scalar scalar = node.type(0).scalar;
   if (!ir::DataType{scalar}.is_float()) return node.unsupported("of whole numbers");
   const std::int64_t queries = of->q[2];
-  if (causal && queries * of->k[2] > (std::int64_t{1} << 24)) {
+  const std::int64_t before = past && node.shape(4).size() == 4 ? node.shape(4)[2] : 0;
+  if (causal && queries * (before + of->k[2]) > (std::int64_t{1} << 24)) {
     return node.unsupported("a causal mask of more than 2^24 pairs");
   }
 
@@ -96,13 +98,20 @@ Outputs attention(const NodeReader& node) {
   pairs = make("Mul", {pairs, make.number(scale, scalar)});
   pairs = make.reshape(pairs, {of->q[0], of->q[1], queries, keys});
   if (node.has_input(3)) pairs = make("Add", {pairs, bias_of(make, node.input(3), scalar)});
-  if (causal) pairs = make("Add", {pairs, causal_mask(make, queries, keys, scalar)});
+  if (causal) pairs = make("Add", {pairs, causal_mask(make, queries, keys, before, scalar)});
   if (!make.error() && make.shape(pairs) != List{of->q[0], of->q[1], queries, keys}) {
     return node.invalid("its mask is none of its queries and keys");
+  }
+  // A query that may look at nothing has zeros, by an erratum of ONNX.
+  ValueId blind = kNoValue;
+  if (node.has_input(3)) {
+    const double none = -std::numeric_limits<double>::infinity();
+    blind = make("Equal", {make.reduce("ReduceMax", pairs, {3}), make.number(none, scalar)});
   }
   ValueId shares = make("Softmax", {pairs}, {{"axis", -1}});
   shares = make.reshape(shares, {of->q[0], kv_heads, of->group * queries, keys});
   ValueId y = make.reshape(make("MatMul", {shares, v}), {of->q[0], of->q[1], queries, of->v[3]});
+  if (blind != kNoValue) y = make("Where", {blind, make.number(0, scalar), y});
   if (node.shape(0).size() == 3) {
     y = make.reshape(make("Transpose", {y}, {{"perm", List{0, 2, 1, 3}}}),
                      {of->q[0], queries, of->q[1] * of->v[3]});

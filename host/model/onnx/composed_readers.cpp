@@ -12,12 +12,12 @@ using List = NodeReader::List;
 
 // Its sum would be lost in float32 where all are far below 0: the largest is taken off first.
 struct Exponentials {
-  ValueId largest, off, sum;  // of x, and x without it
+  ValueId off, sum;  // x without its largest; of what its exponentials come to
 };
 Exponentials exponentials(Composer& make, ValueId x, const List& axes) {
   const ValueId largest = make.reduce("ReduceMax", x, axes);
   const ValueId off = make("Sub", {x, largest});
-  return {largest, off, make.reduce("ReduceSum", make("Exp", {off}), axes)};
+  return {off, make.reduce("ReduceSum", make("Exp", {off}), axes)};
 }
 
 Outputs log_softmax(const NodeReader& node) {
@@ -69,8 +69,13 @@ Outputs reduce_log_sum_exp(const NodeReader& node) {
   if (!of) return std::move(of).error();
   if (of->identity) return one(node, "Identity", json::object(), {node.input(0)});
   Composer make(node);
-  const Exponentials e = exponentials(make, node.input(0), of->axes);
-  return make.end({without_axes(make, make("Add", {make("Log", {e.sum}), e.largest}), *of)});
+  // An infinite one is not taken off: that would make no number of it.
+  const double most = std::numeric_limits<float>::max();
+  const ValueId largest = make("Clip", {make.reduce("ReduceMax", node.input(0), of->axes)},
+                               {{"min", -most}, {"max", most}});
+  const ValueId sum =
+      make.reduce("ReduceSum", make("Exp", {make("Sub", {node.input(0), largest})}), of->axes);
+  return make.end({without_axes(make, make("Add", {make("Log", {sum}), largest}), *of)});
 }
 
 // Of what is known: the elements of a shape.

@@ -49,6 +49,21 @@ Result<ValueId> norm_of_rows(const NodeReader& node, Rows of, ValueId scale, Val
                   {*x, scale, shift});
 }
 
+// Scale and shift are broadcast to all of x.
+Outputs spread_normalization(const NodeReader& node, std::int64_t axis) {
+  const List x = node.shape(0);
+  const Rows of{product(x.begin(), x.begin() + axis), product(x.begin() + axis, x.end())};
+  auto ones = of_features(node, node.type(0).scalar, of.features, 1);
+  auto zeros = of_features(node, node.type(0).scalar, of.features, 0);
+  if (!ones || !zeros) return ones ? std::move(zeros).error() : std::move(ones).error();
+  auto rows = norm_of_rows(node, of, *ones, *zeros);
+  if (!rows) return std::move(rows).error();
+  Composer make(node);
+  ValueId y = make("Mul", {make.reshape(*rows, x), node.input(1)});
+  if (node.has_input(2)) y = make("Add", {y, node.input(2)});
+  return make.end({y});
+}
+
 Outputs layer_normalization(const NodeReader& node) {
   const List x = node.shape(0);
   const json attributes = {{"axis", node.integer("axis", -1)},
@@ -58,6 +73,15 @@ Outputs layer_normalization(const NodeReader& node) {
   const bool fits = axis >= 0 && axis < std::ssize(x) && node.has_input(1) &&
                     node.shape(1) == List(x.begin() + axis, x.end()) &&
                     (!node.has_input(2) || node.shape(2) == node.shape(1));
+  const auto spreads = [&](std::size_t input) {
+    const List own = node.has_input(input) ? node.shape(input) : List{};
+    return own.size() <= x.size() &&
+           std::equal(own.rbegin(), own.rend(), x.rbegin(),
+                      [](std::int64_t a, std::int64_t b) { return a == b || a == 1; });
+  };
+  if (!fits && axis >= 0 && axis < std::ssize(x) && node.has_input(1) && spreads(1) && spreads(2)) {
+    return spread_normalization(node, axis);
+  }
   if (!fits) return one(node, attributes);  // which says what is wrong
   const Rows of{product(x.begin(), x.begin() + axis), product(x.begin() + axis, x.end())};
   ValueId scale = node.input(1), shift = node.input(2);

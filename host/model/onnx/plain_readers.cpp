@@ -39,6 +39,16 @@ Outputs clip(const NodeReader& node) {
   const auto there = [&](const char* name, std::size_t input) {
     return node.has(name) || node.has_input(input);
   };
+  const auto unknown = [&](std::size_t input) {
+    return node.has_input(input) && !node.numbers(input);
+  };
+  if (unknown(1) || unknown(2)) {
+    Composer make(node);
+    ValueId x = node.input(0);
+    if (node.has_input(1)) x = make("Max", {x, node.input(1)});
+    if (node.has_input(2)) x = make("Min", {x, node.input(2)});
+    return make.end({x});
+  }
   const bool has_low = there("min", 1), has_high = there("max", 2);
   const double most = std::numeric_limits<float>::max();
   auto low = node.number_parameter("min", 1, -most), high = node.number_parameter("max", 2, most);
@@ -113,16 +123,21 @@ Outputs gemm(const NodeReader& node) {
 }
 
 // Whole numbers by one that is known, which is the second input.
-std::optional<std::int64_t> known_divisor(const NodeReader& node) {
+std::optional<std::int64_t> known_divisor(const NodeReader& node, int sign = 1) {
   const auto by = node.numbers(1);
   const bool whole = ir::DataType{node.type(0).scalar}.is_int();
   if (!whole || !by || by->size() != 1 || node.shape(1).size() > node.shape(0).size()) return {};
-  if (!(by->front() >= 1 && by->front() < static_cast<double>(NodeReader::kMost))) return {};
-  return static_cast<std::int64_t>(by->front());
+  const double size = sign * by->front();
+  if (!(size >= 1 && size < static_cast<double>(NodeReader::kMost))) return {};
+  return static_cast<std::int64_t>(size);
 }
 
 Outputs divide(const NodeReader& node) {
   const auto by = known_divisor(node);
+  if (const auto below = known_divisor(node, -1); below && !node.numbers(0)) {
+    Composer make(node);
+    return make.end({make("Neg", {make("DivideBy", {node.input(0)}, {{"by", *below}})})});
+  }
   if (!by || node.numbers(0)) return one(node);
   return one(node, "DivideBy", {{"by", *by}}, {node.input(0)});
 }

@@ -51,7 +51,7 @@ Outputs constant_of_shape(const NodeReader& node) {
     value = std::move(*read);
   }
   if (value.type.elements() != 1) return node.invalid("its value is not one number");
-  value.type.shape = {1};
+  value.type.shape = {};
   return one(node, "Expand", {{"shape", *shape}}, {node.constant(std::move(value))});
 }
 

@@ -3,14 +3,17 @@
 
 #include <cmath>
 #include <set>
+#include <unordered_map>
 
 #include "host/ir/conditions.h"
 #include "host/ir/mutator.h"
+#include "host/ir/visit.h"
 
 namespace fettle::space {
 namespace {
 
 constexpr std::size_t kMostStages = 256, kMostAxes = 12;
+constexpr double kMostOperations = 200'000;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 30;  // generated code counts in int32
 
 Error wrong(const Stage& stage, const std::string& what) {
@@ -53,6 +56,22 @@ Result<void> check_axes(const Stage& stage) {
   return {};
 }
 
+// Operations of an expression, where each that several use counts for each of them: some of what
+// is done with a body visits it so.
+double written_out(const ir::Expr& e, std::unordered_map<ir::Expr, double>& known) {
+  if (const auto found = known.find(e); found != known.end()) return found->second;
+  double all = 1;
+  ir::for_each_child(e, [&](const ir::Expr& child) { all += written_out(child, known); });
+  return known[e] = all;
+}
+
+Result<void> check_size(const Stage& stage) {
+  if (stage.placeholder()) return {};
+  std::unordered_map<ir::Expr, double> known;
+  if (written_out(stage.body, known) <= kMostOperations) return {};
+  return wrong(stage, "has more than 200,000 operations, where each use of a let counts");
+}
+
 class Loads {
  public:
   Loads(const ComputeDag& dag, std::size_t stage) : stage_(dag.stages[stage]) {
@@ -76,6 +95,13 @@ class Loads {
         if (!ranges_.count(ref->var)) found = wrong(stage_, "reads an axis that it does not have");
       }
     });
+    if (!found) return found;
+    ir::walk(stage_.body, [&](const ir::Expr& e) {
+      if (found && leaves_its_type(e)) {
+        found = wrong(stage_, "computes of its axes what " + ir::to_string(e->type) +
+                                  " does not hold: with int64(…) it does");
+      }
+    });
     return found;
   }
 
@@ -91,6 +117,22 @@ class Loads {
   }
 
  private:
+  // Whole numbers of the axes are taken for exact when loops are made of them, and wrapped by code.
+  bool leaves_its_type(const ir::Expr& e) const {
+    if (!e->type.is_int() || e->type.bytes() >= 8 || ir::is_leaf(e)) return false;
+    const auto sum = ir::affine_of(e);
+    if (!sum) return false;
+    auto low = double(sum->constant), high = low;
+    for (const auto& [var, c] : sum->terms) {
+      const ir::Interval range = ranges_.at(var);
+      low += std::min(double(c) * double(range.low), double(c) * double(range.high));
+      high += std::max(double(c) * double(range.low), double(c) * double(range.high));
+    }
+    const bool sign = e->type.scalar != ir::Scalar::UInt8;
+    const double all = std::ldexp(1.0, 8 * e->type.bytes());
+    return low < (sign ? -all / 2 : 0) || high >= (sign ? all / 2 : all);
+  }
+
   Result<void> check(const ir::Load& load) const {
     if (!earlier_.count(load.buffer)) return wrong(stage_, "reads a stage that is not before it");
     if (load.indices.size() != load.buffer->shape.size()) {
@@ -221,6 +263,7 @@ Result<void> check_dag(const ComputeDag& dag) {
     const Stage& stage = dag.stages[i];
     if (!is_name(stage.name)) return wrong(stage, "has no proper name");
     if (!names.insert(stage.name).second) return wrong(stage, "is there twice");
+    if (auto small = check_size(stage); !small) return small;
     if (auto sound = check_stage(dag, i, read); !sound) return sound;
   }
   for (const Stage& stage : dag.stages) {

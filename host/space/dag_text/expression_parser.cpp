@@ -310,6 +310,9 @@ class Parser {
       if (type.bytes() != x->type.bytes() || type.is_bool() || x->type.is_bool()) {
         fail(name + " wants a value of as many bits");
       }
+      if (type.is_int() != x->type.is_int() && type.bytes() != 4) {
+        fail(name + " of reals wants 32 of them");
+      }
       return ir::reinterpret(type, x);
     }
     fail("no function \"" + name + "\"");

@@ -154,7 +154,11 @@ ir::Expr cosine(const ir::Expr& x) {
 
 ir::Expr softplus(const ir::Expr& x) {
   const ir::Expr small = exponential(f(0) - ir::unary(ir::UnaryOp::Abs, x));
-  return ir::binary(ir::BinaryOp::Max, x, f(0)) + logarithm(f(1) + small);
+  // Beside 1 a float32 has nothing left of the smallest: by the first terms of the series.
+  const ir::Expr series = small * (f(1) - small * (f(0.5) - small * f(1.0 / 3)));
+  const ir::Expr rest =
+      ir::select(ir::binary(ir::BinaryOp::Lt, small, f(1e-3)), series, logarithm(f(1) + small));
+  return ir::binary(ir::BinaryOp::Max, x, f(0)) + rest;
 }
 
 ir::Expr mish(const ir::Expr& x) {

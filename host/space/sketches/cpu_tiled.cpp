@@ -269,7 +269,9 @@ class Tiled {
   void place_other_sum(const Stage& stage) {
     const Axis& last = stage.axes.back();
     const std::string vector = last.name + ".vector", lane = last.name + ".lane";
-    steps_.split(stage.name, last.name, std::min(lanes(), last.extent), vector, lane);
+    // No overlap: another thread's sums would be added to.
+    steps_(SplitStep{stage.name, last.name, std::min(lanes(), last.extent), vector, lane,
+                     Tail::Guard});
     std::vector<std::string> tasks, loops;
     for (std::size_t d = 0; d + 1 < stage.axes.size(); ++d) tasks.push_back(stage.axes[d].name);
     tasks.push_back(vector);

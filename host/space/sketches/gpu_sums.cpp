@@ -2,6 +2,7 @@
 #include "host/space/sketches/gpu_sums.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "host/space/axis_roles.h"
 #include "host/space/fused_axes.h"
@@ -166,6 +167,8 @@ std::optional<LongReduction> long_reduction(const ComputeDag& dag, const GpuTarg
   out.reduction = found->name;
   out.length = product_of_extents(found->reduce_axes);
   out.results = product_of_extents(found->axes);
+  // Beyond int32 no loop counts.
+  if (out.length > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
   if (out.length < kShortest || !leaves_threads_idle(out.results, target) ||
       is_matrix_product(out.dag, *found)) {
     return std::nullopt;
