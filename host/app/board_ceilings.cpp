@@ -62,6 +62,12 @@ Result<wire::DeviceInfoT> BoardCeilings::get_to_know(const std::string& board_id
             "board {} is of another kind ({}) than {} ({}), which the programs are made "
             "for: they may fail there, and times are not to be compared",
             board_id, fleet::kind_text(device), runner_.board().id, fleet::kind_text(own)));
+      } else if (device.cpu && own.cpu && device.cpu->features != own.cpu->features) {
+        warn(
+            fmt::format("board {} has other CPU features than {}, which the programs are made for: "
+                        "they may fail there (an agent of another version may only tell them "
+                        "otherwise)",
+                        board_id, runner_.board().id));
       }
       if (auto done = database_.register_device(*key->boards[i], device); !done) {
         return done.error();

@@ -34,21 +34,27 @@ SavedSession BrokerCore::saved(const Session& session) const {
 
 std::string BrokerCore::kind_of_most(const std::string& pool, const std::string& client_key) const {
   if (is_build_key(pool)) return "";
-  std::map<std::string, std::set<std::string>> boards, reserved;  // by kind
+  // Boards of each kind: those that take its trials, those reserved for this client, and where
+  // there are none, those that take what names them.
+  std::map<std::string, std::set<std::string>> free, reserved, others;
+  std::vector<std::string> seen;  // in the order of the agents
   for (const auto& [id, agent] : agents_) {
     for (std::size_t i = 0; i < agent.kinds.size(); ++i) {
       const std::uint32_t index = agent.devices[i].index;
       if (!scheduler_.knows({id, index}) || !works_in(agent.devices[i], pool)) continue;
       const DeviceAccess access = access_of(agent, index);
-      if (access.named_only || (!access.only_of.empty() && access.only_of != client_key)) continue;
-      (access.only_of.empty() ? boards : reserved)[access.kind].insert(agent.board.id);
+      if (!access.only_of.empty() && access.only_of != client_key) continue;
+      auto& among = access.named_only ? others : access.only_of.empty() ? free : reserved;
+      among[access.kind].insert(agent.board.id);
+      seen.push_back(access.kind);
     }
   }
-  const auto& among = reserved.empty() ? boards : reserved;
-  const auto most = std::max_element(among.begin(), among.end(), [](const auto& a, const auto& b) {
-    return a.second.size() < b.second.size();
-  });
-  return most == among.end() ? "" : most->first;
+  auto& among = !reserved.empty() ? reserved : !free.empty() ? free : others;
+  std::string most;
+  for (const std::string& kind : seen) {
+    if (most.empty() || among[kind].size() > among[most].size()) most = kind;
+  }
+  return most;
 }
 
 void BrokerCore::set_kind(Session& session, const std::string& kind) {

@@ -147,6 +147,23 @@ TEST_F(NetworkRanking, QuotientsOfWholeNumbersGoTowardZero) {
   }
 }
 
+// As exporters write x.shape[:0] + (3, 2).
+TEST_F(NetworkRanking, EmptyListsInShapes) {
+  Model model;
+  model.input("x", {2, 3});
+  model.node("Shape", {"x"}, "shape");
+  model.whole_numbers("zero", {1}, {0}), model.whole_numbers("more", {2}, {3, 2});
+  model.whole_numbers("none", {0}, {});
+  model.node("Slice", {"shape", "zero", "zero"}, "nothing");
+  Model::integer(model.node("Concat", {"nothing", "none", "more"}, "wanted"), "axis", 0);
+  model.node("Reshape", {"x", "wanted"}, "y");
+  model.output("y");
+  const auto graph = imported(model.text());
+  ASSERT_TRUE(graph) << graph.error().text();
+  EXPECT_EQ(graph->values[graph->outputs.front()].type.shape, (Shape{3, 2}));
+  agrees(model);
+}
+
 TEST_F(NetworkRanking, AConstantOfNoShapeIsOneNumber) {
   Model model;
   model.input("x", {});

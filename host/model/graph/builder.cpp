@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <limits>
+#include <set>
 
 #include "host/model/graph/node_stages.h"
 #include "host/model/graph/users.h"
@@ -11,17 +12,24 @@
 namespace fettle::model {
 namespace {
 
+// Operators that compute with what they are given, and do not only move or choose it.
+bool is_arithmetic(const std::string& op) {
+  static const std::set<std::string> all = {"Add", "Sub", "Mul", "Div",       "DivideBy", "RestOf",
+                                            "Neg", "Abs", "Sum", "ReduceSum", "CumSum"};
+  return all.contains(op);
+}
+
 // Whether doubles, which nodes are evaluated in, hold its elements: of int64 those beyond 2^53 they
-// do not, but its ends, which stand for "all".
-bool held_by_doubles(ir::Scalar scalar, const TensorBytes& bytes) {
+// do not, but its `ends`, which stand for "all".
+bool held_by_doubles(ir::Scalar scalar, const TensorBytes& bytes, bool ends) {
   if (scalar != ir::Scalar::Int64 || !bytes) return true;
   constexpr std::int64_t kMost = std::int64_t{1} << 53;
   for (std::size_t at = 0; at + sizeof kMost <= bytes->size(); at += sizeof kMost) {
     std::int64_t value;
     std::memcpy(&value, bytes->data() + at, sizeof value);
-    const bool end = value == std::numeric_limits<std::int64_t>::min() ||
+    const bool end = value <= -std::numeric_limits<std::int64_t>::max() ||
                      value == std::numeric_limits<std::int64_t>::max();
-    if (!end && (value < -kMost || value > kMost)) return false;
+    if (!(end && ends) && (value < -kMost || value > kMost)) return false;
   }
   return true;
 }
@@ -94,9 +102,10 @@ Result<ValueId> GraphBuilder::add(const std::string& op, nlohmann::json attribut
     auto value = evaluate_node(*stages, constants);
     if (!value) return std::move(value).error();
     // Else it is computed as the network runs, where integers are integers.
-    bool held = held_by_doubles(stages->output.scalar, *value);
+    const bool ends = !is_arithmetic(op);
+    bool held = held_by_doubles(stages->output.scalar, *value, ends);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      held &= !types[i] || held_by_doubles(types[i]->scalar, constants[i]);
+      held &= !types[i] || held_by_doubles(types[i]->scalar, constants[i], ends);
     }
     if (held || stages->view) {
       graph_.values[id].constant = std::move(*value);

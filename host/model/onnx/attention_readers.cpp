@@ -1,4 +1,5 @@
 // Attention (ONNX opset 23): softmax(Q K' scale + mask) V, of what the library has.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -35,6 +36,19 @@ ValueId bias_of(Composer& make, ValueId mask, ir::Scalar scalar) {
   if (make.type(mask).scalar != ir::Scalar::Bool) return mask;
   return make("Where", {mask, make.number(0, scalar),
                         make.number(-std::numeric_limits<double>::infinity(), scalar)});
+}
+
+// Which queries may look at nothing: they have zeros, by an erratum of ONNX. kNoValue: none surely.
+ValueId blind_queries(Composer& make, ValueId bias, ir::Scalar scalar) {
+  const auto rank = std::ssize(make.shape(bias));
+  if (rank == 0) return kNoValue;
+  const double none = -std::numeric_limits<double>::infinity();
+  const ValueId blind =
+      make("Equal", {make.reduce("ReduceMax", bias, {rank - 1}), make.number(none, scalar)});
+  const auto known = make.numbers(blind);
+  const bool any =
+      !known || std::any_of(known->begin(), known->end(), [](double one) { return one != 0; });
+  return any ? blind : kNoValue;
 }
 
 // Queries, keys and values by heads, and how many heads of queries share one of keys.
@@ -97,17 +111,16 @@ Outputs attention(const NodeReader& node) {
   const double scale = node.number("scale", 1 / std::sqrt(static_cast<double>(of->q[3])));
   pairs = make("Mul", {pairs, make.number(scale, scalar)});
   pairs = make.reshape(pairs, {of->q[0], of->q[1], queries, keys});
-  if (node.has_input(3)) pairs = make("Add", {pairs, bias_of(make, node.input(3), scalar)});
-  if (causal) pairs = make("Add", {pairs, causal_mask(make, queries, keys, before, scalar)});
+  ValueId bias = node.has_input(3) ? bias_of(make, node.input(3), scalar) : kNoValue;
+  if (causal) {
+    const ValueId later = causal_mask(make, queries, keys, before, scalar);
+    bias = bias == kNoValue ? later : make("Add", {bias, later});
+  }
+  if (bias != kNoValue) pairs = make("Add", {pairs, bias});
   if (!make.error() && make.shape(pairs) != List{of->q[0], of->q[1], queries, keys}) {
     return node.invalid("its mask is none of its queries and keys");
   }
-  // A query that may look at nothing has zeros, by an erratum of ONNX.
-  ValueId blind = kNoValue;
-  if (node.has_input(3)) {
-    const double none = -std::numeric_limits<double>::infinity();
-    blind = make("Equal", {make.reduce("ReduceMax", pairs, {3}), make.number(none, scalar)});
-  }
+  const ValueId blind = node.has_input(3) ? blind_queries(make, bias, scalar) : kNoValue;
   ValueId shares = make("Softmax", {pairs}, {{"axis", -1}});
   shares = make.reshape(shares, {of->q[0], kv_heads, of->group * queries, keys});
   ValueId y = make.reshape(make("MatMul", {shares, v}), {of->q[0], of->q[1], queries, of->v[3]});

@@ -70,7 +70,8 @@ Outputs reduce_log_sum_exp(const NodeReader& node) {
   if (of->identity) return one(node, "Identity", json::object(), {node.input(0)});
   Composer make(node);
   // An infinite one is not taken off: that would make no number of it.
-  const double most = std::numeric_limits<float>::max();
+  const bool half = node.type(0).scalar == ir::Scalar::Float16;
+  const double most = half ? 65504 : std::numeric_limits<float>::max();
   const ValueId largest = make("Clip", {make.reduce("ReduceMax", node.input(0), of->axes)},
                                {{"min", -most}, {"max", most}});
   const ValueId sum =

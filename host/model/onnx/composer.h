@@ -32,6 +32,10 @@ class Composer {
 
   TensorType type(ValueId id) const { return error_ ? TensorType{} : node_.type_of(id); }
   NodeReader::List shape(ValueId id) const { return type(id).shape; }
+  // Where they are known.
+  std::optional<std::vector<double>> numbers(ValueId id) const {
+    return error_ ? std::nullopt : node_.numbers_of(id);
+  }
   const std::optional<Error>& error() const { return error_; }
   Outputs end(std::vector<ValueId> outputs) const;
 

@@ -52,6 +52,8 @@ class NodeReader {
   Result<double> number_parameter(const char* name, std::size_t input, double otherwise) const;
   // Empty: not known before the network runs.
   std::optional<std::vector<double>> numbers(std::size_t input) const;
+  // The same of any value.
+  std::optional<std::vector<double>> numbers_of(ValueId id) const { return builder_.numbers(id); }
 
   // One node of ours; its value is named as the ONNX node's output where it is the last one.
   Result<ValueId> add(const std::string& op, nlohmann::json attributes,

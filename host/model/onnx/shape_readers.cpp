@@ -65,7 +65,12 @@ Outputs transpose(const NodeReader& node) {
 }
 
 Outputs concat(const NodeReader& node) {
-  auto all = concatenated(node, node.all_inputs(), node.integer("axis", 1));
+  std::vector<ValueId> parts = node.all_inputs();
+  // Empty lists, as exporters write them into sums of shapes, are constants: no node has any.
+  std::erase_if(
+      parts, [&](ValueId part) { return part != kNoValue && node.type_of(part).elements() == 0; });
+  if (parts.empty() && node.inputs() > 0) return std::vector<ValueId>{node.input(0)};
+  auto all = concatenated(node, std::move(parts), node.integer("axis", 1));
   if (!all) return std::move(all).error();
   return std::vector<ValueId>{*all};
 }

@@ -34,6 +34,7 @@ Outputs slice(const NodeReader& node) {
     return node.invalid("its lists differ in length");
   }
   List starts(x.size(), 0), steps(x.size(), 1), shape = x;
+  bool empty = false;
   for (std::size_t i = 0; i < begin->size(); ++i) {
     const std::int64_t rank = static_cast<std::int64_t>(x.size());
     const std::int64_t axis = (*axes)[i] < 0 ? (*axes)[i] + rank : (*axes)[i];
@@ -51,11 +52,16 @@ Outputs slice(const NodeReader& node) {
         by > 0 ? place((*begin)[i], 0, x[d]) : place((*begin)[i], 0, x[d] - 1);
     const std::int64_t to = by > 0 ? place((*end)[i], 0, x[d]) : place((*end)[i], -1, x[d] - 1);
     const std::int64_t count = by > 0 ? (to - from + by - 1) / by : (from - to - by - 1) / -by;
-    if (count < 1) return node.unsupported("takes nothing of an axis");
+    empty |= count < 1;
     starts[d] = from;
     steps[d] = by;
-    shape[d] = count;
+    shape[d] = std::max<std::int64_t>(count, 0);
   }
+  // Of shapes, say, of which exporters take the first 0.
+  if (empty && node.numbers(0)) {
+    return std::vector<ValueId>{node.constant({{node.type(0).scalar, shape}, {}})};
+  }
+  if (empty) return node.unsupported("takes nothing of an axis");
   return one(node, "Slice", {{"starts", starts}, {"steps", steps}, {"shape", shape}},
              {node.input(0)});
 }

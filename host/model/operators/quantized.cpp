@@ -24,14 +24,13 @@ Result<ir::Expr> one_or_each(const NodeCall& call, std::size_t input, const ir::
   const Shape& shape = call.shape(input);
   const std::int64_t count = TensorType{{}, shape}.elements();
   if (count == 1) return element(call, input, std::vector(shape.size(), ir::int_imm(0)));
-  const auto along = std::find(shape.begin(), shape.end(), extent);
-  if (count != extent || along == shape.end()) {
+  if (count != extent || shape.back() != extent) {
     return invalid("has " + std::to_string(count) + " scales or zero points for an axis of " +
                    std::to_string(extent));
   }
-  // The other extents are 1.
+  // The extents before it are 1.
   std::vector places(shape.size(), ir::int_imm(0));
-  places[static_cast<std::size_t>(along - shape.begin())] = index;
+  places.back() = index;
   return element(call, input, places);
 }
 

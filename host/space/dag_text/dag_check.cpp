@@ -117,7 +117,8 @@ class Loads {
   }
 
  private:
-  // Whole numbers of the axes are taken for exact when loops are made of them, and wrapped by code.
+  // Sums of the axes are taken for exact when loops are made of them, and wrapped by code. (A cast
+  // is no such sum: it wraps alike everywhere.)
   bool leaves_its_type(const ir::Expr& e) const {
     if (!e->type.is_int() || e->type.bytes() >= 8 || ir::is_leaf(e)) return false;
     const auto sum = ir::affine_of(e);
