@@ -178,6 +178,24 @@ TEST(LowerSchedule, TilesInsideAReductionDoNotOverlap) {
   EXPECT_NE(module.error().message.find("would add twice"), std::string::npos);
 }
 
+// One thread would set to zero what another one adds to.
+TEST(LowerSchedule, TilesOfThreadsDoNotOverlapWhereTheyAddUp) {
+  for (const std::int64_t rows : {3, 7}) {  // of 7
+    Schedule schedule(conv().dag());
+    ASSERT_TRUE(schedule.apply(SplitStep{"conv", "y", rows, "yo", "yi"}));
+    ASSERT_TRUE(schedule.apply(FuseStep{"conv", {"n", "yo"}, "task"}));
+    ASSERT_TRUE(schedule.apply(AnnotateStep{"conv", "task", ir::ForKind::Parallel}));
+    const auto module = lower_schedule(schedule, target());
+    ASSERT_EQ(module.ok(), rows == 7);
+    if (rows == 7) continue;
+    EXPECT_NE(module.error().message.find("overlap between threads"), std::string::npos)
+        << module.error().message;
+  }
+  expect_right(conv(), {SplitStep{"conv", "y", 3, "yo", "yi", Tail::Guard},
+                        FuseStep{"conv", {"n", "yo"}, "task"},
+                        AnnotateStep{"conv", "task", ir::ForKind::Parallel}});
+}
+
 // An axis in tiles in memory too, down to the output, which stays where it was; tiles that
 // divide the axis, and such that overlap. Of a constant they come first.
 TEST(LowerSchedule, AxesInTiles) {
