@@ -49,14 +49,20 @@ Result<ValueId> norm_of_rows(const NodeReader& node, Rows of, ValueId scale, Val
                   {*x, scale, shift});
 }
 
+// Neither scaled nor shifted.
+Result<ValueId> plain_norm_of_rows(const NodeReader& node, Rows of) {
+  auto ones = of_features(node, node.type(0).scalar, of.features, 1);
+  if (!ones) return ones;
+  auto zeros = of_features(node, node.type(0).scalar, of.features, 0);
+  if (!zeros) return zeros;
+  return norm_of_rows(node, of, *ones, *zeros);
+}
+
 // Scale and shift are broadcast to all of x.
 Outputs spread_normalization(const NodeReader& node, std::int64_t axis) {
   const List x = node.shape(0);
   const Rows of{product(x.begin(), x.begin() + axis), product(x.begin() + axis, x.end())};
-  auto ones = of_features(node, node.type(0).scalar, of.features, 1);
-  auto zeros = of_features(node, node.type(0).scalar, of.features, 0);
-  if (!ones || !zeros) return ones ? std::move(zeros).error() : std::move(ones).error();
-  auto rows = norm_of_rows(node, of, *ones, *zeros);
+  auto rows = plain_norm_of_rows(node, of);
   if (!rows) return std::move(rows).error();
   Composer make(node);
   ValueId y = make("Mul", {make.reshape(*rows, x), node.input(1)});
@@ -110,10 +116,7 @@ Outputs instance_normalization(const NodeReader& node) {
                     node.shape(1) == List{x[1]} && node.shape(2) == List{x[1]};
   if (!fits) return one(node, {{"epsilon", node.number("epsilon", 1e-5)}});  // as above
   const Rows of{x[0] * x[1], product(x.begin() + 2, x.end())};
-  auto ones = of_features(node, node.type(0).scalar, of.features, 1);
-  auto zeros = of_features(node, node.type(0).scalar, of.features, 0);
-  if (!ones || !zeros) return ones ? std::move(zeros).error() : std::move(ones).error();
-  auto value = norm_of_rows(node, of, *ones, *zeros);
+  auto value = plain_norm_of_rows(node, of);
   if (!value) return std::move(value).error();
   auto image = reshaped(node, *value, x);
   if (!image) return std::move(image).error();
@@ -159,10 +162,7 @@ Outputs group_normalization(const NodeReader& node) {
     return node.invalid("its scale and shift do not fit its channels");
   }
   const Rows of{x[0] * groups, each * product(x.begin() + 2, x.end())};
-  auto ones = of_features(node, node.type(0).scalar, of.features, 1);
-  auto zeros = of_features(node, node.type(0).scalar, of.features, 0);
-  if (!ones || !zeros) return ones ? std::move(zeros).error() : std::move(ones).error();
-  auto value = norm_of_rows(node, of, *ones, *zeros);
+  auto value = plain_norm_of_rows(node, of);
   if (!value) return std::move(value).error();
   Composer make(node);
   const auto of_channels = [&](ValueId factor) {
