@@ -17,6 +17,7 @@
 #include "host/fleet/audit_log.h"
 #include "host/fleet/broker.h"
 #include "host/fleet/line_writer.h"
+#include "host/web/access.h"
 #include "host/web/fleet_page.h"
 #include "schemas/wire/printable.h"
 
@@ -30,17 +31,26 @@ struct BrokerCommand {
   std::vector<std::string> power_cycle;
   std::optional<std::string> state;
   int power_cycle_after_s = 120;
-  std::string metrics, audit;
+  std::string metrics, metrics_token_file, audit;
   bool leave_out_drifting = false;
   WebCommand web;
   bool json = false, status = false;
 };
 
+// "": none is asked for.
+Result<std::string> metrics_token(const BrokerCommand& command) {
+  if (command.metrics_token_file.empty()) return std::string();
+  auto token = web::read_token(command.metrics_token_file);
+  return token ? token : std::move(token).error().in("reading --metrics-token-file");
+}
+
 // What a broker that runs says of itself.
 int print_status(const BrokerCommand& command) {
-  const auto address = monitor_address(command.metrics.empty() ? kMetricsPort : command.metrics);
+  const auto address = web::web_address(command.metrics.empty() ? kMetricsPort : command.metrics);
   if (!address) return fail(address.error());
-  const auto text = ask_monitor(*address, "/status");
+  const auto token = metrics_token(command);
+  if (!token) return fail(token.error());
+  const auto text = ask_monitor(*address, *token, "/status");
   if (!text) return fail(text.error());
   if (command.json) {
     print("{}", *text);
@@ -122,9 +132,11 @@ int run(const BrokerCommand& command) {
   if (!broker) return fail(broker.error());
   std::unique_ptr<BrokerMonitor> monitor;
   if (!command.metrics.empty()) {
-    const auto address = monitor_address(command.metrics);
+    const auto address = web::web_address(command.metrics);
     if (!address) return fail(address.error());
-    auto started = BrokerMonitor::start(*address, **broker);
+    const auto token = metrics_token(command);
+    if (!token) return fail(token.error());
+    auto started = BrokerMonitor::start(*address, *token, **broker);
     if (!started) return fail(started.error());
     monitor = std::move(*started);
   }
@@ -189,7 +201,13 @@ void add_broker_command(CLI::App& app, int& status) {
                      "SIGHUP opens the file again");
   broker->add_option("--metrics", command->metrics,
                      "PORT on this machine, or ADDRESS:PORT: the broker in numbers over HTTP, "
-                     "/metrics for Prometheus, /status as JSON");
+                     "/metrics for Prometheus, /status as JSON; an address that other machines "
+                     "reach needs --metrics-token-file");
+  broker
+      ->add_option("--metrics-token-file", command->metrics_token_file,
+                   "Whoever asks for the numbers must know the token in this file, as ?token=… or "
+                   "as a bearer token; --status uses it to ask")
+      ->type_name("FILE");
   add_web_options(*broker, command->web, "the fleet");
   broker->add_flag("--status", command->status,
                    fmt::format("Prints the numbers of a broker that runs with --metrics (default "

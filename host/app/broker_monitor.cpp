@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "host/fleet/broker_status.h"
+#include "host/web/access.h"
 #include "host/web/connections.h"
-#include "host/web/web_address.h"
 
 namespace fettle::app {
 namespace {
@@ -34,19 +34,6 @@ bool names_this_machine(std::string host) {
 
 }  // namespace
 
-Result<MonitorAddress> monitor_address(const std::string& text) {
-  MonitorAddress out;
-  const std::size_t colon = text.rfind(':');
-  const std::string port = colon == text.npos ? text : text.substr(colon + 1);
-  if (colon != text.npos) out.host = text.substr(0, colon);
-  if (port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != port.npos ||
-      std::stoi(port) > 65'535 || out.host.empty()) {
-    return Error{ErrorCode::InvalidArgument, "'" + text + "' is no PORT and no ADDRESS:PORT", {}};
-  }
-  out.port = std::stoi(port);
-  return out;
-}
-
 struct BrokerMonitor::Server {
   httplib::Server http;
   std::thread thread;
@@ -66,8 +53,16 @@ struct BrokerMonitor::Server {
   }
 };
 
-Result<std::unique_ptr<BrokerMonitor>> BrokerMonitor::start(const MonitorAddress& address,
+Result<std::unique_ptr<BrokerMonitor>> BrokerMonitor::start(const web::WebAddress& address,
+                                                            const std::string& token,
                                                             const fleet::Broker& broker) {
+  if (token.empty() && !address.loopback()) {
+    return Error{
+        ErrorCode::InvalidArgument,
+        fmt::format("--metrics: other machines reach {}, so --metrics-token-file is needed",
+                    web::text_of(address)),
+        {}};
+  }
   std::unique_ptr<BrokerMonitor> out(new BrokerMonitor);
   out->server_ = std::make_unique<Server>();
   Server& server = *out->server_;
@@ -81,17 +76,23 @@ Result<std::unique_ptr<BrokerMonitor>> BrokerMonitor::start(const MonitorAddress
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
-  if (web::WebAddress{address.host, address.port}.loopback()) {
-    server.http.set_pre_routing_handler(
-        [](const httplib::Request& asked, httplib::Response& answer) {
-          if (names_this_machine(asked.get_header_value("Host"))) {
-            return httplib::Server::HandlerResponse::Unhandled;
-          }
+  server.http.set_pre_routing_handler(
+      [here = address.loopback(), access = web::Access(address, token)](
+          const httplib::Request& asked, httplib::Response& answer) {
+        if (here && !names_this_machine(asked.get_header_value("Host"))) {
           answer.status = 421;
           answer.set_content("The Host header names another machine.\n", "text/plain");
           return httplib::Server::HandlerResponse::Handled;
-        });
-  }
+        }
+        web::Asked by;
+        by.token = asked.get_param_value("token");
+        by.authorization = asked.get_header_value("Authorization");
+        if (access.may_see(by) == 200) return httplib::Server::HandlerResponse::Unhandled;
+        answer.status = 401;
+        answer.set_header("WWW-Authenticate", "Bearer");
+        answer.set_content("The token is wrong or missing.\n", "text/plain");
+        return httplib::Server::HandlerResponse::Handled;
+      });
   server.http.Get("/metrics", [&broker](const httplib::Request&, httplib::Response& answer) {
     answer.set_content(fleet::to_prometheus(broker.status()), "text/plain; version=0.0.4");
   });
@@ -102,9 +103,7 @@ Result<std::unique_ptr<BrokerMonitor>> BrokerMonitor::start(const MonitorAddress
                          ? server.http.bind_to_port(address.host.c_str(), address.port)
                          : (server.port = server.http.bind_to_any_port(address.host.c_str())) > 0;
   if (!bound) {
-    return Error{ErrorCode::Io,
-                 fmt::format("--metrics: cannot listen at {}:{}", address.host, address.port),
-                 {}};
+    return Error{ErrorCode::Io, "--metrics: cannot listen at " + web::text_of(address), {}};
   }
   if (address.port != 0) server.port = address.port;
   server.thread = std::thread([&server] { server.http.listen_after_bind(); });
@@ -133,15 +132,23 @@ BrokerMonitor::~BrokerMonitor() {
 
 int BrokerMonitor::port() const { return server_->port; }
 
-Result<std::string> ask_monitor(const MonitorAddress& address, const std::string& path) {
+Result<std::string> ask_monitor(const web::WebAddress& address, const std::string& token,
+                                const std::string& path) {
   httplib::Client client(address.host, address.port);
   client.set_connection_timeout(2);
   client.set_read_timeout(5);
-  const auto answer = client.Get(path.c_str());
+  if (!token.empty()) client.set_bearer_token_auth(token);
+  const auto answer = client.Get(path);
+  if (answer && answer->status == 401) {
+    return Error{
+        ErrorCode::Unauthorized,
+        "the broker at " + web::text_of(address) + " wants another token (--metrics-token-file)",
+        {}};
+  }
   if (!answer || answer->status != 200) {
     return Error{ErrorCode::Unreachable,
-                 fmt::format("no broker answers at {}:{}: start it with --metrics {}", address.host,
-                             address.port, address.port),
+                 fmt::format("no broker answers at {}: start it with --metrics {}",
+                             web::text_of(address), address.port),
                  {}};
   }
   return answer->body;

@@ -5,22 +5,18 @@
 #include <string>
 
 #include "host/fleet/broker.h"
+#include "host/web/web_address.h"
 
 namespace fettle::app {
 
-// "9191" is 127.0.0.1:9191; "ADDRESS:PORT" listens where it says. InvalidArgument.
-struct MonitorAddress {
-  std::string host = "127.0.0.1";
-  int port = 0;
-};
-Result<MonitorAddress> monitor_address(const std::string& text);
-
-// GET /metrics (Prometheus' text) and /status (JSON). Nothing can be changed there, and nobody
-// has to prove anything: it is for this machine, unless its address says otherwise.
+// GET /metrics (Prometheus' text) and /status (JSON). Nothing can be changed there.
 class BrokerMonitor {
  public:
-  // `broker` outlives it. Io: it cannot listen there.
-  static Result<std::unique_ptr<BrokerMonitor>> start(const MonitorAddress& address,
+  // `token`: who asks must know it, as ?token=… or as a bearer token; "": nobody has to prove
+  // anything, which only an address that no other machine reaches may do. `broker` outlives it.
+  // InvalidArgument: other machines could ask without a token; Io: it cannot listen there.
+  static Result<std::unique_ptr<BrokerMonitor>> start(const web::WebAddress& address,
+                                                      const std::string& token,
                                                       const fleet::Broker& broker);
   ~BrokerMonitor();
   int port() const;  // as it is, where 0 was asked for
@@ -31,7 +27,8 @@ class BrokerMonitor {
   std::unique_ptr<Server> server_;
 };
 
-// The answer of a broker's monitor to GET `path`. Unreachable.
-Result<std::string> ask_monitor(const MonitorAddress& address, const std::string& path);
+// The answer of a broker's monitor to GET `path`. Unreachable; Unauthorized: the token.
+Result<std::string> ask_monitor(const web::WebAddress& address, const std::string& token,
+                                const std::string& path);
 
 }  // namespace fettle::app

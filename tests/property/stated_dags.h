@@ -30,6 +30,8 @@ inline const std::vector<StatedDag>& stated_dags() {
       {"float32", "-1", "1", "select((a[i] < 0.0) < (a[i] < 0.5), 1.0, 0.0)"},  // false < true
       {"float32", "-1", "1", "select((a[i] < 0.0) <= (a[i] < 0.5), 1.0, 0.0)"},
       {"int8", "-3", "3", "select(bool(a[i]), int32(1), int32(0))"},
+      {"int8", "-128", "127", "int32(round(float32(a[i]) / 12.0))"},  // halves to the even one
+      {"int8", "-128", "127", "int32(round(float32(a[i]) / float32(a[i] % int8(9) + int8(1))))"},
   };
   return all;
 }

@@ -297,6 +297,32 @@ TEST_F(CommandLine, ABrokerSaysHowItIsAndWhoDidWhat) {
   expect_error(fettle({"broker"}), 2, {"--listen"});
 }
 
+TEST_F(CommandLine, ABrokersNumbersWantATokenWhereOtherMachinesReachThem) {
+  const std::vector<std::string> start = {"broker",    "--listen",  "tcp://127.0.0.1:*",
+                                          "--metrics", "0.0.0.0:0", "--json"};
+  expect_error(fettle(start), 1, {"other machines reach 0.0.0.0:0", "--metrics-token-file"});
+  const std::string mine = folder.file("token"), other = folder.file("other");
+  for (const auto& [file, word] :
+       {std::pair{mine, "0123456789abcdef"}, {other, "fedcba9876543210"}}) {
+    std::ofstream(file) << word;
+    std::filesystem::permissions(file, std::filesystem::perms::owner_read);
+  }
+  std::vector<std::string> with_token = {FETTLE_PROGRAM};
+  with_token.insert(with_token.end(), start.begin(), start.end());
+  with_token.insert(with_token.end(), {"--metrics-token-file", mine});
+  RunningProgram broker(with_token, {{"FETTLE_HOME", folder.file("home")}});
+  ASSERT_TRUE(broker.wait_for_out("metrics_port", std::chrono::seconds(10))) << broker.err();
+  const std::string port =
+      std::to_string(nlohmann::json::parse(broker.out())["metrics_port"].get<int>());
+  const auto ask = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"broker", "--status", "--metrics", port});
+    return fettle(more);
+  };
+  EXPECT_EQ(ask({"--metrics-token-file", mine}).status, 0);
+  expect_error(ask({"--metrics-token-file", other}), 1, {"another token"});
+  expect_error(ask({}), 1, {"another token"});
+}
+
 TEST_F(CommandLine, ADatabaseOfAnotherKindOrVersionIsLeftAlone) {
   const auto file =
       write("notes.db", "these are notes, not a database, and long enough to be looked at");

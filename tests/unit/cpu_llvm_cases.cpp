@@ -7,6 +7,7 @@ namespace {
 using namespace ir;  // NOLINT: this file is IR
 
 constexpr DataType kFloat64{Scalar::Float64, 1};
+constexpr DataType kFloat16{Scalar::Float16, 1};
 constexpr DataType kInt8{Scalar::Int8, 1};
 constexpr DataType kUInt8{Scalar::UInt8, 1};
 
@@ -188,6 +189,21 @@ Case conversions() {
                    select(load(flags, {b.p()}), u, cast(kFloat32, load(doubles, {b.p()})))));
   b.add(make_store(bits, {b.p()}, make(kInt32, Reinterpret{u})));
   return {"conversions", b.finish()};
+}
+
+// What ARMv7 has no instructions for, and what LLVM has library functions for elsewhere.
+Case conversions_of_doubles() {
+  Builder b("conversions_of_doubles", 24);
+  Buffer x = b.reals("x", 24, kFloat64), n = b.ints("n", 24, -500, 500);
+  Buffer whole = b.output("whole", 48, kInt64), doubles = b.output("doubles", 24, kFloat64),
+         halves = b.output("halves", 24, kFloat16);
+  Expr u = load(x, {b.p()}), sign = cast(kFloat64, load(n, {b.p()}));
+  b.add(make_store(whole, {b.p()}, cast(kInt64, u * sign * float_imm(1e15, kFloat64))));
+  b.add(make_store(whole, {b.p() + i32(24)}, cast(kInt64, u * sign)));
+  // Beyond 2^53: some are rounded.
+  b.add(make_store(doubles, {b.p()}, cast(kFloat64, load(whole, {b.p()}))));
+  b.add(make_store(halves, {b.p()}, cast(kFloat16, u * sign)));
+  return {"conversions_of_doubles", b.finish()};
 }
 
 // Loads with strides 3, 0 and -1, an index vector from memory, a strided store.
@@ -381,9 +397,21 @@ Case two_launches() {
 }  // namespace
 
 std::vector<Case> backend_cases() {
-  return {float_vectors(), floors(),          rounds(),          integers(),      integer_vectors(),
-          conversions(),   strides(),         masks(),           register_tile(), control(),
-          wide(),          transposed_rows(), written_between(), two_launches()};
+  return {float_vectors(),
+          floors(),
+          rounds(),
+          integers(),
+          integer_vectors(),
+          conversions(),
+          conversions_of_doubles(),
+          strides(),
+          masks(),
+          register_tile(),
+          control(),
+          wide(),
+          transposed_rows(),
+          written_between(),
+          two_launches()};
 }
 
 }  // namespace fettle::testing

@@ -121,6 +121,23 @@ TEST(OpenClC, ImagesAreAChoiceWhereTheDeviceHasThem) {
   EXPECT_EQ(space::GpuTarget::parse(*target_for(device, wanted), kName)->image_texels, 100);
 }
 
+// OpenCL's own division may be 2.5 units in the last place off: a half would come to another
+// integer.
+TEST(OpenClC, QuotientsThatAreRoundedAreExact) {
+  const std::string mean = R"dag({"title": "mean", "stages": [
+      {"name": "a", "role": "input", "type": "int8", "axes": [["i", 64]]},
+      {"name": "o", "role": "output", "axes": [["i", 64]],
+       "value": "int8(round(float32(a[i]) / 12.0))"}]})dag";
+  const auto task = open_task(space::Workload::parse(mean)->dag(), *target_for(mali()));
+  ASSERT_TRUE(task) << task.error().text();
+  std::mt19937_64 rng(1);
+  const auto built = (*task)->build((*task)->space().random(rng));
+  ASSERT_TRUE(built) << built.error().text();
+  const auto& bytes = built->program->images[0]->bytes;
+  const std::string source(bytes.begin(), bytes.end());
+  EXPECT_NE(source.find("rint(quotient"), std::string::npos) << source;
+}
+
 TEST(OpenClC, CorrectionsOfAUser) {
   const HardwareValue corrections[] = {{"shared_is_global", 0}, {"vector_width", 1}, {"warp", 16}};
   const auto made = target_for(mali(), corrections);

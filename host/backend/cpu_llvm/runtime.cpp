@@ -112,8 +112,8 @@ attributes #0 = { nounwind noinline "no-builtins" }
 )";
 
 // Run-time ABI for the Arm architecture, sections 4.1.2, 4.3.1 and 4.3.4: numbers pass in whole
-// registers there. Of int64 a float32 is the nearest one but for ties of ties. The A9 has no
-// divide instruction, and no ARMv7 one for int64, whose quotient lies in r0 and r1 and the
+// registers there. Of int64 a double is the nearest one, a float32 but for ties of ties. The A9 has
+// no divide instruction, and no ARMv7 one for int64, whose quotient lies in r0 and r1 and the
 // remainder in r2 and r3: shift and subtract, a step a bit; a divisor of 0 gives garbage.
 constexpr const char* kEabi = R"(
 define hidden void @__aeabi_memcpy(ptr %to, ptr %from, i32 %bytes) #0 {
@@ -249,7 +249,7 @@ define hidden { i64, i64 } @__aeabi_ldivmod(i64 %a, i64 %b) #0 {
   %both = insertvalue { i64, i64 } %half, i64 %r, 1
   ret { i64, i64 } %both
 }
-define hidden arm_aapcscc float @__aeabi_l2f(i64 %a) #0 {
+define hidden arm_aapcscc double @__aeabi_l2d(i64 %a) #0 {
   %upper.0 = ashr i64 %a, 32
   %upper = trunc i64 %upper.0 to i32
   %lower = trunc i64 %a to i32
@@ -257,15 +257,18 @@ define hidden arm_aapcscc float @__aeabi_l2f(i64 %a) #0 {
   %high = fmul double %high.0, 4294967296.0
   %low = uitofp i32 %lower to double
   %sum = fadd double %high, %low
-  %real = fptrunc double %sum to float
+  ret double %sum
+}
+define hidden arm_aapcscc float @__aeabi_l2f(i64 %a) #0 {
+  %double = call arm_aapcscc double @__aeabi_l2d(i64 %a)
+  %real = fptrunc double %double to float
   ret float %real
 }
-define hidden arm_aapcscc i64 @__aeabi_f2lz(float %a) #0 {
-  %bits = bitcast float %a to i32
-  %sign = ashr i32 %bits, 31
-  %size.bits = and i32 %bits, 2147483647
-  %size.0 = bitcast i32 %size.bits to float
-  %size = fpext float %size.0 to double
+define hidden arm_aapcscc i64 @__aeabi_d2lz(double %a) #0 {
+  %bits = bitcast double %a to i64
+  %wide = ashr i64 %bits, 63
+  %size.bits = and i64 %bits, 9223372036854775807
+  %size = bitcast i64 %size.bits to double
   %scaled = fmul double %size, 0x3DF0000000000000
   %upper = fptoui double %scaled to i32
   %whole.0 = uitofp i32 %upper to double
@@ -276,9 +279,13 @@ define hidden arm_aapcscc i64 @__aeabi_f2lz(float %a) #0 {
   %high = shl i64 %high.0, 32
   %low = zext i32 %lower to i64
   %both = or i64 %high, %low
-  %wide = sext i32 %sign to i64
   %flip = xor i64 %both, %wide
   %result = sub i64 %flip, %wide
+  ret i64 %result
+}
+define hidden arm_aapcscc i64 @__aeabi_f2lz(float %a) #0 {
+  %double = fpext float %a to double
+  %result = call arm_aapcscc i64 @__aeabi_d2lz(double %double)
   ret i64 %result
 }
 )";

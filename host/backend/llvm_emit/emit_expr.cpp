@@ -290,6 +290,10 @@ llvm::Value* FunctionEmitter::converted(const ir::DataType& to, const ir::Expr& 
   }
   if (to.is_float()) {
     if (was.is_float()) {
+      // By way of float32: few CPUs make halves of doubles, and none has the library's function.
+      if (was.scalar == ir::Scalar::Float64 && to.scalar == ir::Scalar::Float16) {
+        source = builder_.CreateFPTrunc(source, type(ir::kFloat32.with_lanes(to.lanes)));
+      }
       llvm::Value* real = builder_.CreateFPCast(source, target);
       if (was.scalar != ir::Scalar::Float16 || !options_.fences_halves) return real;
       return builder_.CreateArithmeticFence(real, target);

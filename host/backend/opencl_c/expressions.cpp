@@ -175,8 +175,15 @@ Code Expressions::value_of(const ir::ExprNode& node, const ir::Unary& n) {
       if (real) return call("fabs", {n.a});
       if (!is_signed(node.type)) return value(n.a);
       return {"as_" + types_.value(node.type) + "(" + call("abs", {n.a}).text + ")"};
-    case ir::UnaryOp::RoundEven:
-      return call("rint", {n.a});
+    case ir::UnaryOp::RoundEven: {
+      // Near a half, a quotient that is a little off comes to another integer.
+      const auto* quotient = std::get_if<ir::Binary>(&n.a->node);
+      if (node.type.element() != ir::kFloat32 || !quotient || quotient->op != ir::BinaryOp::Div) {
+        return call("rint", {n.a});
+      }
+      const Code exact = call(helpers.quotient(node.type.lanes), {quotient->a, quotient->b});
+      return {"rint(" + exact.text + ")"};
+    }
     case ir::UnaryOp::Tf32: {
       const std::string bits = types_.value(ir::kInt32.with_lanes(node.type.lanes));
       return {"as_" + types_.value(node.type) + "((as_" + bits + "(" + value(n.a).text +

@@ -14,6 +14,8 @@ class Helpers {
   // The less, or the greater, of two; what is no number (NaN) stays none. `type`: of a value, as
   // OpenCL C calls it.
   std::string extreme(const std::string& type, int lanes, bool less);
+  // a / b of float32, rounded as on any CPU: OpenCL's own may be 2.5 units in the last place off.
+  std::string quotient(int lanes);
 
   void add(const Helpers& others) { text_.insert(others.text_.begin(), others.text_.end()); }
   std::string text() const;
