@@ -146,7 +146,7 @@ int run(const FlashCommand& command) {
   if (!image) return fail(image.error());
   const auto to = flash::open_disk(command.to, dropped);
   if (!to) return fail(to.error());
-  const auto disk = flash::read_disk(*to);
+  const auto disk = flash::read_disk(*to, dropped);
   if (!disk) return fail(disk.error());
   if (auto whole = flash::check_image(*image, dropped); !whole) return fail(whole.error());
   const auto bytes = flash::image_bytes(*image);

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -45,15 +46,47 @@ std::vector<Part> parts_of(const fs::path& sysfs, const std::string& number) {
   return parts;
 }
 
-// Where the running system would notice at once.
-bool of_system(const std::string& mount_point) {
-  for (const char* one : {"/", "/boot", "/boot/efi", "/boot/firmware", "/etc", "/usr", "/var"}) {
-    if (mount_point == one) return true;
+// Where the running system would not notice. Anywhere else it may: the medium of a live system is
+// mounted at one place with one distribution, at another with the next.
+bool of_guests(const std::string& mount_point) {
+  if (mount_point.starts_with("/media/root-r")) return false;  // the disk below an overlay
+  for (const char* one : {"/media/", "/mnt/", "/run/media/", "/tmp/"}) {
+    if (mount_point.starts_with(one)) return true;
   }
-  return false;
+  return mount_point == "/mnt";
 }
 
-void add_mounts(const fs::path& root, const Part& part, DiskFacts& disk) {
+// What mounts and swap space call a block device, by its name in sysfs.
+void add_sources(const fs::path& sysfs, std::set<std::string>& sources) {
+  sources.insert("/dev/" + sysfs.filename().string());
+  const std::string mapped = first_line(sysfs / "dm/name");
+  if (!mapped.empty()) sources.insert("/dev/mapper/" + mapped);
+}
+
+// Those of the part; where it belongs to a btrfs of several devices, of any of them.
+std::set<std::string> sources_of(const fs::path& root, const Part& part) {
+  std::set<std::string> sources;
+  add_sources(part.sysfs, sources);
+  for (const fs::path& one : entries(root / "sys/fs/btrfs")) {
+    std::error_code none;
+    if (!fs::exists(one / "devices" / part.name, none)) continue;
+    for (const fs::path& device : entries(one / "devices")) {
+      add_sources(root / "sys/class/block" / device.filename(), sources);
+    }
+  }
+  return sources;
+}
+
+// Whether the file of that name is the block device of those numbers.
+bool leads_to(const fs::path& root, const std::string& source, const std::string& number) {
+  struct stat status{};
+  return source.starts_with("/") && ::stat((root / source.substr(1)).c_str(), &status) == 0 &&
+         S_ISBLK(status.st_mode) &&
+         number == fmt::format("{}:{}", major(status.st_rdev), minor(status.st_rdev));
+}
+
+void add_mounts(const fs::path& root, const Part& part, const std::set<std::string>& sources,
+                DiskFacts& disk) {
   std::ifstream mounts(root / "proc/self/mountinfo");
   for (std::string line; std::getline(mounts, line);) {
     std::istringstream words(line);
@@ -63,20 +96,23 @@ void add_mounts(const fs::path& root, const Part& part, DiskFacts& disk) {
     }
     words >> type >> source;
     // btrfs has numbers of its own: then the source tells.
-    if (number != part.number && source != "/dev/" + part.name) continue;
+    if (number != part.number && !sources.contains(source) &&
+        !leads_to(root, source, part.number)) {
+      continue;
+    }
     disk.uses.push_back(part.name + " is mounted on " + where);
     disk.mounted.push_back("/dev/" + part.name);
-    if (of_system(where)) disk.system = true;
+    if (!of_guests(where)) disk.system = true;
   }
 }
 
 // `depth`: how many devices may still be stacked on this one.
 void add_uses(const fs::path& root, const Part& part, int depth, DiskFacts& disk) {
-  add_mounts(root, part, disk);
+  const std::set<std::string> sources = sources_of(root, part);
+  add_mounts(root, part, sources, disk);
   std::ifstream swaps(root / "proc/swaps");
   for (std::string line; std::getline(swaps, line);) {
-    const std::string file = line.substr(0, line.find_first_of(" \t"));
-    if (file != "/dev/" + part.name) continue;
+    if (!sources.contains(line.substr(0, line.find_first_of(" \t")))) continue;
     disk.uses.push_back(part.name + " is swap space");
     disk.system = true;
   }
@@ -154,12 +190,20 @@ Result<OpenFile> open_disk(const std::string& path, const DroppedChecks& dropped
   return disk;
 }
 
-Result<DiskFacts> read_disk(const OpenFile& disk) {
+Result<DiskFacts> read_disk(const OpenFile& disk, const DroppedChecks& dropped) {
   struct stat status{};
   if (::fstat(disk.fd(), &status) != 0) {
     return Error{ErrorCode::Io, "looking at " + disk.path() + ": " + std::strerror(errno), {}};
   }
-  return read_disk_facts("/", disk.path(), status.st_rdev);
+  DiskFacts facts = read_disk_facts("/", disk.path(), status.st_rdev);
+  if (!dropped.contains(Check::InUse) || !facts.uses.empty()) return facts;  // opened with O_EXCL
+  const auto alone =
+      OpenFile::open("/proc/self/fd/" + std::to_string(disk.fd()), O_RDONLY | O_EXCL);
+  if (alone || errno != EBUSY) return facts;
+  // Such as ZFS, whose devices nothing here names.
+  facts.uses.push_back("something that is not known here has it for itself");
+  facts.system = true;
+  return facts;
 }
 
 Result<void> check_disk(const DiskFacts& disk, std::uint64_t image_bytes,
@@ -174,7 +218,7 @@ Result<void> check_disk(const DiskFacts& disk, std::uint64_t image_bytes,
   if (!disk.uses.empty() && !dropped.contains(Check::InUse)) return in_use(disk);
   if (disk.system && !dropped.contains(Check::SystemDisk)) {
     return refuse(
-        fmt::format("the running system is on {}: {} (--force=system-disk overwrites it "
+        fmt::format("the running system uses {}: {} (--force=system-disk overwrites it "
                     "all the same)",
                     disk.path, fmt::join(disk.uses, ", ")));
   }

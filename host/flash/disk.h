@@ -19,7 +19,9 @@ struct DiskFacts {
   std::uint64_t bytes = 0;  // its size
   bool partition = false;   // a part of a disk: images are of whole disks
   bool removable = false;   // says so itself, hangs on USB, or is an SD card
-  bool system = false;      // the running system is on it, or its swap space
+  // The running system is on it, or its swap space, or it is mounted where that may look; or
+  // something has it that cannot be traced.
+  bool system = false;
   // Why it is in use, a line each: where it or a part of it is mounted, swap, and
   // what is stacked on it (LVM, RAID, encryption).
   std::vector<std::string> uses;
@@ -31,8 +33,8 @@ struct DiskFacts {
 // Check::InUse is dropped). NotFound; InvalidArgument when it is no block device, or in use.
 Result<OpenFile> open_disk(const std::string& path, const DroppedChecks& dropped);
 
-// Of the device that was opened. Io.
-Result<DiskFacts> read_disk(const OpenFile& disk);
+// Of the device that open_disk() opened with these. Io.
+Result<DiskFacts> read_disk(const OpenFile& disk, const DroppedChecks& dropped);
 // `root` is the prefix of /sys and /proc; for tests, which have no such device.
 DiskFacts read_disk_facts(const std::filesystem::path& root, const std::string& path, dev_t device);
 

@@ -340,12 +340,19 @@ class Inference {
       for (std::size_t i = fuse.parts.size(); i-- > 0;) {
         const ir::Var& part = fuse.parts[i];
         const std::int64_t extent = extents.at(part);
-        // The outermost part needs no modulus.
-        const ir::Expr value =
-            i == 0 ? rest : ir::binary(ir::BinaryOp::Mod, rest, ir::int_imm(extent));
+        // The outermost part that moves needs no modulus.
+        const bool outermost =
+            std::all_of(fuse.parts.begin(), fuse.parts.begin() + std::ptrdiff_t(i),
+                        [&](const ir::Var& before) { return extents.at(before) == 1; });
+        ir::Expr value = rest;
+        if (extent == 1) {
+          value = ir::int_imm(0);
+        } else if (!outermost) {
+          value = ir::binary(ir::BinaryOp::Mod, rest, ir::int_imm(extent));
+        }
         parts.push_back({part, value});
         out_.ranges[part] = {0, extent - 1};
-        rest = ir::binary(ir::BinaryOp::Div, rest, ir::int_imm(extent));
+        if (extent > 1) rest = ir::binary(ir::BinaryOp::Div, rest, ir::int_imm(extent));
       }
       bounds.definitions.insert(bounds.definitions.end(), parts.begin(), parts.end());
     }

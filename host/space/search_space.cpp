@@ -32,6 +32,8 @@ double Sketch::size() const {
 
 SearchSpace::SearchSpace(std::vector<Sketch> sketches) : sketches_(std::move(sketches)) {
   for (const Sketch& sketch : sketches_) {
+    auto& scales = scales_.emplace_back();
+    for (const Knob& knob : sketch.knobs) scales.emplace_back(knob.options);
     auto& of_sketch = places_.emplace_back();
     for (const Constraint& constraint : sketch.constraints) {
       auto& places = of_sketch.emplace_back();
@@ -120,17 +122,11 @@ Configuration SearchSpace::with_one_changed(const Configuration& from, std::mt19
   if (open.empty()) return c;
   const std::size_t k = open[draw(rng, open.size())];
   const std::size_t count = knobs[k].options.size();
-  // Options are listed in order of their values, so a step of one or two is a
-  // neighbour; a third of the changes go anywhere.
+  // A third of the changes go anywhere.
   std::uint32_t next = c.choice[k];
   while (next == c.choice[k]) {
-    if (count < 4 || draw(rng, 3) == 0) {
-      next = draw(rng, count);
-    } else {
-      const std::int64_t step = std::int64_t(draw(rng, 5)) - 2;
-      const std::int64_t moved = std::int64_t(c.choice[k]) + step;
-      if (moved >= 0 && moved < std::int64_t(count)) next = static_cast<std::uint32_t>(moved);
-    }
+    const bool anywhere = count < 4 || draw(rng, 3) == 0;
+    next = anywhere ? draw(rng, count) : scales_[c.sketch][k].step_from(c.choice[k], rng);
   }
   c.choice[k] = next;
   return c;

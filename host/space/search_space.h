@@ -10,12 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "host/space/knob_value.h"
+#include "host/space/option_scale.h"
 #include "schemas/wire/result.h"
 
 namespace fettle::space {
-
-// The factors of a split, outermost first, or one number for a plain choice.
-using KnobValue = std::vector<std::int64_t>;
 
 // A choice left open by a sketch.
 struct Knob {
@@ -78,6 +77,10 @@ class SearchSpace {
   // named, does not hold.
   Result<Configuration> parse(const std::string& json) const;
   const KnobValue& value(const Configuration& c, const char* knob) const;
+  // Of a sketch's knob.
+  const OptionScale& scale(std::uint32_t sketch, std::size_t knob) const {
+    return scales_[sketch][knob];
+  }
 
  private:
   // These two do not look at constraints.
@@ -85,6 +88,7 @@ class SearchSpace {
   Configuration with_one_changed(const Configuration& from, std::mt19937_64& rng) const;
 
   std::vector<Sketch> sketches_;
+  std::vector<std::vector<OptionScale>> scales_;
   // Of each sketch, of each constraint: the places of its knobs.
   std::vector<std::vector<std::vector<std::size_t>>> places_;
 };

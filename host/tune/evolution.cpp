@@ -27,12 +27,10 @@ std::size_t paced(double thought, std::size_t count) {
 double distance(const space::SearchSpace& space, const space::Configuration& a,
                 const space::Configuration& b) {
   if (a.sketch != b.sketch) return 1e9;
-  const auto& knobs = space.sketches()[a.sketch].knobs;
   double sum = 0;
-  for (std::size_t k = 0; k < knobs.size(); ++k) {
+  for (std::size_t k = 0; k < a.choice.size(); ++k) {
     if (a.choice[k] == b.choice[k]) continue;
-    const double apart = std::fabs(double(a.choice[k]) - double(b.choice[k]));
-    sum += 0.5 + 0.5 * apart / static_cast<double>(knobs[k].options.size() - 1);
+    sum += 0.5 + 0.5 * space.scale(a.sketch, k).apart(a.choice[k], b.choice[k]);
   }
   return sum;
 }

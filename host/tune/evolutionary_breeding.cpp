@@ -92,9 +92,12 @@ EvolutionaryPlanner::Candidates EvolutionaryPlanner::recall(const Knowledge& kno
                    [](const Candidate& a, const Candidate& b) { return a.mean < b.mean; });
   if (candidates.size() > kPool) candidates.resize(kPool);
   for (const Candidate& candidate : candidates) lowered_.put_back(candidate.configuration);
-  // The fastest, and the champions.
+  // The fastest, the champions, and the changes that nothing is known of, which the model may take
+  // for slow.
   std::vector<bool> kept(candidates.size());
-  for (std::size_t i = 0; i < candidates.size(); ++i) kept[i] = i < kRecalled;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    kept[i] = i < kRecalled || open_.contains(candidates[i].configuration);
+  }
   for (const std::size_t i : champions_of(candidates)) kept[i] = true;
   Candidates recalled;
   for (std::size_t i = 0; i < candidates.size(); ++i) {

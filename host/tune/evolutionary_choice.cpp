@@ -9,10 +9,9 @@
 namespace fettle::tune {
 namespace {
 
-constexpr std::size_t kPlanned = 64;  // places of plans whose trials may be under way
-constexpr double kEpsilon = 0.05;     // of a plan: random, whatever the model says
-constexpr double kCloseness = 0.1;    // log time that a candidate close to a planned one loses
-constexpr double kTwin = 10;          // log time that an equal feature vector loses
+constexpr double kEpsilon = 0.05;   // of a plan: random, whatever the model says
+constexpr double kCloseness = 0.1;  // log time that a candidate close to a planned one loses
+constexpr double kTwin = 10;        // log time that an equal feature vector loses
 // Places of a plan that are not the model's. A plan is often replaced by the next one when its
 // first few trials have begun, so these stand in front.
 constexpr std::size_t kEvery = 4;         // of so many places
@@ -110,9 +109,8 @@ std::vector<EvolutionaryPlanner::Place> EvolutionaryPlanner::choose(const Candid
       knowledge.unseen.insert(chosen);
       tried_.add(chosen, candidates[*best].features_hash);
       for (const std::size_t niche : niches_.of(chosen)) ++trials_of_[niche];
-      planned_.emplace_back(chosen, candidates[*best].features_hash);
-      if (planned_.size() > kPlanned) planned_.pop_front();
       plan.push_back({chosen, candidates[*best].features_hash});
+      note_planned(plan.back());
       for (std::size_t i = 0; i < candidates.size(); ++i) {
         lost[i] += kCloseness * std::exp(-distance(space_, chosen, candidates[i].configuration));
       }

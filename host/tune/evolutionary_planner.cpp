@@ -13,6 +13,7 @@ namespace fettle::tune {
 namespace {
 
 constexpr std::size_t kUnderWay = 4;  // beside the loop: trials begun before the first outcomes
+constexpr std::size_t kPlanned = 64;  // places of plans whose trials may be under way
 
 }  // namespace
 
@@ -42,18 +43,26 @@ std::vector<EvolutionaryPlanner::Place> EvolutionaryPlanner::plan(Knowledge know
   ++statistics_.plans;
   statistics_.thought += thought_ = thought;
   note_tried(knowledge);
+  find_open_changes(knowledge);
   return choose(breed_candidates(knowledge, *model_), knowledge, n);
 }
 
 std::vector<EvolutionaryPlanner::Place> EvolutionaryPlanner::first_places(Knowledge& knowledge,
                                                                           std::size_t n) {
+  note_tried(knowledge);
   std::vector<Place> places;
   for (space::Configuration& configuration :
-       first_plan(space_, options_, lowered_, knowledge, n, rng_)) {
+       first_plan(space_, options_, lowered_, tried_, knowledge, n, rng_)) {
     const std::vector<float>* features = options_.features ? lowered_.of(configuration) : nullptr;
     places.push_back({std::move(configuration), features ? features_hash(*features) : 0});
+    note_planned(places.back());
   }
   return places;
+}
+
+void EvolutionaryPlanner::note_planned(const Place& place) {
+  planned_.emplace_back(place.configuration, place.features_hash);
+  if (planned_.size() > kPlanned) planned_.pop_front();
 }
 
 Result<void> EvolutionaryPlanner::train(const Knowledge& knowledge) {
@@ -79,16 +88,23 @@ Result<void> EvolutionaryPlanner::train(const Knowledge& knowledge) {
 
 void EvolutionaryPlanner::note_tried(const Knowledge& knowledge) {
   tried_ = Tried(space_);
+  trials_of_.assign(niches_.count(), 0);
+  const auto note = [this](const space::Configuration& configuration, std::size_t program) {
+    tried_.add(configuration, program);
+    for (const std::size_t niche : niches_.of(configuration)) ++trials_of_[niche];
+  };
+  std::unordered_set<space::Configuration, ConfigurationHash> ended;
   for (const auto& trial : knowledge.trials) {
-    tried_.add(trial.configuration, features_hash(lowered_.of(trial)));
+    note(trial.configuration, features_hash(lowered_.of(trial)));
+    ended.insert(trial.configuration);
   }
   for (const auto& [configuration, program] : planned_) {
-    if (knowledge.unseen.contains(configuration)) tried_.add_program(program);
+    const bool begun = knowledge.unseen.contains(configuration);
+    if (begun && !ended.contains(configuration)) note(configuration, program);
   }
-  trials_of_.assign(niches_.count(), 0);
-  for (const auto& trial : knowledge.trials) {
-    for (const std::size_t niche : niches_.of(trial.configuration)) ++trials_of_[niche];
-  }
+}
+
+void EvolutionaryPlanner::find_open_changes(const Knowledge& knowledge) {
   const auto tells_nothing = [this](const space::Configuration& configuration) {
     if (!options_.features) return false;
     const std::vector<float>* features = lowered_.of(configuration);

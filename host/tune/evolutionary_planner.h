@@ -58,7 +58,8 @@ class EvolutionaryPlanner {
   };
   using Candidates = std::vector<Candidate>;
 
-  void note_tried(const Knowledge& knowledge);
+  void note_tried(const Knowledge& knowledge);  // tried_, trials_of_
+  void find_open_changes(const Knowledge& knowledge);
   Candidates recall(const Knowledge& knowledge, const cost::TimeModel& model);
   Candidates breed_candidates(const Knowledge& knowledge, const cost::TimeModel& model);
   struct Parents {
@@ -76,6 +77,7 @@ class EvolutionaryPlanner {
   bool add_candidate(const Knowledge& knowledge, space::Configuration configuration,
                      Candidates& into);
   std::vector<Place> first_places(Knowledge& knowledge, std::size_t n);
+  void note_planned(const Place& place);  // planned_
   std::vector<Place> choose(const Candidates& candidates, Knowledge& knowledge, std::size_t n);
   Result<void> train(const Knowledge& knowledge);  // model_
 

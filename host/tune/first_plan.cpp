@@ -36,7 +36,7 @@ using Draw = std::pair<float, space::Configuration>;  // by the estimate
 // order; of programs that look the same, one.
 std::vector<space::Configuration> promising_draws(const space::SearchSpace& space,
                                                   const SearcherOptions& options,
-                                                  LoweredFeatures& lowered,
+                                                  LoweredFeatures& lowered, const Tried& tried,
                                                   const Knowledge& knowledge,
                                                   std::mt19937_64& rng) {
   const First first = how_first(options);
@@ -51,7 +51,8 @@ std::vector<space::Configuration> promising_draws(const space::SearchSpace& spac
   const auto consider_batch = [&] {
     for (space::Configuration& candidate : batch) {
       const std::vector<float>* features = lowered.of(candidate);
-      if (!programs.insert(features_hash(*features)).second) continue;
+      const std::size_t program = features_hash(*features);
+      if (tried.looks_tried(program) || !programs.insert(program).second) continue;
       draws.emplace_back(features->at(*options.estimate), std::move(candidate));
     }
     batch.clear();
@@ -98,8 +99,9 @@ std::size_t first_trials(const SearcherOptions& options) { return how_first(opti
 
 std::vector<space::Configuration> first_plan(const space::SearchSpace& space,
                                              const SearcherOptions& options,
-                                             LoweredFeatures& lowered, Knowledge& knowledge,
-                                             std::size_t n, std::mt19937_64& rng) {
+                                             LoweredFeatures& lowered, const Tried& tried,
+                                             Knowledge& knowledge, std::size_t n,
+                                             std::mt19937_64& rng) {
   std::vector<space::Configuration> plan;
   const auto nearest = [&](const space::Configuration& candidate) {
     double least = 1e9;
@@ -111,7 +113,7 @@ std::vector<space::Configuration> first_plan(const space::SearchSpace& space,
   };
   std::vector<space::Configuration> promising;
   if (options.features && options.estimate)
-    promising = promising_draws(space, options, lowered, knowledge, rng);
+    promising = promising_draws(space, options, lowered, tried, knowledge, rng);
   const std::size_t draws = promising.empty() ? kSpreadDraws : promising.size();
   while (plan.size() < n) {
     std::optional<space::Configuration> farthest;

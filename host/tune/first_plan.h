@@ -7,6 +7,7 @@
 
 #include "host/tune/knowledge.h"
 #include "host/tune/lowered_features.h"
+#include "host/tune/tried.h"
 
 namespace fettle::tune {
 
@@ -14,10 +15,12 @@ namespace fettle::tune {
 std::size_t first_trials(const SearcherOptions& options);
 
 // Up to n configurations never seen, in the order they should be tried; they are noted in
-// knowledge.unseen. Fewer when the space is exhausted.
+// knowledge.unseen. Fewer when the space is exhausted. `tried`: programs that look like one of
+// these are left out.
 std::vector<space::Configuration> first_plan(const space::SearchSpace& space,
                                              const SearcherOptions& options,
-                                             LoweredFeatures& lowered, Knowledge& knowledge,
-                                             std::size_t n, std::mt19937_64& rng);
+                                             LoweredFeatures& lowered, const Tried& tried,
+                                             Knowledge& knowledge, std::size_t n,
+                                             std::mt19937_64& rng);
 
 }  // namespace fettle::tune

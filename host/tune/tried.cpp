@@ -17,13 +17,9 @@ Tried::Tried(const space::SearchSpace& space) {
 }
 
 void Tried::add(const space::Configuration& configuration, std::size_t features_hash) {
-  add_program(features_hash);
+  if (features_hash != 0) programs_.insert(features_hash);
   ++trials_[configuration.sketch];
   add_twin(configuration);
-}
-
-void Tried::add_program(std::size_t features_hash) {
-  if (features_hash != 0) programs_.insert(features_hash);
 }
 
 void Tried::add_twin(const space::Configuration& configuration) {

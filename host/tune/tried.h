@@ -18,8 +18,6 @@ class Tried {
 
   // `features_hash`: of features_hash(); 0: its features are not known.
   void add(const space::Configuration& configuration, std::size_t features_hash);
-  // Of a trial that is under way.
-  void add_program(std::size_t features_hash);
   // What its options would tell is known: it looks like one of them.
   void add_twin(const space::Configuration& configuration);
   // Most likely the same program as one of them.

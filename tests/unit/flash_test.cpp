@@ -117,6 +117,31 @@ TEST_F(Disks, TheRunningSystemIsFoundThroughWhatIsStacked) {
   put("proc/self/mountinfo", "22 1 0:29 /@ /media/x rw shared:1 - btrfs /dev/sda2 rw\n");
   EXPECT_FALSE(read(0).system);
   EXPECT_EQ(read(0).mounted, std::vector<std::string>{"/dev/sda2"});
+  // btrfs on what is encrypted: named as the mapper names it.
+  put("sys/devices/pci/usb1/sda/sda2/holders/dm-0/dm/name", "luks-1\n");
+  put("proc/self/mountinfo", "22 1 0:29 /@ / rw shared:1 - btrfs /dev/mapper/luks-1 rw\n");
+  EXPECT_TRUE(read(0).system);
+  // On several devices, of which mountinfo names another one.
+  put("proc/self/mountinfo", "22 1 0:29 /@ / rw shared:1 - btrfs /dev/sdc1 rw\n");
+  EXPECT_FALSE(read(0).system);
+  put("sys/fs/btrfs/1234/devices/sda2", "");
+  put("sys/fs/btrfs/1234/devices/sdc1", "");
+  EXPECT_TRUE(read(0).system);
+}
+
+TEST_F(Disks, AMountIsTheRunningSystemsButWhereGuestsAre) {
+  put_disk("sys/devices/pci/usb1/sda", "8:0", "1");
+  const auto mounted_on = [&](const std::string& where) {
+    put("proc/self/mountinfo", "22 1 8:0 / " + where + " rw - ext4 /dev/sda rw\n");
+    return read(0).system;
+  };
+  for (const char* where : {"/", "/boot/efi", "/home", "/cdrom", "/run/live/medium",
+                            "/run/initramfs/live", "/media/root-ro", "/srv/data"}) {
+    EXPECT_TRUE(mounted_on(where)) << where;
+  }
+  for (const char* where : {"/mnt", "/mnt/card", "/media/me/card", "/run/media/me/card"}) {
+    EXPECT_FALSE(mounted_on(where)) << where;
+  }
 }
 
 TEST_F(Disks, AreDescribedByModelAndSize) {
@@ -245,7 +270,7 @@ TEST_F(Images, OntoALoopDevice) {
   {
     const auto to = open_disk(loop.path(), {});
     ASSERT_TRUE(to.ok()) << to.error().text();
-    const auto disk = read_disk(*to);
+    const auto disk = read_disk(*to, {});
     ASSERT_TRUE(disk.ok()) << disk.error().text();
     if (disk->bytes == 0) GTEST_SKIP() << "no sysfs here";
     EXPECT_EQ(disk->bytes, 16u << 20);

@@ -70,6 +70,46 @@ TEST(SpaceSearchSpace, MutationsChangeOneKnobAndStayInside) {
   }
 }
 
+// Rows, columns, vectors and lanes, listed in the order of their first number.
+const std::vector<KnobValue>& tiles() {
+  static const std::vector<KnobValue> all = {
+      {1, 1, 4, 8}, {2, 1, 2, 4}, {2, 1, 2, 8}, {2, 1, 4, 8}, {2, 2, 2, 8}, {3, 1, 2, 8},
+      {3, 4, 1, 8}, {4, 1, 1, 8}, {4, 1, 2, 4}, {4, 1, 2, 8}, {4, 1, 3, 4}, {5, 1, 2, 8}};
+  return all;
+}
+
+TEST(OptionScale, NeighboursDifferInOneNumber) {
+  const OptionScale scale(tiles());
+  const auto place = [](const KnobValue& tile) {
+    return static_cast<std::uint32_t>(std::find(tiles().begin(), tiles().end(), tile) -
+                                      tiles().begin());
+  };
+  const std::uint32_t from = place({4, 1, 2, 8});
+  std::mt19937_64 rng(3);
+  std::set<std::uint32_t> reached;
+  for (int i = 0; i < 1000; ++i) reached.insert(scale.step_from(from, rng));
+  for (const KnobValue& near : {KnobValue{5, 1, 2, 8}, {3, 1, 2, 8}, {4, 1, 1, 8}, {4, 1, 2, 4}}) {
+    EXPECT_TRUE(reached.contains(place(near))) << near[0] << "x" << near[1];
+  }
+  EXPECT_TRUE(reached.contains(place({2, 1, 2, 8}))) << "two steps";
+  EXPECT_FALSE(reached.contains(place({1, 1, 4, 8})));
+  EXPECT_LT(scale.apart(from, place({5, 1, 2, 8})), scale.apart(from, place({3, 4, 1, 8})));
+  EXPECT_EQ(scale.apart(from, from), 0);
+}
+
+TEST(OptionScale, SingleNumbersStandAsTheyAreListed) {
+  const OptionScale scale({{1}, {4}, {16}, {0}});  // 0: all of them
+  EXPECT_EQ(scale.apart(0, 3), 1);
+  EXPECT_DOUBLE_EQ(scale.apart(2, 3), 1.0 / 3);
+  std::mt19937_64 rng(3);
+  std::set<std::uint32_t> reached;
+  for (int i = 0; i < 100; ++i) reached.insert(scale.step_from(3, rng));
+  EXPECT_EQ(reached, (std::set<std::uint32_t>{1, 2, 3}));
+  const OptionScale one({{7, 7}});
+  EXPECT_EQ(one.step_from(0, rng), 0u);
+  EXPECT_EQ(one.apart(0, 0), 0);
+}
+
 TEST(SearchSpace, RecordsFromBeforeAKnobKeepTheirMeaning) {
   const SearchSpace space({{"tiled", {{"tile", {{1}, {2}}}, {"skip", {{0}, {1}}, 0}}}});
   const auto old = space.parse(R"({"sketch":"tiled","knobs":{"tile":[2]}})");

@@ -283,6 +283,44 @@ TEST(Searcher, PlansBesideTheLoopProposeNoProgramTwice) {
   EXPECT_LE(again, trials / 10) << "but for draws whatever the model says";
 }
 
+// Nor one of the first plan's, which are under way when the second plan is made.
+TEST(Searcher, TheSecondPlanHasNoProgramOfTheFirst) {
+  const SearchSpace space = grid(4, 8);  // two knobs change nothing: 64 programs, 64 times each
+  const auto program = [](const Configuration& c) { return 8 * c.choice[0] + c.choice[1]; };
+  const auto time = [](const Configuration& c) { return 100.0 + c.choice[0] + c.choice[1]; };
+  Background background;
+  SearcherOptions options;
+  options.feature_count = 2;
+  options.estimate = 1;
+  options.features = [&](const Configuration& c) -> Result<std::vector<float>> {
+    return std::vector<float>{static_cast<float>(program(c)),
+                              static_cast<float>(std::log2(time(c)))};
+  };
+  options.background = &background;
+  std::size_t again = 0;
+  for (options.seed = 1; options.seed <= 12; ++options.seed) {
+    auto search = make_searcher("evolutionary", space, options).value();
+    std::set<std::uint32_t> tried;
+    std::deque<Configuration> under_way;
+    for (int i = 0; i < 16; ++i) {
+      for (int wait = 0; wait < 2000 && !search->ready(); ++wait) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        if (wait % 8 != 7 || under_way.empty()) continue;
+        search->observe({under_way.front(), time(under_way.front()), false, {}});
+        under_way.pop_front();
+      }
+      const auto proposed = search->propose(1);
+      ASSERT_FALSE(proposed.empty());
+      again += !tried.insert(program(proposed[0])).second;
+      under_way.push_back(proposed[0]);
+      if (under_way.size() < 6) continue;
+      search->observe({under_way.front(), time(under_way.front()), false, {}});
+      under_way.pop_front();
+    }
+  }
+  EXPECT_LE(again, 2u) << "but for draws whatever the model says";
+}
+
 // As long as the first plan's trials are under way nothing new is known, and no plan is made.
 TEST(Searcher, WaitsForTheFirstTrialsBeforeItPlansAgain) {
   const SearchSpace space = grid(6, 8);
