@@ -46,6 +46,46 @@ void count_forks() {
   (void)registered;
 }
 
+// All but those that a fault of the thread itself raises: whoever handles them must see that one.
+sigset_t others_signals() {
+  sigset_t set;
+  sigfillset(&set);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGSYS, SIGABRT, SIGTRAP}) {
+    sigdelset(&set, fault);
+  }
+  return set;
+}
+
+// A stack for signal handlers as long as a thread runs: they tell of its own stack's overflow.
+class SignalStack {
+ public:
+  SignalStack() {
+    void* const memory =
+        mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return;
+    stack_t stack{};
+    stack.ss_sp = memory;
+    stack.ss_size = kBytes;
+    if (sigaltstack(&stack, &before_) == 0) {
+      memory_ = memory;
+    } else {
+      munmap(memory, kBytes);
+    }
+  }
+  ~SignalStack() {
+    if (memory_ == nullptr) return;
+    sigaltstack(&before_, nullptr);
+    munmap(memory_, kBytes);
+  }
+  SignalStack(const SignalStack&) = delete;
+  SignalStack& operator=(const SignalStack&) = delete;
+
+ private:
+  static constexpr std::size_t kBytes = 65536;
+  void* memory_ = nullptr;
+  stack_t before_{};  // none, but a sanitizer's
+};
+
 void pin(std::uint32_t core) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -79,6 +119,10 @@ ThreadPool::ThreadPool(const std::vector<std::uint32_t>& cores, std::uint32_t co
 void ThreadPool::start() {
   forks_ = forks.load(std::memory_order_relaxed);
   starts_.resize(count_);
+  // Threads begin with their maker's mask: the application's signals are for its own.
+  const sigset_t others = others_signals();
+  sigset_t before;
+  pthread_sigmask(SIG_BLOCK, &others, &before);
   for (std::uint32_t thread = 1; thread < count_; ++thread) {
     starts_[thread] = {this, thread};
     pthread_attr_t attributes;
@@ -105,6 +149,7 @@ void ThreadPool::start() {
     }
     threads_.push_back(handle);
   }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   // The caller's sandbox may forbid what a thread does while it starts.
   running_.store(count_ - 1);
   started_.store(true, std::memory_order_release);
@@ -153,16 +198,7 @@ void ThreadPool::run(std::uint32_t threads, void (*job)(void*, std::uint32_t), v
 }
 
 void ThreadPool::work(std::uint32_t thread) {
-  // A stack overflow of the candidate is told by a handler on a stack of its own.
-  static constexpr std::size_t kSignalStack = 65536;
-  void* memory =
-      mmap(nullptr, kSignalStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory != MAP_FAILED) {
-    stack_t stack{};
-    stack.ss_sp = memory;
-    stack.ss_size = kSignalStack;
-    sigaltstack(&stack, nullptr);
-  }
+  const SignalStack signal_stack;
   started_.wait(false, std::memory_order_acquire);
   if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) running_.notify_all();
   std::uint32_t seen = 0;

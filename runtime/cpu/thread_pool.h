@@ -26,7 +26,8 @@ class ThreadPool {
  public:
   // One thread per entry of cores, pinned to it; pinning that the kernel refuses
   // is left out. `count` may exceed the cores: they are then shared, without spinning.
-  // No cores: no thread is pinned, and all that this process may use are theirs.
+  // No cores: no thread is pinned, and all that this process may use are theirs. The caller, which
+  // is pinned to the first, stays so. The others take no signals but those of their own faults.
   ThreadPool(const std::vector<std::uint32_t>& cores, std::uint32_t count);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

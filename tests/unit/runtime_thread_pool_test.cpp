@@ -5,6 +5,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <csignal>
+#include <fstream>
 
 #include "runtime/cpu/thread_pool.h"
 
@@ -81,6 +83,49 @@ TEST(ThreadPool, AChildThatGetsNoThreadsSaysSo) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   EXPECT_EQ(pool.ready(4), 3u);
+}
+#endif
+
+// An application's handlers run on its own threads; a fault is told on the thread that made it.
+TEST(ThreadPool, TheApplicationsSignalsAreNotItsThreads) {
+  sigset_t before, after;
+  pthread_sigmask(SIG_BLOCK, nullptr, &before);
+  ThreadPool pool({}, 3);
+  pthread_sigmask(SIG_BLOCK, nullptr, &after);
+  for (int signal = 1; signal < 32; ++signal) {
+    EXPECT_EQ(sigismember(&after, signal), sigismember(&before, signal)) << signal;
+  }
+  std::vector<sigset_t> masks(3);
+  pool.run(
+      3,
+      [](void* context, std::uint32_t thread) {
+        pthread_sigmask(SIG_BLOCK, nullptr,
+                        &(*static_cast<std::vector<sigset_t>*>(context))[thread]);
+      },
+      &masks);
+  for (const std::size_t thread : {1, 2}) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGALRM, SIGCHLD, SIGUSR1}) {
+      EXPECT_EQ(sigismember(&masks[thread], signal), 1) << signal;
+    }
+    for (const int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGSYS, SIGABRT}) {
+      EXPECT_EQ(sigismember(&masks[thread], fault), 0) << fault;
+    }
+  }
+}
+
+#ifndef __SANITIZE_THREAD__  // which keeps memory of threads that have ended
+std::size_t address_space_bytes() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// As a program does that loads networks and frees them.
+TEST(ThreadPool, LeavesNothingBehind) {
+  for (int i = 0; i < 20; ++i) ThreadPool({}, 3);  // libc keeps some stacks for later
+  const std::size_t before = address_space_bytes();
+  for (int i = 0; i < 200; ++i) ThreadPool({}, 3);
+  EXPECT_LT(address_space_bytes(), before + (std::size_t{8} << 20));
 }
 #endif
 
