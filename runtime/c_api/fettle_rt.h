@@ -12,8 +12,9 @@
  * A network file holds machine code: load it only from where you would run a program from.
  *
  * Functions that can fail return 0, or a status; fettle_error() is then the cause in words. A
- * network may be used by several threads: its runs take turns. Structs begin with their size, which
- * their user sets, so that programs and libraries of different ages fit. */
+ * network may be used by several threads: its runs take turns. Threads that a network starts take
+ * no signals of the program. Structs begin with their size, which their user sets, so that programs
+ * and libraries of different ages fit. */
 #ifndef FETTLE_RT_H
 #define FETTLE_RT_H
 
@@ -57,7 +58,8 @@ typedef struct fettle_options {
   /* 0: as many as the network was built for, where this process has as many cores. */
   uint32_t threads;
   /* Cores that the threads are pinned to; the thread that loads is pinned to the first, and must be
-   * the one that runs. 0: none is pinned. */
+   * the one that runs. It may run where it could before again once it frees the network, or if
+   * loading fails; another thread that frees the network leaves it pinned. 0: none is pinned. */
   uint32_t core_count;
   const uint32_t* cores;
   uint64_t memory_limit; /* in bytes, for all that is not in the file; 0: what the machine has */
@@ -102,7 +104,8 @@ FETTLE_API int fettle_load(const char* path, const fettle_options* options,
 /* `file` is not copied and must outlive the network; at a multiple of 64, or its constants are. */
 FETTLE_API int fettle_load_memory(const void* file, size_t bytes, const fettle_options* options,
                                   fettle_network** network);
-FETTLE_API void fettle_free(fettle_network* network); /* NULL: nothing */
+/* NULL: nothing. By the thread that loaded it, where that one is pinned (fettle_options.cores). */
+FETTLE_API void fettle_free(fettle_network* network);
 
 /* Whether the file is whole: reads all of it. Loading looks at its description and code only. */
 FETTLE_API int fettle_check(fettle_network* network);

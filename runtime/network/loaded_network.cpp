@@ -69,6 +69,7 @@ Result<void> LoadedNetwork::prepare(const NetworkOptions& options) {
   if (auto chosen = choose_threads(options); !chosen) return chosen;
 
   if (auto made = make_memory(options); !made) return made;
+  if (!options.cores.empty()) affinity_.emplace(options.cores.front());
   executor_ = std::make_unique<CpuExecutor>(options.cores, threads_);
   // The system may refuse some (a limit of processes, memory): who asked for them is told.
   if (const std::uint32_t started = executor_->pool().size(); started < threads_) {

@@ -12,6 +12,7 @@
 #include "runtime/cpu/cpu_executor.h"
 #include "runtime/cpu/cpu_image.h"
 #include "runtime/loaded_program.h"
+#include "runtime/network/kept_affinity.h"
 #include "runtime/network/mapped_file.h"
 #include "runtime/network/network_accelerator.h"
 #include "runtime/network/network_memory.h"
@@ -24,7 +25,7 @@ struct NetworkOptions {
   // tell the former, as many as it has room for.
   std::uint32_t threads = 0;
   // That the threads are pinned to, the thread that loads among them, which must be the one that
-  // runs. Empty: none is pinned.
+  // runs: until the network goes, on that thread, or is not loaded. Empty: none is pinned.
   std::vector<std::uint32_t> cores;
   std::uint64_t memory_limit_bytes = 0;  // 0: what the machine has
   // LLVM's name of the core when the user knows better than the system does.
@@ -85,6 +86,7 @@ class LoadedNetwork {
   std::unique_ptr<NetworkMemory> memory_;            // null: in the accelerator's
   std::unique_ptr<NetworkAccelerator> accelerator_;  // null: the network needs none
   CpuLoader loader_;
+  std::optional<KeptAffinity> affinity_;  // absent: no thread is pinned
   std::unique_ptr<CpuExecutor> executor_;
   std::optional<LoadedProgram> program_;
   std::vector<std::uint64_t> launch_ns_;

@@ -1,6 +1,7 @@
 // The C interface: options and structs of other ages, threads, errors in words.
 #include <gtest/gtest.h>
 
+#include <sched.h>
 #include <cstring>
 #include <thread>
 
@@ -108,6 +109,49 @@ TEST_F(FettleRt, StructsOfOtherAges) {
   EXPECT_EQ(fettle_load_memory(file.data(), file.size(), &options.options, &network),
             FETTLE_UNSUPPORTED);
   EXPECT_EQ(network, nullptr);
+}
+
+// Where the calling thread may run.
+cpu_set_t affinity() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  EXPECT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+  return set;
+}
+
+TEST_F(FettleRt, TheThreadThatLoadedIsGivenBackItsCores) {
+  const cpu_set_t before = affinity();
+  if (CPU_COUNT(&before) < 2) GTEST_SKIP() << "one core: a thread is always pinned";
+  std::uint32_t core = 0;
+  while (!CPU_ISSET(core, &before)) ++core;
+  fettle_options options{};
+  options.size = sizeof options;
+  options.core_count = 1;
+  options.cores = &core;
+  fettle_network* network = load(&options);
+  const cpu_set_t pinned = affinity();
+  EXPECT_EQ(CPU_COUNT(&pinned), 1);
+  EXPECT_TRUE(CPU_ISSET(core, &pinned));
+  fettle_free(network);
+  const cpu_set_t after = affinity();
+  EXPECT_TRUE(CPU_EQUAL(&after, &before));
+  // Another thread, which frees it, is not moved, nor is the one that loaded it.
+  network = load(&options);
+  std::thread([&] {
+    sched_setaffinity(0, sizeof before, &before);
+    fettle_free(network);
+    const cpu_set_t others = affinity();
+    EXPECT_TRUE(CPU_EQUAL(&others, &before));
+  }).join();
+  const cpu_set_t still = affinity();
+  EXPECT_TRUE(CPU_EQUAL(&still, &pinned));
+  sched_setaffinity(0, sizeof before, &before);
+  // Nor is one whose program has placed it anew.
+  network = load(&options);
+  sched_setaffinity(0, sizeof before, &before);
+  fettle_free(network);
+  const cpu_set_t anew = affinity();
+  EXPECT_TRUE(CPU_EQUAL(&anew, &before));
 }
 
 TEST_F(FettleRt, ErrorsHaveAStatusAndWords) {

@@ -185,6 +185,19 @@ TEST_F(Network, ThreadsThatCannotBeStartedAreNotCountedOn) {
             0);
 }
 
+TEST_F(Network, ALoadThatFailsLeavesTheThreadItsCores) {
+  const auto cores = agent::usable_cores();
+  if (cores.size() < 2) GTEST_SKIP() << "one core: a thread is always pinned";
+  const Bytes file = tiny().file();
+  NetworkOptions options;
+  options.cores = {cores.front()};
+  options.threads = 3;
+  const int ended = without_threads(
+      [&] { return !LoadedNetwork::load(file, options) && agent::usable_cores() == cores; });
+  if (ended == 2) GTEST_SKIP() << "no other user's process can be started here";
+  EXPECT_EQ(ended, 0);
+}
+
 TEST_F(Network, NotEnoughMemoryIsToldBeforeItIsTaken) {
   TinyNetwork network;
   network.hidden = 1 << 16;
