@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
+#include <sstream>
 #include <string>
 
 #include "agent/platform/cpu_facts.h"
 #include "agent/platform/cpu_features.h"
-#include "agent/platform/system_root.h"
 #include "schemas/wire/native_arch.h"
 
 namespace fettle::runtime {
@@ -38,20 +38,58 @@ std::optional<std::uint64_t> number_behind(const std::string& text, const std::s
   return std::strtoull(text.c_str() + at + name.size(), nullptr, 10);
 }
 
-// This process' group under control groups of version 2; none: the root's, or version 1.
-std::optional<std::uint64_t> control_group_bytes(const agent::SystemRoot& system) {
-  const std::string groups = system.text("/proc/self/cgroup").value_or("");
-  const std::size_t at = groups.find("0::");
-  if (at == std::string::npos) return std::nullopt;
-  const std::string path = groups.substr(at + 3, groups.find('\n', at) - at - 3);
-  const std::string folder = "/sys/fs/cgroup" + path + "/memory.";
-  const auto most = system.number(folder + "max"), now = system.number(folder + "current");
+// The files of one version's control groups, all in bytes.
+struct GroupFiles {
+  const char *most, *now, *files;
+};
+constexpr GroupFiles kVersion2 = {"memory.max", "memory.current", "inactive_file "};
+constexpr GroupFiles kVersion1 = {"memory.limit_in_bytes", "memory.usage_in_bytes",
+                                  "total_inactive_file "};
+
+// What one group leaves; nothing: it has no bound, or is not seen from here.
+std::optional<std::uint64_t> group_bytes(const agent::SystemRoot& system, const std::string& folder,
+                                         const GroupFiles& names) {
+  const auto most = system.number(folder + names.most), now = system.number(folder + names.now);
   if (!most || !now) return std::nullopt;
   // Pages of files are given back when there is need.
   const auto files =
-      number_behind(system.text(folder + "stat").value_or(""), "inactive_file ").value_or(0);
+      number_behind(system.text(folder + "memory.stat").value_or(""), names.files).value_or(0);
   const std::int64_t left = *most - *now + static_cast<std::int64_t>(files);
   return static_cast<std::uint64_t>(std::max<std::int64_t>(left, 0));
+}
+
+// The least that the group and those around it leave. In a container the path may be the host's:
+// what is seen there of its own group is the root.
+std::optional<std::uint64_t> groups_bytes(const agent::SystemRoot& system, const std::string& mount,
+                                          std::string path, const GroupFiles& names) {
+  std::optional<std::uint64_t> least;
+  while (true) {
+    while (path.ends_with('/')) path.pop_back();
+    if (const auto left = group_bytes(system, mount + path + "/", names)) {
+      least = std::min(least.value_or(*left), *left);
+    }
+    if (path.empty()) return least;
+    path.resize(path.rfind('/') + 1);
+  }
+}
+
+// Lines of /proc/self/cgroup: "0::/path" of version 2, "9:cpu,memory:/path" of version 1.
+std::optional<std::uint64_t> control_group_bytes(const agent::SystemRoot& system) {
+  std::istringstream groups(system.text("/proc/self/cgroup").value_or(""));
+  std::optional<std::uint64_t> least;
+  for (std::string line; std::getline(groups, line);) {
+    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string kinds = "," + line.substr(first + 1, second - first - 1) + ",";
+    std::optional<std::uint64_t> left;
+    if (kinds == ",,") {
+      left = groups_bytes(system, "/sys/fs/cgroup", line.substr(second + 1), kVersion2);
+    } else if (kinds.find(",memory,") != std::string::npos) {
+      left = groups_bytes(system, "/sys/fs/cgroup/memory", line.substr(second + 1), kVersion1);
+    }
+    if (left) least = std::min(least.value_or(*left), *left);
+  }
+  return least;
 }
 
 std::optional<std::uint64_t> address_space_bytes(const agent::SystemRoot& system) {
@@ -107,8 +145,7 @@ Result<void> check_cpu(const wire::NetworkT& network, const wire::CpuFactsT& fac
                    (facts.cpu.empty() ? facts.arch : facts.cpu) + ") lacks"};
 }
 
-std::uint64_t free_memory_bytes() {
-  const agent::SystemRoot system;
+std::uint64_t free_memory_bytes(const agent::SystemRoot& system) {
   std::uint64_t free = agent::physical_memory_bytes();
   if (const auto kilobytes =
           number_behind(system.text("/proc/meminfo").value_or(""), "MemAvailable:")) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "agent/platform/system_root.h"
 #include "schemas/device_generated.h"
 #include "schemas/network_generated.h"
 #include "schemas/wire/result.h"
@@ -21,9 +22,9 @@ Result<void> check_kinds(const wire::NetworkT& network, std::span<const wire::De
 // nothing is known.
 Result<void> check_cpu(const wire::NetworkT& network, const wire::CpuFactsT& facts);
 
-// What this process may still take, in bytes: of the system's memory, its own limits and its
-// control group's.
-std::uint64_t free_memory_bytes();
+// What this process may still take, in bytes: of the system's memory, its own limits and those of
+// its control group and of the groups around it.
+std::uint64_t free_memory_bytes(const agent::SystemRoot& system = agent::SystemRoot());
 // OutOfMemory with both numbers, in MiB.
 Result<void> check_memory(std::uint64_t needed_bytes, std::uint64_t free_bytes);
 

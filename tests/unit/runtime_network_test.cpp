@@ -12,6 +12,7 @@
 #include "runtime/network/loaded_network.h"
 #include "runtime/network/machine_check.h"
 #include "tests/support/tiny_network.h"
+#include "tests/unit/fake_root.h"
 
 namespace fettle::runtime {
 namespace {
@@ -213,6 +214,50 @@ TEST_F(Network, NotEnoughMemoryIsToldBeforeItIsTaken) {
             path + ": the network needs 14.8 MiB of memory, 4.0 MiB can be had here");
   ::unlink(path.c_str());
   EXPECT_GT(free_memory_bytes(), std::uint64_t{1} << 20);
+}
+
+class FreeMemory : public agent::FakeRoot {
+ protected:
+  FreeMemory() { put("/proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:    1000 kB\n"); }
+  void group(const std::string& folder, const std::string& most, const std::string& now,
+             const std::string& files) {
+    put(folder + "/memory.max", most + "\n");
+    put(folder + "/memory.current", now + "\n");
+    put(folder + "/memory.stat", "inactive_anon 5\ninactive_file " + files + "\n");
+  }
+};
+
+// As systemd bounds a slice, and a container its root.
+TEST_F(FreeMemory, GroupsAroundTheProcessOwnBoundItToo) {
+  EXPECT_EQ(free_memory_bytes(root()), 1'024'000u);
+  put("/proc/self/cgroup", "0::/user.slice/app.scope\n");
+  EXPECT_EQ(free_memory_bytes(root()), 1'024'000u) << "no groups to be seen";
+  const std::string groups = "/sys/fs/cgroup";
+  group(groups + "/user.slice/app.scope", "max", "70000", "0");
+  group(groups + "/user.slice", "500000", "200000", "40000");
+  EXPECT_EQ(free_memory_bytes(root()), 340'000u);
+  group(groups + "/user.slice/app.scope", "100000", "70000", "0");
+  EXPECT_EQ(free_memory_bytes(root()), 30'000u);
+  group(groups, "30000", "29000", "10");
+  EXPECT_EQ(free_memory_bytes(root()), 1'010u);
+  group(groups + "/user.slice", "500000", "600000", "0");
+  EXPECT_EQ(free_memory_bytes(root()), 0u) << "it has more than it may";
+}
+
+TEST_F(FreeMemory, GroupsOfVersion1AreReadByTheirNames) {
+  const std::string groups = "/sys/fs/cgroup/memory";
+  put("/proc/self/cgroup", "9:pids:/\n4:cpu,memory:/docker/0a1b\n0::/\n");
+  put(groups + "/docker/0a1b/memory.limit_in_bytes", "400000\n");
+  put(groups + "/docker/0a1b/memory.usage_in_bytes", "300000\n");
+  put(groups + "/docker/0a1b/memory.stat", "inactive_file 1\ntotal_inactive_file 2000\n");
+  EXPECT_EQ(free_memory_bytes(root()), 102'000u);
+  put(groups + "/memory.limit_in_bytes", "9223372036854771712\n");
+  put(groups + "/memory.usage_in_bytes", "1000000\n");
+  EXPECT_EQ(free_memory_bytes(root()), 102'000u);
+  // In a container the path is the host's, its own group the root.
+  put("/proc/self/cgroup", "4:memory:/docker/another\n");
+  put(groups + "/memory.limit_in_bytes", "1060000\n");
+  EXPECT_EQ(free_memory_bytes(root()), 60'000u);
 }
 
 TEST_F(Network, AnotherMachinesIsRefused) {
