@@ -58,7 +58,8 @@ struct StaticLibrary {
 };
 
 // The archive's bytes, the same for the same library. Unsupported: no target of a CPU; an image
-// with writable data, which no kernel of ours has.
+// with writable data, which no kernel of ours has. Malformed: an entry point behind its image's
+// bytes.
 Result<std::vector<std::uint8_t>> write_static_library(const StaticLibrary& library,
                                                        const space::Target& target);
 

@@ -150,6 +150,11 @@ Result<void> check_named_blobs(const wire::ProgramT& program, const BlobSizes& s
     if (image.cpu && found->second > image.cpu->memory_bytes) {
       return bad(where + " has more bytes than memory");
     }
+    for (const auto& entry : image.entries) {
+      if (image.cpu && entry->offset >= found->second) {
+        return bad(where + ": entry '" + entry->name + "' lies outside its text");
+      }
+    }
   }
   return {};
 }

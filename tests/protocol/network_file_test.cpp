@@ -148,6 +148,13 @@ TEST(NetworkFile, WhatADescriptionMayNotSay) {
          s.network.program->images[0]->cpu->memory_bytes = 190,
          s.network.program->images[0]->cpu->text_bytes = 190;
        }},
+      {"image 0: entry 'entry128' lies outside its text",
+       [](auto& s) {
+         s.contents[1].resize(128);
+         *s.network.program->images[0]->blob = content_hash(s.contents[1]);
+       }},
+      {"image 0: entry 'entry64' lies outside its text",
+       [](auto& s) { s.network.program->images[0]->bytes.assign(4, 0x90); }},
       {"blob 2 is empty", [](auto& s) { s.contents.push_back({}); }},
   };
   for (const auto& row : rows) {

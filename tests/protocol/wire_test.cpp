@@ -264,6 +264,7 @@ TEST(Wire, BoundsHold) {
       {"relocation far outside", [](auto& r) { r.program->images[0]->cpu->relocations = {~0ull}; }},
       {"odd relocation", [](auto& r) { r.program->images[0]->cpu->relocations = {2}; }},
       {"entry outside", [](auto& r) { r.program->images[0]->entries[0]->offset = 256; }},
+      {"entry behind the bytes", [](auto& r) { r.program->images[0]->bytes.resize(17); }},
       {"launch of no image", [](auto& r) { r.program->launches[0]->image = 3; }},
       {"launch of no entry", [](auto& r) { r.program->launches[0]->entry = 1; }},
       {"no parallel extent", [](auto& r) { r.program->launches[0]->parallel_extent = 0; }},

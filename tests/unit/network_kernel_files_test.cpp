@@ -166,6 +166,17 @@ TEST(KernelFiles, OfACpuAreALibraryWhoseHeaderSaysEveryTensor) {
                             "size_t conv_workspace_bytes(void);", "conv2d 8x8x4"}) {
     EXPECT_NE(header.find(words), std::string::npos) << words << "\n" << header;
   }
+  const auto again = [&] { return kernel_files(*built->program, *workload, target, "conv"); };
+  // Memory behind an image's bytes is zero, in the library too; no code is there.
+  wire::ImageT& image = *built->program->images[0];
+  image.cpu->text_bytes += 100'000, image.cpu->memory_bytes += 100'000;
+  const auto longer = again();
+  ASSERT_TRUE(longer) << longer.error().text();
+  EXPECT_GE(longer->at(1).bytes.size(), made->at(1).bytes.size() + 100'000);
+  image.entries.back()->offset = image.bytes.size();
+  const auto behind = again();
+  ASSERT_FALSE(behind);
+  EXPECT_EQ(behind.error().code, ErrorCode::Malformed);
   const auto refused =
       kernel_files(*built->program, *workload,
                    space::Target::parse(R"({"backend":"opencl_c"})").value(), "conv");

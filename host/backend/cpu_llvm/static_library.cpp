@@ -37,8 +37,8 @@ void append_words(std::string& text, ByteView bytes) {
   }
 }
 
-// The image in a section of its own, its entry points local symbols. Its code is position
-// independent, but AArch64's adrp counts pages from where it stands.
+// The image in a section of its own, as long as in memory, its entry points local symbols. Its code
+// is position independent, but AArch64's adrp counts pages from where it stands.
 Result<std::string> image_text(const StaticLibrary& library, std::size_t index,
                                const space::CpuTarget& target) {
   const auto& [image, bytes] = library.images[index];
@@ -57,12 +57,19 @@ Result<std::string> image_text(const StaticLibrary& library, std::size_t index,
     if (target.arch == "armv7" && offset % 2 == 1) {
       return Error{ErrorCode::Unsupported, "Thumb code cannot be exported"};
     }
+    if (offset >= bytes.size()) {
+      return Error{ErrorCode::Malformed, "the code of '" + image->entries[entry]->name +
+                                             "' lies behind its image's bytes"};
+    }
     append_words(text, bytes.subspan(from, offset - from));
     const std::string symbol = entry_symbol(library, index, entry);
     text += fmt::format(".type {0},%function\n{0}:\n", symbol);
     from = offset;
   }
   append_words(text, bytes.subspan(from));
+  if (bytes.size() < layout.text_bytes) {
+    text += fmt::format(".zero {}\n", layout.text_bytes - bytes.size());
+  }
   return text;
 }
 
