@@ -26,6 +26,14 @@ CpuFacts facts_of(const space::CpuTarget& target) {
   return {target.vector_bits, target.vector_registers, target.threads};
 }
 
+Error no_knob(const std::string& name, const space::Sketch& sketch) {
+  std::string names;
+  for (const space::Knob& knob : sketch.knobs) names += (names.empty() ? "" : ", ") + knob.name;
+  return {ErrorCode::InvalidArgument, "the sketch \"" + sketch.name + "\" has no knob \"" + name +
+                                          "\"; " +
+                                          (names.empty() ? "it has none" : "there are: " + names)};
+}
+
 class ScheduleSteps final : public Steps {
  public:
   explicit ScheduleSteps(space::Schedule begun) : steps_(std::move(begun)) {}
@@ -52,6 +60,7 @@ class ScheduleSteps final : public Steps {
     steps_(space::ComputeAtStep{stage, reader, loop,
                                 registers ? ir::Scope::Register : ir::Scope::Global});
   }
+  void fail(Error error) { steps_.fail(std::move(error)); }
   Result<space::Schedule> finish() { return steps_.finish(); }
 
  private:
@@ -61,13 +70,22 @@ class ScheduleSteps final : public Steps {
 }  // namespace
 
 space::OwnCpuSketch own_sketch(CpuSketch sketch) {
+  const char* const missing = !sketch.applies    ? "applies"
+                              : !sketch.knobs    ? "knobs"
+                              : !sketch.schedule ? "schedule"
+                                                 : nullptr;
   space::OwnCpuSketch own;
   own.applies = [applies = sketch.applies](const space::ComputeDag& dag,
                                            const space::CpuTarget& target) {
-    return applies(stages_of(dag), facts_of(target));
+    return !applies || applies(stages_of(dag), facts_of(target));
   };
-  own.sketch = [name = sketch.name, knobs = sketch.knobs](const space::ComputeDag& dag,
-                                                          const space::CpuTarget& target) {
+  own.sketch = [name = sketch.name, knobs = sketch.knobs, missing](
+                   const space::ComputeDag& dag,
+                   const space::CpuTarget& target) -> Result<space::Sketch> {
+    if (missing) {
+      return Error{ErrorCode::InvalidArgument,
+                   "the sketch \"" + name + "\" has no function " + missing};
+    }
     space::Sketch made{name, {}};
     for (const Knob& knob : knobs(stages_of(dag), facts_of(target))) {
       space::Options options;
@@ -80,7 +98,14 @@ space::OwnCpuSketch own_sketch(CpuSketch sketch) {
                                               const space::SearchSpace& space,
                                               const space::Configuration& configuration) {
     ScheduleSteps steps(std::move(begun));
-    schedule(steps, [&](const char* knob) { return space.value(configuration, knob)[0]; });
+    const space::Sketch& of = space.sketches()[configuration.sketch];
+    schedule(steps, [&](const char* name) -> std::int64_t {
+      for (std::size_t k = 0; k < of.knobs.size(); ++k) {
+        if (of.knobs[k].name == name) return of.knobs[k].options[configuration.choice[k]][0];
+      }
+      steps.fail(no_knob(name, of));
+      return 1;
+    });
     return steps.finish();
   };
   return own;

@@ -22,6 +22,7 @@ struct CpuFacts {
   int vector_bits = 0, vector_registers = 0, threads = 1;
 };
 
+// Of a name that no other knob of its sketch has, with at least one option.
 struct Knob {
   std::string name;
   std::vector<std::int64_t> options;
@@ -53,6 +54,8 @@ class Steps {
                           const std::string& loop, bool registers) = 0;
 };
 
+// Where it lacks a name of its own or a function, or a knob is none, the tasks that it applies to
+// are not tuned, and the reason is told.
 struct CpuSketch {
   std::string name;
   // All three are called from several threads, and again for each task and candidate: they must
@@ -60,7 +63,8 @@ struct CpuSketch {
   std::function<bool(const std::vector<StageFacts>& stages, const CpuFacts& cpu)> applies;
   std::function<std::vector<Knob>(const std::vector<StageFacts>& stages, const CpuFacts& cpu)>
       knobs;
-  // knob(name): the value chosen.
+  // knob(name): the value chosen. Of a name that no knob has it is 1, and ends the candidate as a
+  // step that does not fit does.
   std::function<void(Steps& steps, const std::function<std::int64_t(const char* knob)>& knob)>
       schedule;
 };

@@ -2,6 +2,7 @@
 #include "host/space/sketches/sketches.h"
 
 #include <algorithm>
+#include <set>
 #include <type_traits>
 
 #include "host/space/sketches/cpu_rfactor.h"
@@ -133,18 +134,40 @@ std::vector<OwnCpuSketch>& own_sketches() {
   return sketches;
 }
 
-void append_own(const ComputeDag& dag, const CpuTarget& target,
-                std::vector<TaskSpace::Entry>& entries) {
+// Configurations go by the names of sketches and knobs, and take an option of each knob.
+Result<void> check_own(const Sketch& sketch, const std::vector<TaskSpace::Entry>& others) {
+  const auto bad = [&](const std::string& what) {
+    return Error{ErrorCode::InvalidArgument, "the sketch \"" + sketch.name + "\" " + what};
+  };
+  if (sketch.name.empty()) return Error{ErrorCode::InvalidArgument, "a sketch has no name"};
+  for (const TaskSpace::Entry& other : others) {
+    if (other.sketch.name == sketch.name) return bad("has the name of another sketch");
+  }
+  std::set<std::string> names;
+  for (const Knob& knob : sketch.knobs) {
+    if (knob.name.empty()) return bad("has a knob without a name");
+    if (!names.insert(knob.name).second) return bad("has two knobs \"" + knob.name + "\"");
+    if (knob.options.empty()) return bad("has a knob without options: \"" + knob.name + "\"");
+  }
+  return {};
+}
+
+Result<void> append_own(const ComputeDag& dag, const CpuTarget& target,
+                        std::vector<TaskSpace::Entry>& entries) {
   for (const OwnCpuSketch& own : own_sketches()) {
     if (!own.applies(dag, target)) continue;
+    auto sketch = own.sketch(dag, target);
+    if (!sketch) return std::move(sketch).error();
+    if (auto sound = check_own(*sketch, entries); !sound) return sound;
     TaskSpace::Entry entry;
-    entry.sketch = own.sketch(dag, target);
+    entry.sketch = std::move(*sketch);
     entry.schedule = [schedule = own.schedule, dag, target](const SearchSpace& space,
                                                             const Configuration& configuration) {
       return schedule(Schedule(dag), target, space, configuration);
     };
     entries.push_back(std::move(entry));
   }
+  return {};
 }
 
 bool holds_float16(const ComputeDag& dag) {
@@ -163,7 +186,7 @@ Result<CpuSpace> open_cpu_space(ComputeDag dag, const CpuTarget& target) {
                  "this CPU has no instructions for float16 (x86-64: f16c; ARMv7: fp16 of VFP)"};
   }
   std::vector<TaskSpace::Entry> entries = entries_for(dag, target);
-  append_own(dag, target, entries);
+  if (auto own = append_own(dag, target, entries); !own) return std::move(own).error();
   if (entries.empty()) return Error{ErrorCode::Unsupported, "no sketch of a CPU fits"};
   return CpuSpace(TaskSpace(std::move(dag), std::move(entries)), target);
 }

@@ -20,7 +20,7 @@ class CpuSpace : public TaskSpace {
 // A sketch of a program's own. Pure: called from many threads.
 struct OwnCpuSketch {
   std::function<bool(const ComputeDag& dag, const CpuTarget& target)> applies;
-  std::function<Sketch(const ComputeDag& dag, const CpuTarget& target)> sketch;
+  std::function<Result<Sketch>(const ComputeDag& dag, const CpuTarget& target)> sketch;
   std::function<Result<Schedule>(Schedule begun, const CpuTarget& target, const SearchSpace& space,
                                  const Configuration& configuration)>
       schedule;
@@ -28,7 +28,8 @@ struct OwnCpuSketch {
 // Offered besides the others for DAGs as they are stated; before any space is opened.
 void add_cpu_sketch(OwnCpuSketch sketch);
 
-// Unsupported: no sketch for this DAG on this CPU.
+// Unsupported: no sketch for this DAG on this CPU. InvalidArgument: a sketch of a program's own
+// that applies to it has no name, one that another has, or knobs that cannot be searched.
 Result<CpuSpace> open_cpu_space(ComputeDag dag, const CpuTarget& target);
 
 }  // namespace fettle::space

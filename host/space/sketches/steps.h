@@ -71,6 +71,10 @@ class Steps {
   void vectorize(const std::string& stage, const std::string& loop) {
     (*this)(AnnotateStep{stage, loop, ir::ForKind::Vectorized});
   }
+  // Nothing is done any more; of several errors the first is told.
+  void fail(Error error) {
+    if (!error_) error_ = std::move(error);
+  }
   const ComputeDag& dag() const { return schedule_.dag(); }  // as the steps have made it
   Result<Schedule> finish() {
     if (error_) return std::move(*error_);
