@@ -28,7 +28,8 @@ bool shows_progress(const CompileOptions& options) {
 // Of each piece the fastest of its alternatives, timed on the device.
 Result<std::vector<network::BuiltPiece>> chosen_in_place(
     const CompileOptions& options, const model::Graph& graph, const model::Bindings& bindings,
-    const network::Alternatives& alternatives, const NetworkTarget& target, Interrupt& interrupt) {
+    const network::Alternatives& alternatives, const NetworkTarget& target, Interrupt& interrupt,
+    const std::stop_token& stop) {
   auto connection = Connection::open(connection_options(
       options.target, target.device_key, target.schedules.target().threads(), interrupt));
   if (!connection) return std::move(connection).error();
@@ -51,7 +52,8 @@ Result<std::vector<network::BuiltPiece>> chosen_in_place(
         }
         for (double& ticks : run->layer_ticks) ticks *= run->nanoseconds_per_tick;
         return std::move(run->layer_ticks);
-      });
+      },
+      stop);
 }
 
 Result<network::LinkedNetwork> compiled(const CompileOptions& options, const model::Graph& graph,
@@ -61,25 +63,24 @@ Result<network::LinkedNetwork> compiled(const CompileOptions& options, const mod
                                         Interrupt& interrupt) {
   const bool show = shows_progress(options);
   std::stop_source stop;
+  const StopOnInterrupt watch(interrupt, stop);
   const auto progress = [&](const network::BuildProgress& made) {
     if (show) fmt::print(stderr, "\rcompiling {}/{} ", made.done, made.all);
   };
-  auto alternatives = [&] {
-    const StopOnInterrupt watch(interrupt, stop);
-    return network::compile_pieces(bindings,
-                                   {target.schedules, accelerator ? &*accelerator : nullptr},
-                                   std::max(options.in_place, 1u),
-                                   std::thread::hardware_concurrency(), stop.get_token(), progress);
-  }();
+  auto alternatives =
+      network::compile_pieces(bindings, {target.schedules, accelerator ? &*accelerator : nullptr},
+                              std::max(options.in_place, 1u), std::thread::hardware_concurrency(),
+                              stop.get_token(), progress);
   if (show) fmt::print(stderr, "\r\033[K");
   if (!alternatives) return std::move(alternatives).error();
   auto chosen = Result<std::vector<network::BuiltPiece>>(network::first_of(*alternatives));
   if (options.in_place > 1) {
-    chosen = chosen_in_place(options, graph, bindings, *alternatives, target, interrupt);
+    chosen = chosen_in_place(options, graph, bindings, *alternatives, target, interrupt,
+                             stop.get_token());
     if (show) fmt::print(stderr, "\r\033[K");
     if (!chosen) return std::move(chosen).error();
   }
-  return network::link(graph, bindings, *chosen, target.schedules.target());
+  return network::link(graph, bindings, *chosen, target.schedules.target(), stop.get_token());
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ Result<model::Evaluator> cpu_evaluator(
   auto built = network::compile_pieces(*bindings, schedules, 1, threads, stop, progress);
   if (!built) return std::move(built).error();
   const auto linked =
-      network::link(graph, *bindings, network::first_of(*built), schedules.target());
+      network::link(graph, *bindings, network::first_of(*built), schedules.target(), stop);
   if (!linked) return linked.error();
   auto file = network_file(*linked);
   if (!file) return std::move(file).error();

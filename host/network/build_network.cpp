@@ -112,18 +112,16 @@ Result<Alternatives> compile_pieces(const model::Bindings& bindings, const PartS
   return pieces;
 }
 
-Result<std::vector<BuiltPiece>> fastest_in_place(const model::Graph& graph,
-                                                 const model::Bindings& bindings,
-                                                 const Alternatives& alternatives,
-                                                 const space::Target& target,
-                                                 const LayerTimer& time_layers) {
+Result<std::vector<BuiltPiece>> fastest_in_place(
+    const model::Graph& graph, const model::Bindings& bindings, const Alternatives& alternatives,
+    const space::Target& target, const LayerTimer& time_layers, const std::stop_token& stop) {
   std::size_t rounds = 0;
   for (const auto& list : alternatives) rounds = std::max(rounds, list.size());
   std::vector<BuiltPiece> best = first_of(alternatives);
   for (std::size_t round = 0; round < rounds; ++round) {
     std::vector<BuiltPiece> tried;
     for (const auto& list : alternatives) tried.push_back(list[round % list.size()]);
-    auto linked = link(graph, bindings, tried, target);
+    auto linked = link(graph, bindings, tried, target, stop);
     if (!linked) return std::move(linked).error();
     auto times = time_layers(*linked);
     if (!times) return std::move(times).error();
@@ -136,7 +134,7 @@ Result<std::vector<BuiltPiece>> fastest_in_place(const model::Graph& graph,
     }
   }
   // The least of several times is too good to be true: what was chosen is timed once more.
-  auto linked = link(graph, bindings, best, target);
+  auto linked = link(graph, bindings, best, target, stop);
   if (!linked) return std::move(linked).error();
   auto times = time_layers(*linked);
   if (!times) return std::move(times).error();

@@ -37,12 +37,10 @@ using LayerTimer = std::function<Result<std::vector<double>>(const LinkedNetwork
 // Of each piece the alternative that is fastest where it stands, among all others, with that time
 // as what it is expected to take: weights are not in the cache there, as they are when a task is
 // tuned. Times as many networks as a piece has alternatives at most, and what was chosen once more.
-// Errors: the timer's.
-Result<std::vector<BuiltPiece>> fastest_in_place(const model::Graph& graph,
-                                                 const model::Bindings& bindings,
-                                                 const Alternatives& alternatives,
-                                                 const space::Target& target,
-                                                 const LayerTimer& time_layers);
+// Errors: the timer's; Canceled.
+Result<std::vector<BuiltPiece>> fastest_in_place(
+    const model::Graph& graph, const model::Bindings& bindings, const Alternatives& alternatives,
+    const space::Target& target, const LayerTimer& time_layers, const std::stop_token& stop = {});
 
 // The first of each piece.
 std::vector<BuiltPiece> first_of(const Alternatives& alternatives);

@@ -39,10 +39,11 @@ struct Place {
 class Linker {
  public:
   Linker(const model::Graph& graph, const model::Bindings& bindings,
-         const std::vector<BuiltPiece>& built)
+         const std::vector<BuiltPiece>& built, const std::stop_token& stop)
       : graph_(graph),
         bindings_(bindings),
         built_(built),
+        stop_(stop),
         tensors_(bindings.tensors.size()),
         apart_(bindings.tensors.size()) {
     parts_ = std::all_of(built.begin(), built.end(),
@@ -71,10 +72,11 @@ class Linker {
     add_interface(bindings_.inputs, wire::BufferRole::Input, graph_.inputs, out_.network.inputs);
     add_interface(bindings_.outputs, wire::BufferRole::Output, graph_.outputs,
                   out_.network.outputs);
-    for (std::size_t p = 0; p < built_.size(); ++p) {
+    for (std::size_t p = 0; p < built_.size() && !stop_.stop_requested(); ++p) {
       if (auto placed = place_buffers(p); !placed) return std::move(placed).error();
     }
-    plan();
+    if (!stop_.stop_requested()) plan();
+    if (stop_.stop_requested()) return Error{ErrorCode::Canceled, "interrupted"};
     end_small_constants();
     for (std::size_t p = 0; p < built_.size(); ++p) add_launches(p);
     return std::move(out_);
@@ -253,7 +255,7 @@ class Linker {
 
   void plan() {
     if (!parts_) return plan_whole_buffers();
-    plan_ = plan_memory(live_);
+    plan_ = plan_memory(live_, stop_);
     out_.network.arena_bytes = plan_.arena_bytes;
     out_.network.live_bytes = plan_.live_bytes;
     if (plan_.arena_bytes == 0) return;
@@ -335,6 +337,7 @@ class Linker {
   const model::Bindings& bindings_;
   std::uint64_t image_texels_ = 0;  // of an image over a buffer, where the target has such
   const std::vector<BuiltPiece>& built_;
+  const std::stop_token& stop_;
   std::vector<std::optional<Place>> tensors_;  // of each tensor, once it has one
   std::vector<std::vector<Place>> places_;     // of each piece, of each buffer of its program
   std::vector<LiveTensor> live_;
@@ -361,8 +364,9 @@ BlobLookup blobs_of(const LinkedNetwork& linked) {
 }
 
 Result<LinkedNetwork> link(const model::Graph& graph, const model::Bindings& bindings,
-                           const std::vector<BuiltPiece>& built, const space::Target& target) {
-  return Linker(graph, bindings, built).run(target);
+                           const std::vector<BuiltPiece>& built, const space::Target& target,
+                           const std::stop_token& stop) {
+  return Linker(graph, bindings, built, stop).run(target);
 }
 
 }  // namespace fettle::network

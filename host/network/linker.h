@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,9 @@ struct LinkedNetwork {
 BlobLookup blobs_of(const LinkedNetwork& linked);
 
 // `built`: one per piece of `bindings`. `target`: of all pieces but an accelerator's. Unsupported:
-// a constant that is not of its piece's type.
+// a constant that is not of its piece's type; Canceled: `stop` was asked for.
 Result<LinkedNetwork> link(const model::Graph& graph, const model::Bindings& bindings,
-                           const std::vector<BuiltPiece>& built, const space::Target& target);
+                           const std::vector<BuiltPiece>& built, const space::Target& target,
+                           const std::stop_token& stop = {});
 
 }  // namespace fettle::network

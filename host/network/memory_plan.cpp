@@ -5,12 +5,16 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <random>
 
 namespace fettle::network {
 namespace {
 
 constexpr int kRounds = 4000;  // other orders
+// Of all rounds: looks from a tensor at one that is placed. All rounds of some 500 tensors; of
+// thousands, which take seconds in all, fewer.
+constexpr std::uint64_t kLooks = 500'000'000;
 
 std::uint64_t aligned(std::uint64_t offset, std::uint64_t alignment) {
   return (offset + alignment - 1) & ~(alignment - 1);
@@ -41,8 +45,11 @@ std::uint64_t most_alive(std::span<const LiveTensor> tensors) {
   return most;
 }
 
-// In that order, each in the smallest gap that takes it.
-MemoryPlan placed_in(std::span<const std::size_t> order, std::span<const LiveTensor> tensors) {
+// In that order, each in the smallest gap that takes it; nothing, once more than `most` bytes are
+// needed. `looks`: as kLooks counts them.
+std::optional<MemoryPlan> placed_in(std::span<const std::size_t> order,
+                                    std::span<const LiveTensor> tensors, std::uint64_t most,
+                                    std::uint64_t& looks) {
   MemoryPlan plan;
   plan.offsets.resize(tensors.size());
   std::vector<std::size_t> placed;  // by offset
@@ -50,6 +57,7 @@ MemoryPlan placed_in(std::span<const std::size_t> order, std::span<const LiveTen
     const LiveTensor& tensor = tensors[t];
     std::uint64_t end = 0, best = 0, best_gap = ~std::uint64_t{0};
     bool found = false;
+    looks += placed.size();
     for (const std::size_t other : placed) {
       if (!alive_together(tensor, tensors[other])) continue;
       const std::uint64_t at = aligned(end, tensor.alignment), next = plan.offsets[other];
@@ -60,6 +68,7 @@ MemoryPlan placed_in(std::span<const std::size_t> order, std::span<const LiveTen
     }
     plan.offsets[t] = found ? best : aligned(end, tensor.alignment);
     plan.arena_bytes = std::max(plan.arena_bytes, plan.offsets[t] + tensor.bytes);
+    if (plan.arena_bytes > most) return std::nullopt;
     const auto after = std::upper_bound(
         placed.begin(), placed.end(), plan.offsets[t],
         [&](std::uint64_t offset, std::size_t other) { return offset < plan.offsets[other]; });
@@ -70,12 +79,15 @@ MemoryPlan placed_in(std::span<const std::size_t> order, std::span<const LiveTen
 
 }  // namespace
 
-MemoryPlan plan_memory(std::span<const LiveTensor> tensors) {
+MemoryPlan plan_memory(std::span<const LiveTensor> tensors, const std::stop_token& stop) {
   std::vector<std::size_t> order = largest_first(tensors);
-  MemoryPlan best = placed_in(order, tensors);
+  std::uint64_t looks = 0;
+  MemoryPlan best = *placed_in(order, tensors, ~std::uint64_t{0}, looks);
   best.live_bytes = most_alive(tensors);
   std::mt19937 random(1);
-  for (int round = 0; round < kRounds && best.arena_bytes > best.live_bytes; ++round) {
+  looks = 0;
+  for (int round = 0; round < kRounds && looks < kLooks; ++round) {
+    if (best.arena_bytes == best.live_bytes || stop.stop_requested()) break;
     // A tensor that reaches the arena's end had no better place: it goes earlier.
     std::vector<std::size_t> topmost;
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -88,10 +100,10 @@ MemoryPlan plan_memory(std::span<const LiveTensor> tensors) {
     const auto to = static_cast<std::ptrdiff_t>(random() % static_cast<unsigned>(moved + 1));
     std::vector<std::size_t> other = order;
     std::rotate(other.begin() + to, other.begin() + moved, other.begin() + moved + 1);
-    MemoryPlan plan = placed_in(other, tensors);
-    if (plan.arena_bytes > best.arena_bytes) continue;
-    plan.live_bytes = best.live_bytes;
-    best = std::move(plan), order = std::move(other);
+    std::optional<MemoryPlan> plan = placed_in(other, tensors, best.arena_bytes, looks);
+    if (!plan) continue;
+    plan->live_bytes = best.live_bytes;
+    best = std::move(*plan), order = std::move(other);
   }
   return best;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <stop_token>
 #include <vector>
 
 namespace fettle::network {
@@ -22,8 +23,9 @@ struct MemoryPlan {
   std::uint64_t live_bytes = 0;  // the most that is alive at once: no plan needs less
 };
 
-// No two tensors that are alive in the same step share a byte.
-MemoryPlan plan_memory(std::span<const LiveTensor> tensors);
+// No two tensors that are alive in the same step share a byte. The same for the same tensors, but
+// once `stop` is asked for: what is then known is taken.
+MemoryPlan plan_memory(std::span<const LiveTensor> tensors, const std::stop_token& stop = {});
 
 // The same in buffers that are used whole, for devices that do not take a part of one: OpenCL lets
 // parts overlap for reading only.

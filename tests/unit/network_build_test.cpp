@@ -212,5 +212,34 @@ TEST_F(NetworkBuild, EachLayerGetsWhatIsFastestWhereItStands) {
   EXPECT_EQ(failed.error().code, ErrorCode::DeviceLost);
 }
 
+TEST_F(NetworkBuild, AnInterruptEndsLinkingToo) {
+  const auto graph = imported(testing::residual_network().text());
+  ASSERT_TRUE(graph) << graph.error().text();
+  const auto bindings = model::bind(*graph, model::pieces_of(*graph));
+  ASSERT_TRUE(bindings) << bindings.error().text();
+  const Schedules schedules(testing::native_target().target());
+  const auto alternatives = compile_pieces(*bindings, schedules, 1, 2, {}, {});
+  ASSERT_TRUE(alternatives) << alternatives.error().text();
+  std::stop_source stop;
+  const auto linked = [&] {
+    return link(*graph, *bindings, first_of(*alternatives), schedules.target(), stop.get_token());
+  };
+  EXPECT_TRUE(linked()) << linked().error().text();
+  stop.request_stop();
+  ASSERT_FALSE(linked());
+  EXPECT_EQ(linked().error().code, ErrorCode::Canceled);
+  int timed = 0;
+  const auto chosen = fastest_in_place(
+      *graph, *bindings, *alternatives, schedules.target(),
+      [&](const LinkedNetwork&) -> Result<std::vector<double>> {
+        ++timed;
+        return std::vector<double>(bindings->pieces.size(), 1);
+      },
+      stop.get_token());
+  ASSERT_FALSE(chosen);
+  EXPECT_EQ(chosen.error().code, ErrorCode::Canceled);
+  EXPECT_EQ(timed, 0);
+}
+
 }  // namespace
 }  // namespace fettle::network

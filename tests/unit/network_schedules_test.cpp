@@ -1,6 +1,7 @@
 // Which schedule a layer gets, and where its tensors lie.
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <random>
 
 #include "host/network/adapted.h"
@@ -175,6 +176,40 @@ TEST(NetworkMemoryPlan, WhatImagesReadHasNoLargerCompany) {
       EXPECT_LE(plan.buffers[plan.of_tensor[t]].bytes, chain[t].most_bytes);
     }
   }
+}
+
+// Some live long, so that no plan reaches what is alive at once and the search goes on.
+std::vector<LiveTensor> long_network(std::size_t count) {
+  std::mt19937 random(7);
+  std::vector<LiveTensor> tensors(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    LiveTensor& one = tensors[i];
+    one.bytes = 64 * (1 + random() % 4000);
+    one.first = i / 2, one.last = i / 2 + i % 2;
+    if (random() % 5 == 0) one.last += random() % count;
+  }
+  return tensors;
+}
+
+TEST(NetworkMemoryPlan, ThousandsOfTensorsTakeSeconds) {
+  const std::vector<LiveTensor> tensors = long_network(5000);
+  const std::clock_t begin = std::clock();
+  const MemoryPlan plan = plan_memory(tensors);
+  EXPECT_LT((std::clock() - begin) / CLOCKS_PER_SEC, 60) << "processor time, in seconds";
+  EXPECT_GT(plan.arena_bytes, plan.live_bytes) << "else nothing was looked for";
+  EXPECT_LT(plan.arena_bytes, plan.live_bytes + plan.live_bytes / 10);
+}
+
+TEST(NetworkMemoryPlan, IsTheSameEachTimeAndWhatIsKnownOnceStopped) {
+  const std::vector<LiveTensor> tensors = long_network(300);
+  const MemoryPlan plan = plan_memory(tensors);
+  EXPECT_EQ(plan_memory(tensors).offsets, plan.offsets);
+  std::stop_source stop;
+  stop.request_stop();
+  const MemoryPlan first = plan_memory(tensors, stop.get_token());
+  EXPECT_EQ(first.live_bytes, plan.live_bytes);
+  EXPECT_GT(first.arena_bytes, plan.arena_bytes);
+  EXPECT_EQ(first.offsets.size(), tensors.size());
 }
 
 TEST(NetworkMemoryPlan, AChainNeedsTwoNeighbours) {
