@@ -229,8 +229,10 @@ int import_file(const RecordsOptions& options) {
                                             options.input == "-" ? "standard input" : options.input,
                                             writing(nullptr));
   if (!counts) return fail(counts.error());
-  note(fmt::format("{} records read, {} of them new in {}", counts->trials, counts->added,
-                   records::shown_database(options.db)));
+  const std::string confirmed =
+      counts->confirmed > 0 ? fmt::format(", {} confirmed anew", counts->confirmed) : "";
+  note(fmt::format("{} records read, {} of them new{} in {}", counts->trials, counts->added,
+                   confirmed, records::shown_database(options.db)));
   return kFine;
 }
 

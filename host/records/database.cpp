@@ -106,19 +106,23 @@ Result<std::int64_t> Database::workload_row(const TuningRecord& r) {
   return id;
 }
 
-// The copy that was stored first may be from before the finals.
-Result<Database::Inserted> Database::known_again(std::int64_t id, const TuningRecord& r) {
-  if (r.confirmed_nanoseconds) {
-    Result<Statement> put = connection_->prepare(
-        "UPDATE trials SET confirmed_ns = ?2 WHERE id = ?1 AND confirmed_ns IS NULL");
-    if (!put) return std::move(put).error();
-    if (Result<void> done = put->bind(1, id).bind(2, *r.confirmed_nanoseconds).run(); !done)
-      return std::move(done).error();
-  }
-  return Inserted{id, false};
+// The copy that was stored first may be from before the finals, or from before later ones.
+Result<Database::Inserted> Database::known_again(std::int64_t id, const TuningRecord& r,
+                                                 Confirmed stays) {
+  if (!r.confirmed_nanoseconds) return Inserted{id, false, false};
+  const char* const other = stays == Confirmed::Latest ? " OR confirmed_ns <> ?2" : "";
+  Result<Statement> put = connection_->prepare(
+      std::string("UPDATE trials SET confirmed_ns = ?2 WHERE id = ?1 AND nanoseconds IS NOT NULL "
+                  "AND (confirmed_ns IS NULL") +
+      other + ") RETURNING id");
+  if (!put) return std::move(put).error();
+  const auto changed = put->bind(1, id).bind(2, *r.confirmed_nanoseconds).run_for_number();
+  if (!changed) return changed.error();
+  return Inserted{id, false, changed->has_value()};
 }
 
-Result<Database::Inserted> Database::insert_one(const TuningRecord& r, std::int64_t device_row) {
+Result<Database::Inserted> Database::insert_one(const TuningRecord& r, std::int64_t device_row,
+                                                Confirmed stays) {
   Result<std::int64_t> session =
       row_of("SELECT id FROM sessions WHERE session = ?1",
              "INSERT INTO sessions (session, state) VALUES (?1, 'unknown') "
@@ -148,7 +152,7 @@ Result<Database::Inserted> Database::insert_one(const TuningRecord& r, std::int6
   find_->bind(1, *device).bind(2, *session).bind(3, *workload).bind(4, *target);
   const auto known = find_->bind(5, r.configuration).bind(6, r.unix_ms).run_for_number();
   if (!known) return known.error();
-  if (*known) return known_again(**known, r);
+  if (*known) return known_again(**known, r, stays);
 
   if (!insert_) {
     Result<Statement> prepared = connection_->prepare(
@@ -181,7 +185,7 @@ Result<Database::Inserted> Database::insert_one(const TuningRecord& r, std::int6
   put.bind(17, dump_json(to_json(r.outcome)));
   const auto added = put.run_for_number();
   if (!added) return added.error();
-  return Inserted{added->value(), true};
+  return Inserted{added->value(), true, false};
 }
 
 Result<std::int64_t> Database::insert(const TuningRecord& record) {
@@ -198,16 +202,17 @@ Result<std::int64_t> Database::insert(const TuningRecord& record) {
   return id;
 }
 
-Result<bool> Database::insert(const TuningRecord& record, std::int64_t device_row) {
-  bool added = false;
+Result<Database::Imported> Database::import(const TuningRecord& record, std::int64_t device_row) {
+  Imported all;
   Result<void> done = atomically([&]() -> Result<void> {
-    Result<Inserted> inserted = insert_one(record, device_row);
+    Result<Inserted> inserted = insert_one(record, device_row, Confirmed::Latest);
     if (!inserted) return std::move(inserted).error();
-    added = added || inserted->added;  // now, or in a try before
+    all.added = all.added || inserted->added;  // now, or in a try before
+    all.confirmed = !all.added && (all.confirmed || inserted->confirmed);
     return {};
   });
   if (!done) return std::move(done).error().in("storing a trial");
-  return added;
+  return all;
 }
 
 Result<std::size_t> Database::insert(std::span<const TuningRecord> records) {

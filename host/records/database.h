@@ -86,8 +86,13 @@ class Database {
   Result<std::int64_t> insert(const TuningRecord& record);
   // All or none; how many of them were new.
   Result<std::size_t> insert(std::span<const TuningRecord> records);
-  // For import: measured on that row of put_device; 0: the device's newest. True: it was new.
-  Result<bool> insert(const TuningRecord& record, std::int64_t device_row);
+  // For import: measured on that row of put_device; 0: the device's newest. What the record was
+  // confirmed to take goes before what is stored.
+  struct Imported {
+    bool added = false;      // it was new
+    bool confirmed = false;  // it was known, and takes another confirmed time now
+  };
+  Result<Imported> import(const TuningRecord& record, std::int64_t device_row);
   // All or none. Of trials that are not there: nothing happens.
   Result<void> confirm(std::span<const Confirmation> confirmations);
   Result<TuningRecord> get(std::int64_t id) const;  // NotFound
@@ -120,11 +125,14 @@ class Database {
                                  std::uint32_t index);
   struct Inserted {
     std::int64_t id;
-    bool added;
+    bool added, confirmed;  // as of Imported
   };
+  // Which confirmed time stays where a trial is stored again.
+  enum class Confirmed { First, Latest };
   // Inside a transaction. device_row 0: the device's current one.
-  Result<Inserted> insert_one(const TuningRecord& record, std::int64_t device_row = 0);
-  Result<Inserted> known_again(std::int64_t id, const TuningRecord& record);
+  Result<Inserted> insert_one(const TuningRecord& record, std::int64_t device_row = 0,
+                              Confirmed stays = Confirmed::First);
+  Result<Inserted> known_again(std::int64_t id, const TuningRecord& record, Confirmed stays);
   Result<void> mark_killed();
 
   std::unique_ptr<Connection> connection_;

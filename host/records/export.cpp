@@ -221,7 +221,7 @@ struct Importer {
     if (row != 0) devices[{row, device.device_key, device.board_id, device.device_index}] = *here;
     return {};
   }
-  Result<bool> put(const TuningRecord& record, std::int64_t device_row) {
+  Result<void> put(const TuningRecord& record, std::int64_t device_row, LineCounts& counts) {
     const auto here =
         devices.find({device_row, record.device_key, record.board_id, record.outcome.device_index});
     if (device_row != 0 && here == devices.end()) {
@@ -230,7 +230,12 @@ struct Importer {
                                              std::to_string(device_row) +
                                              ", which no line before it tells"};
     }
-    return to.insert(record, here == devices.end() ? 0 : here->second);
+    Result<Database::Imported> stored = to.import(record, here == devices.end() ? 0 : here->second);
+    if (!stored) return std::move(stored).error();
+    ++counts.trials;
+    counts.added += stored->added ? 1 : 0;
+    counts.confirmed += stored->confirmed ? 1 : 0;
+    return {};
   }
   Result<void> put(Session session) {
     // Its process is not ours to watch: a session exported while it ran has no end here.
@@ -252,23 +257,25 @@ Result<void> store(Importer& importer, const Line& line, LineCounts& counts) {
   if (const auto* calibration = std::get_if<Calibration>(&line.content)) {
     return importer.to.put_calibration(*calibration);
   }
-  Result<bool> added = importer.put(std::get<TuningRecord>(line.content), line.device_line);
-  if (!added) return std::move(added).error();
-  ++counts.trials;
-  counts.added += *added ? 1 : 0;
-  return {};
+  return importer.put(std::get<TuningRecord>(line.content), line.device_line, counts);
+}
+
+// What was new was so now, or in a try before, if its commit happened.
+void keep_more(LineCounts& counts, LineCounts& tried) {
+  counts.added = std::max(counts.added, tried.added);
+  counts.confirmed = std::max(counts.confirmed, tried.confirmed);
+  tried = counts;
 }
 
 Result<LineCounts> store_all(Database& database, const std::vector<Line>& lines) {
-  LineCounts counts;
-  std::size_t added = 0;
+  LineCounts counts, tried;
   Result<void> done = database.atomically([&]() -> Result<void> {
     counts = {};
     Importer importer{database, {}};
     for (const Line& line : lines) {
       if (Result<void> stored = store(importer, line, counts); !stored) return stored;
     }
-    added = counts.added = std::max(added, counts.added);  // now, or in a try before
+    keep_more(counts, tried);
     return {};
   });
   if (!done) return std::move(done).error();
@@ -334,8 +341,7 @@ Result<LineCounts> distill(const Database& from, const Filter& filter, int k, Da
   Context context;
   Result<std::vector<TuningRecord>> records = best_with_context(from, filter, k, context);
   if (!records) return std::move(records).error();
-  LineCounts counts;
-  std::size_t tried = 0;
+  LineCounts counts, tried;
   Result<void> done = to.atomically([&]() -> Result<void> {
     counts = {};
     Importer importer{to, {}};
@@ -349,15 +355,13 @@ Result<LineCounts> distill(const Database& from, const Filter& filter, int k, Da
       if (Result<void> put = to.put_calibration(calibration); !put) return put;
     }
     for (const TuningRecord& record : *records) {
-      Result<bool> added = importer.put(record, record.device_row);
-      if (!added) return std::move(added).error();
-      counts.added += *added ? 1 : 0;
+      Result<void> put = importer.put(record, record.device_row, counts);
+      if (!put) return put;
     }
-    tried = counts.added = std::max(tried, counts.added);
+    keep_more(counts, tried);
     return {};
   });
   if (!done) return std::move(done).error();
-  counts.trials = records->size();
   counts.lines = counts.trials + context.devices.size() + context.sessions.size() +
                  context.calibrations.size();
   return counts;

@@ -13,8 +13,10 @@
 namespace fettle::records {
 
 struct LineCounts {
-  std::size_t lines = 0, trials = 0, added = 0;
-};  // added: trials that were new
+  std::size_t lines = 0, trials = 0;
+  std::size_t added = 0;      // trials that were new
+  std::size_t confirmed = 0;  // that were known, and take another confirmed time now
+};
 
 // Trials that the filter lets through, and what they refer to. Io or DiskFull
 // when the stream fails.
@@ -22,7 +24,8 @@ Result<LineCounts> export_lines(const Database& database, const Filter& filter, 
 
 // All lines or none; `in` is read to its end before the database is locked, and held in memory.
 // Malformed and VersionMismatch name `source` and the line.
-// Trials and sessions that are there already are not stored twice.
+// Trials and sessions that are there already are not stored twice; but what such a trial was
+// confirmed to take since goes before what is stored. Of two lines of one trial the last counts.
 Result<LineCounts> import_lines(Database& database, std::istream& in, const std::string& source);
 // Into the database of that name. It is opened, or made, only once the input has been read.
 Result<LineCounts> import_lines(const std::string& name, std::istream& in,

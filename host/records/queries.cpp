@@ -72,14 +72,21 @@ Result<std::vector<TuningRecord>> least(const Database& database, const Filter& 
 }  // namespace
 
 Result<std::vector<TuningRecord>> best(const Database& database, const Filter& filter, int k) {
-  return least(database, filter, k, "coalesce(t.confirmed_ns, t.nanoseconds)");
+  // A confirmed time of what failed or was stopped early is nobody's time.
+  return least(database, filter, k,
+               "CASE WHEN t.nanoseconds IS NOT NULL THEN coalesce(t.confirmed_ns, t.nanoseconds) "
+               "END");
 }
 
 Result<std::vector<TuningRecord>> fewest_instructions(const Database& database,
                                                       const Filter& filter, int k) {
+  // JSON writes "nan" and "inf" as texts. SQLite reads them as 0; for PostgreSQL they are numbers,
+  // NaN the largest.
+  const std::string median =
+      "CAST(json_extract(t.outcome, '$.measurement.median') AS DOUBLE PRECISION)";
   return least(database, filter, k,
-               "CASE WHEN t.clock = 'Instructions' AND t.censored = 0 THEN "
-               "CAST(json_extract(t.outcome, '$.measurement.median') AS DOUBLE PRECISION) END");
+               "CASE WHEN t.clock = 'Instructions' AND t.censored = 0 THEN CASE WHEN " + median +
+                   " > 0 AND " + median + " < 1e300 THEN " + median + " END END");
 }
 
 Result<Counts> count(const Database& database, const Filter& filter) {

@@ -37,9 +37,11 @@ struct TuningRecord {
   // Nanoseconds per run, of a device's own cycles by their rate; empty for failures, censored
   // samples and clocks without a rate.
   std::optional<double> nanoseconds() const;
-  // What it counts for among the task's records: confirmed where it was, else as measured.
+  // What it counts for among the task's records: confirmed where it was, else as measured. Empty
+  // for what has no time of its own.
   std::optional<double> rated_nanoseconds() const {
-    return confirmed_nanoseconds ? confirmed_nanoseconds : nanoseconds();
+    const std::optional<double> measured = nanoseconds();
+    return measured && confirmed_nanoseconds ? confirmed_nanoseconds : measured;
   }
 };
 

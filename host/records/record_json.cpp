@@ -1,7 +1,10 @@
 // Rows of the database as JSON objects.
 #include "host/records/record_json.h"
 
+#include <cmath>
+
 #include "host/records/outcome_json.h"
+#include "schemas/wire/check_measurement.h"
 
 namespace fettle::records {
 namespace {
@@ -24,6 +27,24 @@ void get_embedded(Fields& fields, const char* name, std::string& to) {
   else
     fields.fail(name, "is neither a text nor an object");
   if (nested_too_deep(to)) fields.fail(name, "is nested too deep");
+}
+
+// What a board or this program would not have stored: such a time would win over all true ones.
+Result<void> check_times(const TuningRecord& r) {
+  if (const wire::MeasurementT* measured = r.measurement()) {
+    if (Result<void> checked = check_measurement(*measured); !checked) return checked;
+  }
+  if (!r.confirmed_nanoseconds) return {};
+  const double confirmed = *r.confirmed_nanoseconds;
+  if (!(confirmed > 0) || !std::isfinite(confirmed)) {
+    return Error{ErrorCode::Malformed, "field 'confirmed_ns' of trial is no positive number", {}};
+  }
+  if (!r.nanoseconds()) {
+    return Error{ErrorCode::Malformed,
+                 "field 'confirmed_ns' of a trial that failed, was stopped early or has no time",
+                 {}};
+  }
+  return {};
 }
 
 Json line(const char* kind) { return {{"fettle", kLineVersion}, {"kind", kind}}; }
@@ -77,6 +98,7 @@ Result<TuningRecord> record_from_json(const Json& json) {
   Result<wire::OutcomeT> read = outcome_from_json(*outcome);
   if (!read) return std::move(read).error();
   r.outcome = std::move(*read);
+  if (Result<void> checked = check_times(r); !checked) return std::move(checked).error();
   return r;
 }
 

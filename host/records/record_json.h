@@ -15,7 +15,9 @@ Json to_json(const Session& session);
 Json to_json(const DeviceRow& device);
 Json to_json(const Calibration& calibration);
 
-Result<TuningRecord> record_from_json(const Json& json);  // id is 0
+// id is 0. Malformed, too: a measurement that no board may report (check_measurement), or a
+// confirmed time that is no positive number or of a trial without a time.
+Result<TuningRecord> record_from_json(const Json& json);
 Result<Session> session_from_json(const Json& json);
 Result<DeviceRow> device_from_json(const Json& json);
 Result<Calibration> calibration_from_json(const Json& json);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "schemas/wire/blob_pieces.h"
+#include "schemas/wire/check_measurement.h"
 #include "schemas/wire/check_message.h"
 #include "schemas/wire/limits.h"
 #include "schemas/wire/verified.h"
@@ -190,27 +191,7 @@ Result<wire::OutcomeT> decode_outcome(ByteView bytes) {
       return Error{ErrorCode::Malformed,
                    "measurement with " + std::to_string(measured->samples.size()) + " samples"};
     }
-    for (const auto& sample : measured->samples) {
-      if (sample.runs() == 0) return Error{ErrorCode::Malformed, "sample of no runs"};
-    }
-    if (!(measured->median > 0) || !std::isfinite(measured->median)) {
-      return Error{ErrorCode::Malformed, "measurement whose median is no positive number"};
-    }
-    for (const double figure :
-         {measured->ticks_per_second, measured->interval_low, measured->interval_high}) {
-      if (!(figure >= 0) || !std::isfinite(figure)) {
-        return Error{ErrorCode::Malformed,
-                     "measurement whose interval or clock rate is negative or no number"};
-      }
-    }
-    if (measured->borrowed > measured->samples.size() ||
-        measured->launch_ticks.size() > limits::kLaunches ||
-        !std::all_of(measured->launch_ticks.begin(), measured->launch_ticks.end(),
-                     [](double ticks) { return ticks >= 0 && std::isfinite(ticks); })) {
-      return Error{ErrorCode::Malformed,
-                   "measurement with more borrowed samples than it has, or "
-                   "with launches that took no number of ticks"};
-    }
+    if (auto checked = check_measurement(*measured); !checked) return std::move(checked).error();
     if (measured->read.size() > limits::kPieceBytes) {
       return Error{ErrorCode::Malformed, "measurement with too many bytes of a buffer"};
     }

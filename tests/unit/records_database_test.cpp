@@ -234,6 +234,35 @@ TEST_P(RecordsDatabase, WhatWasConfirmedCountsByThat) {
   EXPECT_EQ(line->confirmed_nanoseconds, 94);
 }
 
+// Rows of an import from before such lines were refused.
+TEST_P(RecordsDatabase, WhatHasNoTimeOfItsOwnIsNeverTheBest) {
+  Stores folder(GetParam());
+  Database database = open_or_die(folder.file("r.db"));
+  TuningRecord crashed = failed(1, ErrorCode::WrongAnswer, wire::Stage::Check, "wrong");
+  TuningRecord stopped = censored(2, 90);
+  for (TuningRecord* record : {&crashed, &stopped}) {
+    record->confirmed_nanoseconds = 1;
+    ASSERT_DONE(database.insert(*record));
+    EXPECT_FALSE(record->rated_nanoseconds());
+  }
+  EXPECT_TRUE(best(database, {}).value().empty());
+  EXPECT_FALSE(summaries(database, {}).value().at(0).best_nanoseconds);
+
+  int n = 10;
+  for (const double median : {std::numeric_limits<double>::quiet_NaN(), 0.0, -5.0, 2000.0,
+                              std::numeric_limits<double>::infinity(), 1000.0}) {
+    TuningRecord counted = measured(++n, 1);
+    counted.outcome.body.AsMeasurement()->clock = wire::ClockDomain::Instructions;
+    counted.outcome.body.AsMeasurement()->median = median;
+    ASSERT_DONE(database.insert(counted));
+  }
+  const auto fewest = fewest_instructions(database, {}, 9);
+  ASSERT_TRUE(fewest.ok()) << fewest.error().text();
+  ASSERT_EQ(fewest->size(), 2u);
+  EXPECT_EQ(fewest->at(0).measurement()->median, 1000);
+  EXPECT_EQ(fewest->at(1).measurement()->median, 2000);
+}
+
 TEST_P(RecordsDatabase, ResumeSkipsWhatIsSettledAndRepeatsWhatWasLost) {
   Stores folder(GetParam());
   Database database = open_or_die(folder.file("r.db"));

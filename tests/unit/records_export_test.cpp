@@ -328,6 +328,20 @@ TEST_P(RecordsExport, ABadLineIsNamedAndNothingIsImported) {
            {with("\"clock\":\"Nanoseconds\"", "\"clock\":\"Sundial\""), "'clock'"},
            {with("\"samples\":[[", "\"samples\":[[-1,1],["), "'samples'"},
            {with("\"measurement\":", "\"measured\":"), "exactly one"},
+           {with("\"median\":100.0", "\"median\":\"nan\""), "median is no positive number"},
+           {with("\"median\":100.0", "\"median\":\"inf\""), "median is no positive number"},
+           {with("\"median\":100.0", "\"median\":0"), "median is no positive number"},
+           {with("\"ticks_per_second\":", "\"ticks_per_second\":-1,\"x\":"), "clock rate"},
+           {with("\"reused\":", "\"confirmed_ns\":0,\"reused\":"),
+            "'confirmed_ns' of trial is no positive number"},
+           {with("\"reused\":", "\"confirmed_ns\":\"inf\",\"reused\":"),
+            "'confirmed_ns' of trial is no positive number"},
+           {with("\"censored\":false", "\"censored\":true").insert(1, "\"confirmed_ns\":1,"),
+            "stopped early"},
+           {with("\"outcome\":",
+                 "\"confirmed_ns\":1,\"outcome\":{\"failure\":{\"code\":\"Crash\","
+                 "\"message\":\"\",\"stage\":\"Run\"}},\"was\":"),
+            "a trial that failed"},
            {with("\"outcome\":{", "\"outcome\":17,\"x\":{"), "outcome is not a JSON object"}}) {
     Database to = open_or_die(folder.file("b.db"));
     std::istringstream in(good + bad.line);
@@ -344,6 +358,44 @@ TEST_P(RecordsExport, ABadLineIsNamedAndNothingIsImported) {
     ASSERT_TRUE(sessions.ok());
     EXPECT_TRUE(sessions->empty());
   }
+}
+
+// A session's finals, and later those of one that resumed it, confirm what was exported already.
+TEST_P(RecordsExport, ALaterConfirmationReachesACopy) {
+  Stores folder(GetParam());
+  Database from = sample_database(folder.file("a.db"));
+  Database to = open_or_die(folder.file("b.db"));
+  const auto import = [&](const std::string& lines) {
+    std::istringstream in(lines);
+    const auto done = import_lines(to, in, "a.jsonl");
+    EXPECT_TRUE(done.ok()) << done.error().text();
+    return done ? *done : LineCounts{};
+  };
+  const auto confirm = [&](double nanoseconds) {
+    const TuningRecord fastest = measured(4, 80);
+    const Confirmation one{fastest.session,      fastest.workload,      fastest.target,
+                           fastest.program_hash, fastest.configuration, nanoseconds};
+    ASSERT_DONE(from.confirm(std::span(&one, 1)));
+  };
+  const std::string before = exported(from);
+  EXPECT_EQ(import(before).confirmed, 0u);
+  for (const double nanoseconds : {85.0, 110.0, 84.5}) {
+    confirm(nanoseconds);
+    const LineCounts counts = import(exported(from));
+    EXPECT_EQ(counts.added, 0u);
+    EXPECT_EQ(counts.confirmed, 1u);
+    EXPECT_EQ(exported(to), exported(from));
+    EXPECT_EQ(import(exported(from)).confirmed, 0u) << "the same again";
+  }
+  EXPECT_EQ(import(before).confirmed, 0u) << "an export from before them takes none away";
+  EXPECT_EQ(exported(to), exported(from));
+
+  Database best = open_or_die(folder.file("c.db"));
+  ASSERT_TRUE(distill(from, {}, 1, best).ok());
+  confirm(83);
+  const auto again = distill(from, {}, 1, best);
+  ASSERT_TRUE(again.ok()) << again.error().text();
+  EXPECT_EQ(again->confirmed, 1u);
 }
 
 TEST_P(RecordsExport, DistillKeepsTheBestOfEachTask) {
