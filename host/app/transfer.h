@@ -19,13 +19,15 @@ struct Lesson {
 };
 
 // Trials that gave a time, on any device of this kind: same back end, CPU, features and
-// number of threads, same clock, emulated as `device` is or not. The newest of each
-// workload, evenly over the workloads. Of the session's own `tasks` only where they are
+// number of threads, same clock, emulated as `device` is or not, with `cold_weights` or warm ones.
+// The newest of each workload, evenly over the workloads; where they are too many for a few trials
+// each, those that are most like `tasks`. Of the session's own `tasks` only where they are
 // `resumed`, under their own names: what one of them showed is for the others.
 Result<std::vector<Lesson>> earlier_lessons(const records::Database& database,
                                             const wire::DeviceInfoT& device,
                                             const space::Target& target,
-                                            const std::vector<space::Task>& tasks, bool resumed);
+                                            const std::vector<space::Task>& tasks, bool resumed,
+                                            bool cold_weights);
 
 // Lowers each of them for its features, whose estimates the shipped prior corrects
 // `with_prior`. About a millisecond each.

@@ -141,7 +141,7 @@ Result<int> run(const TuneCommand& command) {
   tune::Background* beside = background ? &*background : nullptr;
   if (command.transfer) {
     if (auto taught = transfer(*database, runner.device(), *target, open->tasks, command.resume,
-                               command.prior, experience, beside);
+                               *weights_bytes > 0, command.prior, experience, beside);
         !taught) {
       return taught.error();
     }

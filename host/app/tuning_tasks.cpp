@@ -87,9 +87,9 @@ Result<std::vector<std::vector<records::TuningRecord>>> history_of(
 
 Result<void> transfer(const records::Database& database, const wire::DeviceInfoT& device,
                       const space::Target& target, const std::vector<space::Task>& tasks,
-                      bool resumed, bool with_prior, std::shared_ptr<cost::Experience> experience,
-                      tune::Background* background) {
-  auto lessons = earlier_lessons(database, device, target, tasks, resumed);
+                      bool resumed, bool cold, bool with_prior,
+                      std::shared_ptr<cost::Experience> experience, tune::Background* background) {
+  auto lessons = earlier_lessons(database, device, target, tasks, resumed, cold);
   if (!lessons) return lessons.error();
   const backend::Backend& backend = *backend::find_backend(target.backend());
   auto learn = [lessons = std::move(*lessons), experience, &backend, target, with_prior] {

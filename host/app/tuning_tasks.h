@@ -32,11 +32,12 @@ Result<std::vector<std::vector<records::TuningRecord>>> history_of(
     const records::Database& database, const OpenTasks& open, const space::Target& target,
     const wire::DeviceInfoT& device, bool cold, const TuneCommand& command);
 
-// Teaches `experience` what earlier sessions left: at once, or on `background`.
+// Teaches `experience` what earlier sessions left: at once, or on `background`. `cold` as of
+// history_of().
 Result<void> transfer(const records::Database& database, const wire::DeviceInfoT& device,
                       const space::Target& target, const std::vector<space::Task>& tasks,
-                      bool resumed, bool with_prior, std::shared_ptr<cost::Experience> experience,
-                      tune::Background* background);
+                      bool resumed, bool cold, bool with_prior,
+                      std::shared_ptr<cost::Experience> experience, tune::Background* background);
 
 // Tasks with their searchers. Takes the histories.
 Result<std::vector<tune::TuneTask>> searched_tasks(

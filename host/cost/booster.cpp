@@ -4,6 +4,7 @@
 #include <xgboost/c_api.h>
 
 #include <cassert>
+#include <charconv>
 #include <cstdio>
 #include <limits>
 #include <string>
@@ -59,6 +60,13 @@ Result<Matrix> matrix_of(const TrainingData& data, Objective objective) {
   return matrix;
 }
 
+// With a point, whatever locale the program that has libfettle chose: XGBoost wants that.
+std::string number(double value) {
+  char text[64];
+  const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, 6).ptr;
+  return {text, end};
+}
+
 Result<void> configure(BoosterHandle booster, const BoosterOptions& options) {
   const bool rank = options.objective == Objective::Rank;
   const std::pair<const char*, std::string> parameters[] = {
@@ -69,12 +77,12 @@ Result<void> configure(BoosterHandle booster, const BoosterOptions& options) {
       {"tree_method", rank ? "exact" : "hist"},
       {"max_bin", std::to_string(options.bins)},
       {"max_depth", std::to_string(options.depth)},
-      {"eta", std::to_string(options.learning_rate)},
+      {"eta", number(options.learning_rate)},
       {"gamma", rank ? "0.0001" : "0"},
-      {"min_child_weight", std::to_string(options.minimum_weight)},
-      {"subsample", std::to_string(options.row_share)},
-      {"colsample_bytree", std::to_string(options.column_share)},
-      {"colsample_bynode", std::to_string(options.node_column_share)},
+      {"min_child_weight", number(options.minimum_weight)},
+      {"subsample", number(options.row_share)},
+      {"colsample_bytree", number(options.column_share)},
+      {"colsample_bynode", number(options.node_column_share)},
       {"lambda", "1"},
       {"seed", std::to_string(options.seed)},
       {"nthread", "1"},

@@ -19,7 +19,7 @@ struct Sample {
 // Thread-safe.
 class Experience {
  public:
-  // Samples of a task beyond the newest kPerTask are forgotten.
+  // Samples of a task beyond the newest kPerTask are forgotten, but not its fastest.
   static constexpr std::size_t kPerTask = 400;
   void add(const std::string& task, Sample sample);
   // Of all other tasks, with times as multiples of their task's best. Tasks without

@@ -80,7 +80,8 @@ TrainingData TimeModel::data(std::size_t columns, const std::vector<Trial>& tria
           failed || trial.censored || time > kLongest, 1);
     }
   }
-  const std::size_t step = others.size() / std::max<std::size_t>(1, options.most_foreign) + 1;
+  const std::size_t most = std::max<std::size_t>(1, options.most_foreign);
+  const std::size_t step = (others.size() + most - 1) / most;
   for (std::size_t i = 0; i < others.size(); i += step) {
     const bool failed = others[i].nanoseconds <= 0;
     const double time = failed ? kFailedFactor : others[i].nanoseconds;

@@ -1,7 +1,7 @@
 // Printing IR (printer.h).
 #include "host/ir/printer.h"
 
-#include <cstdio>
+#include <charconv>
 #include <map>
 #include <set>
 
@@ -19,9 +19,10 @@ constexpr const char* kKinds[] = {"for", "unrolled", "vectorized", "parallel"};
 constexpr const char* kRoles[] = {"input", "output", "constant", "scratch"};
 
 std::string number(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  std::string s = text;
+  char text[40];  // with a point, whatever the locale
+  const auto end =
+      std::to_chars(text, text + sizeof text, value, std::chars_format::general, 9).ptr;
+  std::string s(text, end);
   if (s.find_first_of(".en") == std::string::npos) s += ".0";
   return s;
 }

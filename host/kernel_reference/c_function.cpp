@@ -1,7 +1,7 @@
 // A main() around the function, files for its arguments, and limits (c_function.h).
 #include "host/kernel_reference/c_function.h"
 
-#include <cstdio>
+#include <charconv>
 #include <cstdlib>
 
 #include "host/process/child_process.h"
@@ -57,10 +57,11 @@ Result<std::string> main_of(const space::OwnKernel& kernel) {
         return Error(value.error())
             .in("finding the value of " + argument.name + " for the reference");
       }
-      char text[64];
-      std::snprintf(text, sizeof text, "%.17g", *value);
-      body += std::string("  ") + space::c_type(argument.type.scalar) + " " + name + " = " + text +
-              ";\n";
+      char text[64];  // with a point, whatever the locale
+      const auto end =
+          std::to_chars(text, text + sizeof text, *value, std::chars_format::general, 17).ptr;
+      body += std::string("  ") + space::c_type(argument.type.scalar) + " " + name + " = " +
+              std::string(text, end) + ";\n";
       continue;
     }
     const auto elements = space::elements_of(argument, constants);

@@ -157,7 +157,11 @@ std::int64_t PostgresStatement::integer(int column) const {
   return is_null(column) ? 0 : std::strtoll(PQgetvalue(row_.get(), 0, column), nullptr, 10);
 }
 double PostgresStatement::real(int column) const {
-  return is_null(column) ? 0 : std::strtod(PQgetvalue(row_.get(), 0, column), nullptr);
+  if (is_null(column)) return 0;
+  const char* const text = PQgetvalue(row_.get(), 0, column);
+  double value = 0;
+  std::from_chars(text, text + PQgetlength(row_.get(), 0, column), value);
+  return value;
 }
 std::string PostgresStatement::text(int column) const {
   if (is_null(column)) return {};

@@ -46,13 +46,14 @@ class Lessons : public ::testing::Test {
       record.device_key = device.key;
       record.board_id = record.outcome.board_id = board.id;
       record.outcome.device_index = 0;
+      record.outcome.body.AsMeasurement()->weights_bytes = cold ? 1'000'000 : 0;
       ASSERT_DONE(database.insert(record));
     }
   }
   std::vector<Lesson> lessons(const std::vector<space::Workload>& own, bool resumed) {
     std::vector<space::Task> tasks;
     for (const auto& workload : own) tasks.push_back({workload, 1});
-    return earlier_lessons(database, device, target, tasks, resumed).value();
+    return earlier_lessons(database, device, target, tasks, resumed, cold).value();
   }
 
   TempFolder folder;
@@ -62,6 +63,7 @@ class Lessons : public ::testing::Test {
   wire::DeviceInfoT device;
   space::Workload a = doubles::workload(32), b = doubles::workload(64), c = doubles::workload(96);
   int number = 0;
+  bool cold = false;  // what is recorded, and what the session measures
 };
 
 TEST_F(Lessons, AreOfOtherTasksUnlessTheSessionIsResumed) {
@@ -93,6 +95,52 @@ TEST_F(Lessons, OfAnEmulatorAreNothingToABoard) {
   const auto emulated = lessons({a}, false);
   ASSERT_EQ(emulated.size(), 1u);
   EXPECT_EQ(emulated[0].nanoseconds, 500);
+}
+
+// As one task's they would share a fastest, which none of the cold ones could reach.
+TEST_F(Lessons, WithWeightsInTheCachesAreNothingToTimesWithout) {
+  record({b}, false);
+  cold = true;
+  EXPECT_TRUE(lessons({a}, false).empty());
+  EXPECT_TRUE(lessons({b}, true).empty());
+  record({c}, false);
+  ASSERT_EQ(lessons({a}, false).size(), 1u);
+  EXPECT_EQ(lessons({a}, false)[0].workload, c.canonical());
+  cold = false;
+  ASSERT_EQ(lessons({a}, false).size(), 1u);
+  EXPECT_EQ(lessons({a}, false)[0].workload, b.canonical());
+}
+
+TEST_F(Lessons, OfTooManyWorkloadsAreThoseOfTheNearest) {
+  wire::BoardT board;
+  board.id = "board-1";
+  ASSERT_DONE(database.register_device(board, device));
+  std::vector<records::TuningRecord> all;
+  const auto put = [&](const std::string& workload, const std::string& source, double operations) {
+    records::TuningRecord record = records::test::measured(++number, 1000);
+    record.workload = record.title = workload;
+    record.source = source;
+    record.operations = operations;
+    record.target = target.canonical();
+    record.device_key = device.key;
+    record.outcome.device_index = 0;
+    all.push_back(std::move(record));
+  };
+  for (int i = 0; i < 1300; ++i)
+    put("far " + std::to_string(i), R"({"op":"none"})", a.operations());
+  for (int i = 0; i < 10; ++i) put("larger", b.source(), 50 * a.operations());
+  for (int i = 0; i < 10; ++i) put("near", b.source(), 2 * a.operations());
+  ASSERT_DONE(database.insert(all));
+  const auto found = lessons({a}, false);
+  EXPECT_EQ(found.size(), 1200u);
+  const auto of = [&](const std::string& workload) {
+    return std::count_if(found.begin(), found.end(),
+                         [&](const Lesson& lesson) { return lesson.workload == workload; });
+  };
+  EXPECT_EQ(of("near"), 8);
+  EXPECT_EQ(of("larger"), 8);
+  EXPECT_EQ(found[0].workload, "near");
+  EXPECT_EQ(found[8].workload, "larger");
 }
 
 // A session of a double's boards, where every calibration program takes a microsecond.

@@ -8,6 +8,7 @@
 #include "host/cost/knob_features.h"
 #include "host/cost/prior.h"
 #include "host/cost/time_model.h"
+#include "tests/unit/decimal_comma.h"
 
 namespace fettle::cost {
 namespace {
@@ -212,6 +213,36 @@ TEST(TimeModel, RowsWithoutAnEstimateAreTakenAsTheyAre) {
   EXPECT_GT(concordance(model->mean(table), held.times), 0.85);
 }
 
+TEST(TimeModel, OfAsManyOthersAsItTakesNoneIsLeftOut) {
+  const Points there = points(100, 1), held = points(100, 2);
+  std::vector<Sample> others;
+  for (std::size_t i = 0; i < there.rows.size(); ++i) {
+    others.push_back({there.rows[i], there.times[i], false});
+  }
+  const auto with = [&](std::size_t most) {
+    TimeModelOptions how;
+    how.most_foreign = most;
+    return TimeModel::train(5, {}, others, how, 1)->mean(table_of(held.rows));
+  };
+  EXPECT_EQ(with(others.size()), with(10 * others.size()));
+  EXPECT_NE(with(others.size() - 1), with(others.size()));
+}
+
+// Times are told as multiples of it.
+TEST(Experience, TheFastestOfManyIsKept) {
+  Experience experience;
+  experience.add("a", {{0}, 5, true});  // stopped early: not the fastest
+  experience.add("a", {{1}, 10, false});
+  for (std::size_t i = 0; i < 2 * Experience::kPerTask; ++i) {
+    experience.add("a", {{2}, 1000.0 + double(i), false});
+  }
+  EXPECT_EQ(experience.size(), Experience::kPerTask);
+  const auto samples = experience.beside("b");
+  ASSERT_EQ(samples.size(), Experience::kPerTask);
+  EXPECT_DOUBLE_EQ(samples.front().nanoseconds, 1);
+  EXPECT_DOUBLE_EQ(samples.back().nanoseconds, (1000 + 2 * Experience::kPerTask - 1) / 10.0);
+}
+
 TEST(Experience, MultiplesAreDividedByThoseOfTheEstimates) {
   Experience experience;
   experience.add("a", {{0, 10}, 300, false});  // its estimate is twice the best's
@@ -250,6 +281,20 @@ TEST(Booster, RanksAndStopsWhenTold) {
   std::vector<float> slowness = booster->predict(table_of(held.rows));
   for (float& value : slowness) value = -value;
   EXPECT_GT(concordance(slowness, held.times), 0.88);
+}
+
+// Else a user's program that set its own locale would search without a model, silently.
+TEST(Booster, LearnsTheSameUnderADecimalComma) {
+  const auto trials = trials_of(points(100, 1));
+  const Table held = table_of(points(100, 2).rows);
+  const auto plain = TimeModel::train(5, trials, {}, {}, 1);
+  ASSERT_TRUE(plain) << plain.error().text();
+  const testing::DecimalComma comma;
+  ASSERT_TRUE(comma.there());
+  const auto model = TimeModel::train(5, trials, {}, {}, 1);
+  ASSERT_TRUE(model) << model.error().text();
+  EXPECT_EQ(model->mean(held), plain->mean(held));
+  EXPECT_TRUE(TimeModel::refit(*model, 5, trials, {}, {}, 1).ok());
 }
 
 TEST(Booster, PredictsFromSeveralThreadsAlike) {

@@ -10,6 +10,7 @@
 #include "host/ir/mutator.h"
 #include "host/ir/printer.h"
 #include "host/ir/simplify.h"
+#include "tests/unit/decimal_comma.h"
 
 namespace fettle::ir {
 namespace {
@@ -18,6 +19,14 @@ const Var x = make_var("x"), y = make_var("y");
 Expr vx() { return var_ref(x); }
 Expr vy() { return var_ref(y); }
 Expr n(std::int64_t value) { return int_imm(value); }
+
+TEST(IrExpr, NumbersArePrintedWithAPointWhateverTheLocale) {
+  const testing::DecimalComma comma;
+  ASSERT_TRUE(comma.there());
+  EXPECT_EQ(print(float_imm(1.5)), "1.5");
+  EXPECT_EQ(print(float_imm(3)), "3.0");
+  EXPECT_EQ(print(float_imm(-1.0 / 3)), "-0.333333333");
+}
 
 TEST(IrExpr, MakersFoldConstants) {
   EXPECT_EQ(*as_int(n(7) + n(5)), 12);

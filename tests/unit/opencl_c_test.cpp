@@ -6,9 +6,11 @@
 
 #include "host/backend/backend.h"
 #include "host/backend/opencl_c/source_writer.h"
+#include "host/backend/opencl_c/types.h"
 #include "host/space/gpu_target.h"
 #include "host/space/workload.h"
 #include "schemas/wire/codec.h"
+#include "tests/unit/decimal_comma.h"
 
 namespace fettle::backend {
 namespace {
@@ -27,6 +29,15 @@ wire::DeviceInfoT mali() {
   facts.vector_width_float = 4, facts.vector_width_half = 8;
   facts.extensions = {"cl_khr_icd", "cl_khr_fp16"};
   return device;
+}
+
+TEST(OpenClC, NumbersHaveAPointWhateverTheLocale) {
+  const testing::DecimalComma comma;
+  ASSERT_TRUE(comma.there());
+  const opencl_c::Types types;
+  EXPECT_EQ(types.literal(1.5, ir::kFloat32).text, "1.5f");
+  EXPECT_EQ(types.literal(-2, ir::kFloat32).text, "-2.0f");
+  EXPECT_EQ(types.literal(1e-10, {ir::Scalar::Float64, 1}).text, "1e-10");
 }
 
 TEST(OpenClC, TargetsOfDevices) {

@@ -11,6 +11,7 @@
 #include "host/records/export.h"
 #include "host/records/queries.h"
 #include "host/records/tables.h"
+#include "tests/unit/decimal_comma.h"
 #include "tests/unit/records_stores.h"
 
 namespace fettle::records {
@@ -144,6 +145,20 @@ TEST_F(RecordsPostgres, AnswersAreThoseOfAFile) {
   Database copy = open_or_die(folder.file("b.db"));
   ASSERT_DONE(import_lines(copy, in, "lines"));
   EXPECT_TRUE(answers(copy) == expected);
+}
+
+TEST_F(RecordsPostgres, NumbersAreReadWholeUnderADecimalComma) {
+  const fettle::testing::DecimalComma comma;
+  ASSERT_TRUE(comma.there());
+  Database database = open_or_die(url);
+  TuningRecord record = measured(1, 12.25);
+  record.confirmed_nanoseconds = 11.75;
+  const auto id = database.insert(record);
+  ASSERT_TRUE(id.ok()) << id.error().text();
+  const auto read = database.get(*id);
+  ASSERT_TRUE(read.ok()) << read.error().text();
+  EXPECT_EQ(text_of(*read), text_of(record));
+  EXPECT_EQ(read->confirmed_nanoseconds, 11.75);
 }
 
 TEST_F(RecordsPostgres, TextsOfAnyBytesComeBack) {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
 namespace fettle::backend::opencl_c {
@@ -95,10 +95,12 @@ Code Types::literal(double value, ir::DataType type) const {
   } else if (std::isinf(value)) {
     text = value > 0 ? "INFINITY" : "-INFINITY";
   } else {
-    char digits[40];
+    char digits[40];  // with a point, whatever the locale
     const bool wide = type.scalar == ir::Scalar::Float64;
-    std::snprintf(digits, sizeof digits, wide ? "%.17g" : "%.9g", value);
-    text = digits;
+    const auto end = std::to_chars(digits, digits + sizeof digits, value,
+                                   std::chars_format::general, wide ? 17 : 9)
+                         .ptr;
+    text.assign(digits, end);
     if (text.find_first_of(".e") == std::string::npos) text += ".0";
     if (!wide) text += "f";
   }
