@@ -106,6 +106,24 @@ TEST_F(HostPackage, AProgramIsBuiltAndTunesByItsLibrary) {
   for (std::string word; words >> word;) compile.push_back(word);
   const auto compiled = run_program(compile, seconds(120));
   ASSERT_EQ(compiled.status, 0) << compiled.err;
+  // The same as a project of its own, where the package is put elsewhere than its file says.
+  const std::string build = folder_->file("build");
+  std::ifstream installed(root + "/usr/lib/pkgconfig/fettle.pc");
+  std::ofstream moved(folder_->file("fettle.pc"));
+  for (std::string line; std::getline(installed, line);) {
+    moved << (line.starts_with("prefix=") ? "prefix=" + root + "/usr" : line) << "\n";
+  }
+  moved.close();
+  const auto configured = run_program(
+      {FETTLE_CMAKE, "-S", root + "/usr/share/doc/fettle/examples/library", "-B", build},
+      seconds(120), {{"PKG_CONFIG_PATH", folder_->file("")}});
+  ASSERT_EQ(configured.status, 0) << configured.out << configured.err;
+  const auto built = run_program({FETTLE_CMAKE, "--build", build}, seconds(120));
+  ASSERT_EQ(built.status, 0) << built.out << built.err;
+  EXPECT_EQ(run_program({build + "/swish_dense", "--version"}, seconds(20),
+                        {{"LD_LIBRARY_PATH", root + "/usr/lib"}})
+                .status,
+            0);
   const auto tuned =
       run_program({program, "tune", "swish-dense", "--device", "local", "--trials", "3", "--db",
                    folder_->file("mine.db"), "--json"},
