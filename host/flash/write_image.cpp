@@ -37,6 +37,10 @@ Error canceled() {
   return {ErrorCode::Canceled, "stopped: the disk holds a part of the image", {}};
 }
 
+Error became_shorter(const OpenFile& image) {
+  return {ErrorCode::Io, image.path() + " became shorter while it was read", {}};
+}
+
 // As much as there is from `at` on, up to `size`; -1 with errno.
 ssize_t read_fully(const OpenFile& from, std::uint8_t* to, std::size_t size, std::uint64_t at) {
   std::size_t got = 0;
@@ -54,6 +58,7 @@ bool write_fully(const OpenFile& to, const std::uint8_t* from, std::size_t size,
   for (std::size_t put = 0; put < size;) {
     const ssize_t n = ::pwrite(to.fd(), from + put, size - put, static_cast<off_t>(at + put));
     if (n < 0 && errno == EINTR) continue;
+    if (n == 0) errno = EIO;  // it took nothing, and does not say why
     if (n <= 0) return false;
     put += static_cast<std::size_t>(n);
   }
@@ -151,7 +156,7 @@ Result<void> write_image(const OpenFile& image, const OpenFile& disk, const Prog
     const std::size_t size = std::min<std::uint64_t>(kPiece, *total - done);
     const ssize_t n = read_fully(image, piece.get(), size, done);
     if (n < 0) return io("reading " + image.path());
-    if (n == 0) return Error{ErrorCode::Io, image.path() + " became shorter while it was read", {}};
+    if (n == 0) return became_shorter(image);
     // Without the wait a laptop's memory takes the whole image at once.
     if (!write_fully(disk, piece.get(), static_cast<std::size_t>(n), done) ||
         ::fdatasync(disk.fd()) != 0) {
@@ -171,13 +176,18 @@ Result<void> verify_image(const OpenFile& image, const OpenFile& disk, const Pro
   const Piece wanted = make_piece(), found = make_piece();
   for (std::uint64_t done = 0; done < *total;) {
     const ssize_t n = read_fully(image, wanted.get(), kPiece, done);
-    if (n <= 0) return io("reading " + image.path());
+    if (n < 0) return io("reading " + image.path());
+    if (n == 0) return became_shorter(image);
     // A direct read takes whole sectors: up to the next one behind the image's end.
     const auto size = std::min<std::size_t>(static_cast<std::size_t>(n), *total - done);
     const std::size_t whole = (size + kAlignment - 1) / kAlignment * kAlignment;
     const ssize_t m = read_fully(disk, found.get(), whole, done);
+    if (m < 0) return io(fmt::format("reading {} back at byte {}", disk.path(), done));
     if (m < static_cast<ssize_t>(size)) {
-      return io(fmt::format("reading {} back at byte {}", disk.path(), done));
+      return Error{ErrorCode::Io,
+                   fmt::format("reading {} back: it ends at byte {}", disk.path(),
+                               done + static_cast<std::uint64_t>(m)),
+                   {}};
     }
     if (std::memcmp(wanted.get(), found.get(), size) != 0) {
       std::size_t at = 0;

@@ -263,6 +263,27 @@ TEST_F(Images, StopsWhenToldAndFailsOnAFullDisk) {
   EXPECT_FALSE(write_image(opened(folder.path(), O_RDONLY), opened(disk), go_on).ok());
 }
 
+// What ends too soon is no error of the system's, whose last one may be of anything.
+TEST_F(Images, WhatEndsTooSoonIsSaidToEnd) {
+  const auto image = make_image(), disk = write("disk", "");
+  ASSERT_TRUE(write_image(opened(image), opened(disk), go_on).ok());
+  errno = ENOTTY;
+  std::filesystem::resize_file(disk, (5u << 20) + 7);
+  const auto shorter = verify_image(opened(image), opened(disk), go_on);
+  ASSERT_FALSE(shorter.ok());
+  EXPECT_EQ(shorter.error().message,
+            "reading " + disk + " back: it ends at byte " + std::to_string((5u << 20) + 7));
+  ASSERT_TRUE(write_image(opened(image), opened(disk), go_on).ok());
+  const auto cut = verify_image(opened(image), opened(disk),
+                                [&](const char*, std::uint64_t done, std::uint64_t) {
+                                  std::filesystem::resize_file(image, done);
+                                  errno = ENOTTY;
+                                  return true;
+                                });
+  ASSERT_FALSE(cut.ok());
+  EXPECT_EQ(cut.error().message, image + " became shorter while it was read");
+}
+
 TEST_F(Images, OntoALoopDevice) {
   const auto image = make_image(), backing = write("backing", std::string(16u << 20, 0));
   const testing::LoopDevice loop(backing);
