@@ -31,6 +31,7 @@ class Unnamed {
   // Not on each file system, and by its path in /proc alone.
   explicit operator bool() const { return fd_ >= 0 && ::access(path().c_str(), W_OK) == 0; }
   std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
+  int get() const { return fd_; }
   // Where there is none of that name.
   bool give_name(const std::string& name) const {
     return ::linkat(AT_FDCWD, path().c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
@@ -58,6 +59,26 @@ Result<void> write_all(const std::string& path, const std::string& shown,
   return {};
 }
 
+// On the disk: else a power cut soon after leaves a name with nothing behind it. File systems that
+// cannot do it do not fail by it.
+bool reach_disk(int fd) {
+  while (::fsync(fd) != 0) {
+    if (errno == EINTR) continue;
+    return errno == EINVAL || errno == ENOTSUP;
+  }
+  return true;
+}
+
+bool reach_disk(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool there = reach_disk(fd);
+  const int error = errno;
+  ::close(fd);
+  errno = error;
+  return there;
+}
+
 }  // namespace
 
 Result<void> replace_file(const std::string& path,
@@ -69,6 +90,11 @@ Result<void> replace_file(const std::string& path,
   const std::string beside = place.string() + "." + std::to_string(::getpid()) + ".part";
   const Unnamed unnamed(place.parent_path());
   auto written = write_all(unnamed ? unnamed.path() : beside, path, write);
+  if (written && !(unnamed ? reach_disk(unnamed.get()) : reach_disk(beside))) {
+    const int why = errno;
+    written = cannot_write(path, std::strerror(why));
+    if (why == ENOSPC || why == EDQUOT) written.error().code = ErrorCode::DiskFull;
+  }
   if (written && unnamed) {
     fs::remove(beside, error);  // of a process that had our number
     if (!unnamed.give_name(beside)) written = cannot_write(path, std::strerror(errno));
@@ -79,6 +105,9 @@ Result<void> replace_file(const std::string& path,
     if (error) written = cannot_write(path, error.message());
   }
   if (!written) fs::remove(beside, error);
+  // Its name as well; a folder that cannot be read keeps it a little later.
+  const fs::path folder = place.parent_path();
+  if (written) reach_disk(folder.empty() ? std::string(".") : folder.string());
   return written;
 }
 

@@ -1,6 +1,7 @@
 // Inputs, outputs, classes (tensors.h).
 #include "runtime/run/tensors.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cctype>
@@ -22,6 +23,17 @@
 namespace fettle::run {
 namespace {
 
+// On the disk: a board may lose its power at any time. False with errno; a file system that cannot
+// do it does not fail by it.
+bool reach_disk(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const int error = ::fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP ? 0 : errno;
+  ::close(fd);
+  errno = error;
+  return error == 0;
+}
+
 // All of it, or the file stays what it was. What is no file, as a pipe, is written to.
 Result<void> write_file(const std::string& path, const std::string& contents) {
   std::error_code error;
@@ -39,7 +51,12 @@ Result<void> write_file(const std::string& path, const std::string& contents) {
   if (plain && std::filesystem::exists(there)) {
     std::filesystem::permissions(part, there.permissions(), error);
   }
-  if (file && (!plain || std::rename(part.c_str(), place.c_str()) == 0)) return {};
+  if (file && !plain) return {};
+  if (file && reach_disk(part) && std::rename(part.c_str(), place.c_str()) == 0) {
+    const std::string folder = std::filesystem::path(place).parent_path().string();
+    reach_disk(folder.empty() ? "." : folder);  // its name; best effort
+    return {};
+  }
   const int why = errno;
   if (plain) std::filesystem::remove(part, error);
   return Error{why == ENOSPC || why == EFBIG ? ErrorCode::DiskFull : ErrorCode::Io,
