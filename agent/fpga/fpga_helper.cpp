@@ -108,6 +108,7 @@ HelperReply FpgaHelper::open(Client& client, const HelperRequest& request) {
       return refusal({ErrorCode::Unsupported, "the programmable logic is in use already"});
     }
     other->logic.reset();
+    other->memory = {};  // the system may have no other for its successor
   }
   // What is wrong with the configuration is said before what the board lacks.
   const auto bitstream = check_bitstream(root_, device->logic);
