@@ -10,6 +10,7 @@
 #include "host/app/message.h"
 #include "host/app/output_file.h"
 #include "host/farm/kubernetes.h"
+#include "host/process/run_program.h"
 
 namespace fettle::app {
 namespace {
@@ -43,7 +44,8 @@ int run(const KubernetesCommand& command) {
   for (const auto& [what, name, text] :
        {std::tuple{"a Deployment", "deployment.yaml", deployment},
         std::tuple{"its autoscaler", "autoscaler.yaml", autoscaler},
-        std::tuple{"how to make its image", "Containerfile", farm::containerfile()}}) {
+        std::tuple{"how to make its image", "Containerfile",
+                   farm::containerfile(process::read_file("/etc/os-release"))}}) {
     const auto written =
         with_output_file(folder / name, [&, &what = what, &text = text](std::ostream& file) {
           file << text;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 namespace fettle::farm {
 namespace {
@@ -103,7 +104,7 @@ spec:
 constexpr const char* kContainerfile =
     R"(# A build worker of fettle {version}. Beside this file lies the Debian package that `./dev packages
 # host` makes: a worker builds for sessions of the very same program only.
-FROM debian:12-slim
+{base}
 COPY fettle_*.deb /tmp/
 RUN apt-get update && \
     apt-get install -y --no-install-recommends /tmp/fettle_*.deb && \
@@ -112,6 +113,28 @@ USER {user}:{user}
 ENV FETTLE_HOME=/home/fettle
 ENTRYPOINT ["fettle", "build-worker"]
 )";
+
+// Of lines NAME=VALUE, the value perhaps in quotation marks; "" without.
+std::string value_of(const std::string& name, const std::string& os_release) {
+  std::istringstream lines(os_release);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(name + "=")) continue;
+    line.erase(0, name.size() + 1);
+    std::erase_if(line, [](char c) { return c == '"' || c == '\''; });
+    return line;
+  }
+  return "";
+}
+
+std::string base_of(const std::string& os_release) {
+  const std::string id = value_of("ID", os_release), version = value_of("VERSION_ID", os_release);
+  const bool is_number =
+      !version.empty() && version.find_first_not_of("0123456789.") == version.npos;
+  if (id == "debian" && is_number) return "FROM debian:" + version + "-slim";
+  if (id == "ubuntu" && is_number) return "FROM ubuntu:" + version;
+  return "# Put the release there that the package was built on: elsewhere it does not install.\n"
+         "FROM debian:12-slim";
+}
 
 std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
@@ -169,9 +192,9 @@ std::string autoscaler_of(const KubernetesFarm& farm) {
                      arg("builders", quoted(std::to_string(farm.worker.builders))));
 }
 
-std::string containerfile() {
+std::string containerfile(const std::string& os_release) {
   return fmt::format(fmt::runtime(kContainerfile), fmt::arg("version", FETTLE_VERSION),
-                     fmt::arg("user", kUser));
+                     fmt::arg("base", base_of(os_release)), fmt::arg("user", kUser));
 }
 
 }  // namespace fettle::farm

@@ -26,7 +26,8 @@ Result<void> check(const KubernetesFarm& farm);
 // YAML. Of checked ones.
 std::string deployment_of(const KubernetesFarm& farm);
 std::string autoscaler_of(const KubernetesFarm& farm);
-// How to make the image, of a Debian package of this fettle beside it.
-std::string containerfile();
+// How to make the image, of a Debian package of this fettle beside it: on the release of Debian or
+// Ubuntu that `os_release` (/etc/os-release's text) tells of; another's says what to change.
+std::string containerfile(const std::string& os_release);
 
 }  // namespace fettle::farm

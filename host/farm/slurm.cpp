@@ -22,6 +22,10 @@ constexpr std::array<std::string_view, 10> kOver = {
     "COMPLETING", "COMPLETED", "CANCELLED",     "FAILED",  "TIMEOUT",
     "NODE_FAIL",  "PREEMPTED", "OUT_OF_MEMORY", "REVOKED", "BOOT_FAIL"};
 
+// Options of its commands that a shell may have as variables: they would hide workers, or start
+// them where nobody looks. What is wanted is said by words.
+const std::vector<std::string> kHidden = {"SQUEUE_", "SBATCH_", "SCANCEL_", "SLURM_CLUSTERS="};
+
 std::string one_line(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -35,6 +39,7 @@ Result<std::string> said_by(const std::vector<std::string>& words) {
   plan.argv = words;
   plan.output = scratch.file("out");
   plan.limit = kAnswerWithin;
+  plan.hidden = kHidden;
   const auto ran = process::run_program(plan);
   if (!ran) return ran.error();
   if (ran->status != 0) {

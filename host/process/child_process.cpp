@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 
 namespace fettle::process {
 namespace {
@@ -45,8 +46,8 @@ struct Failure {
 }
 
 // In the child, between fork and exec: only async-signal-safe calls.
-[[noreturn]] void become(const ChildPlan& plan, char* const* argv, pid_t parent, int report_fd,
-                         const cpu_set_t& cores, int* moved) {
+[[noreturn]] void become(const ChildPlan& plan, char* const* argv, char** environment, pid_t parent,
+                         int report_fd, const cpu_set_t& cores, int* moved) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);  // it died before prctl
   if (plan.own_group) ::setpgid(0, 0);
@@ -77,6 +78,7 @@ struct Failure {
   }
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
+  environ = environment;
   ::execvp(argv[0], argv);
   fail(report, "exec");
 }
@@ -87,6 +89,14 @@ Result<pid_t> start_child(const ChildPlan& plan) {
   std::vector<char*> argv;
   for (const std::string& word : plan.argv) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
+  std::vector<char*> environment;
+  for (char** one = environ; *one != nullptr; ++one) {
+    const auto begins = [&](const std::string& with) {
+      return std::string_view(*one).starts_with(with);
+    };
+    if (std::none_of(plan.hidden.begin(), plan.hidden.end(), begins)) environment.push_back(*one);
+  }
+  environment.push_back(nullptr);
   cpu_set_t cores;
   CPU_ZERO(&cores);
   for (int core : plan.cores)
@@ -98,7 +108,8 @@ Result<pid_t> start_child(const ChildPlan& plan) {
   }
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
-  if (pid == 0) become(plan, argv.data(), parent, report[1], cores, moved.data());
+  if (pid == 0)
+    become(plan, argv.data(), environment.data(), parent, report[1], cores, moved.data());
   const int fork_error = errno;
   ::close(report[1]);
   if (pid < 0) {

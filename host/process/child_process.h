@@ -17,6 +17,7 @@ struct ChildPlan {
   std::vector<std::pair<int, int>> descriptors;  // ours → the child's number (0: stdin, …)
   std::vector<int> cores;                        // may run on; empty: wherever this process may
   std::uint64_t memory_bytes = 0;                // address space limit; 0: none
+  std::vector<std::string> hidden;  // variables that begin so are not in its environment
   // What a terminal, `timeout` or `kill` tells the whole group of processes does not reach it then.
   bool own_group = false;
 };

@@ -94,6 +94,7 @@ Result<Ran> run_program(const RunPlan& plan) {
   child.descriptors = {{in.get(), 0}, {out.get(), 1}, {errors.get(), 2}};
   child.memory_bytes = plan.memory_bytes;
   child.own_group = true;
+  child.hidden = plan.hidden;
   auto pid = start_child(child);
   if (!pid) return std::move(pid).error();
   auto status = wait_for(*pid, plan);

@@ -19,6 +19,7 @@ struct RunPlan {
   std::chrono::milliseconds limit{60'000};
   std::uint64_t memory_bytes = 0;  // address space limit; 0: none
   std::stop_token stop = {};
+  std::vector<std::string> hidden = {};  // variables that begin so are not in its environment
 };
 
 struct Ran {

@@ -1,10 +1,14 @@
 // A farm's decisions under times of our own making, and what it reads of Slurm and of a broker.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+
 #include "host/farm/broker_queue.h"
 #include "host/farm/farm_plan.h"
 #include "host/farm/kubernetes.h"
 #include "host/farm/slurm.h"
+#include "host/process/run_program.h"
 
 namespace fettle::farm {
 namespace {
@@ -106,11 +110,60 @@ TEST(Slurm, ReadsItsTasksOldestFirstWithoutThoseThatAreOver) {
   EXPECT_FALSE(parse_tasks("slurm_load_jobs error\n").ok());
 }
 
+// A shell that has squeue show other things by its variables must not hide the workers.
+TEST(Slurm, ItsCommandsDoNotSeeTheShellsOptions) {
+  const process::ScratchFolder folder;
+  for (const char* command : {"sbatch", "squeue", "scancel"}) {
+    ASSERT_TRUE(
+        process::write_file(folder.file(command),
+                            "#!/bin/sh\nif env | grep -qE "
+                            "'^(SQUEUE_|SBATCH_|SCANCEL_|SLURM_CLUSTERS=)'; then exit 1; fi\n"
+                            "echo \"17_0|RUNNING|$SLURM_CONF\"\n"));
+    std::filesystem::permissions(folder.file(command), std::filesystem::perms::owner_all);
+  }
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", (folder.file("") + ":" + path).c_str(), 1);
+  const std::vector<const char*> hidden = {"SQUEUE_STATES", "SBATCH_PARTITION", "SLURM_CLUSTERS"};
+  for (const char* name : hidden) ::setenv(name, "other", 1);
+  ::setenv("SLURM_CONF", "kept", 1);
+  SlurmJobs jobs;
+  jobs.name = "farm";
+  const auto slurm = Slurm::open(jobs);
+  const auto tasks = slurm ? slurm->tasks() : Result<std::vector<SlurmTask>>(slurm.error());
+  for (const char* name : hidden) ::unsetenv(name);
+  ::unsetenv("SLURM_CONF");
+  ::setenv("PATH", path.c_str(), 1);
+  ASSERT_TRUE(tasks.ok()) << tasks.error().text();
+  ASSERT_EQ(tasks->size(), 1u);
+  EXPECT_EQ(tasks->at(0).reason, "kept") << "where Slurm is, it is told";
+}
+
 TEST(Slurm, ReadsWhatSbatchPrints) {
   EXPECT_EQ(*parse_submitted("17\n", 2), (std::vector<std::string>{"17_0", "17_1"}));
   EXPECT_EQ(*parse_submitted("17;cluster\n", 1), std::vector<std::string>{"17_0"});
   EXPECT_FALSE(parse_submitted("Submitted batch job 17\n", 1).ok());
   EXPECT_FALSE(parse_submitted("", 1).ok());
+}
+
+// The package depends on the libraries of the release that it was built on.
+TEST(Kubernetes, ItsImageIsOfThisMachinesRelease) {
+  const auto from = [](const std::string& release) {
+    const std::string text = containerfile(release);
+    const std::size_t at = text.find("\nFROM ") + 1;
+    return text.substr(at, text.find('\n', at) - at);
+  };
+  EXPECT_EQ(from("PRETTY_NAME=\"Debian GNU/Linux 13 (trixie)\"\nVERSION_ID=\"13\"\nID=debian\n"),
+            "FROM debian:13-slim");
+  EXPECT_EQ(from("NAME=\"Ubuntu\"\nVERSION_ID=\"24.04\"\nID=ubuntu\nID_LIKE=debian\n"),
+            "FROM ubuntu:24.04");
+  EXPECT_EQ(from("ID='debian'\nVERSION_ID='12'"), "FROM debian:12-slim");
+  for (const std::string other :
+       {"ID=fedora\nVERSION_ID=40\n", "ID=debian\nVERSION_CODENAME=forky\n",
+        "ID=debian\nVERSION_ID=\"12\\nRUN rm\"\n", ""}) {
+    EXPECT_EQ(from(other), "FROM debian:12-slim");
+    EXPECT_NE(containerfile(other).find("# Put the release there"), std::string::npos) << other;
+  }
+  EXPECT_EQ(containerfile("ID=ubuntu\nVERSION_ID=24.04").find("# Put"), std::string::npos);
 }
 
 TEST(WorkerCommand, IsOneWordEachInAShell) {
