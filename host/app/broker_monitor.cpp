@@ -5,14 +5,14 @@
 #include <httplib.h>
 
 #include <cctype>
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <thread>
 
 #include "host/fleet/broker_status.h"
 #include "host/web/access.h"
-#include "host/web/connections.h"
+#include "host/web/connection_watch.h"
+#include "host/web/request_threads.h"
+#include "schemas/wire/bounded_read.h"
 
 namespace fettle::app {
 namespace {
@@ -37,20 +37,8 @@ bool names_this_machine(std::string host) {
 struct BrokerMonitor::Server {
   httplib::Server http;
   std::thread thread;
-  int port = 0;
-  // Limits of httplib are of one read: who sends a byte a second would stay for ever.
-  std::optional<web::Connections> connections;
-  std::mutex mutex;
-  std::condition_variable ended;
-  bool stop = false;
-  std::thread looks;
-
-  void look() {
-    std::unique_lock lock(mutex);
-    while (!ended.wait_for(lock, std::chrono::seconds(1), [&] { return stop; })) {
-      connections->end_older_than(kLongestRequest);
-    }
-  }
+  int port = 0, listener = -1;
+  std::optional<web::ConnectionWatch> watch;
 };
 
 Result<std::unique_ptr<BrokerMonitor>> BrokerMonitor::start(const web::WebAddress& address,
@@ -66,19 +54,25 @@ Result<std::unique_ptr<BrokerMonitor>> BrokerMonitor::start(const web::WebAddres
   std::unique_ptr<BrokerMonitor> out(new BrokerMonitor);
   out->server_ = std::make_unique<Server>();
   Server& server = *out->server_;
-  server.http.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+  server.http.new_task_queue = [] { return new web::RequestThreads(kThreads); };
   server.http.set_read_timeout(2);
   server.http.set_write_timeout(2);
   server.http.set_keep_alive_max_count(1);
   server.http.set_payload_max_length(1024);
   // Not httplib's default, which lets another program listen at the same port.
-  server.http.set_socket_options([](auto socket) {
+  server.http.set_socket_options([&server](auto socket) {
+    server.listener = socket;
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
   server.http.set_pre_routing_handler(
       [here = address.loopback(), access = web::Access(address, token)](
           const httplib::Request& asked, httplib::Response& answer) {
+        // Of an answer with a body httplib would make as many ranges as are asked for.
+        if (asked.has_header("Range")) {
+          answer.status = 416;
+          return httplib::Server::HandlerResponse::Handled;
+        }
         if (here && !names_this_machine(asked.get_header_value("Host"))) {
           answer.status = 421;
           answer.set_content("The Host header names another machine.\n", "text/plain");
@@ -106,9 +100,8 @@ Result<std::unique_ptr<BrokerMonitor>> BrokerMonitor::start(const web::WebAddres
     return Error{ErrorCode::Io, "--metrics: cannot listen at " + web::text_of(address), {}};
   }
   if (address.port != 0) server.port = address.port;
+  server.watch.emplace(server.listener, kLongestRequest);
   server.thread = std::thread([&server] { server.http.listen_after_bind(); });
-  server.connections.emplace(server.port);
-  server.looks = std::thread([&server] { server.look(); });
   return out;
 }
 
@@ -119,14 +112,8 @@ BrokerMonitor::~BrokerMonitor() {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   server_->http.stop();
-  {
-    const std::lock_guard lock(server_->mutex);
-    server_->stop = true;
-  }
-  server_->ended.notify_all();
-  server_->looks.join();
   // It waits for requests that were begun.
-  server_->connections->end_older_than(std::chrono::seconds(0));
+  server_->watch->end_all();
   server_->thread.join();
 }
 
@@ -138,7 +125,16 @@ Result<std::string> ask_monitor(const web::WebAddress& address, const std::strin
   client.set_connection_timeout(2);
   client.set_read_timeout(5);
   if (!token.empty()) client.set_bearer_token_auth(token);
-  const auto answer = client.Get(path);
+  std::string body;
+  const auto answer = client.Get(path, [&body](const char* data, std::size_t bytes) {
+    body.append(data, bytes);
+    return body.size() <= kMostTextBytes;
+  });
+  if (body.size() > kMostTextBytes) {
+    return Error{ErrorCode::Malformed,
+                 web::text_of(address) + " answers with more than a broker has to say",
+                 {}};
+  }
   if (answer && answer->status == 401) {
     return Error{
         ErrorCode::Unauthorized,
@@ -151,7 +147,7 @@ Result<std::string> ask_monitor(const web::WebAddress& address, const std::strin
                              web::text_of(address), address.port),
                  {}};
   }
-  return answer->body;
+  return body;
 }
 
 }  // namespace fettle::app

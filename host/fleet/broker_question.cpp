@@ -33,15 +33,6 @@ Result<wire::MessageT> ask(const BrokerAddress& broker, const SharedBytes& quest
                            const std::function<bool(const wire::MessageT&)>& answers,
                            const std::string& doing, milliseconds answer_within,
                            const tune::StopSignal* stop = nullptr) {
-  zmq::context_t context;
-  // A thousand boards and what each is fit into no socket's usual limit.
-  auto socket =
-      make_client(context, broker.url, broker.keys, broker.public_key, limits::kMessageBytes);
-  if (!socket) return std::move(socket).error();
-  const auto say = [&](const SharedBytes& bytes) {
-    zmq::message_t message(bytes->data(), bytes->size());
-    socket->send(message, zmq::send_flags::none);
-  };
   wire::HelloT hello;
   hello.protocol_version = limits::kProtocolVersion;
   hello.software_version = FETTLE_VERSION;
@@ -50,6 +41,15 @@ Result<wire::MessageT> ask(const BrokerAddress& broker, const SharedBytes& quest
   const TimePoint end = Clock::now() + answer_within;
   bool looked = false;  // why nobody answers
   try {
+    zmq::context_t context;  // no descriptor may be left for it
+    // A thousand boards and what each is fit into no socket's usual limit.
+    auto socket =
+        make_client(context, broker.url, broker.keys, broker.public_key, limits::kMessageBytes);
+    if (!socket) return std::move(socket).error();
+    const auto say = [&](const SharedBytes& bytes) {
+      zmq::message_t message(bytes->data(), bytes->size());
+      socket->send(message, zmq::send_flags::none);
+    };
     say(pack_message(std::move(hello)));
     while (Clock::now() < end) {
       if (stop != nullptr && stop->requested()) return Error{ErrorCode::Canceled, "interrupted"};

@@ -83,7 +83,12 @@ Result<std::unique_ptr<SessionLoop>> SessionLoop::open(const BrokerAddress& brok
                                                        const tune::StopSignal* stop) {
   plan.where = broker.url;
   plan.public_key = broker.keys.public_key;
-  std::unique_ptr<SessionLoop> loop(new SessionLoop(std::move(plan)));
+  std::unique_ptr<SessionLoop> loop;
+  try {
+    loop.reset(new SessionLoop(std::move(plan)));
+  } catch (const zmq::error_t& error) {  // no descriptor is left
+    return Error{ErrorCode::Io, "talking to " + broker.url + ": " + error.what(), {}};
+  }
   loop->wake_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   loop->ready_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (loop->wake_fd_ < 0 || loop->ready_fd_ < 0)

@@ -6,12 +6,14 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "host/plot/embedded.h"
 #include "host/web/access.h"
-#include "host/web/connections.h"
+#include "host/web/connection_watch.h"
 #include "host/web/embedded.h"
+#include "host/web/request_threads.h"
 
 namespace fettle::web {
 namespace {
@@ -56,7 +58,9 @@ struct LiveServer::Server {
   LiveServerOptions options;
   Access access;
   httplib::Server http;
+  int listener = -1;
   std::thread thread;
+  std::optional<ConnectionWatch> watch;
 
   std::mutex mutex;
   std::condition_variable news;
@@ -65,6 +69,12 @@ struct LiveServer::Server {
   std::string metrics;                       // "": nobody publishes any
   bool stopping = false;
   std::atomic<std::size_t> streams{0};
+  std::multiset<PeerName> readers;  // of streams, which stay
+
+  std::set<PeerName> those_who_stay() {
+    const std::lock_guard hold(mutex);
+    return {readers.begin(), readers.end()};
+  }
 
   // False: this reader is done with, or it is too slow.
   bool send(httplib::DataSink& sink, const std::string& text) const {
@@ -93,7 +103,7 @@ struct LiveServer::Server {
     return send(sink, text ? *text : ":\n\n");
   }
 
-  void open_stream(httplib::Response& answer) {
+  void open_stream(const httplib::Request& request, httplib::Response& answer) {
     if (streams.fetch_add(1) >= options.streams) {
       --streams;
       answer.status = 503;
@@ -101,8 +111,19 @@ struct LiveServer::Server {
       answer.set_content("As many pages are open as may be.\n", "text/plain; charset=utf-8");
       return;
     }
+    PeerName reader = request.remote_addr + " " + std::to_string(request.remote_port);
+    {
+      const std::lock_guard hold(mutex);
+      readers.insert(reader);
+    }
     // Goes with the answer, however that ends.
-    const std::shared_ptr<void> place(nullptr, [this](void*) { --streams; });
+    const std::shared_ptr<void> place(nullptr, [this, reader = std::move(reader)](void*) {
+      {
+        const std::lock_guard hold(mutex);
+        readers.extract(reader);
+      }
+      --streams;
+    });
     answer.set_chunked_content_provider(
         "text/event-stream",
         [this, place, seen = std::uint64_t{0}](std::size_t, httplib::DataSink& sink) mutable {
@@ -128,7 +149,7 @@ struct LiveServer::Server {
 
   void set_up() {
     const std::size_t threads = options.streams + options.requests;
-    http.new_task_queue = [threads] { return new httplib::ThreadPool(threads); };
+    http.new_task_queue = [threads] { return new RequestThreads(threads); };
     const auto patience = options.patience;
     http.set_read_timeout(std::chrono::seconds(2));
     http.set_write_timeout(patience);
@@ -136,7 +157,8 @@ struct LiveServer::Server {
     http.set_keep_alive_timeout(2);
     http.set_payload_max_length(1024);
     http.set_tcp_nodelay(true);
-    http.set_socket_options([patience](auto socket) {
+    http.set_socket_options([this, patience](auto socket) {
+      listener = socket;
       // Not its default, which lets another program listen at the same port. What a listener is
       // told holds for the connections that it accepts.
       const int yes = 1, bytes = kSendBytes;
@@ -153,6 +175,12 @@ struct LiveServer::Server {
                               {"Cache-Control", "no-store"}});
     http.set_pre_routing_handler(
         [this](const httplib::Request& request, httplib::Response& answer) {
+          // Many ranges of one file are many times its size. Of an answer without a body httplib
+          // makes none.
+          if (request.has_header("Range")) {
+            answer.status = 416;
+            return httplib::Server::HandlerResponse::Handled;
+          }
           const Asked asked = asked_by(request);
           int status = access.may_ask(asked);
           // What the page loads is the same in every copy of this program.
@@ -170,8 +198,9 @@ struct LiveServer::Server {
     serve("/live.js", "text/javascript; charset=utf-8", live_script());
     serve("/live.css", "text/css; charset=utf-8", live_style());
     serve("/chart.js", "text/javascript; charset=utf-8", plot::chart_library());
-    http.Get("/events",
-             [this](const httplib::Request&, httplib::Response& answer) { open_stream(answer); });
+    http.Get("/events", [this](const httplib::Request& request, httplib::Response& answer) {
+      open_stream(request, answer);
+    });
     http.Get("/metrics",
              [this](const httplib::Request&, httplib::Response& answer) { tell_metrics(answer); });
   }
@@ -202,6 +231,8 @@ Result<std::unique_ptr<LiveServer>> LiveServer::start(LiveServerOptions options)
   }
   server->options.address = address;
   server->access = Access(address, server->options.token);
+  server->watch.emplace(server->listener, options.longest_request,
+                        [&stays = *server] { return stays.those_who_stay(); });
   server->thread = std::thread([http] { http->listen_after_bind(); });
   out->server_ = std::move(server);
   return out;
@@ -225,7 +256,7 @@ LiveServer::~LiveServer() {
   }
   server_->http.stop();
   // It waits for requests that were begun, however slowly they come.
-  Connections(server_->options.address.port).end_older_than(std::chrono::seconds(0));
+  server_->watch->end_all();
   server_->thread.join();
 }
 

@@ -7,7 +7,7 @@
 //
 // Nothing can be changed there. What is bounded: requests at a time, open streams, and what waits
 // for each of them: one event, as whoever reads slowly misses those between. One that does not
-// read at all is cut off.
+// read at all is cut off, as is a request that does not end. Ranges of files are not served.
 #pragma once
 
 #include <chrono>
@@ -24,6 +24,8 @@ struct LiveServerOptions {
   std::size_t streams = 64;                  // open at a time; more are refused with status 503
   std::size_t requests = 16;                 // of other kinds at a time; more wait
   std::chrono::milliseconds patience{2000};  // for a reader to take one event
+  // From the first byte to the last of what is no stream: a tunnel may be slow.
+  std::chrono::milliseconds longest_request{15'000};
 };
 
 class LiveServer {

@@ -49,6 +49,13 @@ void SessionHistory::name(std::uint64_t number, std::string title, double operat
   }
 }
 
+void SessionHistory::go_on(std::uint64_t number, double value, const char* unit) {
+  if (Task* of = task(number)) {
+    of->unit = unit;
+    of->curve.add(0, value);
+  }
+}
+
 void SessionHistory::add(const Trial& trial, double seconds) {
   const bool failed = !trial.cause.empty();
   ++trials_;

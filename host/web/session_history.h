@@ -27,6 +27,8 @@ class SessionHistory {
   };
   // `seconds` since the session began.
   void add(const Trial& trial, double seconds);
+  // The best of earlier sessions, from which this one goes on.
+  void go_on(std::uint64_t task, double value, const char* unit);
   // What people call a task; "": the page numbers it. `operations`: of one run, 0 if unknown.
   void name(std::uint64_t task, std::string title, double operations);
 

@@ -1,4 +1,4 @@
-// Connections to a port of this process end when they are old.
+// Connections to a listener of this process end when they are old.
 #include <gtest/gtest.h>
 
 #include <arpa/inet.h>
@@ -43,17 +43,16 @@ struct Pair {
 
 TEST(Connections, OldOnesEndAndOthersDoNot) {
   sockaddr_in at[2];
-  int listeners[2], ports[2];
+  int listeners[2];
   for (int i = 0; i < 2; ++i) {
     listeners[i] = of_loopback(at[i]);
     socklen_t size = sizeof at[i];
     ASSERT_EQ(bind(listeners[i], reinterpret_cast<sockaddr*>(&at[i]), size), 0);
     ASSERT_EQ(listen(listeners[i], 4), 0);
     getsockname(listeners[i], reinterpret_cast<sockaddr*>(&at[i]), &size);
-    ports[i] = ntohs(at[i].sin_port);
   }
   const Pair old(listeners[0], at[0]), elsewhere(listeners[1], at[1]);
-  Connections connections(ports[0]);
+  Connections connections(listeners[0]);
   connections.end_older_than(milliseconds(100));
   usleep(150'000);
   const Pair young(listeners[0], at[0]);
@@ -66,6 +65,49 @@ TEST(Connections, OldOnesEndAndOthersDoNot) {
   const Pair later(listeners[0], at[0]);
   EXPECT_TRUE(later.quiet()) << "the port itself goes on";
   for (const int listener : listeners) close(listener);
+}
+
+// As those of a broker, which may have that port at another address.
+TEST(Connections, OfTheSamePortElsewhereStay) {
+  sockaddr_in at[2];
+  int listeners[2];
+  for (int i = 0; i < 2; ++i) {
+    listeners[i] = of_loopback(at[i]);
+    at[i].sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1 + static_cast<unsigned>(i));
+    at[i].sin_port = at[0].sin_port;
+    socklen_t size = sizeof at[i];
+    ASSERT_EQ(bind(listeners[i], reinterpret_cast<sockaddr*>(&at[i]), size), 0);
+    ASSERT_EQ(listen(listeners[i], 4), 0);
+    getsockname(listeners[i], reinterpret_cast<sockaddr*>(&at[i]), &size);
+  }
+  const Pair here(listeners[0], at[0]), elsewhere(listeners[1], at[1]);
+  Connections connections(listeners[0]);
+  connections.end_older_than(milliseconds(0));
+  EXPECT_TRUE(here.ended());
+  EXPECT_TRUE(elsewhere.quiet());
+  for (const int listener : listeners) close(listener);
+}
+
+TEST(Connections, OfAnyAddressAreThoseOfThePort) {
+  sockaddr_in at;
+  const int listener = of_loopback(at);
+  at.sin_addr.s_addr = htonl(INADDR_ANY);
+  socklen_t size = sizeof at;
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&at), size), 0);
+  ASSERT_EQ(listen(listener, 4), 0);
+  getsockname(listener, reinterpret_cast<sockaddr*>(&at), &size);
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const Pair one(listener, at);
+  Connections connections(listener);
+  sockaddr_in peer{};
+  size = sizeof peer;
+  getsockname(one.client, reinterpret_cast<sockaddr*>(&peer), &size);
+  const std::string name = "127.0.0.1 " + std::to_string(ntohs(peer.sin_port));
+  connections.end_older_than(milliseconds(0), {name});
+  EXPECT_TRUE(one.quiet()) << "it is spared";
+  connections.end_older_than(milliseconds(0));
+  EXPECT_TRUE(one.ended());
+  close(listener);
 }
 
 }  // namespace

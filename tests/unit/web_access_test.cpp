@@ -1,5 +1,7 @@
 // Who may look at a live page, and where it is served.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -114,6 +116,25 @@ TEST(WebAccess, ATokenFileHoldsOneLongWordThatOthersCannotRead) {
   EXPECT_EQ(read(kToken, 0644).error().code, ErrorCode::Unauthorized);
   std::filesystem::remove(file);
   EXPECT_EQ(read_token(file).error().code, ErrorCode::Io);
+}
+
+// It would wait for whoever writes to it, for ever.
+TEST(WebAccess, ATokenFileIsNoPipe) {
+  const auto pipe =
+      std::filesystem::temp_directory_path() / ("fettle_pipe_" + std::to_string(getpid()));
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(read_token(pipe).error().code, ErrorCode::Io);
+  std::filesystem::remove(pipe);
+}
+
+TEST(WebAccess, BrowsersLeaveOutPort80) {
+  const Access access({"127.0.0.1", 80}, "");
+  for (const char* own : {"127.0.0.1", "localhost", "[::1]", "127.0.0.1:80", "localhost:80"}) {
+    EXPECT_EQ(access.may_ask(get(own)), 200) << own;
+  }
+  for (const char* other : {"", "evil.example", "evil.example:80", "localhost:8080", "[::1]:81"}) {
+    EXPECT_EQ(access.may_ask(get(other)), 421) << other;
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "host/web/event_text.h"
 #include "host/web/fleet_history.h"
+#include "host/web/session_history.h"
 
 namespace fettle::web {
 namespace {
@@ -211,6 +212,21 @@ TEST_F(History, BytesThatAreNoTextTravelAsText) {
   const std::string text = event_text(history.page());
   EXPECT_EQ(text.find('\n'), std::string::npos) << "an event is one line";
   EXPECT_TRUE(nlohmann::json::parse(text).is_object());
+}
+
+TEST(SessionHistory, GoesOnFromTheBestOfEarlierSessions) {
+  SessionHistory history;
+  history.name(0, "dense", 1000);
+  history.go_on(0, 100, "ns");
+  nlohmann::json told = nlohmann::json::object();
+  history.write(told, 5, 64);
+  EXPECT_EQ(told["tasks"][0]["curve"], nlohmann::json::parse("[[0.0, 100.0]]"));
+  EXPECT_EQ(told["tasks"][0]["gflops"], 10);
+  EXPECT_EQ(history.trials(), 0u) << "it is no trial of this session";
+  history.add({.task = 0, .value = 120, .cause = "", .message = ""}, 6);
+  history.add({.task = 0, .value = 50, .cause = "", .message = ""}, 7);
+  history.write(told, 8, 64);
+  EXPECT_EQ(told["tasks"][0]["curve"], nlohmann::json::parse("[[0.0, 100.0], [7.0, 50.0]]"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
 #include <thread>
 
 #include "host/web/fleet_page.h"
@@ -116,6 +117,65 @@ TEST_F(WebServer, ServesItsFilesUnderAPolicyThatLetsNothingElseIn) {
   EXPECT_EQ(page.find("onclick"), page.npos);
   EXPECT_EQ(status("/etc/passwd"), 404);
   EXPECT_EQ(status("/../live.js"), 404);
+}
+
+// As many as fit into a header would be as many copies of a file.
+TEST_F(WebServer, RangesOfAFileAreNotServed) {
+  LiveServerOptions options;
+  options.token = kToken;
+  start(std::move(options));
+  for (const std::string& ranges : {std::string("bytes=0-9"), test::many_ranges(2600)}) {
+    for (const char* path : {"/chart.js", "/", "/none"}) {
+      const auto answer = get(path, {{"Range", ranges}});
+      ASSERT_TRUE(answer) << path;
+      EXPECT_EQ(answer->status, 416) << path;
+      EXPECT_EQ(answer->body, "") << path;
+    }
+  }
+}
+
+// They would take the descriptors of a session, or of a broker.
+TEST_F(WebServer, ConnectionsThatSayNothingTakeFewDescriptors) {
+  LiveServerOptions options;
+  options.streams = 2;
+  options.requests = 2;
+  start(std::move(options));
+  const auto open_files = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  const auto before = open_files();
+  std::vector<int> idle;
+  for (int i = 0; i < 100; ++i) {
+    idle.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    (void)::connect(idle.back(), reinterpret_cast<sockaddr*>(&address), sizeof address);
+  }
+  std::this_thread::sleep_for(milliseconds(500));
+  EXPECT_LE(open_files(), before + 100 + 4 + 1) << "a thread each, and one that waits";
+  for (const int each : idle) ::close(each);
+  EXPECT_TRUE(soon([&] { return status("/") == 200; })) << "it goes on";
+}
+
+TEST_F(WebServer, SlowRequestsAreCutAndStreamsAreNot) {
+  LiveServerOptions options;
+  options.streams = 1;
+  options.requests = 1;
+  options.longest_request = milliseconds(600);
+  start(std::move(options));
+  server->publish("{}");
+  Reader reader(port);
+  ASSERT_TRUE(soon([&] { return reader.has("data: {}"); }));
+  const test::Drip one(port), other(port);
+  std::this_thread::sleep_for(milliseconds(300));
+  EXPECT_TRUE(soon([&] { return status("/") == 200; })) << "they do not keep all threads";
+  std::this_thread::sleep_for(milliseconds(1500));
+  server->publish("{\"n\":1}");
+  EXPECT_TRUE(soon([&] { return reader.has("data: {\"n\":1}"); }));
+  EXPECT_FALSE(reader.ended());
 }
 
 TEST_F(WebServer, ARequestThatNeverEndsDoesNotKeepIt) {
