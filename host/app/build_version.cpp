@@ -47,10 +47,8 @@ Result<void> add_file(ContentHasher& hasher, const std::string& path) {
 }  // namespace
 
 Result<std::string> build_version() {
-  auto self = process::own_executable();
-  if (!self) return std::move(self).error();
   std::vector<std::string> files = compiler_libraries();
-  files.insert(files.begin(), *self);
+  files.insert(files.begin(), process::kOwnProgram);
   ContentHasher hasher;
   for (const std::string& path : files) {
     if (auto added = add_file(hasher, path); !added)

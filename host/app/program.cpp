@@ -2,6 +2,7 @@
 #include "host/app/program.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -28,6 +29,13 @@ void hold_standard_streams() {
   for (int fd = 0; fd <= 2; ++fd) {
     if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF) ::open("/dev/null", O_RDONLY);
   }
+}
+
+// What `ps` shows: of a process that was started by /proc/self/exe it would be "exe".
+void take_own_name(int argc, char** argv) {
+  if (argc < 1) return;
+  const std::string path = argv[0];
+  ::prctl(PR_SET_NAME, path.substr(path.rfind('/') + 1).c_str());
 }
 
 // With what must be the same for build workers to be asked.
@@ -87,7 +95,10 @@ int run_program(int argc, char** argv) {
   // A closed pipe and a file-size limit are errors of that write, not our end.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
+  // Whoever started us may ignore it: nobody would then be told how our children ended.
+  std::signal(SIGCHLD, SIG_DFL);
   hold_standard_streams();
+  take_own_name(argc, argv);
   return after_output(run(argc, argv));
 }
 

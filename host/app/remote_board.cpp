@@ -179,7 +179,9 @@ Result<std::string> RemoteBoard::run(const std::string& command, const std::stri
   auto child = process::start_child(plan);
   if (!child) return std::move(child).error().in("starting ssh");
   int status = 0;
-  while (::waitpid(*child, &status, 0) < 0 && errno == EINTR) {
+  while (::waitpid(*child, &status, 0) < 0) {
+    if (errno == EINTR) continue;
+    return Error{ErrorCode::Io, std::string("waiting for ssh: ") + std::strerror(errno), {}};
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return out.text();
   return Error{ErrorCode::Unreachable,

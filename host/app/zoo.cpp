@@ -1,11 +1,13 @@
 // fettle zoo: well-known networks as ONNX files, with seeded weights.
 #include <fstream>
 #include <iostream>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "host/app/commands.h"
+#include "host/app/interrupt.h"
 #include "host/app/json_view.h"
 #include "host/app/message.h"
 #include "host/app/output_file.h"
@@ -42,20 +44,26 @@ int run(const ZooCommand& command) {
   }
   const model::ZooNetwork* network = model::find_in_zoo(command.name);
   if (!network) return fail("no network '" + command.name + "' in the zoo; `fettle zoo` lists it");
-  const process::ScratchFolder scratch;
+  std::optional<process::ScratchFolder> scratch(std::in_place);
   const bool out = command.path == "-";
-  if (out && !scratch.there()) return fail("no folder for a temporary file can be made");
+  if (out && !scratch->there()) return fail("no folder for a temporary file can be made");
   const std::string path = command.path.empty() ? command.name + ".onnx"
-                           : out                ? scratch.file("model.onnx")
+                           : out                ? scratch->file("model.onnx")
                                                 : command.path;
   if (auto may = check_may_replace(path, true); !may) return fail(may.error());
   const auto numbers = command.power_of_two ? model::ZooNumbers::PowersOfTwo
                        : command.int8       ? model::ZooNumbers::Int8
                                             : model::ZooNumbers::Float32;
-  if (auto written = model::write_zoo_network(*network, command.seed, path, numbers); !written) {
-    return fail(written.error());
+  std::ifstream whole;
+  {
+    const Interrupt interrupt;  // or the folders of temporary files would stay
+    const auto written = model::write_zoo_network(*network, command.seed, path, numbers);
+    if (out && written) whole.open(path, std::ios::binary);
+    scratch.reset();
+    if (interrupt.requested()) return kInterrupted;
+    if (!written) return fail(written.error());
   }
-  if (out) std::cout << std::ifstream(path, std::ios::binary).rdbuf() << std::flush;
+  if (out) std::cout << whole.rdbuf() << std::flush;
   note(fmt::format("{}: {}, seeded weights{}", out ? "standard output" : path, network->words,
                    command.int8 ? ", quantised to int8" : ""));
   return kFine;

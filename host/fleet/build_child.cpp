@@ -50,6 +50,9 @@ Result<void> BuildChild::start(const BuildPoolOptions& options) {
   }
   process::ChildPlan plan;
   plan.argv = options.argv;
+  plan.program = options.program;
+  scratch_.emplace();
+  plan.environment = {scratch_->variable()};
   plan.descriptors = {{pair[1], 0}, {pair[1], 1}, {errors[1], 2}};
   plan.cores = options.cores;
   plan.memory_bytes = options.memory_bytes;
@@ -59,6 +62,7 @@ Result<void> BuildChild::start(const BuildPoolOptions& options) {
   if (!pid) {
     ::close(pair[0]);
     ::close(errors[0]);
+    scratch_.reset();
     return std::move(pid).error().in("starting a build worker");
   }
   ::fcntl(pair[0], F_SETFL, O_NONBLOCK);
@@ -77,6 +81,7 @@ Result<void> BuildChild::start(const BuildPoolOptions& options) {
 int BuildChild::end() {
   if (pid_ < 0) return 0;
   const int status = process::end_child(pid_);
+  scratch_.reset();
   read_errors();
   close_errors();
   ::close(socket_);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "host/fleet/build_pool.h"
+#include "host/process/run_program.h"
 #include "schemas/wire/codec.h"
 
 namespace fettle::fleet {
@@ -63,6 +64,8 @@ class BuildChild {
  private:
   void close_errors();
 
+  // Of what it builds: whoever is killed removes no file. Its user's source is among them.
+  std::optional<process::LentScratch> scratch_;
   pid_t pid_ = -1;
   int socket_ = -1, errors_ = -1;
   std::optional<UnderWay> under_way_;

@@ -256,6 +256,7 @@ Result<std::unique_ptr<BuildPool>> BuildPool::start(BuildPoolOptions options) {
     auto self = process::own_executable();
     if (!self) return std::move(self).error();
     options.argv = {*self, "build-worker"};
+    options.program = process::kOwnProgram;
   }
   std::unique_ptr<BuildPool> pool(new BuildPool);
   pool->loop_ = std::make_unique<Loop>();

@@ -12,7 +12,9 @@
 namespace fettle::fleet {
 
 struct BuildPoolOptions {
-  std::vector<std::string> argv;  // empty: this program with the argument "build-worker"
+  // Empty: this program with the argument "build-worker", though its file be gone by then.
+  std::vector<std::string> argv;
+  std::string program;  // the file, where argv[0] is but a name for people
   std::size_t workers = 1;
   std::vector<int> cores;                               // where builders run; empty: anywhere
   std::chrono::milliseconds deadline{60'000};           // of one build; then BuildTimeout

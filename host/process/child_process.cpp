@@ -46,15 +46,15 @@ struct Failure {
 }
 
 // In the child, between fork and exec: only async-signal-safe calls.
-[[noreturn]] void become(const ChildPlan& plan, char* const* argv, char** environment, pid_t parent,
-                         int report_fd, const cpu_set_t& cores, int* moved) {
+[[noreturn]] void become(const ChildPlan& plan, char* const* argv, char* const* environment,
+                         pid_t parent, int report_fd, const cpu_set_t& cores, int* moved) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);  // it died before prctl
   if (plan.own_group) ::setpgid(0, 0);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (int signal : {SIGPIPE, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
+  for (int signal : {SIGPIPE, SIGTERM, SIGHUP, SIGCHLD}) ::signal(signal, SIG_DFL);
   // Ctrl-C reaches the whole foreground group; the parent decides when its children end.
   ::signal(SIGINT, SIG_IGN);
   const int report = ::fcntl(report_fd, F_DUPFD_CLOEXEC, kFirstFree);
@@ -78,25 +78,40 @@ struct Failure {
   }
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
-  environ = environment;
-  ::execvp(argv[0], argv);
+  ::execvpe(plan.program.empty() ? argv[0] : plan.program.c_str(), argv, environment);
   fail(report, "exec");
+}
+
+// For exec; as long as `words` live.
+std::vector<char*> pointers_to(const std::vector<std::string>& words) {
+  std::vector<char*> out;
+  for (const std::string& word : words) out.push_back(const_cast<char*>(word.c_str()));
+  out.push_back(nullptr);
+  return out;
+}
+
+// The child's: of `plan`, and of this process but what that sets anew or hides.
+std::vector<std::string> environment_of(const ChildPlan& plan) {
+  std::vector<std::string> out = plan.environment;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view kept(*entry);
+    const std::string_view name = kept.substr(0, kept.find('=') + 1);
+    const auto replaces = [&](const std::string& each) { return each.starts_with(name); };
+    const auto hides = [&](const std::string& prefix) { return kept.starts_with(prefix); };
+    if (std::none_of(plan.environment.begin(), plan.environment.end(), replaces) &&
+        std::none_of(plan.hidden.begin(), plan.hidden.end(), hides)) {
+      out.emplace_back(kept);
+    }
+  }
+  return out;
 }
 
 }  // namespace
 
 Result<pid_t> start_child(const ChildPlan& plan) {
-  std::vector<char*> argv;
-  for (const std::string& word : plan.argv) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  std::vector<char*> environment;
-  for (char** one = environ; *one != nullptr; ++one) {
-    const auto begins = [&](const std::string& with) {
-      return std::string_view(*one).starts_with(with);
-    };
-    if (std::none_of(plan.hidden.begin(), plan.hidden.end(), begins)) environment.push_back(*one);
-  }
-  environment.push_back(nullptr);
+  const std::vector<char*> argv = pointers_to(plan.argv);
+  const std::vector<std::string> variables = environment_of(plan);
+  const std::vector<char*> environment = pointers_to(variables);
   cpu_set_t cores;
   CPU_ZERO(&cores);
   for (int core : plan.cores)
@@ -108,8 +123,9 @@ Result<pid_t> start_child(const ChildPlan& plan) {
   }
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
-  if (pid == 0)
+  if (pid == 0) {
     become(plan, argv.data(), environment.data(), parent, report[1], cores, moved.data());
+  }
   const int fork_error = errno;
   ::close(report[1]);
   if (pid < 0) {

@@ -14,6 +14,8 @@ namespace fettle::process {
 
 struct ChildPlan {
   std::vector<std::string> argv;                 // argv[0] is looked up in PATH when it has no '/'
+  std::string program;                           // the file, where argv[0] is but a name for people
+  std::vector<std::string> environment;          // NAME=VALUE, beside or instead of this process's
   std::vector<std::pair<int, int>> descriptors;  // ours → the child's number (0: stdin, …)
   std::vector<int> cores;                        // may run on; empty: wherever this process may
   std::uint64_t memory_bytes = 0;                // address space limit; 0: none
@@ -34,8 +36,10 @@ int end_child(pid_t pid);
 // "exit status 3", "signal SIGSEGV (Segmentation fault)".
 std::string describe_wait_status(int status);
 
-// The file this program runs from.
+// The file this program runs from, as people know it; it may have been removed or replaced.
 Result<std::string> own_executable();
+// What always is this very program, for open() and exec.
+inline constexpr const char* kOwnProgram = "/proc/self/exe";
 
 // The folder of the file that this very code is in: of the program, or of libfettle.so in a program
 // of a user. What belongs to fettle lies beside it.

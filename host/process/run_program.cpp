@@ -2,14 +2,17 @@
 #include "host/process/run_program.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <sstream>
 #include <thread>
 
@@ -24,6 +27,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostSaid = 64 << 10;
 constexpr std::chrono::milliseconds kLongestNap{20};
+constexpr const char* kLent = "FETTLE_SCRATCH";  // the folder that a parent removes
 
 std::string start_of(const std::string& path) {
   std::string said(kMostSaid, '\0');
@@ -62,6 +66,10 @@ Result<int> wait_for(pid_t child, const RunPlan& plan) {
     int status = 0;
     const pid_t ended = ::waitpid(child, &status, WNOHANG);
     if (ended == child) return status;
+    if (ended < 0 && errno != EINTR) {  // it has ended, and nobody knows how
+      return Error{ErrorCode::Io,
+                   "waiting for " + plan.argv[0] + ": " + std::string(std::strerror(errno))};
+    }
     const auto taken = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start);
     if (plan.stop.stop_requested()) {
       end_group(child);
@@ -115,7 +123,12 @@ std::string find_program(const std::string& name) {
 
 ScratchFolder::ScratchFolder() {
   std::error_code none;
-  std::string pattern = (fs::temp_directory_path(none) / "fettle-XXXXXX").string();
+  fs::path within = fs::temp_directory_path(none);
+  if (const char* lent = std::getenv(kLent)) {
+    within = lent;
+    ::mkdir(lent, 0700);  // the first of this process
+  }
+  std::string pattern = (within / "fettle-XXXXXX").string();
   if (::mkdtemp(pattern.data()) != nullptr) path_ = pattern;
 }
 
@@ -123,6 +136,24 @@ ScratchFolder::~ScratchFolder() {
   std::error_code ignored;
   if (!path_.empty()) fs::remove_all(path_, ignored);
 }
+
+LentScratch::LentScratch() {
+  std::error_code none;
+  std::random_device random;
+  const std::uint64_t number = std::uint64_t{random()} << 32 | random();
+  path_ = fs::temp_directory_path(none) / ("fettle-" + std::to_string(number));
+}
+
+LentScratch::~LentScratch() {
+  // Again where a compiler that is being killed with its worker made one more file.
+  for (int i = 0; i < 3; ++i) {
+    std::error_code failed;
+    fs::remove_all(path_, failed);
+    if (!failed) return;
+  }
+}
+
+std::string LentScratch::variable() const { return std::string(kLent) + "=" + path_.string(); }
 
 std::string read_file(const std::string& path) {
   auto all = fettle::read_whole(path, kMostTensorBytes);

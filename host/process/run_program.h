@@ -49,6 +49,22 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
+// A place for the scratch folders of a child that may be killed, and then removes none: there is
+// nothing until the child makes the first, and all of it goes with this object, which must outlive
+// the child.
+class LentScratch {
+ public:
+  LentScratch();
+  ~LentScratch();
+  LentScratch(const LentScratch&) = delete;
+  LentScratch& operator=(const LentScratch&) = delete;
+  // For the child (ChildPlan::environment).
+  std::string variable() const;
+
+ private:
+  std::filesystem::path path_;
+};
+
 // "" where it cannot be read; write: false.
 std::string read_file(const std::string& path);
 bool write_file(const std::string& path, const std::string& contents);

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
@@ -197,6 +198,20 @@ TEST(BuildPool, LeavesNoChildBehind) {
   pool.reset();
   EXPECT_EQ(children(), before);
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child was not reaped";
+}
+
+// It is killed, and removes nothing itself.
+TEST(BuildPool, LeavesNoFileOfABuilderBehind) {
+  auto pool = start({}, 1);
+  ask(*pool, 1, "leave files");
+  const auto built = collect(*pool, 1);
+  ASSERT_NE(built.at(1).body.AsBuildOutput(), nullptr);
+  const std::filesystem::path file = built.at(1).body.AsBuildOutput()->program->target;
+  EXPECT_TRUE(std::filesystem::exists(file)) << file;
+  const auto place = file.parent_path().parent_path();
+  EXPECT_NE(place, std::filesystem::temp_directory_path());
+  pool.reset();
+  EXPECT_FALSE(std::filesystem::exists(place)) << place;
 }
 
 TEST(BuildPool, MovesToOtherCoresAndBack) {

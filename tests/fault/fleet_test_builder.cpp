@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "host/fleet/build_worker.h"
+#include "host/process/run_program.h"
 #include "schemas/wire/content_hash.h"
 
 namespace {
@@ -36,6 +37,11 @@ wire::BuildResultT build(const wire::BuildRequestT& request) {
   if (how == "slow") {  // in parts, so that a stop does not let it pass
     for (int i = 0; i < 50; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
+  static process::ScratchFolder* scratch = nullptr;
+  if (how == "leave files") {
+    scratch = new process::ScratchFolder;
+    process::write_file(scratch->file("kernel.c"), "a user's source");
+  }
   wire::BuildResultT result;
   if (how == "refuse") {
     result.body.Set(make_failure(wire::Stage::Build, {ErrorCode::BuildError, "no such tile", {}}));
@@ -43,7 +49,9 @@ wire::BuildResultT build(const wire::BuildRequestT& request) {
   }
   wire::BuildOutputT output;
   output.program = std::make_unique<wire::ProgramT>();
-  output.program->target = how == "tell process" ? std::to_string(::getpid()) : how;
+  output.program->target = how == "tell process"  ? std::to_string(::getpid())
+                           : how == "leave files" ? scratch->file("kernel.c")
+                                                  : how;
   auto image = std::make_unique<wire::ImageT>();
   image->kind = wire::ImageKind::Xclbin;
   image->bytes.assign(how == "large" ? 3'000'000 : 3, 7);

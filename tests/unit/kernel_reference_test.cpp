@@ -1,12 +1,16 @@
 // What a kernel's outputs must be: by a C function, .npy files or a DAG; each of their mistakes is
 // one clear line, and a function that crashes costs nothing but that line.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <cerrno>
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <thread>
 
 #include "host/kernel_reference/kernel_reference.h"
 #include "host/model/kernel_file.h"
+#include "host/process/child_process.h"
 #include "host/process/run_program.h"
 #include "runtime/tensor_files/npy.h"
 #include "tests/support/kernel_sample.h"
@@ -229,6 +233,35 @@ TEST(RunProgram, WhatAProgramStartedEndsWithItAtTheLimit) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   EXPECT_FALSE(runs);
+}
+
+// Whoever ignores SIGCHLD is never told how a child ended.
+TEST(RunProgram, AnEndThatNobodyIsToldIsAnError) {
+  const auto before = std::signal(SIGCHLD, SIG_IGN);
+  process::RunPlan plan;
+  plan.argv = {"true"};
+  plan.limit = std::chrono::seconds(20);
+  const auto ran = process::run_program(plan);
+  std::signal(SIGCHLD, before);
+  ASSERT_FALSE(ran.ok());
+  EXPECT_EQ(ran.error().code, ErrorCode::Io) << ran.error().text();
+}
+
+// As the driver of a compiler waits for those that it starts.
+TEST(RunProgram, ProgramsHearOfTheirChildren) {
+  const auto before = std::signal(SIGCHLD, SIG_IGN);
+  process::ChildPlan plan;
+  const process::ScratchFolder scratch;
+  plan.argv = {"sh", "-c", "grep SigIgn /proc/self/status >\"$0\"; kill $$", scratch.file("said")};
+  const auto child = process::start_child(plan);
+  ASSERT_TRUE(child.ok());
+  while (::waitpid(*child, nullptr, 0) > 0 || errno == EINTR) {
+  }
+  std::signal(SIGCHLD, before);
+  const std::string said = process::read_file(scratch.file("said"));
+  ASSERT_NE(said.find("SigIgn:"), std::string::npos) << said;
+  EXPECT_EQ(std::stoull(said.substr(said.find_last_of(" \t")), nullptr, 16) & 1u << (SIGCHLD - 1),
+            0u);
 }
 
 }  // namespace
