@@ -89,8 +89,10 @@ Result<void> CheckHistory::write(const std::filesystem::path& file) const {
     text += line.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
   }
   std::error_code failed;  // told by the writing
-  std::filesystem::create_directories(file.parent_path().parent_path(), failed);
-  ::mkdir(file.parent_path().c_str(), 0700);
+  if (const auto folder = file.parent_path(); !folder.empty()) {
+    std::filesystem::create_directories(folder.parent_path(), failed);
+    ::mkdir(folder.c_str(), 0700);
+  }
   return fleet::write_file_atomically(file, text, 0600);
 }
 

@@ -30,6 +30,11 @@ bool is_z85_key(const std::string& text) {
   return text.size() == kZ85 && zmq_z85_decode(bytes, text.c_str()) != nullptr;
 }
 
+// "": of a name without one.
+std::filesystem::path or_here(const std::filesystem::path& folder) {
+  return folder.empty() ? "." : folder;
+}
+
 Result<void> sync_folder(const std::filesystem::path& folder) {
   const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return io_error("opening " + folder.string(), errno);
@@ -102,7 +107,7 @@ Result<void> write_file_atomically(const std::filesystem::path& path, const std:
                                    unsigned mode) {
   std::string temporary = path.string() + ".XXXXXX";
   const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);  // mode 0600
-  if (fd < 0) return io_error("writing in " + path.parent_path().string(), errno);
+  if (fd < 0) return io_error("writing in " + or_here(path.parent_path()).string(), errno);
   int failed = 0;
   for (std::size_t done = 0; done < text.size() && failed == 0;) {
     const ssize_t n = ::write(fd, text.data() + done, text.size() - done);
@@ -119,7 +124,7 @@ Result<void> write_file_atomically(const std::filesystem::path& path, const std:
     ::unlink(temporary.c_str());
     return io_error("writing " + path.string(), failed);
   }
-  return sync_folder(path.parent_path());
+  return sync_folder(or_here(path.parent_path()));
 }
 
 Result<void> write_key_file(const std::filesystem::path& path, const KeyPair& pair) {

@@ -107,5 +107,19 @@ TEST(CheckHistory, LinesThatAreNoneAreLeftOut) {
   EXPECT_EQ(read->times("b", 0, "k"), std::vector<double>{5});
 }
 
+TEST(CheckHistory, MayLieInTheFolderThatOneIsIn) {
+  const testing::ScratchFolder folder;
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  auto history = CheckHistory::read("checks.jsonl");
+  ASSERT_TRUE(history.ok());
+  history->add({1, "board-1", 0, "k", 7});
+  const auto written = history->write("checks.jsonl");
+  std::filesystem::current_path(before);
+  ASSERT_TRUE(written.ok()) << written.error().text();
+  EXPECT_EQ(CheckHistory::read(folder.path() + "/checks.jsonl")->times("board-1", 0, "k"),
+            std::vector<double>{7});
+}
+
 }  // namespace
 }  // namespace fettle::app
