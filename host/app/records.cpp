@@ -99,7 +99,7 @@ std::vector<std::string> target_texts(const std::vector<records::TuningRecord>& 
   std::map<std::pair<std::string, std::string>, std::size_t> first;  // of a task and a device
   std::set<std::string> differ;
   for (std::size_t i = 0; i < found.size(); ++i) {
-    auto target = nlohmann::json::parse(found[i].target, nullptr, false);
+    auto target = records::json_or_text(found[i].target);
     targets.push_back(target.is_object() ? std::move(target)
                                          : nlohmann::json{{"target", found[i].target}});
     const auto at = first.emplace(std::pair(title_of(found[i]), records::device_text(found[i])), i);

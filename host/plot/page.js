@@ -3,6 +3,14 @@
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
+  // What is no number in JSON is null.
+  const drawn = (pairs) => pairs.filter((pair) => pair.every((value) => value !== null));
+  for (const task of data.tasks) {
+    task.best = drawn(task.best);
+    task.trial = drawn(task.trial);
+    if (task.prediction) task.prediction.points = drawn(task.prediction.points);
+    if (task.prediction && task.prediction.rank_correlation === null) task.prediction = null;
+  }
   const main = document.getElementById("main");
   main.textContent = "";
   const palette = ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb",

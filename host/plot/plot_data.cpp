@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
@@ -59,6 +60,7 @@ void add(TaskPlot& task, const records::TuningRecord& record) {
   const auto nanoseconds = record.nanoseconds();
   if (!nanoseconds || *nanoseconds <= 0) return;
   const double gflops = record.operations / *nanoseconds;
+  if (!std::isfinite(gflops)) return;  // JSON has no such number
   task.measured.push_back({place, gflops});
   if (task.best.empty() || gflops > task.best.back().gflops) task.best.push_back({place, gflops});
   task.for_model.push_back({record.configuration, *nanoseconds});
@@ -78,7 +80,10 @@ Json prediction_json(const TaskPlot& task) {
   if (!prediction) return nullptr;
   Json points = Json::array();
   for (const HeldBackTrial& trial : prediction->held_back) {
-    points.push_back({task.operations / trial.predicted, task.operations / trial.measured});
+    const double predicted = task.operations / trial.predicted;
+    const double measured = task.operations / trial.measured;
+    if (!std::isfinite(predicted) || !std::isfinite(measured)) continue;
+    points.push_back({predicted, measured});
   }
   return {{"points", std::move(points)}, {"rank_correlation", prediction->rank_correlation}};
 }

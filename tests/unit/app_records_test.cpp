@@ -365,6 +365,20 @@ TEST_F(RecordCommands, TargetsThatDifferAreTold) {
   expect_in("\"threads\":" + std::to_string(threads + 5), json.out);
 }
 
+TEST_F(RecordCommands, ATargetNestedWithoutEndIsATextLikeAnother) {
+  TuningRecord record = dense_record(1000);
+  store(record, "zynq", false);
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  record.target = R"({"threads":)" + deep + "}";
+  store(record, "zynq", false);
+  for (const bool json : {false, true}) {
+    std::vector<std::string> words = {"records", "best", "--db", db};
+    if (json) words.emplace_back("--json");
+    const auto told = fettle(words);
+    EXPECT_EQ(told.status, 0) << told.err.substr(0, 300);
+  }
+}
+
 TEST_F(RecordCommands, ReadingLeavesNoFilesBehind) {
   store(dense_record(1000), "zynq", false);
   ASSERT_EQ(fettle({"records", "best", "--db", db}).status, 0);

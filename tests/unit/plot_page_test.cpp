@@ -2,6 +2,8 @@
 // markup or script.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "host/plot/embedded.h"
@@ -46,6 +48,21 @@ class Plot : public ::testing::Test {
   records::Database database_ = records::test::open_or_die(folder_.file("plot.db"));
   int inserted_ = 0;
 };
+
+// JSON has none, and a page of nothing would be drawn.
+TEST_F(Plot, AnInfiniteSpeedIsNoPoint) {
+  insert(measured(1, 4e6));
+  auto endless = measured(2, 4e6);
+  endless.operations = std::numeric_limits<double>::max();
+  endless.outcome.body.AsMeasurement()->median = 1e-300;
+  insert(endless);
+  const Json all = data();
+  EXPECT_EQ(all["trials"], 2);
+  for (const Json& task : all["tasks"]) {
+    for (const Json& point : task["best"]) EXPECT_TRUE(point[1].is_number()) << task["best"];
+    for (const Json& point : task["trial"]) EXPECT_TRUE(std::isfinite(point[1].get<double>()));
+  }
+}
 
 TEST_F(Plot, CurvesRiseAtBetterTrialsAndReachTheLast) {
   insert(measured(1, 4e6));  // 2.5e9 operations: 625 GFLOPS
