@@ -1,7 +1,9 @@
 // fettle broker: pairs clients with boards until it is stopped.
 #include <poll.h>
 #include <sys/resource.h>
+#include <algorithm>
 #include <csignal>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,6 +19,7 @@
 #include "host/fleet/audit_log.h"
 #include "host/fleet/broker.h"
 #include "host/fleet/line_writer.h"
+#include "host/records/json_fields.h"
 #include "host/web/access.h"
 #include "host/web/fleet_page.h"
 #include "schemas/wire/printable.h"
@@ -44,6 +47,24 @@ Result<std::string> metrics_token(const BrokerCommand& command) {
   return token ? token : std::move(token).error().in("reading --metrics-token-file");
 }
 
+// Whoever answers there may be no broker: what has another type counts as absent.
+std::vector<nlohmann::json> objects(const nlohmann::json& from, const char* name) {
+  std::vector<nlohmann::json> out;
+  const auto list = from.find(name);
+  if (list == from.end() || !list->is_array()) return out;
+  std::copy_if(list->begin(), list->end(), std::back_inserter(out),
+               [](const nlohmann::json& entry) { return entry.is_object(); });
+  return out;
+}
+std::string text_in(const nlohmann::json& from, const char* name) {
+  const auto found = from.find(name);
+  return found != from.end() && found->is_string() ? found->get<std::string>() : "";
+}
+std::string number_in(const nlohmann::json& from, const char* name) {
+  const auto found = from.find(name);
+  return found != from.end() && found->is_number_integer() ? found->dump() : "0";
+}
+
 // What a broker that runs says of itself.
 int print_status(const BrokerCommand& command) {
   const auto address = web::web_address(command.metrics.empty() ? kMetricsPort : command.metrics);
@@ -56,25 +77,28 @@ int print_status(const BrokerCommand& command) {
     print("{}", *text);
     return kFine;
   }
-  const auto said = nlohmann::json::parse(*text, nullptr, false);
-  if (!said.is_object()) return fail({ErrorCode::Malformed, "that is no fettle broker", {}});
-  for (const auto& [name, value] : said.items()) {
-    if (name != "clients" && name != "sessions")
-      print("{:22} {}\n", name, value.is_string() ? value.get<std::string>() : value.dump());
+  const auto said = records::parse_json(*text);
+  if (!said || !said->is_object()) {
+    return fail({ErrorCode::Malformed, "that is no fettle broker", {}});
   }
-  for (const auto& client : said.value("clients", nlohmann::json::array())) {
+  for (const auto& [name, value] : said->items()) {
+    if (name != "clients" && name != "sessions")
+      print("{:22} {}\n", name,
+            value.is_string() ? value.get<std::string>() : records::dump_json(value));
+  }
+  for (const auto& client : objects(*said, "clients")) {
     print(
         "client {}: {} connections, {} sessions, {} trials, {} bytes of requests, {} of outcomes, "
         "{} of blobs\n",
-        client.value("name", ""), client.value("connections", 0), client.value("sessions", 0),
-        client.value("trials", 0), client.value("request_bytes", 0),
-        client.value("completed_bytes", 0), client.value("blob_bytes", 0));
+        text_in(client, "name"), number_in(client, "connections"), number_in(client, "sessions"),
+        number_in(client, "trials"), number_in(client, "request_bytes"),
+        number_in(client, "completed_bytes"), number_in(client, "blob_bytes"));
   }
-  for (const auto& session : said.value("sessions", nlohmann::json::array())) {
+  for (const auto& session : objects(*said, "sessions")) {
     print("session '{}' of {} on {}: priority {}, weight {}, {} trials on boards, {} wait\n",
-          session.value("name", ""), session.value("client", ""), session.value("key", ""),
-          session.value("priority", 0), session.value("weight", 0), session.value("running", 0),
-          session.value("waiting", 0));
+          text_in(session, "name"), text_in(session, "client"), text_in(session, "key"),
+          number_in(session, "priority"), number_in(session, "weight"),
+          number_in(session, "running"), number_in(session, "waiting"));
   }
   return kFine;
 }

@@ -10,9 +10,9 @@
 
 #include "host/app/commands.h"
 #include "host/app/compile_network.h"
-#include "host/app/json_view.h"
 #include "host/app/message.h"
 #include "host/app/output_file.h"
+#include "host/records/json_fields.h"
 #include "host/space/target.h"
 #include "schemas/network/network_file.h"
 
@@ -88,8 +88,9 @@ std::string megabytes(std::uint64_t bytes) {
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
 }
 
-void tell(const BuildCommand& command, const std::string& device_key, const wire::NetworkT& network,
-          std::uint64_t weights) {
+// For people, or as a line of JSON.
+std::string report(const BuildCommand& command, const std::string& device_key,
+                   const wire::NetworkT& network, std::uint64_t weights) {
   const Summary summary = summary_of(network);
   if (command.json) {
     const nlohmann::json line = {
@@ -108,28 +109,30 @@ void tell(const BuildCommand& command, const std::string& device_key, const wire
         {"arena_bytes", network.arena_bytes},
         {"live_bytes", network.live_bytes},
         {"weight_bytes", weights}};
-    print_json_line(line);
-    return;
+    return records::dump_json(line) + "\n";
   }
-  print("{}: {} layers: {} tuned, {} by a similar task's schedule, {} untuned\n", command.path,
-        network.layers.size(), summary.tuned, summary.similar, summary.untuned);
-  print("built for: {}\n", built_for(network, device_key));
+  std::string text = fmt::format(
+      "{}: {} layers: {} tuned, {} by a similar task's schedule, {} untuned\n", command.path,
+      network.layers.size(), summary.tuned, summary.similar, summary.untuned);
+  text += fmt::format("built for: {}\n", built_for(network, device_key));
   if (!command.compile.target.accelerator.empty()) {
-    print("accelerator: {} layers on {}, {} on the CPU beside it\n", summary.accelerated,
-          command.compile.target.accelerator,
-          network.layers.size() - static_cast<std::size_t>(summary.accelerated));
+    text += fmt::format("accelerator: {} layers on {}, {} on the CPU beside it\n",
+                        summary.accelerated, command.compile.target.accelerator,
+                        network.layers.size() - static_cast<std::size_t>(summary.accelerated));
   }
   if (summary.expected_ns > 0) {
-    print("expected: {:.3f} ms{}\n", summary.expected_ns / 1e6,
-          without_a_time(network, summary.unknown));
+    text += fmt::format("expected: {:.3f} ms{}\n", summary.expected_ns / 1e6,
+                        without_a_time(network, summary.unknown));
   }
-  print("memory: {} of weights, {} between layers ({} alive at once)\n", megabytes(weights),
-        megabytes(network.arena_bytes), megabytes(network.live_bytes));
+  text += fmt::format("memory: {} of weights, {} between layers ({} alive at once)\n",
+                      megabytes(weights), megabytes(network.arena_bytes),
+                      megabytes(network.live_bytes));
+  return text;
 }
 
 Result<void> build(const BuildCommand& command) {
-  if (auto may = check_may_replace(command.path, false, true); !may)
-    return may;  // compiling takes long
+  if (auto may = check_may_replace(command.path, false, true); !may) return may;
+  if (auto may = check_folder(command.path); !may) return may;  // compiling takes long
   auto compiled = compile_network(command.compile);
   if (!compiled) return std::move(compiled).error();
   network::LinkedNetwork& linked = compiled->linked;
@@ -153,7 +156,8 @@ Result<void> build(const BuildCommand& command) {
   if (!accelerator.empty() && summary_of(linked.network).accelerated == 0) {
     warn("no layer fits " + accelerator + ": " + kAccelerated);
   }
-  tell(command, compiled->device_key, linked.network, weights);
+  const std::string told = report(command, compiled->device_key, linked.network, weights);
+  command.path == "-" ? print_beside(told) : print_text(told);
   return {};
 }
 

@@ -71,6 +71,24 @@ std::vector<std::string> options_of(const CLI::App& command) {
   return all;
 }
 
+std::vector<std::string> commands_of(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* one : command.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!one->get_group().empty()) names.push_back(one->get_name());
+  }
+  return names;
+}
+
+std::string those_of(const CLI::App& command) {
+  std::string known;
+  for (const std::string& name : commands_of(command)) known += (known.empty() ? "" : ", ") + name;
+  return "; the commands are: " + known;
+}
+
+std::string no_command(const CLI::App& command, const std::string& path, const std::string& word) {
+  return "no command \"" + path + "\"" + meant(word, commands_of(command)) + those_of(command);
+}
+
 // CLI11 says "A subcommand is required" also where one was given that does not exist.
 std::string told(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* command = &app;  // the innermost that was named
@@ -89,18 +107,25 @@ std::string told(const CLI::App& app, const CLI::ParseError& error) {
     return app.get_name() + " " + path.substr(0, path.size() - 1) + ": " + what + words[0] + "\"" +
            (option ? meant(words[0].substr(0, words[0].find('=')), options_of(*command)) : "");
   }
-  std::string known;
-  std::vector<std::string> names;
-  for (const CLI::App* one : command->get_subcommands([](const CLI::App*) { return true; })) {
-    if (one->get_group().empty()) continue;
-    known += (known.empty() ? "" : ", ") + one->get_name();
-    names.push_back(one->get_name());
+  if (words.empty()) return "a command is missing" + those_of(*command);
+  if (!words[0].starts_with("-")) return no_command(*command, path + words[0], words[0]);
+  return "no option \"" + path + words[0] + "\"" + those_of(*command);
+}
+
+// Of `help` and names of commands: what is wrong about them; "": nothing.
+std::string wrong_topic(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App* command = &app;
+  std::string path;
+  for (const std::string& word : words) {
+    const auto known = command->get_subcommands([](const CLI::App*) { return true; });
+    if (known.empty() || word.starts_with("-")) return "";
+    const auto named = std::find_if(known.begin(), known.end(),
+                                    [&](const CLI::App* one) { return one->get_name() == word; });
+    if (named == known.end()) return no_command(*command, path + word, word);
+    command = *named;
+    path += word + " ";
   }
-  const std::string what = words.empty() ? "a command is missing"
-                           : words[0].starts_with("-")
-                               ? "no option \"" + path + words[0] + "\""
-                               : "no command \"" + path + words[0] + "\"" + meant(words[0], names);
-  return what + "; the commands are: " + known;
+  return "";
 }
 
 }  // namespace
@@ -111,6 +136,10 @@ std::optional<int> read_command_line(CLI::App& app, int argc, char** argv,
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   if (!words.empty() && words[0] == "help") {  // of a command, as git has it
     words.erase(words.begin());
+    if (const std::string wrong = wrong_topic(app, words); !wrong.empty()) {
+      tell(wrong);
+      return kUsage;
+    }
     words.emplace_back("--help");
   }
   std::reverse(words.begin(), words.end());  // as CLI11 takes them

@@ -209,8 +209,10 @@ void add_devices_command(CLI::App& app, int& status) {
   auto command = std::make_shared<DevicesCommand>();
   devices->add_option("--broker", command->broker,
                       "tcp://HOST:PORT; without it: this machine itself");
-  devices->add_option("--broker-key", command->broker_key,
-                      "The broker's public key (default: of this account's own broker)");
+  devices
+      ->add_option("--broker-key", command->broker_key,
+                   "The broker's public key (default: of this account's own broker)")
+      ->needs("--broker");
   devices->add_flag("--json", command->json, "Prints a JSON object per key");
   add_reserve_commands(*devices, status);
   add_check_command(*devices, status);

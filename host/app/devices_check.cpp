@@ -164,8 +164,10 @@ void add_check_command(CLI::App& devices, int& status) {
   const auto command = std::make_shared<CheckCommand>();
   check->add_option("--broker", command->broker,
                     "tcp://HOST:PORT; without it: this machine itself");
-  check->add_option("--broker-key", command->broker_key,
-                    "The broker's public key (default: of this account's own broker)");
+  check
+      ->add_option("--broker-key", command->broker_key,
+                   "The broker's public key (default: of this account's own broker)")
+      ->needs("--broker");
   check
       ->add_option("--within", command->within,
                    "How long a board may take, with waiting for other sessions' trials on it")

@@ -42,6 +42,11 @@ bool ask_for_yes(const std::string& question) {
 
 void print_text(const std::string& text) { print_control(printable(text)); }
 
+void print_beside(const std::string& text) {
+  const std::string shown = printable(text);
+  std::fwrite(shown.data(), 1, shown.size(), stderr);
+}
+
 void print_control(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 void set_screen(Screen* screen) {

@@ -30,6 +30,9 @@ void print(fmt::format_string<Values...> pattern, Values&&... values) {
   print_text(fmt::format(pattern, std::forward<Values>(values)...));
 }
 
+// On standard error, as a report of what went to standard output.
+void print_beside(const std::string& text);
+
 // A progress view that owns the bottom of the terminal registers here, so that
 // messages do not land inside it. One at a time; null: none.
 class Screen {

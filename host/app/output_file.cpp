@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -61,6 +63,17 @@ Result<void> check_may_replace(const std::string& path, bool model, bool network
   if (what == nullptr) return {};
   return Error{ErrorCode::InvalidArgument,
                "-o " + path + " is " + what + ", which is not written over: name another file",
+               {}};
+}
+
+Result<void> check_folder(const std::string& path) {
+  std::error_code error;
+  const fs::path target(path);
+  if (path == "-" || (fs::exists(target, error) && !fs::is_regular_file(target, error))) return {};
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : ".";
+  if (::access(folder.c_str(), W_OK | X_OK) == 0 && fs::is_directory(folder, error)) return {};
+  return Error{ErrorCode::Io,
+               "cannot write " + path + ": " + std::strerror(errno != 0 ? errno : ENOTDIR),
                {}};
 }
 

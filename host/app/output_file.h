@@ -22,6 +22,10 @@ bool is_database(const std::string& path);
 // wrote, unless a `network` is.
 Result<void> check_may_replace(const std::string& path, bool model = false, bool network = false);
 
+// Io where no file can be made in the folder of `path`, for commands that work long before they
+// write.
+Result<void> check_folder(const std::string& path);
+
 // `write` gets a stream and returns what to tell people of the file. "-" is standard output, else
 // as process::replace_file() does it. Errors: those of check_may_replace(), of `write` and of that.
 Result<void> with_output_file(const std::string& path,

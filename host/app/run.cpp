@@ -29,6 +29,8 @@ Result<void> run(const RunCommand& command) {
                     ? fettle::run::run_network(command.options, std::chrono::steady_clock::now())
                     : run_on_device(command.options, command.device);
   if (!report) return std::move(report).error();
+  const std::string told = command.options.json ? json_of(*report) : text_of(*report);
+  command.page == "-" ? print_beside(told) : print_text(told);
   if (!command.page.empty()) {
     auto written = with_output_file(command.page, [&](std::ostream& out) -> Result<std::string> {
       out << run_page(*report);
@@ -36,7 +38,6 @@ Result<void> run(const RunCommand& command) {
     });
     if (!written) return written;
   }
-  print_text(command.options.json ? json_of(*report) : text_of(*report));
   return {};
 }
 

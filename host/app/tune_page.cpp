@@ -92,7 +92,14 @@ void TunePage::end(const tune::Progress& progress) {
 void TunePage::name_tasks(const tune::Progress& progress) {
   if (std::exchange(named_, true)) return;
   for (std::size_t i = 0; i < progress.tasks.size(); ++i) {
-    history_.name(i, progress.tasks[i].title, progress.tasks[i].operations);
+    const tune::TaskProgress& task = progress.tasks[i];
+    history_.name(i, task.title, task.operations);
+    if (progress.resumed == 0) continue;
+    if (task.best_nanoseconds) {
+      history_.go_on(i, *task.best_nanoseconds, "ns");
+    } else if (task.best_instructions) {
+      history_.go_on(i, *task.best_instructions, "instructions");
+    }
   }
 }
 
@@ -112,6 +119,13 @@ void TunePage::publish(const tune::Progress& progress, bool ended) {
   history_.write(session, progress.elapsed.count(), web::BestCurve::kMost);
   // With those of earlier sessions, where this one resumed.
   session["trials"] = progress.trials;
+  std::uint64_t failed = 0;
+  for (const tune::TaskProgress& task : progress.tasks) failed += task.failed;
+  session["failed"] = failed;
+  if (failed > history_.failed()) {
+    session["failures"].push_back(
+        {{"cause", "in earlier sessions"}, {"count", failed - history_.failed()}, {"message", ""}});
+  }
   for (std::size_t i = 0; i < session["tasks"].size(); ++i) {
     const tune::TaskProgress& task = progress.tasks[i];
     json& shown = session["tasks"][i];

@@ -71,6 +71,25 @@ TEST_F(BuildNetwork, NeverTunedItRunsAtOnceAndIsTheSameEachTime) {
   for (std::size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(one[i], other[i], 1e-4f * largest);
 }
 
+// A report among its bytes would make it none.
+TEST_F(BuildNetwork, OnStandardOutputThereIsTheFileAlone) {
+  for (const bool json : {false, true}) {
+    std::vector<std::string> words = {FETTLE_PROGRAM, "build", model, "-o", "-"};
+    if (json) words.emplace_back("--json");
+    const auto piped = run_program(words, seconds(200), environment());
+    ASSERT_EQ(piped.status, 0) << piped.err;
+    if (!json) built("a.fettle", {});
+    EXPECT_TRUE(piped.out == contents_of(folder.file("a.fettle")));
+    EXPECT_NE(piped.err.find(json ? "\"layers\":" : " layers: "), std::string::npos) << piped.err;
+  }
+  const auto page = run_program({FETTLE_PROGRAM, "run", folder.file("a.fettle"), "--runs", "2",
+                                 "--random", "1", "--profile", "--html", "-", "--json"},
+                                seconds(60), environment());
+  ASSERT_EQ(page.status, 0) << page.err;
+  EXPECT_TRUE(page.out.starts_with("<!DOCTYPE html>")) << page.out.substr(0, 60);
+  EXPECT_TRUE(page.out.ends_with("</html>\n")) << "and nothing behind it";
+}
+
 TEST_F(BuildNetwork, TakesTheRecordsOfEachTask) {
   const auto tuned = run_program(
       {FETTLE_PROGRAM, "tune", model, "--quiet", "--db", db, "--repeat", "3", "--min-repeat-ms",

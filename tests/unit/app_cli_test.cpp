@@ -283,6 +283,10 @@ TEST_F(CommandLine, ABrokerSaysHowItIsAndWhoDidWhat) {
     EXPECT_EQ(test::http_answer(std::stoi(port), host).substr(9, 3), "421") << host;
   }
   EXPECT_EQ(test::http_answer(std::stoi(port), "[::1]:80").substr(9, 3), "200");
+  const std::string ranges =
+      test::http_answer(std::stoi(port), "localhost", "Range: " + test::many_ranges(2600) + "\r\n");
+  EXPECT_EQ(ranges.substr(9, 3), "416");
+  EXPECT_TRUE(ranges.ends_with("\r\n\r\n")) << "without a body";
   EXPECT_EQ(test::http_answer(std::stoi(port), "localhost:1").substr(9, 3), "200") << "a tunnel's";
   // A request that never ends does not keep it.
   const test::Drip drip(std::stoi(port));
@@ -295,6 +299,87 @@ TEST_F(CommandLine, ABrokerSaysHowItIsAndWhoDidWhat) {
       << lines;
   expect_error(fettle({"broker", "--status", "--metrics", port}), 1, {"no broker answers", port});
   expect_error(fettle({"broker"}), 2, {"--listen"});
+}
+
+// Another program may listen at that port.
+TEST_F(CommandLine, WhatIsNoBrokersStatusIsToldAsSuch) {
+  const auto ask = [&](const std::string& body) {
+    const test::OneAnswer other(body);
+    return fettle({"broker", "--status", "--metrics", other.port()});
+  };
+  const std::string deep(3'000'000, '[');
+  expect_error(ask(deep), 1, {"no fettle broker"});
+  expect_error(ask("{\"a\":" + deep + std::string(deep.size(), ']') + "}"), 1,
+               {"no fettle broker"});
+  expect_error(ask("[]"), 1, {"no fettle broker"});
+  const auto odd = ask(R"({"clients":[7,{"name":"me","request_bytes":5000000000,"trials":"x"}],
+    "sessions":{"name":1}})");
+  EXPECT_EQ(odd.status, 0) << odd.err;
+  EXPECT_EQ(odd.out,
+            "client me: 0 connections, 0 sessions, 0 trials, 5000000000 bytes of requests, 0 of "
+            "outcomes, 0 of blobs\n");
+}
+
+// They may have the same port, at other addresses.
+TEST_F(CommandLine, TheMonitorEndsNoConnectionOfThePage) {
+  const int port = test::free_port();
+  const std::string number = std::to_string(port), page = "127.0.0.3:" + number;
+  RunningProgram broker({FETTLE_PROGRAM, "broker", "--listen", "tcp://127.0.0.2:" + number,
+                         "--metrics", number, "--web", page, "--json"},
+                        {{"FETTLE_HOME", folder.file("home")}});
+  ASSERT_TRUE(broker.wait_for_out("metrics_port", std::chrono::seconds(10))) << broker.err();
+  const test::Talk stream("127.0.0.3", port, "GET /events HTTP/1.1\r\nHost: " + page + "\r\n\r\n");
+  EXPECT_FALSE(stream.ended_within(std::chrono::seconds(8)));
+}
+
+// Whoever starts it may ignore SIGCHLD: it would never hear how its children ended.
+TEST_F(CommandLine, ItHearsOfItsChildrenWhoeverStartedIt) {
+  RunningProgram broker({"/bin/sh", "-c", "trap '' CHLD; exec \"$0\" \"$@\"", FETTLE_PROGRAM,
+                         "broker", "--listen", "tcp://127.0.0.1:*", "--json"},
+                        {{"FETTLE_HOME", folder.file("home")}});
+  ASSERT_TRUE(broker.wait_for_out("listening", std::chrono::seconds(10))) << broker.err();
+  const std::string status = contents_of("/proc/" + std::to_string(broker.pid()) + "/status");
+  const std::size_t at = status.find("SigIgn:\t");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_EQ(std::stoull(status.substr(at + 8), nullptr, 16) & 1u << (SIGCHLD - 1), 0u);
+}
+
+// As an upgrade in the middle of a session does it.
+TEST_F(CommandLine, ASessionOutlivesItsProgramsFile) {
+  const std::string program = folder.file("my-fettle");
+  std::filesystem::copy_file(FETTLE_PROGRAM, program);
+  RunningProgram session(
+      {program, "tune", small_dense(), "--db", folder.file("t.db"), "--hardware", "threads=1",
+       "--trials", "100000", "--builders", "1", "--json"},
+      {{"FETTLE_HOME", folder.file("home")}, {"FETTLE_AGENT", FETTLE_AGENT_PROGRAM}});
+  const auto trials = [&](int count) {
+    return session.wait_for_out("\"event\":\"trial\"", std::chrono::seconds(60), count);
+  };
+  ASSERT_TRUE(trials(1)) << session.err();
+  std::filesystem::remove(program);
+  const auto builders = descendants(session.pid(), "build-worker");
+  ASSERT_EQ(builders.size(), 1u);
+  EXPECT_EQ(contents_of("/proc/" + std::to_string(builders[0]) + "/comm"), "my-fettle\n");
+  ::kill(builders[0], SIGKILL);
+  const std::string out = session.out();
+  std::size_t before = 0;
+  for (std::size_t at = 0; (at = out.find("\"event\":\"trial\"", at)) != out.npos; ++at) ++before;
+  EXPECT_TRUE(trials(static_cast<int>(before) + 20)) << session.err();
+  session.signal(SIGTERM);
+  EXPECT_EQ(session.wait(std::chrono::seconds(30)), 130) << session.err();
+}
+
+TEST_F(CommandLine, ANetworkThatIsStoppedLeavesNoFolder) {
+  const std::string temporary = folder.file("tmp");
+  std::filesystem::create_directory(temporary);
+  RunningProgram zoo({FETTLE_PROGRAM, "zoo", "squeezenet-1.1", "--int8", "-o", "-"},
+                     {{"TMPDIR", temporary}});
+  for (int i = 0; i < 1000 && std::filesystem::is_empty(temporary); ++i) ::usleep(5'000);
+  ASSERT_FALSE(std::filesystem::is_empty(temporary));
+  zoo.signal(SIGTERM);
+  EXPECT_EQ(zoo.wait(std::chrono::seconds(60)), 130);
+  EXPECT_EQ(zoo.out(), "");
+  EXPECT_TRUE(std::filesystem::is_empty(temporary));
 }
 
 TEST_F(CommandLine, ABrokersNumbersWantATokenWhereOtherMachinesReachThem) {

@@ -99,6 +99,23 @@ TEST_F(CommandLine, HelpIsACommandToo) {
   EXPECT_EQ(word.status, 0);
   EXPECT_EQ(word.out, option.out);
   EXPECT_EQ(fettle({"help"}).out, fettle({"--help"}).out);
+  EXPECT_EQ(fettle({"help", "records", "best"}).out, fettle({"records", "best", "--help"}).out);
+  expect_error(fettle({"help", "tun"}), 2, {"no command \"tun\"", "did you mean tune?"});
+  expect_error(fettle({"help", "records", "nonsense"}), 2, {"no command \"records nonsense\""});
+}
+
+// Compiling takes long.
+TEST_F(CommandLine, WhereNoFileCanBeMadeIsToldBeforeANetworkIsRead) {
+  expect_error(fettle({"build", write("none.onnx", ""), "-o", folder.file("none/x.fettle")}), 1,
+               {"cannot write ", "none/x.fettle", "No such file or directory"});
+  expect_error(fettle({"build", write("none.onnx", ""), "-o", write("file", "") + "/x.fettle"}), 1,
+               {"cannot write ", "Not a directory"});
+}
+
+TEST_F(CommandLine, ABrokersKeyIsOfABroker) {
+  const std::string key(40, 'a');
+  expect_error(fettle({"devices", "--broker-key", key}), 2, {"--broker"});
+  expect_error(fettle({"devices", "check", "--broker-key", key}), 2, {"--broker"});
 }
 
 TEST_F(CommandLine, WhereNobodyListensIsToldAtOnce) {
