@@ -70,11 +70,9 @@ Result<void> check_folder(const std::string& path) {
   std::error_code error;
   const fs::path target(path);
   if (path == "-" || (fs::exists(target, error) && !fs::is_regular_file(target, error))) return {};
-  const fs::path folder = target.has_parent_path() ? target.parent_path() : ".";
-  if (::access(folder.c_str(), W_OK | X_OK) == 0 && fs::is_directory(folder, error)) return {};
-  return Error{ErrorCode::Io,
-               "cannot write " + path + ": " + std::strerror(errno != 0 ? errno : ENOTDIR),
-               {}};
+  const fs::path inside = target.parent_path() / ".";  // of a file there is none
+  if (::access(inside.c_str(), W_OK | X_OK) == 0) return {};
+  return Error{ErrorCode::Io, "cannot write " + path + ": " + std::strerror(errno), {}};
 }
 
 Result<void> with_output_file(const std::string& path,

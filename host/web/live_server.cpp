@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "host/plot/embedded.h"
@@ -60,7 +61,6 @@ struct LiveServer::Server {
   httplib::Server http;
   int listener = -1;
   std::thread thread;
-  std::optional<ConnectionWatch> watch;
 
   std::mutex mutex;
   std::condition_variable news;
@@ -69,7 +69,8 @@ struct LiveServer::Server {
   std::string metrics;                       // "": nobody publishes any
   bool stopping = false;
   std::atomic<std::size_t> streams{0};
-  std::multiset<PeerName> readers;  // of streams, which stay
+  std::multiset<PeerName> readers;       // of streams, which stay
+  std::optional<ConnectionWatch> watch;  // ends before what it looks at
 
   std::set<PeerName> those_who_stay() {
     const std::lock_guard hold(mutex);
