@@ -68,8 +68,10 @@ Result<void> check_may_replace(const std::string& path, bool model, bool network
 
 Result<void> check_folder(const std::string& path) {
   std::error_code error;
-  const fs::path target(path);
+  fs::path target(path);
   if (path == "-" || (fs::exists(target, error) && !fs::is_regular_file(target, error))) return {};
+  // Of a link, where it leads to: there the file is replaced.
+  if (fs::exists(target, error)) target = fs::canonical(target, error);
   const fs::path inside = target.parent_path() / ".";  // of a file there is none
   if (::access(inside.c_str(), W_OK | X_OK) == 0) return {};
   return Error{ErrorCode::Io, "cannot write " + path + ": " + std::strerror(errno), {}};

@@ -96,7 +96,10 @@ int run_program(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   // Whoever started us may ignore it: nobody would then be told how our children ended.
-  std::signal(SIGCHLD, SIG_DFL);
+  struct sigaction children{};
+  if (::sigaction(SIGCHLD, nullptr, &children) == 0 && children.sa_handler == SIG_IGN) {
+    std::signal(SIGCHLD, SIG_DFL);
+  }
   hold_standard_streams();
   take_own_name(argc, argv);
   return after_output(run(argc, argv));

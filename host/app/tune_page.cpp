@@ -80,6 +80,7 @@ void TunePage::trial_done(std::size_t task, const records::TuningRecord& record,
 }
 
 void TunePage::tick(const tune::Progress& progress) {
+  if (server_) name_tasks(progress);
   if (server_ && server_->streams() > 0) publish(progress, false);
   view_.tick(progress);
 }

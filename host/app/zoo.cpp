@@ -44,6 +44,7 @@ int run(const ZooCommand& command) {
   }
   const model::ZooNetwork* network = model::find_in_zoo(command.name);
   if (!network) return fail("no network '" + command.name + "' in the zoo; `fettle zoo` lists it");
+  std::optional<Interrupt> interrupt(std::in_place);  // before there is a folder that would stay
   std::optional<process::ScratchFolder> scratch(std::in_place);
   const bool out = command.path == "-";
   if (out && !scratch->there()) return fail("no folder for a temporary file can be made");
@@ -56,13 +57,16 @@ int run(const ZooCommand& command) {
                                             : model::ZooNumbers::Float32;
   std::ifstream whole;
   {
-    const Interrupt interrupt;  // or the folders of temporary files would stay
-    const auto written = model::write_zoo_network(*network, command.seed, path, numbers);
+    std::stop_source stop;
+    const StopOnInterrupt stopping(*interrupt, stop);
+    const auto written =
+        model::write_zoo_network(*network, command.seed, path, numbers, stop.get_token());
     if (out && written) whole.open(path, std::ios::binary);
     scratch.reset();
-    if (interrupt.requested()) return kInterrupted;
+    if (!written && written.error().code == ErrorCode::Canceled) return kInterrupted;
     if (!written) return fail(written.error());
   }
+  interrupt.reset();
   if (out) std::cout << whole.rdbuf() << std::flush;
   note(fmt::format("{}: {}, seeded weights{}", out ? "standard output" : path, network->words,
                    command.int8 ? ", quantised to int8" : ""));

@@ -22,9 +22,11 @@ constexpr std::array<std::string_view, 10> kOver = {
     "COMPLETING", "COMPLETED", "CANCELLED",     "FAILED",  "TIMEOUT",
     "NODE_FAIL",  "PREEMPTED", "OUT_OF_MEMORY", "REVOKED", "BOOT_FAIL"};
 
-// Options of its commands that a shell may have as variables: they would hide workers, or start
-// them where nobody looks. What is wanted is said by words.
-const std::vector<std::string> kHidden = {"SQUEUE_", "SBATCH_", "SCANCEL_", "SLURM_CLUSTERS="};
+// Options of its commands that a shell may have as variables, such as would hide workers, start
+// them where nobody looks, or have sbatch wait for them. Accounts and partitions stay.
+const std::vector<std::string> kHidden = {"SQUEUE_",          "SCANCEL_",
+                                          "SLURM_CLUSTERS=",  "SBATCH_ARRAY_INX=",
+                                          "SBATCH_CLUSTERS=", "SBATCH_WAIT="};
 
 std::string one_line(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();

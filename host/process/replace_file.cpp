@@ -70,7 +70,8 @@ bool reach_disk(int fd) {
 }
 
 bool reach_disk(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);  // a file that may not be read
   if (fd < 0) return false;
   const bool there = reach_disk(fd);
   const int error = errno;

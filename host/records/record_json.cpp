@@ -68,7 +68,9 @@ Json to_json(const TuningRecord& r) {
   json["peak_gflops"] = number_json(r.peak_gflops);
   json["build_ns"] = r.build_ns;
   json["reused"] = r.reused;
-  if (r.confirmed_nanoseconds) json["confirmed_ns"] = number_json(*r.confirmed_nanoseconds);
+  // Of rows that an older import took, too: what was not measured is not confirmed.
+  if (r.confirmed_nanoseconds && r.nanoseconds())
+    json["confirmed_ns"] = number_json(*r.confirmed_nanoseconds);
   json["outcome"] = to_json(r.outcome);
   return json;
 }

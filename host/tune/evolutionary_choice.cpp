@@ -115,7 +115,10 @@ std::vector<EvolutionaryPlanner::Place> EvolutionaryPlanner::choose(const Candid
         lost[i] += kCloseness * std::exp(-distance(space_, chosen, candidates[i].configuration));
       }
     } else if (auto drawn = knowledge.unseen.draw(rng_)) {
-      plan.push_back({std::move(*drawn)});
+      const std::vector<float>* features = options_.features ? lowered_.of(*drawn) : nullptr;
+      plan.push_back({std::move(*drawn), features ? features_hash(*features) : 0});
+      tried_.add(plan.back().configuration, plan.back().features_hash);
+      note_planned(plan.back());
     } else {
       break;
     }

@@ -15,8 +15,8 @@ namespace fettle::tune {
 std::size_t first_trials(const SearcherOptions& options);
 
 // Up to n configurations never seen, in the order they should be tried; they are noted in
-// knowledge.unseen. Fewer when the space is exhausted. `tried`: programs that look like one of
-// these are left out.
+// knowledge.unseen. Fewer when the space is exhausted. `tried`: where there is an estimate,
+// programs that look like one of these are left out.
 std::vector<space::Configuration> first_plan(const space::SearchSpace& space,
                                              const SearcherOptions& options,
                                              LoweredFeatures& lowered, const Tried& tried,

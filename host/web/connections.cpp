@@ -3,9 +3,11 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -84,7 +86,15 @@ void Connections::end_older_than(std::chrono::milliseconds age, const std::set<P
     const auto known = before.find(facts.st_ino);
     const TimePoint since = known == before.end() ? now : known->second;
     since_.emplace(facts.st_ino, since);
-    if (now - since >= age && !spared.contains(peer)) ::shutdown(descriptor, SHUT_RDWR);
+    if (now - since < age || spared.contains(peer)) continue;
+    // Its thread may have closed it meanwhile, and another one have the number: a copy stays ours.
+    const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0) continue;
+    struct stat same{};
+    if (fstat(copy, &same) == 0 && same.st_ino == facts.st_ino && is_here(copy)) {
+      ::shutdown(copy, SHUT_RDWR);
+    }
+    ::close(copy);
   }
 }
 

@@ -24,8 +24,8 @@ struct LiveServerOptions {
   std::size_t streams = 64;                  // open at a time; more are refused with status 503
   std::size_t requests = 16;                 // of other kinds at a time; more wait
   std::chrono::milliseconds patience{2000};  // for a reader to take one event
-  // From the first byte to the last of what is no stream: a tunnel may be slow.
-  std::chrono::milliseconds longest_request{15'000};
+  // From the first byte to the last of what is no stream, also over a slow tunnel.
+  std::chrono::milliseconds longest_request{60'000};
 };
 
 class LiveServer {

@@ -58,8 +58,9 @@ typedef struct fettle_options {
   /* 0: as many as the network was built for, where this process has as many cores. */
   uint32_t threads;
   /* Cores that the threads are pinned to; the thread that loads is pinned to the first, and must be
-   * the one that runs. It may run where it could before again once it frees the network, or if
-   * loading fails; another thread that frees the network leaves it pinned. 0: none is pinned. */
+   * the one that runs. It may run where it could before again once it frees the last network that
+   * it has loaded so, or if loading fails; another thread that frees the network leaves it pinned.
+   * 0: none is pinned. */
   uint32_t core_count;
   const uint32_t* cores;
   uint64_t memory_limit; /* in bytes, for all that is not in the file; 0: what the machine has */

@@ -1,15 +1,16 @@
-// The cores of a thread that lends itself to a network, given back when the network goes.
+// The cores of a thread that lends itself to networks, given back when the last of them goes.
 #pragma once
 
 #include <pthread.h>
-#include <sched.h>
 
 #include <cstdint>
+#include <memory>
 
 namespace fettle::runtime {
 
-// Made before the calling thread is pinned to `core`. When it goes, on that thread, the thread may
-// run where it could before, unless its program has placed it anew meanwhile.
+// Made before the calling thread is pinned to `core`. When the last one of a thread goes, on that
+// thread, the thread may run where it could before the first one, unless its program has placed it
+// anew meanwhile.
 class KeptAffinity {
  public:
   explicit KeptAffinity(std::uint32_t core);
@@ -18,9 +19,11 @@ class KeptAffinity {
   KeptAffinity& operator=(const KeptAffinity&) = delete;
 
  private:
+  struct Place;  // of one thread
+  static std::shared_ptr<Place>& own();
+
   pthread_t thread_;
-  cpu_set_t before_, pinned_;
-  bool known_;
+  std::shared_ptr<Place> place_;
 };
 
 }  // namespace fettle::runtime

@@ -54,7 +54,11 @@ std::optional<std::uint64_t> group_bytes(const agent::SystemRoot& system, const 
   // Pages of files are given back when there is need.
   const auto files =
       number_behind(system.text(folder + "memory.stat").value_or(""), names.files).value_or(0);
-  const std::int64_t left = *most - *now + static_cast<std::int64_t>(files);
+  // Counters of cores come together late: not more than there is. Version 1 calls all of 63 bits
+  // unbounded.
+  const std::int64_t given =
+      std::min(static_cast<std::int64_t>(std::min<std::uint64_t>(files, INT64_MAX)), *now);
+  const std::int64_t left = *most - (*now - given);
   return static_cast<std::uint64_t>(std::max<std::int64_t>(left, 0));
 }
 

@@ -26,7 +26,8 @@ namespace {
 // On the disk: a board may lose its power at any time. False with errno; a file system that cannot
 // do it does not fail by it.
 bool reach_disk(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);  // a file that may not be read
   if (fd < 0) return false;
   const int error = ::fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP ? 0 : errno;
   ::close(fd);
@@ -48,11 +49,14 @@ Result<void> write_file(const std::string& path, const std::string& contents) {
   std::ofstream file(part, std::ios::binary);
   file.write(contents.data(), static_cast<std::streamsize>(contents.size()));
   file.close();
+  if (file && !plain) return {};
+  const bool reached = file && reach_disk(part);
+  const int reach_error = errno;
   if (plain && std::filesystem::exists(there)) {
     std::filesystem::permissions(part, there.permissions(), error);
   }
-  if (file && !plain) return {};
-  if (file && reach_disk(part) && std::rename(part.c_str(), place.c_str()) == 0) {
+  errno = reach_error;
+  if (reached && std::rename(part.c_str(), place.c_str()) == 0) {
     const std::string folder = std::filesystem::path(place).parent_path().string();
     reach_disk(folder.empty() ? "." : folder);  // its name; best effort
     return {};

@@ -117,25 +117,25 @@ TEST(Slurm, ItsCommandsDoNotSeeTheShellsOptions) {
     ASSERT_TRUE(
         process::write_file(folder.file(command),
                             "#!/bin/sh\nif env | grep -qE "
-                            "'^(SQUEUE_|SBATCH_|SCANCEL_|SLURM_CLUSTERS=)'; then exit 1; fi\n"
-                            "echo \"17_0|RUNNING|$SLURM_CONF\"\n"));
+                            "'^(SQUEUE_|SBATCH_WAIT|SCANCEL_|SLURM_CLUSTERS=)'; then exit 1; fi\n"
+                            "echo \"17_0|RUNNING|$SBATCH_ACCOUNT\"\n"));
     std::filesystem::permissions(folder.file(command), std::filesystem::perms::owner_all);
   }
   const std::string path = std::getenv("PATH");
   ::setenv("PATH", (folder.file("") + ":" + path).c_str(), 1);
-  const std::vector<const char*> hidden = {"SQUEUE_STATES", "SBATCH_PARTITION", "SLURM_CLUSTERS"};
+  const std::vector<const char*> hidden = {"SQUEUE_STATES", "SBATCH_WAIT", "SLURM_CLUSTERS"};
   for (const char* name : hidden) ::setenv(name, "other", 1);
-  ::setenv("SLURM_CONF", "kept", 1);
+  ::setenv("SBATCH_ACCOUNT", "kept", 1);
   SlurmJobs jobs;
   jobs.name = "farm";
   const auto slurm = Slurm::open(jobs);
   const auto tasks = slurm ? slurm->tasks() : Result<std::vector<SlurmTask>>(slurm.error());
   for (const char* name : hidden) ::unsetenv(name);
-  ::unsetenv("SLURM_CONF");
+  ::unsetenv("SBATCH_ACCOUNT");
   ::setenv("PATH", path.c_str(), 1);
   ASSERT_TRUE(tasks.ok()) << tasks.error().text();
   ASSERT_EQ(tasks->size(), 1u);
-  EXPECT_EQ(tasks->at(0).reason, "kept") << "where Slurm is, it is told";
+  EXPECT_EQ(tasks->at(0).reason, "kept") << "sbatch is told its account";
 }
 
 TEST(Slurm, ReadsWhatSbatchPrints) {

@@ -152,6 +152,17 @@ TEST_F(FettleRt, TheThreadThatLoadedIsGivenBackItsCores) {
   fettle_free(network);
   const cpu_set_t anew = affinity();
   EXPECT_TRUE(CPU_EQUAL(&anew, &before));
+  // Of two networks the first that goes moves nobody.
+  for (const bool first_goes_first : {true, false}) {
+    fettle_network* first = load(&options);
+    fettle_network* second = load(&options);
+    fettle_free(first_goes_first ? first : second);
+    const cpu_set_t one_left = affinity();
+    EXPECT_TRUE(CPU_EQUAL(&one_left, &pinned));
+    fettle_free(first_goes_first ? second : first);
+    const cpu_set_t none_left = affinity();
+    EXPECT_TRUE(CPU_EQUAL(&none_left, &before));
+  }
 }
 
 TEST_F(FettleRt, ErrorsHaveAStatusAndWords) {

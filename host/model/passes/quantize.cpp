@@ -310,11 +310,12 @@ Result<std::vector<double>> largest_magnitudes(const Graph& graph,
 }
 
 Result<std::vector<double>> largest_magnitudes(const Graph& graph,
-                                               const std::vector<Sample>& samples) {
+                                               const std::vector<Sample>& samples,
+                                               const std::stop_token& stop) {
   Graph all = graph;
   all.outputs.clear();
   for (const Node& node : graph.nodes) all.outputs.push_back(node.outputs.front());
-  return largest_magnitudes(all, samples, by_reference(all));
+  return largest_magnitudes(all, samples, by_reference(all, stop));
 }
 
 std::vector<ValueId> quantized_values(const Graph& graph, const QuantizeOptions& options) {

@@ -3,6 +3,8 @@
 // zero points. What computes it in integers is another pass (quantized.h).
 #pragma once
 
+#include <stop_token>
+
 #include "host/model/graph/graph.h"
 #include "host/model/passes/samples.h"
 #include "schemas/wire/result.h"
@@ -10,9 +12,10 @@
 namespace fettle::model {
 
 // Of each value that is an input or computed the largest magnitude over the samples, infinite where
-// one is not a number; 0 of other values. By the reference.
+// one is not a number; 0 of other values. By the reference. Canceled: it was stopped.
 Result<std::vector<double>> largest_magnitudes(const Graph& graph,
-                                               const std::vector<Sample>& samples);
+                                               const std::vector<Sample>& samples,
+                                               const std::stop_token& stop = {});
 // The same of the graph's inputs and outputs alone, which `evaluate` computes.
 Result<std::vector<double>> largest_magnitudes(const Graph& graph,
                                                const std::vector<Sample>& samples,

@@ -51,7 +51,8 @@ Result<Graph> at_size(Graph graph, std::int64_t size) {
 }
 
 // Small images show what values become as well as large ones, sooner.
-Result<std::vector<double>> measured(const Graph& graph, std::uint64_t seed) {
+Result<std::vector<double>> measured(const Graph& graph, std::uint64_t seed,
+                                     const std::stop_token& stop) {
   constexpr std::int64_t kSize = 64;
   auto small = at_size(graph, kSize);
   const Graph& used = small ? *small : graph;
@@ -59,7 +60,7 @@ Result<std::vector<double>> measured(const Graph& graph, std::uint64_t seed) {
   for (std::uint64_t i = 0; i < (small ? 4 : 1); ++i) {
     samples.push_back(sample_inputs(used, seed + i));
   }
-  return largest_magnitudes(used, samples);
+  return largest_magnitudes(used, samples, stop);
 }
 
 }  // namespace
@@ -106,7 +107,8 @@ const ZooNetwork* find_in_zoo(const std::string& name) {
 }
 
 Result<void> write_zoo_network(const ZooNetwork& network, std::uint64_t seed,
-                               const std::string& path, ZooNumbers numbers) {
+                               const std::string& path, ZooNumbers numbers,
+                               const std::stop_token& stop) {
   NetworkWriter writer(network.name, seed);
   const NetworkWriter::Tensor output = network.write(writer);
   if (numbers == ZooNumbers::Float32) return writer.save(output, network.output, path);
@@ -120,10 +122,11 @@ Result<void> write_zoo_network(const ZooNetwork& network, std::uint64_t seed,
   if (!graph) return std::move(graph).error();
   if (!writable) return writable;
   if (auto folded = fold_batch_norms(*graph); !folded) return folded;
-  const auto largest = measured(*graph, seed);
+  const auto largest = measured(*graph, seed, stop);
   if (!largest) return largest.error();
   auto quantized = quantize(std::move(*graph), *largest, {numbers == ZooNumbers::PowersOfTwo});
   if (!quantized) return std::move(quantized).error();
+  if (stop.stop_requested()) return Error{ErrorCode::Canceled, "stopped"};
   return export_onnx(*quantized, path);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <stop_token>
 #include <string>
 
 #include "host/model/zoo/network_writer.h"
@@ -26,10 +27,12 @@ enum class ZooNumbers {
   PowersOfTwo,  // the same, with scales that are powers of two
 };
 
-// Internal: the file cannot be written. Quantised ones are computed by the reference first, which
-// takes some seconds; Unsupported: one with an operator that export_onnx() does not write.
+// Internal: the file cannot be written; Canceled: it was stopped. Quantised ones are computed by
+// the reference first, which takes some seconds; Unsupported: one with an operator that
+// export_onnx() does not write.
 Result<void> write_zoo_network(const ZooNetwork& network, std::uint64_t seed,
-                               const std::string& path, ZooNumbers numbers = ZooNumbers::Float32);
+                               const std::string& path, ZooNumbers numbers = ZooNumbers::Float32,
+                               const std::stop_token& stop = {});
 
 // The structures.
 NetworkWriter::Tensor write_resnet_18(NetworkWriter& writer);

@@ -10,16 +10,13 @@ void fettle_pad(__global const float* restrict input,
   const int thread_x = get_local_id(0);
   const int x = thread_x % 10;
   const int input_at = x * 4;
-  const int y = (thread_x / 10) % 10;
+  const int y = thread_x / 10;
   const int input_at_1 = input_at + y * 32;
   const int pad_at = input_at + y * 40;
-  const int n = (thread_x / 10) / 10;
-  const int input_at_2 = input_at_1 + n * 256;
-  const int pad_at_1 = pad_at + n * 400;
   if (thread_x < 100) {
     const int t = x - 1;
     const int t_1 = y - 1;
-    vstore4(0 <= t_1 && t_1 < 8 && 0 <= t && t < 8 ? vload4(0, input + input_at_2 - 36) : (float4)(0), 0, pad + pad_at_1);
+    vstore4(0 <= t_1 && t_1 < 8 && 0 <= t && t < 8 ? vload4(0, input + input_at_1 - 36) : (float4)(0), 0, pad + pad_at);
   }
 }
 
