@@ -119,6 +119,11 @@ int run(const BrokerCommand& command) {
     files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files);
   }
+  const auto monitored = web::web_address(command.metrics);
+  if (!monitored) return fail(monitored.error());
+  const auto token = metrics_token(command);
+  if (!token) return fail(token.error());
+  if (auto may = may_listen(*monitored, *token); !may) return fail(may.error());
   Interrupt interrupt;
   fleet::BrokerOptions options;
   options.listen = command.listen;
@@ -156,11 +161,7 @@ int run(const BrokerCommand& command) {
   if (!broker) return fail(broker.error());
   std::unique_ptr<BrokerMonitor> monitor;
   if (!command.metrics.empty()) {
-    const auto address = web::web_address(command.metrics);
-    if (!address) return fail(address.error());
-    const auto token = metrics_token(command);
-    if (!token) return fail(token.error());
-    auto started = BrokerMonitor::start(*address, *token, **broker);
+    auto started = BrokerMonitor::start(*monitored, *token, **broker);
     if (!started) return fail(started.error());
     monitor = std::move(*started);
   }

@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "host/fleet/broker_status.h"
-#include "host/web/access.h"
 #include "host/web/connection_watch.h"
+#include "host/web/http_gate.h"
 #include "host/web/request_threads.h"
 #include "schemas/wire/bounded_read.h"
 
@@ -34,6 +34,14 @@ bool names_this_machine(std::string host) {
 
 }  // namespace
 
+Result<void> may_listen(const web::WebAddress& address, const std::string& token) {
+  if (!token.empty() || address.loopback()) return {};
+  return Error{ErrorCode::InvalidArgument,
+               fmt::format("--metrics: other machines reach {}, so --metrics-token-file is needed",
+                           web::text_of(address)),
+               {}};
+}
+
 struct BrokerMonitor::Server {
   httplib::Server http;
   std::thread thread;
@@ -44,13 +52,7 @@ struct BrokerMonitor::Server {
 Result<std::unique_ptr<BrokerMonitor>> BrokerMonitor::start(const web::WebAddress& address,
                                                             const std::string& token,
                                                             const fleet::Broker& broker) {
-  if (token.empty() && !address.loopback()) {
-    return Error{
-        ErrorCode::InvalidArgument,
-        fmt::format("--metrics: other machines reach {}, so --metrics-token-file is needed",
-                    web::text_of(address)),
-        {}};
-  }
+  if (auto may = may_listen(address, token); !may) return std::move(may).error();
   std::unique_ptr<BrokerMonitor> out(new BrokerMonitor);
   out->server_ = std::make_unique<Server>();
   Server& server = *out->server_;
@@ -68,24 +70,10 @@ Result<std::unique_ptr<BrokerMonitor>> BrokerMonitor::start(const web::WebAddres
   server.http.set_pre_routing_handler(
       [here = address.loopback(), access = web::Access(address, token)](
           const httplib::Request& asked, httplib::Response& answer) {
-        // Of an answer with a body httplib would make as many ranges as are asked for.
-        if (asked.has_header("Range")) {
-          answer.status = 416;
-          return httplib::Server::HandlerResponse::Handled;
-        }
-        if (here && !names_this_machine(asked.get_header_value("Host"))) {
-          answer.status = 421;
-          answer.set_content("The Host header names another machine.\n", "text/plain");
-          return httplib::Server::HandlerResponse::Handled;
-        }
-        web::Asked by;
-        by.token = asked.get_param_value("token");
-        by.authorization = asked.get_header_value("Authorization");
-        if (access.may_see(by) == 200) return httplib::Server::HandlerResponse::Unhandled;
-        answer.status = 401;
-        answer.set_header("WWW-Authenticate", "Bearer");
-        answer.set_content("The token is wrong or missing.\n", "text/plain");
-        return httplib::Server::HandlerResponse::Handled;
+        if (web::asks_for_ranges(asked)) return web::refused(answer, 416);
+        const web::Asked by = web::asked_by(asked);
+        const bool known = !here || names_this_machine(by.host);
+        return web::refused(answer, known ? access.may_see(by) : 421);
       });
   server.http.Get("/metrics", [&broker](const httplib::Request&, httplib::Response& answer) {
     answer.set_content(fleet::to_prometheus(broker.status()), "text/plain; version=0.0.4");

@@ -13,8 +13,7 @@ namespace fettle::app {
 class BrokerMonitor {
  public:
   // `token`: who asks must know it, as ?token=… or as a bearer token; "": nobody has to prove
-  // anything, which only an address that no other machine reaches may do. `broker` outlives it.
-  // InvalidArgument: other machines could ask without a token; Io: it cannot listen there.
+  // anything. `broker` outlives it. Errors: those of may_listen(); Io: it cannot listen there.
   static Result<std::unique_ptr<BrokerMonitor>> start(const web::WebAddress& address,
                                                       const std::string& token,
                                                       const fleet::Broker& broker);
@@ -26,6 +25,9 @@ class BrokerMonitor {
   BrokerMonitor() = default;
   std::unique_ptr<Server> server_;
 };
+
+// InvalidArgument: other machines could ask without a token.
+Result<void> may_listen(const web::WebAddress& address, const std::string& token);
 
 // The answer of a broker's monitor to GET `path`. Unreachable; Unauthorized: the token.
 Result<std::string> ask_monitor(const web::WebAddress& address, const std::string& token,

@@ -9,6 +9,7 @@
 #include "host/ir/mutator.h"
 #include "host/ir/simplify.h"
 #include "host/lower/simplify_quotients.h"
+#include "host/space/fused_axes.h"
 
 namespace fettle::lower {
 
@@ -335,26 +336,13 @@ class Inference {
         continue;
       }
       const auto& fuse = std::get<space::FuseRelation>(*relation);
-      ir::Expr rest = value_of(fuse.fused);
-      std::vector<Definition> parts;
-      for (std::size_t i = fuse.parts.size(); i-- > 0;) {
-        const ir::Var& part = fuse.parts[i];
-        const std::int64_t extent = extents.at(part);
-        // The outermost part that moves needs no modulus.
-        const bool outermost =
-            std::all_of(fuse.parts.begin(), fuse.parts.begin() + std::ptrdiff_t(i),
-                        [&](const ir::Var& before) { return extents.at(before) == 1; });
-        ir::Expr value = rest;
-        if (extent == 1) {
-          value = ir::int_imm(0);
-        } else if (!outermost) {
-          value = ir::binary(ir::BinaryOp::Mod, rest, ir::int_imm(extent));
-        }
-        parts.push_back({part, value});
-        out_.ranges[part] = {0, extent - 1};
-        if (extent > 1) rest = ir::binary(ir::BinaryOp::Div, rest, ir::int_imm(extent));
+      std::vector<std::int64_t> of_parts;
+      for (const ir::Var& part : fuse.parts) of_parts.push_back(extents.at(part));
+      const auto parts = space::parts_of_fused(value_of(fuse.fused), of_parts);
+      for (std::size_t i = parts.size(); i-- > 0;) {
+        bounds.definitions.push_back({fuse.parts[i], parts[i]});
+        out_.ranges[fuse.parts[i]] = {0, of_parts[i] - 1};
       }
-      bounds.definitions.insert(bounds.definitions.end(), parts.begin(), parts.end());
     }
     // A definition moves with what it is made of; those come first.
     for (const Definition& d : bounds.definitions) {

@@ -1,6 +1,8 @@
 // Several axes as one.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,9 @@ struct FusedAxes {
   Axis axis;
   ir::Substitution parts;
 };
+
+// Of an index over places of these extents, the last moving fastest: what it is along each.
+std::vector<ir::Expr> parts_of_fused(const ir::Expr& fused, std::span<const std::int64_t> extents);
 
 // extent: at least the product of theirs; what is beyond it is no place of theirs.
 FusedAxes fused_axes(std::string name, const std::vector<Axis>& axes, std::int64_t extent);

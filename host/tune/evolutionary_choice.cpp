@@ -107,21 +107,18 @@ std::vector<EvolutionaryPlanner::Place> EvolutionaryPlanner::choose(const Candid
       const space::Configuration& chosen = candidates[*best].configuration;
       taken[*best] = true;
       knowledge.unseen.insert(chosen);
-      tried_.add(chosen, candidates[*best].features_hash);
-      for (const std::size_t niche : niches_.of(chosen)) ++trials_of_[niche];
       plan.push_back({chosen, candidates[*best].features_hash});
-      note_planned(plan.back());
       for (std::size_t i = 0; i < candidates.size(); ++i) {
         lost[i] += kCloseness * std::exp(-distance(space_, chosen, candidates[i].configuration));
       }
     } else if (auto drawn = knowledge.unseen.draw(rng_)) {
       const std::vector<float>* features = options_.features ? lowered_.of(*drawn) : nullptr;
       plan.push_back({std::move(*drawn), features ? features_hash(*features) : 0});
-      tried_.add(plan.back().configuration, plan.back().features_hash);
-      note_planned(plan.back());
     } else {
       break;
     }
+    note(plan.back().configuration, plan.back().features_hash);
+    note_planned(plan.back());
   }
   return plan;
 }

@@ -60,6 +60,11 @@ std::vector<EvolutionaryPlanner::Place> EvolutionaryPlanner::first_places(Knowle
   return places;
 }
 
+void EvolutionaryPlanner::note(const space::Configuration& configuration, std::size_t program) {
+  tried_.add(configuration, program);
+  for (const std::size_t niche : niches_.of(configuration)) ++trials_of_[niche];
+}
+
 void EvolutionaryPlanner::note_planned(const Place& place) {
   planned_.emplace_back(place.configuration, place.features_hash);
   if (planned_.size() > kPlanned) planned_.pop_front();
@@ -89,10 +94,6 @@ Result<void> EvolutionaryPlanner::train(const Knowledge& knowledge) {
 void EvolutionaryPlanner::note_tried(const Knowledge& knowledge) {
   tried_ = Tried(space_);
   trials_of_.assign(niches_.count(), 0);
-  const auto note = [this](const space::Configuration& configuration, std::size_t program) {
-    tried_.add(configuration, program);
-    for (const std::size_t niche : niches_.of(configuration)) ++trials_of_[niche];
-  };
   std::unordered_set<space::Configuration, ConfigurationHash> ended;
   for (const auto& trial : knowledge.trials) {
     note(trial.configuration, features_hash(lowered_.of(trial)));

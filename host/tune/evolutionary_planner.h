@@ -77,6 +77,8 @@ class EvolutionaryPlanner {
   bool add_candidate(const Knowledge& knowledge, space::Configuration configuration,
                      Candidates& into);
   std::vector<Place> first_places(Knowledge& knowledge, std::size_t n);
+  // tried_, trials_of_: of a trial, or a place of the plan in hand.
+  void note(const space::Configuration& configuration, std::size_t program);
   void note_planned(const Place& place);  // planned_
   std::vector<Place> choose(const Candidates& candidates, Knowledge& knowledge, std::size_t n);
   Result<void> train(const Knowledge& knowledge);  // model_

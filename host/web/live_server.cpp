@@ -14,6 +14,7 @@
 #include "host/web/access.h"
 #include "host/web/connection_watch.h"
 #include "host/web/embedded.h"
+#include "host/web/http_gate.h"
 #include "host/web/request_threads.h"
 
 namespace fettle::web {
@@ -28,27 +29,6 @@ constexpr std::chrono::milliseconds kSign{10'000};  // of life on a stream witho
 constexpr const char* kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-
-Asked asked_by(const httplib::Request& request) {
-  return {request.method, request.get_header_value("Host"),
-          request.get_header_value("Sec-Fetch-Site"), request.get_param_value("token"),
-          request.get_header_value("Authorization")};
-}
-
-const char* words_of(int status) {
-  switch (status) {
-    case 401:
-      return "The token is wrong or missing: open this page with ?token=…\n";
-    case 403:
-      return "Another site's page may not look here.\n";
-    case 405:
-      return "There is nothing here but what GET gets.\n";
-    case 421:
-      return "That is no name of this machine: open the page by the address that was printed.\n";
-    default:
-      return "There is nothing here.\n";
-  }
-}
 
 }  // namespace
 
@@ -135,8 +115,7 @@ struct LiveServer::Server {
   void tell_metrics(httplib::Response& answer) {
     const std::lock_guard hold(mutex);
     if (metrics.empty()) {
-      answer.status = 404;
-      answer.set_content(words_of(404), "text/plain; charset=utf-8");
+      refused(answer, 404);
       return;
     }
     answer.set_content(metrics, "text/plain; version=0.0.4; charset=utf-8");
@@ -176,24 +155,14 @@ struct LiveServer::Server {
                               {"Cache-Control", "no-store"}});
     http.set_pre_routing_handler(
         [this](const httplib::Request& request, httplib::Response& answer) {
-          // Many ranges of one file are many times its size. Of an answer without a body httplib
-          // makes none.
-          if (request.has_header("Range")) {
-            answer.status = 416;
-            return httplib::Server::HandlerResponse::Handled;
-          }
+          if (asks_for_ranges(request)) return refused(answer, 416);
           const Asked asked = asked_by(request);
           int status = access.may_ask(asked);
           // What the page loads is the same in every copy of this program.
           const bool shows =
               request.path == "/" || request.path == "/events" || request.path == "/metrics";
           if (status == 200 && shows) status = access.may_see(asked);
-          if (status == 200) return httplib::Server::HandlerResponse::Unhandled;
-          answer.status = status;
-          if (status == 401) answer.set_header("WWW-Authenticate", "Bearer");
-          if (status == 405) answer.set_header("Allow", "GET");
-          answer.set_content(words_of(status), "text/plain; charset=utf-8");
-          return httplib::Server::HandlerResponse::Handled;
+          return refused(answer, status);
         });
     serve("/", "text/html; charset=utf-8", live_page());
     serve("/live.js", "text/javascript; charset=utf-8", live_script());

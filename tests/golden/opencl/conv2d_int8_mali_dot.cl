@@ -9,7 +9,7 @@ void fettle_pad(__global const char* restrict input,
   const int input_at = c_outer * 4;
   const int x = (thread_x / 2) % 8;
   const int input_at_1 = input_at + x * 8;
-  const int y = (thread_x / 2) / 8;
+  const int y = thread_x / 16;
   const int input_at_2 = input_at_1 + y * 48;
   const int pad_at = input_at_1 + y * 64;
   const int t = x - 1;

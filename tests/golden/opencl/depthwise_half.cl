@@ -13,7 +13,7 @@ void fettle_rounded(__global const half* restrict input,
   const int x = (block_x * 2 + thread_x / 2) % 3;
   const int input_at_1 = input_at + x * 16;
   const int rounded_at = input_at + x * 8;
-  const int y = (block_x * 2 + thread_x / 2) / 3;
+  const int y = (block_x * 4 + thread_x) / 6;
   const int input_at_2 = input_at_1 + y * 96;
   const int rounded_at_1 = rounded_at + y * 24;
   if (block_x * 4 + thread_x < 18) {
